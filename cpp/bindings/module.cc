@@ -1,0 +1,178 @@
+// The compiled module mujacobian._core.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arguments.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "step/batch.h"
+#include "step/support.h"
+#include "step/transition.h"
+
+namespace mujacobian {
+namespace {
+
+// Where the data of a call went wrong, as a Python exception.
+[[noreturn]] void raise_unsupported(const Unsupported& u) {
+  nb::object error = python_types().unsupported_error(u.element, u.reason);
+  PyErr_SetObject(python_types().unsupported_error.ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+[[noreturn]] void raise_error(const std::string& message) {
+  PyErr_SetString(python_types().error.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+using Fields = std::vector<std::tuple<std::string, std::string, std::string, bool>>;
+
+Fields list_fields() {
+  Fields all;
+  for (const Field& f : fields()) all.emplace_back(f.structure, f.name, f.kind, f.optional);
+  return all;
+}
+
+using Enumerators = std::vector<std::tuple<std::string, std::string, int>>;
+
+Enumerators list_enumerators() {
+  return {
+#define MUJACOBIAN_ENTRY(SPACE, NAME, ENUM, ORIGINAL, VALUE) {#ENUM, #ORIGINAL, VALUE},
+      MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENTRY)
+#undef MUJACOBIAN_ENTRY
+  };
+}
+
+// Take over the layout of the installed MuJoCo, the addresses of its functions and our Python types.
+void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
+               const std::map<std::string, std::uintptr_t>& symbols,
+               const std::map<std::string, int>& constants, nb::object model_type,
+               nb::object data_type, nb::object error, nb::object unsupported_error) {
+  std::vector<Place> all;
+  for (auto [offset, size] : places) all.push_back({offset, size});
+  set_layout(all, option_offset, contact_size);
+  Engine& e = engine();
+  auto function = [&](auto& pointer, const char* name) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
+  };
+  function(e.mj_forward, "mj_forward");
+  function(e.mj_makeData, "mj_makeData");
+  function(e.mj_deleteData, "mj_deleteData");
+  function(e.mj_setState, "mj_setState");
+  function(e.mj_id2name, "mj_id2name");
+  function(e.set_log_handler, "_mjPRIVATE_setTlsLogHandler");
+  function(e.get_global_log_handler, "_mjPRIVATE_getGlobalLogHandler");
+  const char* names[] = {"mjcb_control",  "mjcb_passive",  "mjcb_act_dyn",
+                         "mjcb_act_gain", "mjcb_act_bias", "mjcb_contactfilter"};
+  for (int k = 0; k < 6; k++) {
+    e.callbacks[k] = {names[k], reinterpret_cast<void* const*>(symbols.at(names[k]))};
+  }
+  e.state_spec = constants.at("mjSTATE_FULLPHYSICS");
+  e.log_error = constants.at("mjLOG_ERROR");
+  e.version = constants.at("version");
+  python_types() = {model_type, data_type, error, unsupported_error};
+}
+
+// All blocks of one state, into the caller's arrays.
+void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
+                    nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward) {
+  const void* mj_model = model_address(model);
+  void* mj_data = data_address(data);
+  const ModelView m = view_model(mj_model);
+  DataView d = view_data(mj_data);
+  if (m.signature != d.signature) {
+    throw nb::value_error("model and data do not belong together: data was made from another model");
+  }
+  const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
+      dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
+  try {
+    nb::gil_scoped_release release;
+    require_model(m);
+    if (c.data() || dd.data() || df.data()) require_no_sensors(m);
+    require_state(m, d);
+    if (run_forward) {
+      forward(mj_model, mj_data);
+      d = view_data(mj_data);
+    }
+    thread_local Arena arena;
+    arena.reset();
+    transition(m, d, {a.data(), b.data(), bf.data()}, arena);
+  } catch (const Unsupported& u) {
+    raise_unsupported(u);
+  } catch (const std::domain_error& e) {
+    throw nb::value_error(e.what());
+  } catch (const EngineError& e) {
+    raise_error(std::string("MuJoCo stopped with an error: ") + e.what());
+  }
+}
+
+void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
+                     nb::handle D, bool run_forward) {
+  linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward);
+}
+
+void batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
+                nb::handle A, nb::handle B, bool sensors, int threads) {
+  const void* mj_model = model_address(model);
+  const ModelView m = view_model(mj_model);
+  const Py_ssize_t nx = 2 * m.nv + m.na;
+  Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, m.nu}, false),
+      a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true);
+  std::optional<BatchFailure> failure;
+  try {
+    nb::gil_scoped_release release;
+    require_model(m);
+    if (sensors) require_no_sensors(m);
+    failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
+                               {a.data(), b.data(), nullptr}, threads);
+  } catch (const Unsupported& e) {
+    raise_unsupported(e);
+  }
+  if (!failure) return;
+  std::string where = "state " + std::to_string(failure->index) + ": ";
+  if (failure->unsupported) {
+    raise_unsupported({where + failure->unsupported->element, failure->unsupported->reason});
+  }
+  throw nb::value_error((where + failure->message).c_str());
+}
+
+std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Unsupported& u : list_unsupported(view_model(model_address(model)))) {
+    all.emplace_back(u.element, u.reason);
+  }
+  return all;
+}
+
+bool processor_supported() {
+#if defined(__x86_64__) && defined(__AVX2__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+}  // namespace mujacobian
+
+NB_MODULE(_core, module) {
+  using namespace mujacobian;
+  using nanobind::arg, nanobind::none;
+  module.doc() = "Compiled core of mujacobian.";
+  module.def("processor_supported", &processor_supported);
+  module.def("fields", &list_fields);
+  module.def("enumerators", &list_enumerators);
+  module.def("configure", &configure);
+  module.def("linearize_into", &linearize_into, arg("model"), arg("data"), arg("A") = none(),
+             arg("B") = none(), arg("C") = none(), arg("D") = none(), arg("Bf") = none(),
+             arg("Df") = none(), arg("forward") = true);
+  module.def("transition", &transition_into, arg("model"), arg("data"), arg("A") = none(),
+             arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
+             arg("forward") = true);
+  module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"),
+             arg("nstate"), arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
+  module.def("unsupported", &unsupported, arg("model"));
+}

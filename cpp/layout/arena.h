@@ -1,0 +1,73 @@
+// Scratch memory of one call: a bump allocator that is reset at the start of every call and keeps
+// its memory, so that nothing is allocated after the first call on a model.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+namespace mujacobian {
+
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() { release(); }
+
+  // Forget everything taken; memory that came in pieces is merged into one.
+  void reset() {
+    if (chunks_.size() > 1) {
+      std::size_t total = 0;
+      for (const Chunk& chunk : chunks_) total += chunk.size;
+      release();
+      grow(total);
+    }
+    used_ = 0;
+  }
+
+  // Uninitialised room for n objects, aligned to a cache line.
+  template <class T>
+  T* take(std::size_t n) {
+    std::size_t bytes = (n * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+    if (chunks_.empty() || used_ + bytes > chunks_.back().size) grow(bytes);
+    T* result = reinterpret_cast<T*>(chunks_.back().memory + used_);
+    used_ += bytes;
+    return result;
+  }
+
+  template <class T>
+  T* zeros(std::size_t n) {
+    T* result = take<T>(n);
+    if (n) std::memset(static_cast<void*>(result), 0, n * sizeof(T));
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kAlign = 64;
+  struct Chunk {
+    char* memory;
+    std::size_t size;
+  };
+
+  void grow(std::size_t bytes) {
+    std::size_t size = chunks_.empty() ? 1 << 16 : 2 * chunks_.back().size;
+    while (size < bytes) size *= 2;
+    void* memory = std::aligned_alloc(kAlign, size);
+    if (!memory) throw std::bad_alloc();
+    chunks_.push_back({static_cast<char*>(memory), size});
+    used_ = 0;
+  }
+
+  void release() {
+    for (const Chunk& chunk : chunks_) std::free(chunk.memory);
+    chunks_.clear();
+  }
+
+  std::vector<Chunk> chunks_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace mujacobian

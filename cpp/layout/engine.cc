@@ -1,0 +1,85 @@
+#include "layout/engine.h"
+
+#include <csetjmp>
+#include <cstdio>
+
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+using Handler = void (*)(const void* message);
+
+thread_local std::jmp_buf jump;
+thread_local Handler next_handler;
+thread_local char text[1200];
+
+// Errors jump back into `guarded`; anything milder goes to the handler that was there before.
+void handle_log(const void* message) {
+  LogView log = view_log(message);
+  if (log.level != engine().log_error) {
+    if (next_handler) next_handler(message);
+    return;
+  }
+  std::snprintf(text, sizeof text, "%s%s%s", log.func ? log.func : "", log.func ? ": " : "",
+                log.subject.text);
+  std::longjmp(jump, 1);
+}
+
+// Run f(), which only calls C code, and return false if MuJoCo raised an error.
+template <class F>
+bool guarded(F f) {
+  auto previous = reinterpret_cast<Handler>(engine().set_log_handler(handle_log));
+  next_handler =
+      previous ? previous : reinterpret_cast<Handler>(engine().get_global_log_handler());
+  bool ok = false;
+  if (setjmp(jump) == 0) {
+    f();
+    ok = true;
+  } else {
+    ok = false;
+  }
+  engine().set_log_handler(previous);
+  return ok;
+}
+
+}  // namespace
+
+Engine& engine() {
+  static Engine instance{};
+  return instance;
+}
+
+void forward(const void* model, void* data) {
+  const DataView before = view_data(data);
+  if (!guarded([=] { engine().mj_forward(model, data); })) {
+    restore_stack(data, before);
+    throw EngineError(text);
+  }
+}
+
+void* make_data(const void* model) {
+  static thread_local void* data;
+  data = nullptr;
+  if (!guarded([=] { data = engine().mj_makeData(model); })) throw EngineError(text);
+  if (!data) throw EngineError("mj_makeData: out of memory");
+  return data;
+}
+
+std::string element_name(const ModelView& m, int object_type, int id) {
+  const char* kind = object_type == object::kBody       ? "body"
+                     : object_type == object::kJoint    ? "joint"
+                     : object_type == object::kGeom     ? "geom"
+                     : object_type == object::kTendon   ? "tendon"
+                     : object_type == object::kActuator ? "actuator"
+                     : object_type == object::kSensor   ? "sensor"
+                     : object_type == object::kFlex     ? "flex"
+                     : object_type == object::kPlugin   ? "plugin"
+                     : object_type == object::kEquality ? "equality"
+                                                        : "element";
+  const char* name = engine().mj_id2name(m.address, object_type, id);
+  if (name && *name) return std::string(kind) + " \"" + name + "\"";
+  return std::string(kind) + " " + std::to_string(id);
+}
+
+}  // namespace mujacobian

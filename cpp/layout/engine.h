@@ -1,0 +1,47 @@
+// The functions of the loaded MuJoCo library that the core calls, through addresses found at import.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "layout/views.h"
+
+namespace mujacobian {
+
+struct Engine {
+  void (*mj_forward)(const void* model, void* data);
+  void* (*mj_makeData)(const void* model);
+  void (*mj_deleteData)(void* data);
+  void (*mj_setState)(const void* model, void* data, const double* state, int spec);
+  const char* (*mj_id2name)(const void* model, int type, int id);
+  void* (*set_log_handler)(void (*handler)(const void* message));
+  void* (*get_global_log_handler)();
+
+  // addresses of the global callbacks (mjcb_control, ...) that could change what a step computes
+  struct Callback {
+    const char* name;
+    void* const* address;
+  };
+  Callback callbacks[6];
+
+  int state_spec;   // mjSTATE_FULLPHYSICS
+  int log_error;    // mjLOG_ERROR
+  int version;      // mj_version(): 4000000 for 4.0.0
+};
+
+Engine& engine();
+
+// A MuJoCo error (mju_error), which would end the process if it were not caught.
+struct EngineError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// mj_forward and mj_makeData with MuJoCo's errors turned into EngineError; `data`'s stack is
+// restored after an error. Safe in worker threads: the handler is thread-local.
+void forward(const void* model, void* data);
+void* make_data(const void* model);
+
+// The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
+std::string element_name(const ModelView& m, int object_type, int id);
+
+}  // namespace mujacobian

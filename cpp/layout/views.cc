@@ -1,0 +1,126 @@
+#include "layout/views.h"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace mujacobian {
+namespace {
+
+#define MUJACOBIAN_REQUIRED(STRUCT, KIND, NAME) {STRUCT, #NAME, #KIND, false},
+#define MUJACOBIAN_OPTIONAL(STRUCT, KIND, NAME) {STRUCT, #NAME, #KIND, true},
+#define OPTION_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjOption", KIND, NAME)
+#define OPTION_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjOption", KIND, NAME)
+#define MODEL_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjModel", KIND, NAME)
+#define MODEL_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjModel", KIND, NAME)
+#define DATA_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjData", KIND, NAME)
+#define DATA_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjData", KIND, NAME)
+#define CONTACT_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjContact", KIND, NAME)
+#define CONTACT_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjContact", KIND, NAME)
+#define LOG_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjLogMessage", KIND, NAME)
+#define LOG_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjLogMessage", KIND, NAME)
+
+const std::vector<Field> kFields = {
+    MUJACOBIAN_OPTION_FIELDS(OPTION_REQ, OPTION_OPT)       //
+    MUJACOBIAN_MODEL_FIELDS(MODEL_REQ, MODEL_OPT)          //
+    MUJACOBIAN_DATA_FIELDS(DATA_REQ, DATA_OPT)             //
+    MUJACOBIAN_CONTACT_FIELDS(CONTACT_REQ, CONTACT_OPT)    //
+    MUJACOBIAN_LOG_FIELDS(LOG_REQ, LOG_OPT)};
+
+#define MUJACOBIAN_COUNT(KIND, NAME) +1
+constexpr int kOptionCount = 0 MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kModelCount = 0 MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kDataCount = 0 MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kContactCount = 0 MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kModelFirst = kOptionCount;
+constexpr int kDataFirst = kModelFirst + kModelCount;
+constexpr int kContactFirst = kDataFirst + kDataCount;
+constexpr int kLogFirst = kContactFirst + kContactCount;
+
+std::vector<Place> places;
+int option_offset = 0, contact_size = 0;
+
+template <class T>
+void read(const char* base, Place place, T& value) {
+  if (place.offset < 0) {
+    value = T{};
+  } else {
+    std::memcpy(&value, base + place.offset, sizeof(T));
+  }
+}
+
+// an int that MuJoCo may store as int or as mjtSize
+void read(const char* base, Place place, int& value) {
+  std::int64_t wide = 0;
+  std::memcpy(&wide, base + place.offset, place.size);  // little-endian
+  value = static_cast<int>(wide);
+}
+
+void read(const char* base, Place place, kind::TEXT& value) { value.text = base + place.offset; }
+
+}  // namespace
+
+const std::vector<Field>& fields() { return kFields; }
+
+void set_layout(const std::vector<Place>& all, int option, int contact) {
+  if (all.size() != kFields.size()) throw std::invalid_argument("set_layout: wrong number of places");
+  places = all;
+  option_offset = option;
+  contact_size = contact;
+}
+
+#define MUJACOBIAN_READ(KIND, NAME) read(base, *place++, view.NAME);
+
+namespace {
+
+OptionView view_option(const char* base) {
+  OptionView view;
+  const Place* place = places.data();
+  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  return view;
+}
+
+}  // namespace
+
+ModelView view_model(const void* model) {
+  ModelView view;
+  const Place* place = places.data() + kModelFirst;
+  const char* base = static_cast<const char*>(model);
+  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  view.opt = view_option(base + option_offset);
+  view.address = model;
+  return view;
+}
+
+DataView view_data(const void* data) {
+  DataView view;
+  const Place* place = places.data() + kDataFirst;
+  const char* base = static_cast<const char*>(data);
+  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  return view;
+}
+
+ContactView view_contact(const DataView& data, int index) {
+  ContactView view;
+  const Place* place = places.data() + kContactFirst;
+  const char* base = data.contact + static_cast<std::size_t>(contact_size) * index;
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  return view;
+}
+
+LogView view_log(const void* message) {
+  LogView view;
+  const Place* place = places.data() + kLogFirst;
+  const char* base = static_cast<const char*>(message);
+  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  return view;
+}
+
+void restore_stack(void* data, const DataView& before) {
+  for (int i = kDataFirst; i < kContactFirst; i++) {
+    char* address = static_cast<char*>(data) + places[i].offset;
+    if (!std::strcmp(kFields[i].name, "pstack")) std::memcpy(address, &before.pstack, 8);
+    if (!std::strcmp(kFields[i].name, "pbase")) std::memcpy(address, &before.pbase, 8);
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,80 @@
+// Views of the caller's mjModel and mjData: plain structs of sizes and pointers, filled from run-time
+// offsets at the start of every call (a hundred loads), so nothing can go stale.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layout/fields.h"
+
+namespace mujacobian {
+
+namespace kind {
+using SIZE = int;
+using INT = int;
+using NUM = double;
+using FLAG = bool;
+using WORD = std::uint64_t;
+using NUMS = const double*;
+using INTS = const int*;
+using FLAGS = const unsigned char*;
+using VOID = const char*;
+struct VEC3 {
+  double v[3];
+};
+struct INT2 {
+  int v[2];
+};
+struct TEXT {
+  const char* text;
+};
+}  // namespace kind
+
+#define MUJACOBIAN_MEMBER(KIND, name) kind::KIND name;
+struct OptionView {
+  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+};
+struct ModelView {
+  OptionView opt;
+  const void* address;
+  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+};
+struct DataView {
+  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+};
+struct ContactView {
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+};
+struct LogView {
+  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+};
+#undef MUJACOBIAN_MEMBER
+
+struct Field {
+  const char* structure;  // as introspect names it: "mjModel", "mjData", ...
+  const char* name;
+  const char* kind;
+  bool optional;
+};
+
+// Where a field of the installed MuJoCo lies: offset in its struct (-1: absent) and its size.
+struct Place {
+  int offset, size;
+};
+
+// Every field the core reads, in the order in which `set_layout` expects their places.
+const std::vector<Field>& fields();
+
+// Install the places of all fields, the offset of mjOption inside mjModel and sizeof(mjContact).
+void set_layout(const std::vector<Place>& places, int option_offset, int contact_size);
+
+ModelView view_model(const void* model);
+DataView view_data(const void* data);
+ContactView view_contact(const DataView& data, int index);
+LogView view_log(const void* message);
+
+// Put mjData's stack back to where it was when `before` was viewed.
+void restore_stack(void* data, const DataView& before);
+
+}  // namespace mujacobian

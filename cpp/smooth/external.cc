@@ -1,0 +1,81 @@
+#include "smooth/external.h"
+
+#include "layout/enums.h"
+#include "smooth/passive.h"
+#include "smooth/topology.h"
+#include "spatial/vector.h"
+
+namespace mujacobian {
+namespace {
+
+// Sums over the subtree under a body.
+struct Composite {
+  Force wrench;  // about the reference point
+  Mat3 turn;     // angular block of E                                                   (EXT-3)
+};
+
+// Add d(S^T W)/dq for force f and torque t per body, given by wrench(b) -> Force (torque, force).
+template <class F>
+void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* frozen,
+                  const Residual& residual, Arena& arena, F wrench) {
+  Composite* c = arena.take<Composite>(m.nbody);
+  for (int b = 0; b < m.nbody; b++) {
+    Force at_com = wrench(b);
+    Vec3 x = load3(d.xipos + 3 * b) - load3(d.subtree_com + 3 * m.body_rootid[b]);
+    c[b].wrench = {at_com.ang + cross(x, at_com.lin), at_com.lin};
+    c[b].turn = skew(x) * skew(at_com.lin) + skew(at_com.ang);
+  }
+  for (int b = m.nbody - 1; b > 0; b--) {
+    int parent = m.body_parentid[b];
+    if (parent == 0) continue;
+    c[parent].wrench += c[b].wrench;
+    c[parent].turn = c[parent].turn + c[b].turn;
+  }
+
+  for (int k = 0; k < m.nv; k++) {
+    const Composite& at_k = c[m.dof_bodyid[k]];
+    Motion axis = load_motion(d.cdof + 6 * k);
+    // E S = (turn w, f x w): change of the subtree's wrench beyond being carried along   (EXT-3)
+    Force stays = {at_k.turn * axis.ang, cross(at_k.wrench.lin, axis.ang)};
+    Force carried = cross(axis, at_k.wrench);
+
+    // column k: rows of k and its ancestors
+    for (int j = k; j >= 0; j = m.dof_parentid[j]) {
+      if (frozen && frozen[j]) continue;
+      Force change = moves_axis(m, k, j) ? stays : stays + carried;
+      residual.dq(j, k) += dot(load_motion(d.cdof + 6 * j), change);
+    }
+
+    // row k: columns of its ancestors, which carry the whole subtree of k
+    if (frozen && frozen[k]) continue;
+    Vec3 row = transpose_mul(at_k.turn, axis.ang) - cross(at_k.wrench.lin, axis.lin);
+    for (int j = m.dof_parentid[k]; j >= 0; j = m.dof_parentid[j]) {
+      residual.dq(k, j) += dot(row, load3(d.cdof + 6 * j));
+    }
+  }
+}
+
+}  // namespace
+
+void add_applied(const ModelView& m, const DataView& d, const Residual& residual,
+                 Arena& arena) {
+  bool any = false;
+  for (int k = 6; k < 6 * m.nbody && !any; k++) any = d.xfrc_applied[k] != 0;
+  if (!any) return;
+  add_wrenches(m, d, nullptr, residual, arena, [&](int b) {
+    const double* x = d.xfrc_applied + 6 * b;  // force, torque
+    return Force{load3(x + 3), load3(x)};
+  });
+}
+
+void add_gravity_compensation(const ModelView& m, const DataView& d,
+                              const unsigned char* frozen, const Residual& residual,
+                              Arena& arena) {
+  if (!m.flg_gravcomp || !passive_enabled(m) || (m.opt.disableflags & disable::kGravity)) return;
+  Vec3 gravity = load3(m.opt.gravity.v);
+  add_wrenches(m, d, frozen, residual, arena, [&](int b) {
+    return Force{{0, 0, 0}, -(m.body_mass[b] * m.body_gravcomp[b]) * gravity};
+  });
+}
+
+}  // namespace mujacobian

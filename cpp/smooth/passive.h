@@ -1,0 +1,37 @@
+// Joint springs and dof dampers: values enter through MuJoCo, here are their derivatives.
+#pragma once
+
+#include "smooth/residual.h"
+
+namespace mujacobian {
+
+// MuJoCo's polynomial: x (k + p0 x + p1 x^2), with |x| for odd (damping) forces.
+struct Poly {
+  double linear, p[2];
+  bool zero() const { return linear == 0 && p[0] == 0 && p[1] == 0; }
+  double coefficient(double x) const { return linear + x * (p[0] + x * p[1]); }
+  // d(x coefficient(x))/dx, and the derivative of that
+  double slope(double x) const { return linear + x * (2 * p[0] + x * 3 * p[1]); }
+  double slope_odd(double x) const { return slope(x < 0 ? -x : x); }
+  double curvature_odd(double x) const {
+    double sign = (x > 0) - (x < 0);
+    return 2 * p[0] * sign + 6 * p[1] * x;
+  }
+};
+
+// Damping of a dof, with what actuators add to its joint.
+Poly dof_damping(const ModelView& m, int dof);
+
+// Damping and armature of a tendon, with what actuators add.
+Poly tendon_damping(const ModelView& m, int tendon);
+double tendon_armature(const ModelView& m, int tendon);
+
+// Springs act, dampers act; with both disabled MuJoCo computes no passive force at all.
+bool springs_enabled(const ModelView& m);
+bool dampers_enabled(const ModelView& m);
+bool passive_enabled(const ModelView& m);
+
+// Add the derivatives of joint springs and dof dampers to the residual.
+void add_passive(const ModelView& m, const DataView& d, const Residual& residual);
+
+}  // namespace mujacobian

@@ -1,0 +1,37 @@
+#include "smooth/path.h"
+
+namespace mujacobian {
+
+void add_path_force(const PathForce& f, const double* qvel, const unsigned char* frozen,
+                    const Residual& residual, Arena& arena) {
+  const Path& p = f.path;
+
+  // the usual actuator: one dof, constant moment
+  if (p.n == 1 && !p.hessian) {
+    int i = p.dofs[0];
+    if (frozen && frozen[i]) return;
+    double m = p.moment[0];
+    residual.dq(i, i) += m * f.dlength * p.dlength[0];
+    residual.dv(i, i) += m * f.drate * m;
+    if (f.ctrl >= 0) residual.du(i, f.ctrl) += m * f.dctrl;
+    return;
+  }
+
+  double* rate = arena.take<double>(p.n);
+  path_rate_derivative(p, qvel, rate);
+  for (int a = 0; a < p.n; a++) {
+    int i = p.dofs[a];
+    if (frozen && frozen[i]) continue;
+    double m = p.moment[a];
+    for (int b = 0; b < p.n; b++) {
+      int k = p.dofs[b];
+      double change = m * (f.dlength * p.dlength[b] + f.drate * rate[b]);
+      if (p.hessian) change += f.force * p.hessian[a * p.n + b];
+      residual.dq(i, k) += change;
+      residual.dv(i, k) += m * f.drate * p.moment[b];
+    }
+    if (f.ctrl >= 0) residual.du(i, f.ctrl) += m * f.dctrl;
+  }
+}
+
+}  // namespace mujacobian

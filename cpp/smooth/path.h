@@ -1,0 +1,45 @@
+// Forces along a path: a scalar length l(q), a moment row m(q) and a force F(l, m v, ctrl) that
+// enters the dynamics as m^T F. Tendons and actuator transmissions are paths,
+// docs/derivations/paths.md.
+#pragma once
+
+#include "smooth/residual.h"
+#include "smooth/topology.h"
+
+namespace mujacobian {
+
+struct Path {
+  int n;                  // number of dofs
+  const int* dofs;
+  const double* moment;   // m
+  const double* dlength;  // dl/dq: the moment itself, except for rotations
+  const double* hessian;  // dm_i/dq_k at [i * n + k]; null where the moment is constant
+};
+
+struct PathForce {
+  Path path;
+  double force;             // F
+  double dlength, drate;    // dF/dl, dF/d(m v)
+  int ctrl;                 // index of the control, -1 if there is none
+  double dctrl;             // dF/dctrl
+
+  // what MuJoCo's implicit integrators know of dF/d(m v), and how that changes
+  double damping;
+  double damping_drate, damping_dctrl;
+};
+
+// d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)
+inline void path_rate_derivative(const Path& path, const double* qvel, double* rate) {
+  for (int k = 0; k < path.n; k++) rate[k] = 0;
+  if (!path.hessian) return;
+  for (int i = 0; i < path.n; i++) {
+    double v = qvel[path.dofs[i]];
+    for (int k = 0; k < path.n; k++) rate[k] += v * path.hessian[i * path.n + k];
+  }
+}
+
+// Add d(m^T F) to the residual, leaving out the rows with frozen[dof] set (null: none). (PATH-3)
+void add_path_force(const PathForce& f, const double* qvel, const unsigned char* frozen,
+                    const Residual& residual, Arena& arena);
+
+}  // namespace mujacobian

@@ -1,0 +1,52 @@
+// The forest of dofs: who is whose ancestor, and where a dof stands in MuJoCo's packed rows.
+#pragma once
+
+#include "layout/arena.h"
+#include "layout/views.h"
+
+namespace mujacobian {
+
+struct Topology {
+  int max_depth;     // number of dofs on the longest chain
+  const int* depth;  // number of ancestors of dof i
+  const int* end;    // one past the last dof that i moves; dofs are numbered depth first
+
+  // a moves b's axis or b itself: a is b or one of its ancestors
+  bool is_ancestor(int a, int b) const { return a <= b && b < end[a]; }
+  bool is_related(int a, int b) const { return a <= b ? b < end[a] : a < end[b]; }
+};
+
+inline Topology topology(const ModelView& m, Arena& arena) {
+  int* depth = arena.take<int>(m.nv);
+  int* end = arena.take<int>(m.nv);
+  int max_depth = 0;
+  for (int i = 0; i < m.nv; i++) {
+    int parent = m.dof_parentid[i];
+    depth[i] = parent < 0 ? 0 : depth[parent] + 1;
+    end[i] = i + 1;
+    if (depth[i] >= max_depth) max_depth = depth[i] + 1;
+  }
+  for (int i = m.nv - 1; i >= 0; i--) {
+    int parent = m.dof_parentid[i];
+    if (parent >= 0 && end[parent] < end[i]) end[parent] = end[i];
+  }
+  return {max_depth, depth, end};
+}
+
+// Last dof that moves the body, -1 for a body that cannot move. All dofs that move it are this one
+// and its ancestors.
+inline int last_dof(const ModelView& m, int body) {
+  int weld = m.body_weldid[body];
+  return m.body_dofadr[weld] + m.body_dofnum[weld] - 1;
+}
+
+// `k` moves the axis of `j`, both on one chain: j comes after k, or both are rotations of one ball
+// or free joint, whose axes turn with the body.
+inline bool moves_axis(const ModelView& m, int k, int j) {
+  if (k <= j) return true;
+  int joint = m.dof_jntid[j];
+  if (joint != m.dof_jntid[k]) return false;
+  return j >= m.jnt_dofadr[joint] + (m.jnt_type[joint] == 0 ? 3 : 0);
+}
+
+}  // namespace mujacobian

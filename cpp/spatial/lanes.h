@@ -1,0 +1,21 @@
+// Four doubles at a time, by the compilers' vector extension: AVX2 on x86-64, pairs of NEON on ARM.
+#pragma once
+
+#include <cstring>
+
+namespace mujacobian {
+
+typedef double Lanes __attribute__((vector_size(32)));
+inline constexpr int kLanes = 4;
+
+inline int round_to_lanes(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+inline Lanes load_lanes(const double* p) {
+  Lanes v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+inline void store_lanes(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
+inline Lanes broadcast(double s) { return Lanes{s, s, s, s}; }
+
+}  // namespace mujacobian

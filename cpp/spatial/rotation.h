@@ -1,0 +1,67 @@
+// Exponential and logarithm of rotations and their Jacobians, docs/derivations/rotation.md.
+#pragma once
+
+#include "spatial/vector.h"
+
+namespace mujacobian {
+
+// c_k(t) = sum_n (-t)^n / (2n + k)!, with t = theta^2: c_0 = cos, c_1 = sin/theta,
+// c_2 = (1 - cos)/theta^2, c_3 = (theta - sin)/theta^3, c_{k+2} = (1/k! - c_k)/t. The series below 1 has no cancellation.
+template <int k>
+inline double exp_coefficient(double t) {
+  if (t < 1) {
+    // the 11th term is below 1e-22 of the first
+    double sum = 0, term = 1;
+    for (int i = 2; i <= k; i++) term /= i;
+    for (int n = 0; n < 11; n++) {
+      sum += term;
+      term *= -t / ((2 * n + k + 1) * (2 * n + k + 2));
+    }
+    return sum;
+  }
+  double theta = std::sqrt(t);
+  if constexpr (k == 0) return std::cos(theta);
+  if constexpr (k == 1) return std::sin(theta) / theta;
+  if constexpr (k == 2) return (1 - std::cos(theta)) / t;
+  if constexpr (k == 3) return (theta - std::sin(theta)) / (t * theta);
+  if constexpr (k == 4) return (0.5 - (1 - std::cos(theta)) / t) / t;
+}
+
+// R = exp([w]x)                                                                          (ROT-1)
+inline Mat3 rotation_exp(Vec3 w) {
+  double t = dot(w, w);
+  Mat3 s = skew(w);
+  return identity3() + exp_coefficient<1>(t) * s + exp_coefficient<2>(t) * (s * s);
+}
+
+// Jr(w), with exp(w + dw) = exp(w) exp(Jr dw)                                            (ROT-2)
+inline Mat3 right_jacobian(Vec3 w) {
+  double t = dot(w, w);
+  Mat3 s = skew(w);
+  return identity3() + (-exp_coefficient<2>(t)) * s + exp_coefficient<3>(t) * (s * s);
+}
+
+// Jr(w)^-1, finite up to |w| = 2 pi                                                      (ROT-3)
+inline Mat3 right_jacobian_inverse(Vec3 w) {
+  double t = dot(w, w);
+  Mat3 s = skew(w);
+  // (1 - (theta/2) cot(theta/2)) / theta^2 without cancellation
+  double kappa =
+      (exp_coefficient<3>(t) - 2 * exp_coefficient<4>(t)) / (2 * exp_coefficient<2>(t));
+  return identity3() + 0.5 * s + kappa * (s * s);
+}
+
+// log(conj(b) a) as MuJoCo takes it (mju_subQuat): the rotation vector of norm at most pi that
+// carries b to a, in the frame of b. `a` need not have unit norm.
+inline Vec3 quaternion_difference(const double a[4], const double b[4]) {
+  double w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
+  Vec3 av = load3(a + 1), bv = load3(b + 1);
+  Vec3 v = b[0] * av - a[0] * bv - cross(bv, av);
+  double s = norm(v);
+  if (s == 0) return {0, 0, 0};
+  double angle = 2 * std::atan2(s, w);
+  if (angle > M_PI) angle -= 2 * M_PI;
+  return (angle / s) * v;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,111 @@
+#include "step/batch.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "step/support.h"
+
+namespace mujacobian {
+namespace {
+
+void require_finite(const char* name, const double* x, int n) {
+  for (int i = 0; i < n; i++) {
+    if (std::abs(x[i]) <= kMaxVal) continue;
+    throw std::domain_error(std::string(name) + "[" + std::to_string(i) + "] is " +
+                            std::to_string(x[i]) + ": MuJoCo takes numbers up to 1e10");
+  }
+}
+
+class Batch {
+ public:
+  Batch(const void* model, const double* states, int nstate, const double* controls, int n,
+        const Outputs& out)
+      : model_(model), states_(states), controls_(controls), nstate_(nstate), n_(n), out_(out) {}
+
+  // Take the next state until none is left; runs in every thread.
+  void work() {
+    Arena arena;
+    void* data = nullptr;
+    int index = next_++;
+    while (index < n_ && index <= first_failure_) {
+      try {
+        if (!data) data = make_data(model_);
+        step(data, index, arena);
+      } catch (const Unsupported& e) {
+        fail({index, e, ""});
+      } catch (const std::exception& e) {
+        fail({index, std::nullopt, e.what()});
+      }
+      index = next_++;
+    }
+    if (data) engine().mj_deleteData(data);
+  }
+
+  std::optional<BatchFailure> failure() const { return failure_; }
+
+ private:
+  void step(void* data, int index, Arena& arena) {
+    const ModelView m = view_model(model_);
+    DataView d = view_data(data);
+    const std::size_t i = index, nv = m.nv, nu = m.nu;
+    engine().mj_setState(model_, data, states_ + i * nstate_, engine().state_spec);
+    std::memcpy(const_cast<double*>(d.ctrl), controls_ + i * nu, nu * sizeof(double));
+    std::memset(const_cast<double*>(d.qacc_warmstart), 0, nv * sizeof(double));
+    require_state(m, d);
+    forward(model_, data);
+    d = view_data(data);
+    arena.reset();
+    transition(m, d,
+               {out_.A ? out_.A + i * 4 * nv * nv : nullptr,
+                out_.B ? out_.B + i * 2 * nv * nu : nullptr,
+                out_.Bf ? out_.Bf + i * 2 * nv * nv : nullptr},
+               arena);
+  }
+
+  void fail(BatchFailure failure) {
+    std::lock_guard lock(mutex_);
+    if (failure_ && failure_->index < failure.index) return;
+    first_failure_ = failure.index;
+    failure_ = std::move(failure);
+  }
+
+  const void* model_;
+  const double *states_, *controls_;
+  int nstate_, n_;
+  Outputs out_;
+  std::atomic<int> next_{0}, first_failure_{INT32_MAX};
+  std::mutex mutex_;
+  std::optional<BatchFailure> failure_;
+};
+
+}  // namespace
+
+void require_state(const ModelView& m, const DataView& d) {
+  require_finite("qpos", d.qpos, m.nq);
+  require_finite("qvel", d.qvel, m.nv);
+  require_finite("ctrl", d.ctrl, m.nu);
+  require_finite("qfrc_applied", d.qfrc_applied, m.nv);
+  require_finite("xfrc_applied", d.xfrc_applied, 6 * m.nbody);
+  require_finite("mocap_pos", d.mocap_pos, 3 * m.nmocap);
+  require_finite("mocap_quat", d.mocap_quat, 4 * m.nmocap);
+}
+
+std::optional<BatchFailure> transition_batch(const void* model, const double* states, int nstate,
+                                             const double* controls, int n, const Outputs& out,
+                                             int threads) {
+  Batch batch(model, states, nstate, controls, n, out);
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
+  batch.work();
+  for (std::thread& thread : others) thread.join();
+  return batch.failure();
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,111 @@
+#include "step/free_body.h"
+
+#include <cmath>
+#include <utility>
+
+#include "spatial/vector.h"
+
+namespace mujacobian {
+namespace {
+
+struct FreeBody {
+  double mass;
+  Mat3 orientation;  // R
+  Vec3 com;          // s
+  Mat3 inertia;      // I
+};
+
+Mat3 transposed(const Mat3& a) {
+  return {{a.m[0], a.m[3], a.m[6], a.m[1], a.m[4], a.m[7], a.m[2], a.m[5], a.m[8]}};
+}
+
+FreeBody load(const ModelView& m, const DataView& d, int body) {
+  FreeBody b;
+  b.mass = m.body_mass[body];
+  b.orientation = load9(d.xmat + 9 * body);
+  b.com = transpose_mul(b.orientation, load3(d.xipos + 3 * body) - load3(d.xpos + 3 * body));
+  Mat3 axes = transposed(b.orientation) * load9(d.ximat + 9 * body);
+  Mat3 scaled = axes;
+  for (int r = 0; r < 3; r++)
+    for (int c = 0; c < 3; c++) scaled(r, c) *= m.body_inertia[3 * body + c];
+  b.inertia = scaled * transposed(axes);
+  return b;
+}
+
+// Q(x, y): force in the body's frame, and torque. Q(r, r) = 2 c.
+struct Wrench {
+  Vec3 force, torque;
+};
+Wrench bilinear(const FreeBody& b, Vec3 x, Vec3 y) {
+  Vec3 f = b.mass * (cross(x, cross(y, b.com)) + cross(y, cross(x, b.com)));
+  return {f, cross(b.com, f) + cross(x, b.inertia * y) + cross(y, b.inertia * x)};
+}
+
+Vec3 unit(int k) { return {k == 0 ? 1.0 : 0, k == 1 ? 1.0 : 0, k == 2 ? 1.0 : 0}; }
+
+}  // namespace
+
+void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double a[36]) {
+  FreeBody b = load(m, d, body);
+  Vec3 r = load3(d.qvel + m.body_dofadr[body] + 3);
+  for (int k = 0; k < 3; k++) {
+    Wrench q = bilinear(b, r, unit(k));
+    Vec3 force = h * (b.orientation * q.force), torque = h * q.torque;
+    a[3 + k] += force.x, a[9 + k] += force.y, a[15 + k] += force.z;
+    a[21 + k] += torque.x, a[27 + k] += torque.y, a[33 + k] += torque.z;
+  }
+}
+
+void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,
+                               const double w[6], const Residual& residual) {
+  FreeBody b = load(m, d, body);
+  int dof = m.body_dofadr[body];
+  Vec3 r = load3(d.qvel + dof + 3), y = load3(w + 3);
+  // turning the body turns the force; turning its velocity is the bilinear form again
+  Vec3 held = bilinear(b, r, y).force;
+  for (int k = 0; k < 3; k++) {
+    double turned[3], force[3], torque[3];
+    Wrench q = bilinear(b, unit(k), y);
+    store3(turned, b.orientation * cross(unit(k), held));
+    store3(force, b.orientation * q.force);
+    store3(torque, q.torque);
+    for (int i = 0; i < 3; i++) {
+      residual.dq(dof + i, dof + 3 + k) -= h * turned[i];
+      residual.dv(dof + i, dof + 3 + k) -= h * force[i];
+      residual.dv(dof + 3 + i, dof + 3 + k) -= h * torque[i];
+    }
+  }
+}
+
+bool invert6(const double a[36], double inverse[36]) {
+  double work[6][12];
+  for (int r = 0; r < 6; r++)
+    for (int c = 0; c < 12; c++) work[r][c] = c < 6 ? a[6 * r + c] : c - 6 == r;
+  for (int p = 0; p < 6; p++) {
+    int best = p;
+    for (int r = p + 1; r < 6; r++)
+      if (std::abs(work[r][p]) > std::abs(work[best][p])) best = r;
+    if (!(std::abs(work[best][p]) > 0)) return false;
+    std::swap(work[p], work[best]);
+    double scale = 1 / work[p][p];
+    for (int c = p; c < 12; c++) work[p][c] *= scale;
+    for (int r = 0; r < 6; r++) {
+      if (r == p) continue;
+      double factor = work[r][p];
+      for (int c = p; c < 12; c++) work[r][c] -= factor * work[p][c];
+    }
+  }
+  for (int r = 0; r < 6; r++)
+    for (int c = 0; c < 6; c++) inverse[6 * r + c] = work[r][6 + c];
+  return true;
+}
+
+void multiply6(const double a[36], const double x[6], double y[6]) {
+  for (int r = 0; r < 6; r++) {
+    double sum = 0;
+    for (int c = 0; c < 6; c++) sum += a[6 * r + c] * x[c];
+    y[r] = sum;
+  }
+}
+
+}  // namespace mujacobian

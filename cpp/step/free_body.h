@@ -1,0 +1,23 @@
+// The bias force of a standalone free body, which implicitfast treats implicitly:
+//   c = (R f, s x f + r x I r),  f = m r x (r x s)
+// with r the angular velocity, s the centre of mass and I the inertia about it, all in the body's
+// frame, and R its orientation. c is quadratic in r: (dc/dv) w = Q(r, w) with Q bilinear and
+// symmetric. docs/derivations/integrators.md.
+#pragma once
+
+#include "smooth/residual.h"
+
+namespace mujacobian {
+
+// a += h dc/dv, a 6x6 in the order of the free joint's dofs
+void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double a[36]);
+
+// Subtract h d((dc/dv) w) from the residual.                                            (INT-7)
+void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,
+                               const double w[6], const Residual& residual);
+
+// inverse <- a^-1 by LU with partial pivoting; false if a is singular
+bool invert6(const double a[36], double inverse[36]);
+void multiply6(const double a[36], const double x[6], double y[6]);
+
+}  // namespace mujacobian

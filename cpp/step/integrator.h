@@ -1,0 +1,42 @@
+// The linear system of one step: the acceleration w that MuJoCo integrates solves
+//   (M + h Dhat) w = force,   v+ = v + h w,
+// and its derivative solves (M + h Dhat) dw = -dg(w). docs/derivations/integrators.md.
+#pragma once
+
+#include "smooth/actuation.h"
+#include "smooth/inertia.h"
+
+namespace mujacobian {
+
+// A free body on its own, whose block of the implicitfast matrix is unsymmetric.
+struct FreeBlock {
+  int tree, dof;
+  double inverse[36];
+};
+
+struct Integration {
+  const double* w;
+  InertiaFactor factor;
+  const FreeBlock* blocks;  // of implicitfast; null for Euler
+  int block_count;
+};
+
+// The forces along paths that act in this state.
+struct PathForces {
+  PathForce* tendon;
+  int tendon_count;
+  Actuation actuation;
+};
+
+Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
+                      const PathForces& paths, Arena& arena);
+
+// Add h d(Dhat) w, the change of the integrator's own damping, to the residual.
+void add_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
+                        const PathForces& paths, const Integration& step, const Residual& residual,
+                        Arena& arena);
+
+// The standalone free body in a tree, or -1: one free joint, no other mass below it.
+int free_body(const ModelView& m, int tree);
+
+}  // namespace mujacobian

@@ -1,0 +1,116 @@
+#include "step/support.h"
+
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "smooth/actuation.h"
+#include "smooth/passive.h"
+#include "smooth/tendon.h"
+
+namespace mujacobian {
+namespace {
+
+bool tendon_exerts_force(const ModelView& m, int t) {
+  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+  bool spring = m.tendon_stiffness[t] != 0 || p[0] != 0 || p[1] != 0;
+  return spring || !tendon_damping(m, t).zero() || tendon_armature(m, t) != 0;
+}
+
+// Hand every uncovered element of the model to report(element, reason).
+template <class F>
+void visit_unsupported(const ModelView& m, F report) {
+  switch (m.opt.integrator) {
+    case integrator::kEuler:
+    case integrator::kImplicitFast:
+      break;
+    case integrator::kRK4:
+      report("option integrator=\"RK4\"", "the Runge-Kutta integrator");
+      break;
+    case integrator::kImplicit:
+      report("option integrator=\"implicit\"", "the fully implicit integrator");
+      break;
+    default:
+      report("option integrator=\"discrete\"", "the discrete-time integrator");
+  }
+  if (m.opt.enableflags & enable::kSleep) {
+    report("flag sleep", "sleeping trees switch off parts of the step");
+  }
+  if (passive_enabled(m) && (m.opt.density != 0 || m.opt.viscosity != 0)) {
+    const char* name = m.opt.density != 0 ? "option density" : "option viscosity";
+    report(name, "fluid forces");
+  }
+  for (const Engine::Callback& callback : engine().callbacks) {
+    if (*callback.address) report(callback.name, "a user callback takes part in the step");
+  }
+  for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
+  for (int p = 0; p < m.nplugin; p++) report(element_name(m, object::kPlugin, p), "plugins");
+  if (springs_enabled(m)) {
+    for (int j = 0; m.jnt_plasticadr && j < m.njnt; j++) {
+      if (m.jnt_plasticadr[j] >= 0) report(element_name(m, object::kJoint, j), "a plastic spring");
+    }
+    for (int t = 0; m.tendon_plasticadr && t < m.ntendon; t++) {
+      if (m.tendon_plasticadr[t] >= 0) {
+        report(element_name(m, object::kTendon, t), "a plastic spring");
+      }
+    }
+  }
+  for (int t = 0; t < m.ntendon; t++) {
+    if (tendon_wraps(m, t) && tendon_exerts_force(m, t)) {
+      report(element_name(m, object::kTendon, t), "it wraps around a geom and exerts a force");
+    }
+  }
+  bool actuated = !(m.opt.disableflags & disable::kActuation);
+  for (int a = 0; a < m.nactuator; a++) {
+    const char* reason = actuator_refusal(m, a);
+    // activations are states even where they exert no force
+    if (reason && (m.actuator_actnum[a] || (actuated && !actuator_disabled(m, a)))) {
+      report(element_name(m, object::kActuator, a), reason);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Unsupported> list_unsupported(const ModelView& m) {
+  std::vector<Unsupported> all;
+  auto add = [&](const std::string& element, const std::string& reason) {
+    all.push_back({element, reason});
+  };
+  visit_unsupported(m, add);
+  for (int s = 0; s < m.nsensor; s++) add(element_name(m, object::kSensor, s), "sensor derivatives");
+  return all;
+}
+
+void require_model(const ModelView& m) {
+  visit_unsupported(m, [](const std::string& element, const std::string& reason) {
+    throw Unsupported{element, reason};
+  });
+}
+
+void require_no_constraints(const ModelView& m, const DataView& d) {
+  if (d.nefc == 0) return;
+  int id = d.efc_id[0];
+  switch (d.efc_type[0]) {
+    case constraint::kEquality:
+      throw Unsupported{element_name(m, object::kEquality, id), "an active equality constraint"};
+    case constraint::kFrictionDof:
+      throw Unsupported{element_name(m, object::kJoint, m.dof_jntid[id]), "friction loss"};
+    case constraint::kFrictionTendon:
+      throw Unsupported{element_name(m, object::kTendon, id), "friction loss"};
+    case constraint::kLimitJoint:
+      throw Unsupported{element_name(m, object::kJoint, id), "an active limit"};
+    case constraint::kLimitTendon:
+      throw Unsupported{element_name(m, object::kTendon, id), "an active limit"};
+    default: {
+      ContactView contact = view_contact(d, id);
+      throw Unsupported{"contact between " + element_name(m, object::kGeom, contact.geom.v[0]) +
+                            " and " + element_name(m, object::kGeom, contact.geom.v[1]),
+                        "an active contact"};
+    }
+  }
+}
+
+void require_no_sensors(const ModelView& m) {
+  if (m.nsensor) throw Unsupported{element_name(m, object::kSensor, 0), "sensor derivatives"};
+}
+
+}  // namespace mujacobian

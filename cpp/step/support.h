@@ -1,0 +1,23 @@
+// What is differentiated exactly and what is refused by name.
+#pragma once
+
+#include <vector>
+
+#include "layout/views.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+
+// Everything in the model that is not covered, whatever the state.
+std::vector<Unsupported> list_unsupported(const ModelView& m);
+
+// Throw Unsupported if A and B of this model cannot be exact; called before mj_forward.
+void require_model(const ModelView& m);
+
+// Throw Unsupported naming the first constraint row that is active after mj_forward.
+void require_no_constraints(const ModelView& m, const DataView& d);
+
+// Throw Unsupported naming the first sensor.
+void require_no_sensors(const ModelView& m);
+
+}  // namespace mujacobian

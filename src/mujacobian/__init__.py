@@ -1,0 +1,27 @@
+"""Exact, analytic derivatives of MuJoCo's step."""
+
+from mujacobian import layout as _layout
+
+_layout.install()
+
+from mujacobian._core import transition  # noqa: E402
+from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError  # noqa: E402
+from mujacobian.linearization import (  # noqa: E402
+    Linearization,
+    fd_count,
+    linearize,
+    linearize_batch,
+    support,
+)
+
+__all__ = [
+    "Linearization",
+    "MujacobianError",
+    "Unsupported",
+    "UnsupportedFeatureError",
+    "fd_count",
+    "linearize",
+    "linearize_batch",
+    "support",
+    "transition",
+]

@@ -1,0 +1,29 @@
+"""What goes wrong, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class MujacobianError(Exception):
+    """Base class of the errors of this package."""
+
+
+class UnsupportedFeatureError(MujacobianError):
+    """Something that is active in this state has no exact derivative here.
+
+    `element` names it as the model does, `reason` says what about it is not covered.
+    """
+
+    def __init__(self, element: str, reason: str) -> None:
+        super().__init__(f"{element}: {reason} is not differentiated exactly, so it is refused")
+        self.element = element
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """An element of a model that `support` found not to be covered, and why."""
+
+    element: str
+    reason: str

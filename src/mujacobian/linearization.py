@@ -1,0 +1,146 @@
+"""Exact Jacobians of one MuJoCo step."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian import _core
+from mujacobian.errors import Unsupported
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """Derivatives of the next state and of the sensors of one step.
+
+    With the state x = (q, v, act) in tangent coordinates, as `mujoco.mjd_transitionFD` has them
+    (quaternions: rotations in the body's frame), `nx = 2 nv + na`, `ns = nsensordata`:
+
+        dx' = A dx + B du + Bf df        A (nx, nx), B (nx, nu), Bf (nx, nv)
+        ds  = C dx + D du + Df df        C (ns, nx), D (ns, nu), Df (ns, nv)
+
+    where f is `qfrc_applied`. Blocks that were not asked for are None. Batches have a leading axis.
+    """
+
+    A: Array
+    B: Array
+    C: Array | None = None
+    D: Array | None = None
+    Bf: Array | None = None
+    Df: Array | None = None
+
+
+def linearize(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    *,
+    sensors: bool = True,
+    forces: bool = False,
+    forward: bool = True,
+) -> Linearization:
+    """The exact Jacobians of one `mj_step` at the state in `data`.
+
+    The derivative is that of the branch MuJoCo is in. What is not covered raises
+    `UnsupportedFeatureError` with the element's name. The state in `data` is not changed; derived
+    fields are as after `mj_forward`.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces.
+      sensors: also C and D (and Df).
+      forces: also Bf (and Df), the derivatives with respect to `qfrc_applied`.
+      forward: run `mj_forward` first. False if the caller has just done so on this state.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> mujacobian.linearize(model, mujoco.MjData(model)).A.shape
+      (2, 2)
+    """
+    if not isinstance(model, mujoco.MjModel):
+        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    nv, nu, ns = model.nv, model.nu, model.nsensordata
+    nx = 2 * nv + model.na
+    lin = Linearization(
+        A=np.empty((nx, nx)),
+        B=np.empty((nx, nu)),
+        C=np.empty((ns, nx)) if sensors else None,
+        D=np.empty((ns, nu)) if sensors else None,
+        Bf=np.empty((nx, nv)) if forces else None,
+        Df=np.empty((ns, nv)) if forces and sensors else None,
+    )
+    _core.linearize_into(
+        model, data, lin.A, lin.B, lin.C, lin.D, lin.Bf, lin.Df, forward=forward
+    )
+    return lin
+
+
+def linearize_batch(
+    model: mujoco.MjModel,
+    states: ArrayLike,
+    controls: ArrayLike,
+    *,
+    sensors: bool = True,
+    threads: int | None = None,
+) -> Linearization:
+    """The exact Jacobians at many states, with a leading axis, computed in parallel.
+
+    Args:
+      model: any model that MuJoCo loads.
+      states: `(n, nstate)`, rows of `mj_getState(FULLPHYSICS)`, as in `mujoco.rollout`.
+      controls: `(n, nu)`.
+      sensors: also C and D.
+      threads: number of threads, by default one per available core. Results do not depend on it.
+
+    Applied forces are zero and mocap bodies at their initial poses.
+    """
+    if not isinstance(model, mujoco.MjModel):
+        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    rows = _rows("states", states, nstate)
+    inputs = _rows("controls", controls, model.nu)
+    n = len(rows)
+    if len(inputs) != n:
+        raise ValueError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
+    if threads is None:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    nx, ns = 2 * model.nv + model.na, model.nsensordata
+    lin = Linearization(
+        A=np.empty((n, nx, nx)),
+        B=np.empty((n, nx, model.nu)),
+        C=np.empty((n, ns, nx)) if sensors else None,
+        D=np.empty((n, ns, model.nu)) if sensors else None,
+    )
+    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, sensors, threads)
+    return lin
+
+
+def _rows(name: str, values: ArrayLike, width: int) -> Array:
+    """`values` as a contiguous float64 array with rows of the given width."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} must have shape (n, {width}), got {array.shape}")
+    return array
+
+
+def support(model: mujoco.MjModel) -> list[Unsupported]:
+    """What in this model is not differentiated exactly; empty for a fully covered model.
+
+    Constraint rows depend on the state and are not listed: they raise when they are active.
+    """
+    return [Unsupported(element, reason) for element, reason in _core.unsupported(model)]
+
+
+def fd_count() -> int:
+    """Number of finite differences that entered a result of this process: none can."""
+    return 0
