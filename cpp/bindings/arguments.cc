@@ -1,13 +1,13 @@
 #include "bindings/arguments.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 namespace mujacobian {
 namespace {
 
-std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(object.type().attr("__name__"));
-}
+std::string class_name(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 void* address(nb::handle object, const nb::object& type, const char* name, const char* expected) {
   if (!type.is(object.type()) && !nb::isinstance(object, type)) {
@@ -22,12 +22,15 @@ void* address(nb::handle object, const nb::object& type, const char* name, const
   return result;
 }
 
-std::string describe(const std::vector<Py_ssize_t>& shape) {
+std::string describe(const Py_ssize_t* shape, std::size_t ndim) {
   std::string text = "(";
-  for (std::size_t k = 0; k < shape.size(); k++) {
-    text += (k ? ", " : "") + std::to_string(shape[k]);
-  }
-  return text + (shape.size() == 1 ? ",)" : ")");
+  for (std::size_t k = 0; k < ndim; k++) text += (k ? ", " : "") + std::to_string(shape[k]);
+  return text + (ndim == 1 ? ",)" : ")");
+}
+
+std::string wanted(const char* name, std::initializer_list<Py_ssize_t> shape) {
+  return std::string(name) + " must be a C-contiguous float64 array of shape " +
+         describe(shape.begin(), shape.size()) + ", got ";
 }
 
 }  // namespace
@@ -46,31 +49,27 @@ void* data_address(nb::handle data) {
   return address(data, python_types().data, "data", "mujoco.MjData");
 }
 
-Array::Array(nb::handle object, const char* name, const std::vector<Py_ssize_t>& shape,
+Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,
              bool writable) {
   if (object.is_none()) return;
-  const std::string wanted = std::string(name) + " must be a C-contiguous float64 array of shape " +
-                             describe(shape);
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO)) {
     PyErr_Clear();
-    throw nb::type_error((wanted + ", got " + class_name(object)).c_str());
+    throw nb::type_error((wanted(name, shape) + class_name(object)).c_str());
   }
   held_ = true;
   std::string problem;
-  std::vector<Py_ssize_t> given(buffer_.shape, buffer_.shape + buffer_.ndim);
-  bool empty = buffer_.len == 0;
   if (!buffer_.format || std::strcmp(buffer_.format, "d")) {
-    problem = "got elements of format '" + std::string(buffer_.format ? buffer_.format : "B") + "'";
-  } else if (given != shape) {
-    problem = "got shape " + describe(given);
-  } else if (!empty && !PyBuffer_IsContiguous(&buffer_, 'C')) {
-    problem = "got one that is not contiguous";
+    problem = "elements of format '" + std::string(buffer_.format ? buffer_.format : "B") + "'";
+  } else if (!std::equal(shape.begin(), shape.end(), buffer_.shape, buffer_.shape + buffer_.ndim)) {
+    problem = "shape " + describe(buffer_.shape, buffer_.ndim);
+  } else if (buffer_.len && !PyBuffer_IsContiguous(&buffer_, 'C')) {
+    problem = "one that is not contiguous";
   } else if (writable && buffer_.readonly) {
-    problem = "got one that is read-only";
+    problem = "one that is read-only";
   }
   if (!problem.empty()) {
     PyBuffer_Release(&buffer_);
-    throw nb::value_error((wanted + ", " + problem).c_str());
+    throw nb::value_error((wanted(name, shape) + problem).c_str());
   }
 }
 

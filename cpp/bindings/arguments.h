@@ -3,8 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include <string>
-#include <vector>
+#include <initializer_list>
 
 namespace mujacobian {
 
@@ -24,7 +23,7 @@ void* data_address(nb::handle data);
 // A float64 array of a given shape, held while the call runs; None gives a null pointer.
 class Array {
  public:
-  Array(nb::handle object, const char* name, const std::vector<Py_ssize_t>& shape, bool writable);
+  Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape, bool writable);
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   ~Array();

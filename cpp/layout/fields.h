@@ -152,6 +152,7 @@
   REQ(INTS, moment_rowadr)               \
   REQ(INTS, moment_colind)               \
   REQ(NUMS, qfrc_gravcomp)               \
+  REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
   REQ(NUMS, qfrc_constraint)             \
   REQ(INTS, efc_type)                    \

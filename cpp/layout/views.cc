@@ -50,9 +50,13 @@ void read(const char* base, Place place, T& value) {
 
 // an int that MuJoCo may store as int or as mjtSize
 void read(const char* base, Place place, int& value) {
-  std::int64_t wide = 0;
-  std::memcpy(&wide, base + place.offset, place.size);  // little-endian
-  value = static_cast<int>(wide);
+  if (place.size == 8) {
+    std::int64_t wide;
+    std::memcpy(&wide, base + place.offset, sizeof wide);
+    value = static_cast<int>(wide);
+  } else {
+    std::memcpy(&value, base + place.offset, sizeof value);
+  }
 }
 
 void read(const char* base, Place place, kind::TEXT& value) { value.text = base + place.offset; }

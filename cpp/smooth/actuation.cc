@@ -1,6 +1,7 @@
 #include "smooth/actuation.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -43,10 +44,6 @@ Servo servo(const ModelView& m, const DataView& d, int a) {
     ctrl = clamp(ctrl, range);
   }
 
-  // since 4.0 the implicit integrators use the clamped control
-  bool inner = engine().version >= 4000000;
-  double seen = inner ? ctrl : d.ctrl[u];
-
   // position servo on a ball joint: the setpoint's representative nearest to the length
   bool servo_shape = !affine_gain && affine_bias && g[0] == -b[1];
   int trn = m.actuator_trntype[a];
@@ -62,8 +59,8 @@ Servo servo(const ModelView& m, const DataView& d, int a) {
   s.dctrl = clamped ? 0 : gain;
   if (affine_gain) {
     s.dlength = g[1] * ctrl, s.drate = g[2] * ctrl;
-    s.damping = g[2] * seen;
-    s.damping_dctrl = clamped && inner ? 0 : g[2];
+    s.damping = g[2] * ctrl;
+    s.damping_dctrl = clamped ? 0 : g[2];
   }
   if (affine_bias) {
     s.force += b[0] + b[1] * l + b[2] * rate;
@@ -126,6 +123,23 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
   return scaling;
 }
 
+// The implicit integrators leave saturated actuators out of their damping: those at their own force
+// range, since 4.0 also those at the force range of their joint or tendon.
+bool damping_left_out(const ModelView& m, const DataView& d, const Output& o,
+                      const Scaling* scaling) {
+  int a = o.actuator, trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
+  if (m.actuator_forcelimited[a] && at_limit(o.force, m.actuator_forcerange + 2 * a)) return true;
+  if (engine().version < 4000000) return false;
+  if (trn == transmission::kTendon && m.tendon_actfrclimited[id]) {
+    return at_limit(scaling[id].total, m.tendon_actfrcrange + 2 * id);
+  }
+  bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
+  if (on_joint && m.jnt_actfrclimited[id]) {
+    return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
+  }
+  return false;
+}
+
 // Path force of one actuator. On tendons the path is the tendon's, so the gear is part of the force.
 PathForce path_force(const ModelView& m, const DataView& d, const Output& o,
                      const Scaling* scaling, Path* tendon_paths, Arena& arena) {
@@ -146,10 +160,7 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o,
   f.drate = weight * s.drate * gear;
   f.dctrl = weight * s.dctrl;
 
-  // the implicit integrators leave out saturated actuators
-  bool saturated = m.actuator_forcelimited[o.actuator] &&
-                   at_limit(o.force, m.actuator_forcerange + 2 * o.actuator);
-  if (!saturated) {
+  if (!damping_left_out(m, d, o, scaling)) {
     f.damping = gear * gear * s.damping;
     f.damping_dctrl = gear * gear * s.damping_dctrl;
   }
@@ -183,7 +194,12 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Pat
 }  // namespace
 
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
-  if (m.nactuator == 0 || (m.opt.disableflags & disable::kActuation)) return {nullptr, 0, nullptr};
+  // without actuation MuJoCo also drops the gravity compensation that passes through actuators
+  if (m.nactuator == 0 || (m.opt.disableflags & disable::kActuation)) {
+    unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
+    if (all) std::memset(all, 1, m.nv);
+    return {nullptr, 0, all};
+  }
 
   Output* outputs = arena.take<Output>(m.nactuator);
   int count = 0;

@@ -8,7 +8,7 @@ namespace mujacobian {
 struct Actuation {
   PathForce* forces;
   int count;
-  const unsigned char* frozen;  // per dof: its joint's total actuator force is saturated
+  const unsigned char* frozen;  // per dof: its total actuator force is constant; null: none
 };
 
 // The forces of all enabled actuators at the current state.

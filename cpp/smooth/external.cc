@@ -73,7 +73,14 @@ void add_gravity_compensation(const ModelView& m, const DataView& d,
                               Arena& arena) {
   if (!m.flg_gravcomp || !passive_enabled(m) || (m.opt.disableflags & disable::kGravity)) return;
   Vec3 gravity = load3(m.opt.gravity.v);
-  add_wrenches(m, d, frozen, residual, arena, [&](int b) {
+
+  // only compensation that passes through actuators is limited with them
+  unsigned char* left_out = nullptr;
+  if (frozen) {
+    left_out = arena.take<unsigned char>(m.nv);
+    for (int i = 0; i < m.nv; i++) left_out[i] = frozen[i] && m.jnt_actgravcomp[m.dof_jntid[i]];
+  }
+  add_wrenches(m, d, left_out, residual, arena, [&](int b) {
     return Force{{0, 0, 0}, -(m.body_mass[b] * m.body_gravcomp[b]) * gravity};
   });
 }

@@ -10,7 +10,8 @@ namespace mujacobian {
 void add_applied(const ModelView& m, const DataView& d, const Residual& residual,
                  Arena& arena);
 
-// Add the derivative of gravity compensation, leaving out the rows with frozen[dof] set.
+// Add the derivative of gravity compensation. Rows with frozen[dof] set, whose actuator force is
+// saturated, are left out where the compensation passes through actuators.
 void add_gravity_compensation(const ModelView& m, const DataView& d,
                               const unsigned char* frozen, const Residual& residual, Arena& arena);
 

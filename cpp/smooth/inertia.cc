@@ -69,26 +69,30 @@ void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
   }
   for (int i = 0; i < m.nv; i++) {
     const double* row = factor.packed + m.M_rowadr[i];
-    x[i] *= factor.diagonal_inverse[i];
+    double sum[2] = {x[i] * factor.diagonal_inverse[i], 0};  // two chains of additions
     int j = m.dof_parentid[i];
-    for (int p = m.M_rownnz[i] - 2; p >= 0; p--, j = m.dof_parentid[j]) x[i] -= row[p] * x[j];
+    for (int p = m.M_rownnz[i] - 2; p >= 0; p--, j = m.dof_parentid[j]) sum[p & 1] -= row[p] * x[j];
+    x[i] = sum[0] + sum[1];
   }
 }
 
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                    int num, double* rows, int stride, int first, int last) {
-  // start on whole lanes; rows are padded to whole lanes at the other end
-  int c = first / kLanes * kLanes;
-  for (; last - c > 4 * kLanes; c += 8 * kLanes) {
-    if (last - c <= 6 * kLanes) break;
-    solve_tile<8>(m, tree, factor, adr, num, rows + c, stride);
+  // whole lanes only; rows are padded to whole lanes at their end
+  first = first / kLanes * kLanes;
+  double* x = rows + first;
+  int count = round_to_lanes(last - first) / kLanes;
+  for (; count >= 8; count -= 8, x += 8 * kLanes) {
+    solve_tile<8>(m, tree, factor, adr, num, x, stride);
   }
-  for (; c < last; c += 2 * kLanes) {
-    if (last - c > kLanes) {
-      solve_tile<2>(m, tree, factor, adr, num, rows + c, stride);
-    } else {
-      solve_tile<1>(m, tree, factor, adr, num, rows + c, stride);
-    }
+  switch (count) {
+    case 7: return solve_tile<7>(m, tree, factor, adr, num, x, stride);
+    case 6: return solve_tile<6>(m, tree, factor, adr, num, x, stride);
+    case 5: return solve_tile<5>(m, tree, factor, adr, num, x, stride);
+    case 4: return solve_tile<4>(m, tree, factor, adr, num, x, stride);
+    case 3: return solve_tile<3>(m, tree, factor, adr, num, x, stride);
+    case 2: return solve_tile<2>(m, tree, factor, adr, num, x, stride);
+    case 1: return solve_tile<1>(m, tree, factor, adr, num, x, stride);
   }
 }
 

@@ -59,29 +59,42 @@ Composite* composites(const ModelView& m, const DataView& d, const Motion* accel
   return composite;
 }
 
-// The chain of the current dof as lanes: component c of the vectors of its k-th ancestor is at
-// [c][k]. Dofs are numbered depth first, so a dof only overwrites lanes that no later dof needs.
-struct Chain {
+// Six-vectors by component: component c of vector k is at [c * stride + k].
+struct Vectors {
+  double* p;
   int stride;
-  double *axis, *axis_dot, *second, *sum;
-  int* dof;
+  const double* at(int c, int k) const { return p + c * stride + k; }
+  void put(int k, Vec3 ang, Vec3 lin) const {
+    double* q = p + k;
+    q[0] = ang.x, q[stride] = ang.y, q[2 * stride] = ang.z;
+    q[3 * stride] = lin.x, q[4 * stride] = lin.y, q[5 * stride] = lin.z;
+  }
 };
 
-void put(double* lanes, int stride, int k, Motion v) {
-  lanes[k] = v.ang.x, lanes[stride + k] = v.ang.y, lanes[2 * stride + k] = v.ang.z;
-  lanes[3 * stride + k] = v.lin.x, lanes[4 * stride + k] = v.lin.y;
-  lanes[5 * stride + k] = v.lin.z;
+// Room for n vectors and whatever a pair of lanes reads beyond them.
+Vectors make_vectors(int n, Arena& arena) {
+  int stride = round_to_line(n) + 2 * kLanes;
+  return {arena.zeros<double>(6 * stride), stride};
 }
 
-// f . (vectors k .. k+3 of the chain)
-template <int n>
-Lanes project(const double* lanes, int stride, int k, const double* f) {
-  Lanes sum = broadcast(f[0]) * load_lanes(lanes + k);
-  for (int c = 1; c < n; c++) sum += broadcast(f[c]) * load_lanes(lanes + c * stride + k);
-  return sum;
+// Eight entries at a time.
+struct Pair {
+  Lanes a, b;
+};
+inline void accumulate(Pair& sum, double f, const double* lanes) {
+  Lanes factor = broadcast(f);
+  sum.a += factor * load_lanes(lanes);
+  sum.b += factor * load_lanes(lanes + kLanes);
 }
+inline void store(double* p, Pair v) { store_lanes(p, v.a), store_lanes(p + kLanes, v.b); }
 
-void unpack(double* p, Force f) { store3(p, f.ang), store3(p + 3, f.lin); }
+// The first n of eight entries.
+inline void store(double* p, Pair v, int n) {
+  if (n >= 2 * kLanes) return store(p, v);
+  double all[2 * kLanes];
+  store(all, v);
+  for (int k = 0; k < n; k++) p[k] = all[k];
+}
 
 }  // namespace
 
@@ -93,17 +106,18 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
   const Composite* composite = composites(m, d, motion.acceleration, arena);
   const DofRates* rates = motion.rates;
 
-  Chain chain;
-  chain.stride = round_to_lanes(tree.max_depth);
-  chain.axis = arena.zeros<double>(6 * chain.stride);
-  chain.axis_dot = arena.zeros<double>(6 * chain.stride);
-  chain.second = arena.zeros<double>(6 * chain.stride);
-  chain.sum = arena.zeros<double>(6 * chain.stride);
-  chain.dof = arena.take<int>(chain.stride);
-  double* entries = arena.take<double>(4 * chain.stride);
-  double *lower_q = entries, *lower_v = entries + chain.stride;
-  double *upper_q = entries + 2 * chain.stride, *upper_v = entries + 3 * chain.stride;
-  const int stride = chain.stride;
+  // what column i does to the rows of its ancestors, with the residual's sign              (ID-9)
+  const Vectors force_q = make_vectors(m.nv, arena), force_v = make_vectors(m.nv, arena);
+
+  // The chain of the current dof: vectors of its k-th ancestor. Dofs are numbered depth first, so
+  // a dof only overwrites what no later dof needs.
+  const Vectors axes = make_vectors(tree.max_depth, arena);
+  const Vectors axes_dot = make_vectors(tree.max_depth, arena);
+  const Vectors seconds = make_vectors(tree.max_depth, arena);
+  const Vectors sums = make_vectors(tree.max_depth, arena);
+  int* ancestor_column = arena.take<int>(tree.max_depth);
+  double* entries_q = arena.take<double>(axes.stride);
+  double* entries_v = arena.take<double>(axes.stride);
 
   for (int i = 0; i < m.nv; i++) {
     const int body = m.dof_bodyid[i], depth = tree.depth[i];
@@ -111,52 +125,67 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     const Inertia inertia{d.crb + 10 * body};
     const Motion axis = load_motion(d.cdof + 6 * i), axis_dot = load_motion(d.cdof_dot + 6 * i);
 
-    put(chain.axis, stride, depth, axis);
-    put(chain.axis_dot, stride, depth, axis_dot);
-    put(chain.second, stride, depth, rates[i].second);
-    put(chain.sum, stride, depth, rates[i].sum);
-    chain.dof[depth] = i;
+    Force q = inertia * rates[i].second + apply_rate(c, axis_dot.ang) + cross(axis, c.force);
+    Force v = inertia * rates[i].sum + apply_rate(c, axis.ang);
+    force_q.put(i, -q.ang, -q.lin);
+    force_v.put(i, -v.ang, -v.lin);
 
-    // forces on the subtree when dof i moves, seen by its ancestors: columns of i        (ID-9)
-    double force_q[6], force_v[6], momentum[6], rate[3];
-    Force carried = cross(axis, c.force);
-    unpack(force_q, inertia * rates[i].second + apply_rate(c, axis_dot.ang) + carried);
-    unpack(force_v, inertia * rates[i].sum + apply_rate(c, axis.ang));
-
-    // reaction of dof i to motions of its ancestors: row of i                           (ID-10)
-    unpack(momentum, inertia * axis);
-    store3(rate, apply_rate_transposed(c, axis));
-
-    for (int k = 0; k <= depth; k += kLanes) {
-      store_lanes(lower_q + k, project<6>(chain.second, stride, k, momentum) +
-                                   project<3>(chain.axis_dot, stride, k, rate));
-      store_lanes(lower_v + k, project<6>(chain.sum, stride, k, momentum) +
-                                   project<3>(chain.axis, stride, k, rate));
-      store_lanes(upper_q + k, project<6>(chain.axis, stride, k, force_q));
-      store_lanes(upper_v + k, project<6>(chain.axis, stride, k, force_v));
+    // row of i: its reaction to motions of its ancestors                                (ID-10)
+    double momentum[6], rate[3];
+    Force carried = inertia * axis;
+    store3(momentum, -carried.ang), store3(momentum + 3, -carried.lin);
+    store3(rate, -apply_rate_transposed(c, axis));
+    for (int k = 0; k < depth; k += 2 * kLanes) {
+      Pair row_q{}, row_v{};
+      for (int n = 0; n < 6; n++) {
+        if (n < 3) accumulate(row_q, rate[n], axes_dot.at(n, k));
+        if (n < 3) accumulate(row_v, rate[n], axes.at(n, k));
+        accumulate(row_q, momentum[n], seconds.at(n, k));
+        accumulate(row_v, momentum[n], sums.at(n, k));
+      }
+      store(entries_q + k, row_q), store(entries_v + k, row_v);
     }
-
-    // rotations of one joint turn each other's axes, so that nothing is carried between them
-    int jnt = m.dof_jntid[i];
-    int first = m.jnt_dofadr[jnt] + (m.jnt_type[jnt] == joint::kFree ? 3 : 0);
-    for (int j = first; j < i; j++) {
-      upper_q[tree.depth[j]] -= dot(load_motion(d.cdof + 6 * j), carried);
-    }
-
-    // scatter
     double* row = residual.row[i];
-    const int column = residual.column[i];
-    const int nv = residual.components[residual.component[i]].nv;
+    double* row_v = row + residual.components[residual.component[i]].nv;
     for (int k = 0; k < depth; k++) {
-      int ancestor = chain.dof[k], other = residual.column[ancestor];
-      row[other] = -lower_q[k];
-      row[other + nv] = -lower_v[k];
-      double* ancestor_row = residual.row[ancestor];
-      ancestor_row[column] = -upper_q[k];
-      ancestor_row[column + nv] = -upper_v[k];
+      row[ancestor_column[k]] = entries_q[k];
+      row_v[ancestor_column[k]] = entries_v[k];
     }
-    row[column] = -upper_q[depth];
-    row[column + nv] = -upper_v[depth];
+
+    axes.put(depth, axis.ang, axis.lin);
+    axes_dot.put(depth, axis_dot.ang, axis_dot.lin);
+    seconds.put(depth, rates[i].second.ang, rates[i].second.lin);
+    sums.put(depth, rates[i].sum.ang, rates[i].sum.lin);
+    ancestor_column[depth] = residual.column[i];
+  }
+
+  // rows of i: the columns of itself and everything it moves, which are consecutive       (ID-9)
+  for (int i = 0; i < m.nv; i++) {
+    const double* axis = d.cdof + 6 * i;
+    double* row = residual.row[i] + residual.column[i];
+    double* row_v = row + residual.components[residual.component[i]].nv;
+    for (int k = i, end = tree.end[i]; k < end; k += 2 * kLanes) {
+      Pair q{}, v{};
+      for (int n = 0; n < 6; n++) {
+        accumulate(q, axis[n], force_q.at(n, k));
+        accumulate(v, axis[n], force_v.at(n, k));
+      }
+      store(row + (k - i), q, end - k), store(row_v + (k - i), v, end - k);
+    }
+  }
+
+  // rotations of one joint turn each other's axes: nothing is carried between them        (ID-11)
+  for (int j = 0; j < m.njnt; j++) {
+    int type = m.jnt_type[j];
+    if (type != joint::kBall && type != joint::kFree) continue;
+    int first = m.jnt_dofadr[j] + (type == joint::kFree ? 3 : 0);
+    const Force& force = composite[m.jnt_bodyid[j]].force;
+    for (int i = first; i < first + 3; i++) {
+      Force carried = cross(load_motion(d.cdof + 6 * i), force);
+      for (int k = first; k < i; k++) {
+        residual.dq(k, i) += dot(load_motion(d.cdof + 6 * k), carried);
+      }
+    }
   }
 }
 

@@ -63,7 +63,7 @@ Residual make_residual(const ModelView& m, const DataView& d, bool forces, Arena
     part.dofs = dofs, dofs += part.nv;
     part.ctrls = ctrls, ctrls += part.nu;
     part.nf = forces ? part.nv : 0;
-    part.stride = round_to_lanes(2 * part.nv + part.nu + part.nf);
+    part.stride = round_to_line(2 * part.nv + part.nu + part.nf);
     total += static_cast<std::size_t>(part.nv) * part.stride;
   }
   double* x = arena.zeros<double>(total);

@@ -14,7 +14,7 @@ struct Component {
   int nv, nu, nf;         // dofs, controls, applied-force columns (0 or nv)
   const int* dofs;        // the dofs, increasing
   const int* ctrls;       // the controls
-  int stride;             // distance of rows: the number of columns, padded
+  int stride;             // distance of rows: the number of columns, padded to cache lines
   double* x;              // nv rows
 };
 

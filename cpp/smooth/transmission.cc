@@ -7,11 +7,13 @@
 namespace mujacobian {
 namespace {
 
-// dofs first .. first+n-1 with constant moment
 Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   int j = m.actuator_trnid[2 * actuator], type = m.jnt_type[j];
   const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
-  int n = type == joint::kFree ? 6 : type == joint::kBall ? 3 : 1;
+  if (type == joint::kHinge || type == joint::kSlide) {
+    return {1, m.jnt_dofadr + j, gear, gear, nullptr};
+  }
+  int n = type == joint::kFree ? 6 : 3;
   int* dofs = arena.take<int>(n);
   for (int k = 0; k < n; k++) dofs[k] = m.jnt_dofadr[j] + k;
 
@@ -24,8 +26,7 @@ Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
     return {n, dofs, gear, dlength, nullptr};
   }
   // free: MuJoCo gives it no length
-  if (type == joint::kFree) return {n, dofs, gear, arena.zeros<double>(n), nullptr};
-  return {n, dofs, gear, gear, nullptr};
+  return {n, dofs, gear, arena.zeros<double>(n), nullptr};
 }
 
 // A wrench W fixed to the site's body: m_j = S_j . W, dm_j/dq_k = S_j . (S_k x* W) where k does not

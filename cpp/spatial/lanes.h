@@ -9,6 +9,7 @@ typedef double Lanes __attribute__((vector_size(32)));
 inline constexpr int kLanes = 4;
 
 inline int round_to_lanes(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+inline int round_to_line(int n) { return (n + 7) / 8 * 8; }  // 64 bytes
 
 inline Lanes load_lanes(const double* p) {
   Lanes v;

@@ -21,14 +21,13 @@ Mat3 transposed(const Mat3& a) {
 
 FreeBody load(const ModelView& m, const DataView& d, int body) {
   FreeBody b;
-  b.mass = m.body_mass[body];
+  b.mass = m.body_subtreemass[body];
   b.orientation = load9(d.xmat + 9 * body);
-  b.com = transpose_mul(b.orientation, load3(d.xipos + 3 * body) - load3(d.xpos + 3 * body));
-  Mat3 axes = transposed(b.orientation) * load9(d.ximat + 9 * body);
-  Mat3 scaled = axes;
-  for (int r = 0; r < 3; r++)
-    for (int c = 0; c < 3; c++) scaled(r, c) *= m.body_inertia[3 * body + c];
-  b.inertia = scaled * transposed(axes);
+  // the composite inertia is about the centre of mass of the whole tree, in world axes
+  b.com = transpose_mul(b.orientation, load3(d.subtree_com + 3 * body) - load3(d.xpos + 3 * body));
+  const double* i = d.crb + 10 * body;
+  Mat3 world = {{i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]}};
+  b.inertia = transposed(b.orientation) * world * b.orientation;
   return b;
 }
 

@@ -171,10 +171,8 @@ void add_path_damping_change(const ModelView& m, const DataView& d, const Topolo
 
 int free_body(const ModelView& m, int tree) {
   if (m.tree_dofnum[tree] != 6) return -1;
-  int dof = m.tree_dofadr[tree], body = m.dof_bodyid[dof];
-  bool alone = m.body_jntnum[body] == 1 && m.jnt_type[m.dof_jntid[dof]] == joint::kFree &&
-               m.body_subtreemass[body] == m.body_mass[body];
-  return alone ? body : -1;
+  int dof = m.tree_dofadr[tree];
+  return m.jnt_type[m.dof_jntid[dof]] == joint::kFree ? m.dof_bodyid[dof] : -1;
 }
 
 Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,

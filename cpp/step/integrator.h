@@ -36,7 +36,7 @@ void add_damping_change(const ModelView& m, const DataView& d, const Topology& t
                         const PathForces& paths, const Integration& step, const Residual& residual,
                         Arena& arena);
 
-// The standalone free body in a tree, or -1: one free joint, no other mass below it.
+// The standalone free body in a tree, or -1: a free joint and no other below it.
 int free_body(const ModelView& m, int tree);
 
 }  // namespace mujacobian

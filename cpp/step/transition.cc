@@ -62,90 +62,90 @@ void solve_component(const ModelView& m, const Topology& tree, const Integration
 
 bool is_run(const int* index, int n) { return n == 0 || index[n - 1] - index[0] == n - 1; }
 
-// to[index[k]] = scale * from[k]
-void scatter(const double* from, const int* index, int n, bool run, double scale, double* to) {
-  if (run) {
-    if (n) to += index[0];
-    for (int k = 0; k < n; k++) to[k] = scale * from[k];
-  } else {
-    for (int k = 0; k < n; k++) to[index[k]] = scale * from[k];
-  }
-}
-
-// to[index[k]] = sum_r coefficient[r] rows[r][index[k]] over three rows
-void combine(const double* const rows[3], const double coefficient[3], const int* index, int n,
-             bool run, double* to) {
-  for (int k = 0; k < n; k++) {
-    int c = run ? index[0] + k : index[k];
-    to[c] = coefficient[0] * rows[0][c] + coefficient[1] * rows[1][c] + coefficient[2] * rows[2][c];
-  }
-}
-
 // One block of output columns: the columns `index` of `out` come from `from` in a component's rows.
 struct Target {
   double* out;
-  int width;         // columns of `out`
+  int width;  // columns of `out`
   int from;
   const int* index;
   int n;
-  bool run;
+  bool run;  // the columns are consecutive
+
+  double* row(int i) const { return out + static_cast<std::ptrdiff_t>(i) * width; }
 };
 
-// v+ = v + h w and q+ = q [+] h v+ for every joint of a component                       (INT-1, INT-2)
+// Velocity row h x and position row h^2 x of a dof that is integrated as a number.
+void write_scalar(const Target& target, const double* x, double h, double* __restrict velocity,
+                  double* __restrict position) {
+  x += target.from;
+  if (target.run) {
+    velocity += target.n ? target.index[0] : 0, position += target.n ? target.index[0] : 0;
+    for (int k = 0; k < target.n; k++) {
+      double v = h * x[k];
+      velocity[k] = v;
+      position[k] = h * v;
+    }
+  } else {
+    for (int k = 0; k < target.n; k++) {
+      double v = h * x[k];
+      velocity[target.index[k]] = v;
+      position[target.index[k]] = h * v;
+    }
+  }
+}
+
+// Velocity rows h x_r and position rows sum_s G_rs h x_s of the three dofs of a rotation.
+void write_rotation(const Target& target, double* const x[3], double h, const Mat3& g,
+                    int velocity_row, int position_row) {
+  for (int k = 0; k < target.n; k++) {
+    int c = target.run ? target.index[0] + k : target.index[k];
+    double v[3];
+    for (int r = 0; r < 3; r++) v[r] = target.row(velocity_row + r)[c] = h * x[r][target.from + k];
+    for (int r = 0; r < 3; r++) {
+      target.row(position_row + r)[c] = g(r, 0) * v[0] + g(r, 1) * v[1] + g(r, 2) * v[2];
+    }
+  }
+}
+
+// v+ = v + h w and q+ = q [+] h v+ for every joint of a component                 (INT-1, INT-2)
 void write_component(const ModelView& m, const DataView& d, const double* w,
                      const Residual& residual, const Component& part, const Target* targets,
                      int count, double* A) {
   const double h = m.opt.timestep;
   const int nv = m.nv;
+  const std::ptrdiff_t nx = 2 * nv;
   for (int l = 0; l < part.nv;) {
     int dof = part.dofs[l], jnt = m.dof_jntid[dof], type = m.jnt_type[jnt];
-    bool scalar = type == joint::kSlide || type == joint::kHinge;
-    bool translation = type == joint::kFree && dof == m.jnt_dofadr[jnt];
-    int num = scalar ? 1 : 3;
-
-    // velocity rows
-    for (int i = dof; i < dof + num; i++) {
+    bool rotation = type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[jnt] + 3);
+    if (!rotation) {
       for (int t = 0; t < count; t++) {
-        const Target& target = targets[t];
-        scatter(residual.row[i] + target.from, target.index, target.n, target.run, h,
-                target.out + static_cast<std::ptrdiff_t>(nv + i) * target.width);
+        write_scalar(targets[t], residual.row[dof], h, targets[t].row(nv + dof),
+                     targets[t].row(dof));
       }
-      if (A) A[static_cast<std::ptrdiff_t>(nv + i) * 2 * nv + nv + i] += 1;
+      if (A) {
+        A[(nv + dof) * nx + nv + dof] += 1;
+        A[dof * nx + nv + dof] += h;
+        A[dof * nx + dof] += 1;
+      }
+      l++;
+      continue;
     }
 
-    // position rows: h times the velocity rows for translations, Jr for rotations
-    Mat3 jacobian, carried;
-    if (!scalar && !translation) {
-      double v[3];
-      for (int k = 0; k < 3; k++) v[k] = h * (d.qvel[dof + k] + h * w[dof + k]);
-      jacobian = h * right_jacobian(load3(v));
-      carried = rotation_exp(load3(v));  // its transpose is d q+/dq
+    // q+ = q exp(h v+): dq+ = exp(h v+)^T dq + Jr(h v+) h dv+
+    Vec3 turn = {h * (d.qvel[dof] + h * w[dof]), h * (d.qvel[dof + 1] + h * w[dof + 1]),
+                 h * (d.qvel[dof + 2] + h * w[dof + 2])};
+    Mat3 jacobian = h * right_jacobian(turn), carried = rotation_exp(turn);
+    for (int t = 0; t < count; t++) {
+      write_rotation(targets[t], residual.row + dof, h, jacobian, nv + dof, dof);
     }
-    for (int r = 0; r < num; r++) {
-      for (int t = 0; t < count; t++) {
-        const Target& target = targets[t];
-        double* to = target.out + static_cast<std::ptrdiff_t>(dof + r) * target.width;
-        const double* from = target.out + static_cast<std::ptrdiff_t>(nv + dof) * target.width;
-        if (scalar || translation) {
-          from += static_cast<std::ptrdiff_t>(r) * target.width;
-          for (int k = 0; k < target.n; k++) {
-            int c = target.run ? target.index[0] + k : target.index[k];
-            to[c] = h * from[c];
-          }
-        } else {
-          const double* rows[3] = {from, from + target.width, from + 2 * target.width};
-          combine(rows, jacobian.m + 3 * r, target.index, target.n, target.run, to);
-        }
-      }
-      if (!A) continue;
-      double* to = A + static_cast<std::ptrdiff_t>(dof + r) * 2 * nv + dof;
-      if (scalar || translation) {
-        to[r] += 1;
-      } else {
-        for (int k = 0; k < 3; k++) to[k] += carried(k, r);
+    for (int r = 0; A && r < 3; r++) {
+      A[(nv + dof + r) * nx + nv + dof + r] += 1;
+      for (int k = 0; k < 3; k++) {
+        A[(dof + r) * nx + dof + k] += carried(k, r);
+        A[(dof + r) * nx + nv + dof + k] += jacobian(r, k);
       }
     }
-    l += num;
+    l += 3;
   }
 }
 
@@ -153,11 +153,7 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   require_no_constraints(m, d);
-  const std::size_t nv = m.nv, nu = m.nu;
-  if (out.A) std::memset(out.A, 0, 4 * nv * nv * sizeof(double));
-  if (out.B) std::memset(out.B, 0, 2 * nv * nu * sizeof(double));
-  if (out.Bf) std::memset(out.Bf, 0, 2 * nv * nv * sizeof(double));
-  if (nv == 0) return;
+  if (m.nv == 0) return;
 
   const Topology tree = topology(m, arena);
   PathForces paths;
@@ -167,6 +163,15 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
   const Integration step = integrate(m, d, tree, paths, arena);
   const Residual residual = make_residual(m, d, out.Bf, arena);
   fill_residual(m, d, tree, paths, step, residual, arena);
+
+  // what no component writes
+  const std::size_t nv = m.nv, nu = m.nu;
+  bool whole = residual.count == 1;
+  if (out.A && !whole) std::memset(out.A, 0, 4 * nv * nv * sizeof(double));
+  if (out.B && !(whole && residual.components[0].nu == m.nu)) {
+    std::memset(out.B, 0, 2 * nv * nu * sizeof(double));
+  }
+  if (out.Bf && !whole) std::memset(out.Bf, 0, 2 * nv * nv * sizeof(double));
 
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];

@@ -111,9 +111,9 @@ def linearize_batch(
     if len(inputs) != n:
         raise ValueError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     if threads is None:
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+        threads = _available_cores()
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
     nx, ns = 2 * model.nv + model.na, model.nsensordata
     lin = Linearization(
         A=np.empty((n, nx, nx)),
@@ -125,9 +125,18 @@ def linearize_batch(
     return lin
 
 
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _rows(name: str, values: ArrayLike, width: int) -> Array:
     """`values` as a contiguous float64 array with rows of the given width."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}") from None
     if array.ndim != 2 or array.shape[1] != width:
         raise ValueError(f"{name} must have shape (n, {width}), got {array.shape}")
     return array
