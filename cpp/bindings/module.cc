@@ -15,15 +15,19 @@
 namespace mujacobian {
 namespace {
 
-// Where the data of a call went wrong, as a Python exception.
-[[noreturn]] void raise_unsupported(const Unsupported& u) {
-  nb::object error = python_types().unsupported_error(u.element, u.reason);
-  PyErr_SetObject(python_types().unsupported_error.ptr(), error.ptr());
-  throw nb::python_error();
-}
-
-[[noreturn]] void raise_error(const std::string& message) {
-  PyErr_SetString(python_types().error.ptr(), message.c_str());
+// Raise the core's error as a Python exception; `where` goes before its message.
+[[noreturn]] void raise(std::exception_ptr error, const std::string& where = "") {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Unsupported& u) {
+    nb::object type = python_types().unsupported_error;
+    PyErr_SetObject(type.ptr(), type(where + u.element, u.reason).ptr());
+  } catch (const EngineError& e) {
+    std::string message = where + "MuJoCo stopped with an error: " + e.what();
+    PyErr_SetString(python_types().error.ptr(), message.c_str());
+  } catch (const std::domain_error& e) {
+    PyErr_SetString(PyExc_ValueError, (where + e.what()).c_str());
+  }
   throw nb::python_error();
 }
 
@@ -88,25 +92,25 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
-  try {
+  std::exception_ptr error;
+  {
     nb::gil_scoped_release release;
-    require_model(m);
-    if (c.data() || dd.data() || df.data()) require_no_sensors(m);
-    require_state(m, d);
-    if (run_forward) {
-      forward(mj_model, mj_data);
-      d = view_data(mj_data);
+    try {
+      require_model(m);
+      if (c.data() || dd.data() || df.data()) require_no_sensors(m);
+      require_state(m, d);
+      if (run_forward) {
+        forward(mj_model, mj_data);
+        d = view_data(mj_data);
+      }
+      thread_local Arena arena;
+      arena.reset();
+      transition(m, d, {a.data(), b.data(), bf.data()}, arena);
+    } catch (const std::exception&) {
+      error = std::current_exception();
     }
-    thread_local Arena arena;
-    arena.reset();
-    transition(m, d, {a.data(), b.data(), bf.data()}, arena);
-  } catch (const Unsupported& u) {
-    raise_unsupported(u);
-  } catch (const std::domain_error& e) {
-    throw nb::value_error(e.what());
-  } catch (const EngineError& e) {
-    raise_error(std::string("MuJoCo stopped with an error: ") + e.what());
   }
+  if (error) raise(error);
 }
 
 void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
@@ -121,22 +125,21 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
   const Py_ssize_t nx = 2 * m.nv + m.na;
   Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, m.nu}, false),
       a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true);
+  std::exception_ptr error;
   std::optional<BatchFailure> failure;
-  try {
+  {
     nb::gil_scoped_release release;
-    require_model(m);
-    if (sensors) require_no_sensors(m);
-    failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
-                               {a.data(), b.data(), nullptr}, threads);
-  } catch (const Unsupported& e) {
-    raise_unsupported(e);
+    try {
+      require_model(m);
+      if (sensors) require_no_sensors(m);
+      failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
+                                 {a.data(), b.data(), nullptr}, threads);
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
   }
-  if (!failure) return;
-  std::string where = "state " + std::to_string(failure->index) + ": ";
-  if (failure->unsupported) {
-    raise_unsupported({where + failure->unsupported->element, failure->unsupported->reason});
-  }
-  throw nb::value_error((where + failure->message).c_str());
+  if (error) raise(error);
+  if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
 }
 
 std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {

@@ -73,7 +73,7 @@ struct Vectors {
 
 // Room for n vectors and whatever a pair of lanes reads beyond them.
 Vectors make_vectors(int n, Arena& arena) {
-  int stride = round_to_line(n) + 2 * kLanes;
+  int stride = round_to_line(n + 2 * kLanes - 1);
   return {arena.zeros<double>(6 * stride), stride};
 }
 

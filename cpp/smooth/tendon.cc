@@ -36,8 +36,8 @@ void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) 
     Vec3 span = load3(d.site_xpos + 3 * site[1]) - load3(d.site_xpos + 3 * site[0]);
     double length = norm(span);
     if (length < kMinLength) {
-      throw Unsupported{element_name(m, object::kTendon, tendon),
-                        "two consecutive sites coincide: its moment arm is undefined there"};
+      throw Unsupported(element_name(m, object::kTendon, tendon),
+                        "two consecutive sites coincide: its moment arm is undefined there");
     }
     visit(Segment{{make_point(m, d, body[0], d.site_xpos + 3 * site[0]),
                    make_point(m, d, body[1], d.site_xpos + 3 * site[1])},

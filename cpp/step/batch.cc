@@ -38,10 +38,8 @@ class Batch {
       try {
         if (!data) data = make_data(model_);
         step(data, index, arena);
-      } catch (const Unsupported& e) {
-        fail({index, e, ""});
-      } catch (const std::exception& e) {
-        fail({index, std::nullopt, e.what()});
+      } catch (const std::exception&) {
+        fail({index, std::current_exception()});
       }
       index = next_++;
     }

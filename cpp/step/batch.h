@@ -1,10 +1,9 @@
 // Transitions at many states of one model, in parallel.
 #pragma once
 
+#include <exception>
 #include <optional>
-#include <string>
 
-#include "smooth/unsupported.h"
 #include "step/transition.h"
 
 namespace mujacobian {
@@ -12,8 +11,7 @@ namespace mujacobian {
 // Where and why a batch stopped.
 struct BatchFailure {
   int index;
-  std::optional<Unsupported> unsupported;
-  std::string message;  // otherwise
+  std::exception_ptr error;
 };
 
 // `states` (n, nstate) as mj_getState(FULLPHYSICS), `controls` (n, nu); the outputs have a leading

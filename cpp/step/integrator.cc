@@ -36,17 +36,22 @@ void visit_damping(const PathForces& paths, F visit) {
   for (int k = 0; k < paths.actuation.count; k++) visit(paths.actuation.forces[k]);
 }
 
-// packed -= h D without the free bodies
+// Subtract h D of the path forces from the packed matrix, or from the block of a free body.
 void subtract_path_damping(const ModelView& m, const Topology& tree, const PathForces& paths,
-                           double* packed) {
+                           double* packed, FreeBlock* const* free) {
   visit_damping(paths, [&](const PathForce& f) {
     if (f.damping == 0) return;
     const Path& p = f.path;
     for (int a = 0; a < p.n; a++) {
       for (int b = 0; b < p.n; b++) {
         int i = p.dofs[a], j = p.dofs[b];
-        if (j > i || !in_mass_matrix(m, tree, i, j)) continue;
-        packed[packed_index(m, tree, i, j)] -= m.opt.timestep * f.damping * p.moment[a] * p.moment[b];
+        double value = m.opt.timestep * f.damping * p.moment[a] * p.moment[b];
+        if (FreeBlock* block = free[m.dof_treeid[i]]) {
+          if (m.dof_treeid[i] != m.dof_treeid[j]) continue;
+          block->matrix[6 * (i - block->dof) + j - block->dof] -= value;
+        } else if (j <= i && in_mass_matrix(m, tree, i, j)) {
+          packed[packed_index(m, tree, i, j)] -= value;
+        }
       }
     }
   });
@@ -58,7 +63,7 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
 }
 
 Integration euler(const ModelView& m, const DataView& d, Arena& arena) {
-  if (!euler_is_damped(m)) return {d.qacc, {d.qLD, d.qLDiagInv}, nullptr, 0};
+  if (!euler_is_damped(m)) return {d.qacc, {d.qLD, d.qLDiagInv}, nullptr};
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
@@ -71,15 +76,15 @@ Integration euler(const ModelView& m, const DataView& d, Arena& arena) {
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
-  return {w, factor, nullptr, 0};
+  return {w, factor, nullptr};
 }
 
-// M - h D + h d(bias)/dv of a free body, inverted
-void free_block(const ModelView& m, const DataView& d, const Topology& tree,
-                const PathForces& paths, FreeBlock& block) {
-  double a[36];
+// M + h (dof damping) + h d(bias)/dv of a free body
+void start_free_block(const ModelView& m, const DataView& d, const Topology& tree,
+                      FreeBlock& block) {
   const double h = m.opt.timestep;
   const int dof = block.dof;
+  double* a = block.matrix;
   for (int r = 0; r < 6; r++) {
     for (int c = 0; c <= r; c++) {
       bool stored = in_mass_matrix(m, tree, dof + r, dof + c);
@@ -88,18 +93,7 @@ void free_block(const ModelView& m, const DataView& d, const Topology& tree,
     }
     if (dampers_enabled(m)) a[7 * r] += h * dof_damping(m, dof + r).slope_odd(d.qvel[dof + r]);
   }
-  visit_damping(paths, [&](const PathForce& f) {
-    if (f.damping == 0) return;
-    const Path& p = f.path;
-    for (int i = 0; i < p.n; i++)
-      for (int j = 0; j < p.n; j++) {
-        int r = p.dofs[i] - dof, c = p.dofs[j] - dof;
-        if (r < 0 || r > 5 || c < 0 || c > 5) continue;
-        a[6 * r + c] -= h * f.damping * p.moment[i] * p.moment[j];
-      }
-  });
   add_free_bias_rate(m, d, m.dof_bodyid[dof], h, a);
-  if (!invert6(a, block.inverse)) throw_singular();
 }
 
 Integration implicitfast(const ModelView& m, const DataView& d, const Topology& tree,
@@ -107,34 +101,37 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Topology& 
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
-  double* force = arena.take<double>(m.nv);
+  FreeBlock** free = arena.zeros<FreeBlock*>(m.ntree);
   std::memcpy(packed, d.M, m.nC * sizeof(double));
+  for (int t = 0; t < m.ntree; t++) {
+    if (free_body(m, t) < 0) continue;
+    free[t] = arena.take<FreeBlock>(1);
+    free[t]->dof = m.tree_dofadr[t];
+    start_free_block(m, d, tree, *free[t]);
+  }
+
+  // free bodies keep M alone in the symmetric system and are solved by their own block
   for (int i = 0; i < m.nv; i++) {
-    w[i] = force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
-    if (!dampers_enabled(m)) continue;
+    w[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+    if (!dampers_enabled(m) || free[m.dof_treeid[i]]) continue;
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
   }
-  subtract_path_damping(m, tree, paths, packed);
-
-  // free bodies: M alone in the symmetric system, their own block afterwards
-  FreeBlock* blocks = arena.take<FreeBlock>(m.ntree);
-  int count = 0;
-  for (int t = 0; t < m.ntree; t++) {
-    if (free_body(m, t) < 0) continue;
-    FreeBlock& block = blocks[count++];
-    block.tree = t;
-    block.dof = m.tree_dofadr[t];
-    for (int i = block.dof; i < block.dof + 6; i++) {
-      std::memcpy(packed + m.M_rowadr[i], d.M + m.M_rowadr[i], m.M_rownnz[i] * sizeof(double));
-    }
-    free_block(m, d, tree, paths, block);
-  }
+  subtract_path_damping(m, tree, paths, packed, free);
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
-  for (int k = 0; k < count; k++) multiply6(blocks[k].inverse, force + blocks[k].dof, w + blocks[k].dof);
-  return {w, factor, blocks, count};
+  for (int t = 0; t < m.ntree; t++) {
+    if (!free[t]) continue;
+    if (!invert6(free[t]->matrix, free[t]->inverse)) throw_singular();
+    double force[6];
+    for (int k = 0; k < 6; k++) {
+      int i = free[t]->dof + k;
+      force[k] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+    }
+    multiply6(free[t]->inverse, force, w + free[t]->dof);
+  }
+  return {w, factor, free};
 }
 
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
@@ -205,8 +202,9 @@ void add_damping_change(const ModelView& m, const DataView& d, const Topology& t
     if (constant && f.damping_drate == 0 && f.damping_dctrl == 0) return;
     add_path_damping_change(m, d, tree, f, step.w, residual, arena);
   });
-  for (int k = 0; k < step.block_count; k++) {
-    int dof = step.blocks[k].dof;
+  for (int t = 0; t < m.ntree; t++) {
+    if (!step.free[t]) continue;
+    int dof = step.free[t]->dof;
     subtract_free_bias_change(m, d, m.dof_bodyid[dof], m.opt.timestep, step.w + dof, residual);
   }
 }

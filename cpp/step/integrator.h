@@ -10,15 +10,14 @@ namespace mujacobian {
 
 // A free body on its own, whose block of the implicitfast matrix is unsymmetric.
 struct FreeBlock {
-  int tree, dof;
-  double inverse[36];
+  int dof;  // its first
+  double matrix[36], inverse[36];
 };
 
 struct Integration {
   const double* w;
   InertiaFactor factor;
-  const FreeBlock* blocks;  // of implicitfast; null for Euler
-  int block_count;
+  FreeBlock* const* free;  // by tree, null where it is no free body; null for Euler
 };
 
 // The forces along paths that act in this state.

@@ -73,7 +73,7 @@ void visit_unsupported(const ModelView& m, F report) {
 std::vector<Unsupported> list_unsupported(const ModelView& m) {
   std::vector<Unsupported> all;
   auto add = [&](const std::string& element, const std::string& reason) {
-    all.push_back({element, reason});
+    all.emplace_back(element, reason);
   };
   visit_unsupported(m, add);
   for (int s = 0; s < m.nsensor; s++) add(element_name(m, object::kSensor, s), "sensor derivatives");
@@ -82,7 +82,7 @@ std::vector<Unsupported> list_unsupported(const ModelView& m) {
 
 void require_model(const ModelView& m) {
   visit_unsupported(m, [](const std::string& element, const std::string& reason) {
-    throw Unsupported{element, reason};
+    throw Unsupported(element, reason);
   });
 }
 
@@ -91,26 +91,26 @@ void require_no_constraints(const ModelView& m, const DataView& d) {
   int id = d.efc_id[0];
   switch (d.efc_type[0]) {
     case constraint::kEquality:
-      throw Unsupported{element_name(m, object::kEquality, id), "an active equality constraint"};
+      throw Unsupported(element_name(m, object::kEquality, id), "an active equality constraint");
     case constraint::kFrictionDof:
-      throw Unsupported{element_name(m, object::kJoint, m.dof_jntid[id]), "friction loss"};
+      throw Unsupported(element_name(m, object::kJoint, m.dof_jntid[id]), "friction loss");
     case constraint::kFrictionTendon:
-      throw Unsupported{element_name(m, object::kTendon, id), "friction loss"};
+      throw Unsupported(element_name(m, object::kTendon, id), "friction loss");
     case constraint::kLimitJoint:
-      throw Unsupported{element_name(m, object::kJoint, id), "an active limit"};
+      throw Unsupported(element_name(m, object::kJoint, id), "an active limit");
     case constraint::kLimitTendon:
-      throw Unsupported{element_name(m, object::kTendon, id), "an active limit"};
+      throw Unsupported(element_name(m, object::kTendon, id), "an active limit");
     default: {
       ContactView contact = view_contact(d, id);
-      throw Unsupported{"contact between " + element_name(m, object::kGeom, contact.geom.v[0]) +
+      throw Unsupported("contact between " + element_name(m, object::kGeom, contact.geom.v[0]) +
                             " and " + element_name(m, object::kGeom, contact.geom.v[1]),
-                        "an active contact"};
+                        "an active contact");
     }
   }
 }
 
 void require_no_sensors(const ModelView& m) {
-  if (m.nsensor) throw Unsupported{element_name(m, object::kSensor, 0), "sensor derivatives"};
+  if (m.nsensor) throw Unsupported(element_name(m, object::kSensor, 0), "sensor derivatives");
 }
 
 }  // namespace mujacobian

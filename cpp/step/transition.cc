@@ -40,10 +40,7 @@ void solve_component(const ModelView& m, const Topology& tree, const Integration
   for (int i = 0; i < part.nv;) {
     int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
     double* rows = residual.row[part.dofs[i]];
-    const FreeBlock* block = nullptr;
-    for (int k = 0; k < step.block_count && !block; k++) {
-      if (step.blocks[k].tree == t) block = step.blocks + k;
-    }
+    const FreeBlock* block = step.free ? step.free[t] : nullptr;
     if (!block) {
       solve_inertia(m, tree, step.factor, m.tree_dofadr[t], num, rows, part.stride, first, last);
     } else {

@@ -16,7 +16,7 @@ class UnsupportedFeatureError(MujacobianError):
     """
 
     def __init__(self, element: str, reason: str) -> None:
-        super().__init__(f"{element}: {reason} is not differentiated exactly, so it is refused")
+        super().__init__(f"{element} has no exact derivative here: {reason}")
         self.element = element
         self.reason = reason
 

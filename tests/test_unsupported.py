@@ -1,0 +1,283 @@
+"""What is not covered yet is refused by the element's name, and only where it acts."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from reference import quiet
+
+NEWEST = tuple(int(x) for x in mujoco.__version__.split(".")[:2]) >= (4, 0)
+
+
+def arm(*, option="", joint="", world="", rest="", asset=""):
+    """Return the MJCF of a one-joint arm named "arm" with a ball-jointed "hand"."""
+    return f"""
+    <mujoco>
+      <compiler angle="radian"/>
+      <option {option}/>
+      {asset}
+      <worldbody>
+        {world}
+        <site name="base" pos="0 0 1.2"/>
+        <body name="arm" pos="0 0 1">
+          <joint name="elbow" axis="0 1 0" {joint}/>
+          <geom name="link" type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+          <site name="tip" pos=".3 .05 .02"/>
+          <body name="hand" pos=".3 0 0">
+            <joint name="wrist" type="ball"/>
+            <geom name="palm" size=".05" pos=".05 0 0" contype="0" conaffinity="0"/>
+            <site name="finger" pos=".1 0 0"/>
+          </body>
+        </body>
+      </worldbody>
+      {rest}
+    </mujoco>"""
+
+
+def actuator(element):
+    return arm(rest=f"<actuator>{element}</actuator>")
+
+
+def wrapping(spring="", driver=""):
+    world = """<geom name="drum" type="cylinder" size=".05 .1" pos=".15 0 1.08" zaxis="0 1 0"
+      conaffinity="0"/>"""
+    tendon = f"""<tendon><spatial name="cable" {spring}>
+      <site site="base"/><geom geom="drum"/><site site="tip"/>
+    </spatial></tendon>{driver}"""
+    return arm(world=world, rest=tendon)
+
+
+PLUGIN = """<extension><plugin plugin="mujoco.pid"><instance name="governor">
+  <config key="kp" value="3"/></instance></plugin></extension>"""
+PLUGIN_ACTUATOR = """<actuator>
+  <plugin name="governor" joint="elbow" plugin="mujoco.pid" instance="governor"/></actuator>"""
+
+# name of the case: (MJCF, what the message must name)
+STATIC = {
+    "RK4": (arm(option='integrator="RK4"'), "RK4"),
+    "implicit": (arm(option='integrator="implicit"'), "implicit"),
+    "discrete": (arm(option='integrator="discrete"'), "discrete"),
+    "density": (arm(option='density="1.2"'), "density"),
+    "viscosity": (arm(option='viscosity=".001"'), "viscosity"),
+    "filter": (
+        actuator('<general name="lag" joint="elbow" dyntype="filter" dynprm=".1"/>'),
+        "lag",
+    ),
+    "filterexact": (
+        actuator('<general name="lag" joint="elbow" dyntype="filterexact" dynprm=".1"/>'),
+        "lag",
+    ),
+    "integrator": (actuator('<general name="sum" joint="elbow" dyntype="integrator"/>'), "sum"),
+    "intvelocity": (
+        actuator('<intvelocity name="servo" joint="elbow" kp="3" actrange="-1 1"/>'),
+        "servo",
+    ),
+    "muscle": (actuator('<muscle name="biceps" joint="elbow" lengthrange="-1 1"/>'), "biceps"),
+    "cylinder": (actuator('<cylinder name="press" joint="elbow" timeconst=".1"/>'), "press"),
+    "pid": (actuator('<pid name="servo" joint="elbow" kp="3" ki="1"/>'), "servo"),
+    "dcmotor": (
+        actuator('<dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/>'),
+        "drive",
+    ),
+    "orientation": (actuator('<orientation name="aim" joint="wrist" kp="3"/>'), "aim"),
+    "plugin": (arm(asset=PLUGIN, rest=PLUGIN_ACTUATOR), "governor"),
+    "refsite": (
+        actuator('<motor name="cartesian" site="finger" refsite="base" gear="1 0 0 0 0 0"/>'),
+        "cartesian",
+    ),
+    "slidercrank": (
+        actuator('<motor name="piston" slidersite="base" cranksite="tip" cranklength=".5"/>'),
+        "piston",
+    ),
+    "body": (actuator('<adhesion name="pad" body="hand" ctrlrange="0 1"/>'), "pad"),
+    "jointinparent": (
+        actuator('<motor name="twist" jointinparent="wrist" gear="1 0 0"/>'),
+        "twist",
+    ),
+    "wrapping spring": (wrapping('stiffness="10" springlength=".1"'), "cable"),
+    "wrapping damper": (wrapping('damping="1"'), "cable"),
+    "wrapping actuator": (
+        wrapping(driver='<actuator><motor name="winch" tendon="cable"/></actuator>'),
+        "winch|cable",
+    ),
+}
+if NEWEST:  # plastic springs are new in 4.0
+    STATIC["plastic joint"] = (arm(joint='stiffness="3" springyield=".1"'), "elbow")
+    STATIC["plastic tendon"] = (
+        arm(
+            rest='<tendon><fixed name="cord" stiffness="3" springyield=".1">'
+            '<joint joint="elbow" coef="1"/></fixed></tendon>'
+        ),
+        "cord",
+    )
+
+
+def forward(xml, *, qpos=None, qvel=None):
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    if qpos is not None:
+        data.qpos[: len(qpos)] = qpos
+    if qvel is not None:
+        data.qvel[: len(qvel)] = qvel
+    return model, data
+
+
+def refuses(model, data, names):
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=names):
+        mujacobian.linearize(model, data, sensors=False)
+    A = np.full((2 * model.nv + model.na,) * 2, 7.0)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=names):
+        mujacobian.transition(model, data, A)
+    assert (A == 7.0).all(), "a refused call wrote to its output"
+
+
+@pytest.mark.parametrize("case", STATIC)
+def test_static_features_are_refused_by_name_and_listed(case):
+    xml, names = STATIC[case]
+    model, data = forward(xml, qpos=[0.3], qvel=[0.5, 0.1, 0.2, 0.3])
+    data.ctrl[:] = 0.4
+    refuses(model, data, names)
+    listed = mujacobian.support(model)
+    found = [entry for entry in listed if any(n in entry.element for n in names.split("|"))]
+    assert found, [entry.element for entry in listed]
+    assert all(entry.reason for entry in found)
+
+
+def test_covered_models_are_listed_as_such():
+    assert mujacobian.support(mujoco.MjModel.from_xml_string(arm())) == []
+
+
+def test_sensors_are_listed():
+    xml = arm(rest='<sensor><jointpos name="encoder" joint="elbow"/></sensor>')
+    model, data = forward(xml)
+    assert [entry.element for entry in mujacobian.support(model) if "encoder" in entry.element]
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="encoder"):
+        mujacobian.linearize(model, data)
+    assert mujacobian.linearize(model, data, sensors=False).A.any()
+
+
+def test_unnamed_elements_are_named_by_their_number():
+    xml = actuator('<motor joint="elbow"/><general joint="elbow" dyntype="filter" dynprm=".1"/>')
+    model, data = forward(xml)
+    refuses(model, data, r"actuator.*1")
+
+
+def test_a_wrapping_tendon_without_force_is_covered():
+    model, data = forward(wrapping(), qpos=[0.3])
+    mujoco.mj_forward(model, data)
+    assert data.ten_wrapnum[0] == 4, "the tendon touches the drum"
+    assert mujacobian.linearize(model, data).A.any()
+    assert not [entry for entry in mujacobian.support(model) if "cable" in entry.element]
+
+
+def test_a_disabled_actuator_is_not_refused():
+    motor = '<motor name="cartesian" site="finger" refsite="base" group="2"/>'
+    xml = arm(option='actuatorgroupdisable="2"', rest=f"<actuator>{motor}</actuator>")
+    model, data = forward(xml)
+    lin = mujacobian.linearize(model, data)
+    assert lin.A.any()
+    assert not lin.B.any()
+
+
+def test_fluid_without_any_medium_is_covered():
+    model, data = forward(arm(option='wind="1 2 3"'))
+    assert mujacobian.linearize(model, data).A.any()
+
+
+# active rows: (MJCF, first coordinates, what the message must name)
+ROWS = {
+    "contact": (
+        arm(world='<geom name="floor" type="plane" size="1 1 1" pos="0 0 1"/>'),
+        [0.0],
+        ["floor", "link"],
+    ),
+    "joint limit": (arm(joint='range="-.5 .5"'), [0.7], ["elbow"]),
+    "friction loss": (arm(joint='frictionloss=".1"'), [0.0], ["elbow"]),
+    "equality": (
+        arm(
+            rest='<equality><connect name="pin" body1="hand" body2="world" anchor=".1 0 0"/>'
+            "</equality>"
+        ),
+        [0.0],
+        ["pin"],
+    ),
+    "tendon limit": (
+        arm(
+            rest='<tendon><spatial name="rope" range="0 .1">'
+            '<site site="base"/><site site="tip"/></spatial></tendon>'
+        ),
+        [0.2],
+        ["rope"],
+    ),
+    "tendon friction": (
+        arm(
+            rest='<tendon><fixed name="cord" frictionloss=".1">'
+            '<joint joint="elbow" coef="1"/></fixed></tendon>'
+        ),
+        [0.2],
+        ["cord"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_active_constraint_rows_are_refused_by_name(case):
+    xml, qpos, names = ROWS[case]
+    model, data = forward(xml, qpos=qpos)
+    for name in names:
+        refuses(model, data, name)
+
+
+@pytest.mark.parametrize("case", ["contact", "joint limit", "tendon limit", "equality"])
+def test_rows_that_are_not_active_are_not_refused(case):
+    xml, _, _ = ROWS[case]
+    model, data = forward(xml)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    assert mujacobian.linearize(model, data).A.any()
+
+
+def test_a_joint_inside_its_limits_is_covered():
+    model, data = forward(arm(joint='range="-.5 .5"'), qpos=[0.2])
+    assert mujacobian.linearize(model, data).A.any()
+
+
+def test_sleep_is_refused():
+    xml = arm(option="").replace("<option />", '<option><flag sleep="enable"/></option>')
+    model, data = forward(xml)
+    refuses(model, data, "sleep")
+    assert mujacobian.support(model)
+
+
+def test_flex_is_refused():
+    xml = """
+    <mujoco>
+      <worldbody>
+        <flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" mass="1">
+          <contact selfcollide="none" contype="0" conaffinity="0"/>
+          <elasticity young="1e3" thickness=".01"/>
+        </flexcomp>
+      </worldbody>
+    </mujoco>"""
+    with quiet():
+        model, data = forward(xml)
+    refuses(model, data, "cloth|flex")
+    assert mujacobian.support(model)
+
+
+def test_delays_are_refused():
+    model, data = forward(actuator('<motor name="late" joint="elbow" delay=".01" nsample="4"/>'))
+    refuses(model, data, "late")
+    assert mujacobian.support(model)
+
+
+@pytest.mark.parametrize("callback", ["control", "passive", "act_dyn", "act_gain", "act_bias"])
+def test_callbacks_are_refused(callback):
+    model, data = forward(actuator('<motor name="motor" joint="elbow"/>'))
+    install = getattr(mujoco, f"set_mjcb_{callback}")
+    install((lambda m, d: None) if callback in ("control", "passive") else (lambda m, d, i: 0.0))
+    try:
+        refuses(model, data, callback)
+    finally:
+        install(None)
+    assert mujacobian.linearize(model, data).A.any()
