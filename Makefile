@@ -1,0 +1,111 @@
+# The table of contents of the workflow: `make help`. Every target makes the environment it needs.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# the compiler CMake would find, unless the caller names one
+ifeq ($(origin CXX),default)
+CXX := $(shell command -v c++ || command -v g++ || command -v clang++)
+else
+export CXX
+endif
+
+SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp src -type f \
+  -not -path '*/__pycache__/*' -not -name _core.pyi 2>/dev/null)
+BIN := .venv/bin
+PIP := -m pip -qq install --upgrade
+REQUIREMENTS := $(BIN)/python tools/requirements.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-315 lint format type bench docs sanitize clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: .venv/.installed  ## accuracy and speed on the bundled models: a table and build/demo.png
+	$(BIN)/python -m examples.demo
+
+test: .venv/.installed  ## the test suite on the newest MuJoCo
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
+	.venv-315/bin/python -m pytest $(PYTEST_ARGS)
+
+lint: type  ## ruff, clang-format and mypy, changing nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	find cpp -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+
+format: .venv/.tools  ## put all sources into the house style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	find cpp -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
+
+type: src/mujacobian/_core.pyi  ## mypy on src
+	$(BIN)/mypy
+
+bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
+	$(BIN)/python -m benchmarks
+
+docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
+	$(BIN)/python tools/check_docs.py
+
+sanitize: .venv-sanitize/.installed  ## the fast tests under the address and undefined-behaviour sanitizers
+	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
+	.venv-sanitize/bin/python -m pytest -m "not slow" -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+
+clean:  ## remove everything made here, the environments too
+	rm -rf build .venv .venv-315 .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f src/mujacobian/_core.pyi
+	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
+
+# one wheel for all environments; cmake and ninja from pip when the machine has none
+.venv/.tools: pyproject.toml tools/requirements.py
+	@$(PYTHON) tools/check_machine.py
+	@echo "installing the tools into .venv"
+	@test -x $(BIN)/pip || tools/make_venv.sh $(PYTHON) .venv
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) build run dev) cmake ninja
+	@touch $@
+
+build/wheels/.built: .venv/.tools $(SOURCES)
+	@echo "building the core"
+	@rm -rf build/wheels && mkdir -p build/wheels
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
+	  --wheel-dir build/wheels
+	@touch $@
+
+build/wheels-sanitize/.built: .venv/.tools $(SOURCES)
+	@echo "building the core with sanitizers"
+	@rm -rf build/wheels-sanitize && mkdir -p build/wheels-sanitize
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
+	  --wheel-dir build/wheels-sanitize \
+	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Debug \
+	  --config-settings=cmake.define.MUJACOBIAN_SANITIZE=ON \
+	  --config-settings=cmake.define.MUJACOBIAN_WERROR=ON
+	@touch $@
+
+.venv/.installed: build/wheels/.built
+	@$(BIN)/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
+	@touch $@
+
+.venv/.bench: .venv/.tools
+	@echo "installing the competitors into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
+	@touch $@
+
+.venv-315/.installed: build/wheels/.built
+	@test -x .venv-315/bin/pip || tools/make_venv.sh $(PYTHON) .venv-315
+	@.venv-315/bin/python $(PIP) $$($(REQUIREMENTS) run test) 'mujoco==3.15.*'
+	@.venv-315/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
+	@touch $@
+
+.venv-sanitize/.installed: build/wheels-sanitize/.built
+	@test -x .venv-sanitize/bin/pip || tools/make_venv.sh $(PYTHON) .venv-sanitize
+	@.venv-sanitize/bin/python $(PIP) $$($(REQUIREMENTS) run test)
+	@.venv-sanitize/bin/python $(PIP) --force-reinstall --no-deps build/wheels-sanitize/*.whl
+	@touch $@
+
+src/mujacobian/_core.pyi: .venv/.installed
+	@cp "$$(find .venv -path '*/mujacobian/_core.pyi')" $@

@@ -1,0 +1,89 @@
+"""Check the documentation: links between pages resolve, cited equations and pages exist."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("cpp", "src", "tests", "benchmarks", "examples")
+DERIVATIONS = ROOT / "docs" / "derivations"
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+LABEL = re.compile(r"[A-Z]{2,}-\d+[a-z]?")
+CITATION = re.compile(rf"\(({LABEL.pattern}(?:(?:, | and |-){LABEL.pattern})*)\)")
+PAGE = re.compile(r"docs/[\w/]+\.md")
+
+
+def main() -> int:
+    """Print every problem; the exit code says whether there was one."""
+    problems = [*broken_links(), *unknown_citations()]
+    for problem in problems:
+        print(problem)
+    pages = len(list(markdown_pages()))
+    print(f"{pages} pages, {len(defined_labels())} equations, {len(problems)} problems")
+    return int(bool(problems))
+
+
+def markdown_pages() -> Iterator[Path]:
+    """Yield the pages of the repository, not those of environments and build folders."""
+    yield from sorted(ROOT.glob("*.md"))
+    for folder in ("docs", *SOURCES):
+        yield from sorted((ROOT / folder).rglob("*.md"))
+
+
+def broken_links() -> Iterator[str]:
+    """Yield links to files or headings that do not exist."""
+    for page in markdown_pages():
+        text = FENCE.sub("", page.read_text())
+        for target in LINK.findall(text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            goal = (page.parent / name).resolve() if name else page
+            if not goal.exists():
+                yield f"{page.relative_to(ROOT)}: no file {target}"
+            elif anchor and anchor not in anchors(goal):
+                yield f"{page.relative_to(ROOT)}: no heading {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors GitHub makes of the headings of a page."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def unknown_citations() -> Iterator[str]:
+    """Yield equation labels and pages that sources cite and the documentation lacks."""
+    known = defined_labels()
+    for path in source_files():
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            place = f"{path.relative_to(ROOT)}:{number}"
+            for citation in CITATION.findall(line):
+                for label in LABEL.findall(citation):
+                    if label not in known:
+                        yield f"{place}: no equation ({label}) in docs/derivations"
+            for page in PAGE.findall(line):
+                if not (ROOT / page).exists():
+                    yield f"{place}: no page {page}"
+
+
+def defined_labels() -> set[str]:
+    """Return the labels of all equations in docs/derivations: in parentheses or as a tag."""
+    text = "\n".join(page.read_text() for page in DERIVATIONS.glob("*.md"))
+    tagged = re.findall(rf"\\tag\{{({LABEL.pattern})\}}", text)
+    cited = [label for group in CITATION.findall(text) for label in LABEL.findall(group)]
+    return {*tagged, *cited}
+
+
+def source_files() -> Iterator[Path]:
+    """Yield the C++ and Python sources."""
+    for folder in SOURCES:
+        for pattern in ("*.h", "*.cc", "*.py"):
+            yield from sorted((ROOT / folder).rglob(pattern))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
