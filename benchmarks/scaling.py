@@ -1,0 +1,98 @@
+"""How the time of one linearization grows: chains, scenes of free bodies, batches on threads."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from benchmarks.robots import random_data
+from benchmarks.timing import best
+
+LINKS = (10, 20, 40, 60, 80, 100, 140, 200)
+BODIES = (1, 2, 5, 10, 20, 50, 100)
+CACHED = 100  # up to this nv the solve stays in the cache and costs the same per column
+BATCH = 200
+AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def chain(links: int) -> mujoco.MjModel:
+    """Return a chain of hinges about x, y, z in turn, a motor on each."""
+    spec = mujoco.MjSpec()
+    body = spec.worldbody
+    for k in range(links):
+        body = body.add_body(
+            pos=[0, 0, -0.2], mass=1, ipos=[0, 0, -0.1], inertia=[0.01, 0.01, 0.002]
+        )
+        body.explicitinertial = True
+        body.add_joint(name=f"joint{k}", type=mujoco.mjtJoint.mjJNT_HINGE, axis=AXES[k % 3])
+        spec.add_actuator(name=f"motor{k}", target=f"joint{k}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    return _without_constraints(spec)
+
+
+def free_bodies(count: int) -> mujoco.MjModel:
+    """Return a scene of free rigid bodies that do not touch."""
+    spec = mujoco.MjSpec()
+    for k in range(count):
+        body = spec.worldbody.add_body(pos=[k, 0, 1], mass=1, inertia=[0.01, 0.02, 0.03])
+        body.explicitinertial = True
+        body.add_freejoint()
+    return _without_constraints(spec)
+
+
+def _without_constraints(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    model = spec.compile()
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return model
+
+
+def growth(
+    build: Callable[[int], mujoco.MjModel], sizes: Iterable[int], rounds: int
+) -> Iterator[dict[str, float]]:
+    """Yield the times per size: ours, mj_forward, writing the dense outputs, all but the solve."""
+    for size in sizes:
+        model = build(size)
+        times = best(_calls(model, random_data(model, seed=size)), rounds)
+        row = {"size": size, "nv": model.nv, **times}
+        if model.nu and model.nv <= CACHED:
+            # the solve is proportional to its columns: nv for B alone, 2 nv for A alone
+            row["unsolved"] = 2 * times["B"] - times["A"]
+        yield row
+
+
+def _calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[], object]]:
+    """Return what is timed on one model."""
+    A, B = np.zeros((2 * model.nv, 2 * model.nv)), np.zeros((2 * model.nv, model.nu))
+    scratch = mujoco.MjData(model)
+    mujoco.mj_copyData(scratch, model, data)
+    calls: dict[str, Callable[[], object]] = {
+        "ours": lambda: mujacobian.transition(model, data, A, B),
+        "fill": lambda: (A.fill(0.0), B.fill(0.0)),
+        "forward": lambda: mujoco.mj_forward(model, scratch),
+    }
+    if model.nu:
+        calls["A"] = lambda: mujacobian.transition(model, data, A, forward=False)
+        calls["B"] = lambda: mujacobian.transition(model, data, None, B, forward=False)
+    return calls
+
+
+def batch(model: mujoco.MjModel, rounds: int) -> dict[str, float]:
+    """Return microseconds per state of linearize_batch on one thread and on two."""
+    spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    states = np.empty((BATCH, mujoco.mj_stateSize(model, spec)))
+    controls = np.empty((BATCH, model.nu))
+    for k in range(BATCH):
+        data = random_data(model, seed=k)
+        mujoco.mj_getState(model, data, states[k], spec)
+        controls[k] = data.ctrl
+    times = best(
+        {
+            f"threads{n}": lambda n=n: mujacobian.linearize_batch(
+                model, states, controls, threads=n
+            )
+            for n in (1, 2)
+        },
+        rounds,
+    )
+    one, two = times["threads1"] / BATCH, times["threads2"] / BATCH
+    return {"states": BATCH, "one": one, "two": two, "speedup": one / two}

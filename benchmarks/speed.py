@@ -1,0 +1,71 @@
+"""Time of one linearization: ours, MuJoCo's finite differences, Pinocchio's rigid-body part."""
+
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from benchmarks.robots import Robot
+from benchmarks.timing import best
+
+EPS = 1e-6
+
+
+def transition_calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[], object]]:
+    """Return the calls that all write the same A and B, and the step they differentiate."""
+    nx = 2 * model.nv + model.na
+    A, B = np.zeros((nx, nx)), np.zeros((nx, model.nu)) if model.nu else None
+    scratch, spec = mujoco.MjData(model), mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+
+    def reset() -> None:
+        mujoco.mj_setState(model, scratch, state, spec)
+
+    def step() -> None:
+        reset()
+        mujoco.mj_step(model, scratch)
+
+    return {
+        "reset": reset,
+        "step": step,
+        "fd": lambda: mujoco.mjd_transitionFD(model, data, EPS, False, A, B, None, None),
+        "fdc": lambda: mujoco.mjd_transitionFD(model, data, EPS, True, A, B, None, None),
+        "ours": lambda: mujacobian.transition(model, data, A, B),
+        "bare": lambda: mujacobian.transition(model, data, A, B, forward=False),
+    }
+
+
+def pinocchio_call(robot: Robot, seed: int = 0) -> Callable[[], object]:
+    """Return Pinocchio's forward-dynamics derivatives of the same URDF at a random state."""
+    import pinocchio
+
+    base = [pinocchio.JointModelFreeFlyer()] if robot.floating else []
+    model = pinocchio.buildModelFromUrdf(str(robot.path), *base)
+    data = model.createData()
+    rng = np.random.default_rng(seed)
+    q = pinocchio.integrate(model, pinocchio.neutral(model), rng.standard_normal(model.nv))
+    v, tau = rng.standard_normal((2, model.nv))
+    return lambda: pinocchio.computeABADerivatives(model, data, q, v, tau)
+
+
+def measure(
+    model: mujoco.MjModel, data: mujoco.MjData, robot: Robot | None = None, rounds: int = 25
+) -> dict[str, float]:
+    """Return microseconds per call and the ratios of the table."""
+    calls = transition_calls(model, data)
+    if robot is not None:
+        calls["pinocchio"] = pinocchio_call(robot)
+    times = best(calls, rounds)
+    # a step needs its state restored; that part is not the step's
+    times["step"] -= times.pop("reset")
+    ratios = {
+        "fdc/ours": times["fdc"] / times["ours"],
+        "fd/ours": times["fd"] / times["ours"],
+        "bare/step": times["bare"] / times["step"],
+    }
+    if robot is not None:
+        ratios["fdc/pinocchio"] = times["fdc"] / times["pinocchio"]
+        ratios["pinocchio/ours"] = times["pinocchio"] / times["ours"]
+    return times | ratios

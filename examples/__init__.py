@@ -1,0 +1,1 @@
+"""Programs that show mujacobian at work; each runs as `python -m examples.NAME` from here."""

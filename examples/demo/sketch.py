@@ -1,0 +1,81 @@
+"""A flat drawing of a model's geoms: every primitive is convex, so its outline is a hull."""
+
+import mujoco
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Polygon
+
+CIRCLE = np.linspace(0, 2 * np.pi, 32, endpoint=False)
+RING = np.stack([np.cos(CIRCLE), np.sin(CIRCLE), np.zeros_like(CIRCLE)], axis=1)
+LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, 13)
+BALL = np.concatenate([RING * np.cos(a) + [0, 0, np.sin(a)] for a in LATITUDES])
+CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+
+
+def sketch(
+    axes: Axes, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
+) -> None:
+    """Draw the geoms, far ones first, and spatial tendons, seen from a direction in degrees."""
+    right, up, toward = _camera(np.radians(azimuth), np.radians(elevation))
+    shapes = []
+    for g in range(model.ngeom):
+        points = data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
+        outline = _hull(np.stack([points @ right, points @ up], axis=1))
+        shapes.append((data.geom_xpos[g] @ toward, outline, model.geom_rgba[g, :3]))
+    depths = [depth for depth, _, _ in shapes]
+    near, far = max(depths), min(depths)
+    for depth, outline, color in sorted(shapes, key=lambda shape: shape[0]):
+        light = 0.82 + 0.18 * (depth - far) / max(near - far, 1e-9)
+        axes.add_patch(
+            Polygon(outline, facecolor=color * light, edgecolor="#475569", linewidth=0.7)
+        )
+    for path in _tendon_paths(model, data):
+        axes.plot(path @ right, path @ up, color="#dc2626", linewidth=1.6, solid_capstyle="round")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.autoscale_view()
+    axes.axis("off")
+
+
+def _camera(azimuth: float, elevation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Right, up and toward-the-viewer unit vectors."""
+    right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
+    flat = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    toward = np.cos(elevation) * flat + np.array([0, 0, np.sin(elevation)])
+    return right, np.cross(toward, right), toward
+
+
+def _surface(model: mujoco.MjModel, g: int) -> np.ndarray:
+    """Points of a geom's surface in its own frame, enough for the outline."""
+    size, kind = model.geom_size[g], mujoco.mjtGeom(model.geom_type[g])
+    if kind == mujoco.mjtGeom.mjGEOM_BOX:
+        return CORNERS * size
+    if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
+        return BALL * size[0]
+    ends = RING if kind == mujoco.mjtGeom.mjGEOM_CYLINDER else BALL
+    axis = np.array([0, 0, size[1]])
+    return np.concatenate([ends * size[0] + axis, ends * size[0] - axis])
+
+
+def _hull(points: np.ndarray) -> np.ndarray:
+    """Convex hull of points in the plane (Andrew's monotone chain)."""
+    ordered = sorted(map(tuple, points))
+    halves = []
+    for sequence in (ordered, ordered[::-1]):
+        half: list[tuple[float, float]] = []
+        for x, y in sequence:
+            while len(half) > 1 and _turns_right(half[-2], half[-1], (x, y)):
+                half.pop()
+            half.append((x, y))
+        halves += half[:-1]
+    return np.array(halves)
+
+
+def _turns_right(a: tuple, b: tuple, c: tuple) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) <= 0
+
+
+def _tendon_paths(model: mujoco.MjModel, data: mujoco.MjData) -> list[np.ndarray]:
+    """World points of every spatial tendon."""
+    points = data.wrap_xpos.reshape(-1, 3)
+    spans = zip(data.ten_wrapadr, data.ten_wrapnum, strict=True)
+    return [points[first : first + count] for first, count in spans if count]
