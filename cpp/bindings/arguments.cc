@@ -9,17 +9,37 @@ namespace {
 
 std::string class_name(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
-void* address(nb::handle object, const nb::object& type, const char* name, const char* expected) {
-  if (!type.is(object.type()) && !nb::isinstance(object, type)) {
-    throw nb::type_error((std::string(name) + " must be a " + expected + ", got " +
-                          class_name(object)).c_str());
+// The last object asked for and its address, which is constant while the object lives: asking
+// MuJoCo's binding takes as long as the derivative of a small arm.
+struct Known {
+  PyObject* weak = nullptr;
+  void* address = nullptr;
+
+  bool is(nb::handle object) const {
+    if (!weak) return false;
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* alive = nullptr;
+    if (PyWeakref_GetRef(weak, &alive) < 1) return false;
+    Py_DECREF(alive);
+    return alive == object.ptr();
+#else
+    return PyWeakref_GetObject(weak) == object.ptr();
+#endif
   }
-  static PyObject* const attribute = PyUnicode_InternFromString("_address");
-  nb::object value = nb::steal(PyObject_GetAttr(object.ptr(), attribute));
-  if (!value.is_valid()) throw nb::python_error();
-  void* result = PyLong_AsVoidPtr(value.ptr());
-  if (!result && PyErr_Occurred()) throw nb::python_error();
-  return result;
+};
+
+void* address(nb::handle object, Known& known, const nb::object& type, const char* name,
+              const char* expected) {
+  if (known.is(object)) return known.address;
+  if (!nb::isinstance(object, type)) {
+    throw nb::type_error(
+        (std::string(name) + " must be a " + expected + ", got " + class_name(object)).c_str());
+  }
+  known.address = PyLong_AsVoidPtr(nb::object(object.attr("_address")).ptr());
+  Py_XDECREF(known.weak);
+  known.weak = PyWeakref_NewRef(object.ptr(), nullptr);
+  if (!known.weak || PyErr_Occurred()) throw nb::python_error();
+  return known.address;
 }
 
 std::string describe(const Py_ssize_t* shape, std::size_t ndim) {
@@ -42,11 +62,13 @@ PythonTypes& python_types() {
 }
 
 void* model_address(nb::handle model) {
-  return address(model, python_types().model, "model", "mujoco.MjModel");
+  static Known known;
+  return address(model, known, python_types().model, "model", "mujoco.MjModel");
 }
 
 void* data_address(nb::handle data) {
-  return address(data, python_types().data, "data", "mujoco.MjData");
+  static Known known;
+  return address(data, known, python_types().data, "data", "mujoco.MjData");
 }
 
 Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,

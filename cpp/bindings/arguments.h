@@ -11,8 +11,8 @@ namespace nb = nanobind;
 
 // Python objects the bindings need, set once at import.
 struct PythonTypes {
-  nb::object model, data;              // mujoco.MjModel, mujoco.MjData
-  nb::object error, unsupported_error; // MujacobianError, UnsupportedFeatureError
+  nb::object model, data;               // mujoco.MjModel, mujoco.MjData
+  nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
 };
 PythonTypes& python_types();
 
@@ -23,7 +23,8 @@ void* data_address(nb::handle data);
 // A float64 array of a given shape, held while the call runs; None gives a null pointer.
 class Array {
  public:
-  Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape, bool writable);
+  Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,
+        bool writable);
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   ~Array();

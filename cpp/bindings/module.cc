@@ -49,7 +49,8 @@ Enumerators list_enumerators() {
   };
 }
 
-// Take over the layout of the installed MuJoCo, the addresses of its functions and our Python types.
+// Take over the layout of the installed MuJoCo, the addresses of its functions and our Python
+// types.
 void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
                const std::map<std::string, std::uintptr_t>& symbols,
                const std::map<std::string, int>& constants, nb::object model_type,
@@ -87,7 +88,8 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   const ModelView m = view_model(mj_model);
   DataView d = view_data(mj_data);
   if (m.signature != d.signature) {
-    throw nb::value_error("model and data do not belong together: data was made from another model");
+    throw nb::value_error(
+        "model and data do not belong together: data was made from another model");
   }
   const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
@@ -175,7 +177,7 @@ NB_MODULE(_core, module) {
   module.def("transition", &transition_into, arg("model"), arg("data"), arg("A") = none(),
              arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
              arg("forward") = true);
-  module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"),
-             arg("nstate"), arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
+  module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
+             arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
   module.def("unsupported", &unsupported, arg("model"));
 }

@@ -30,8 +30,7 @@ void handle_log(const void* message) {
 template <class F>
 bool guarded(F f) {
   auto previous = reinterpret_cast<Handler>(engine().set_log_handler(handle_log));
-  next_handler =
-      previous ? previous : reinterpret_cast<Handler>(engine().get_global_log_handler());
+  next_handler = previous ? previous : reinterpret_cast<Handler>(engine().get_global_log_handler());
   bool ok = false;
   if (setjmp(jump) == 0) {
     f();

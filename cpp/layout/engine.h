@@ -1,4 +1,5 @@
-// The functions of the loaded MuJoCo library that the core calls, through addresses found at import.
+// The functions of the loaded MuJoCo library that the core calls, through addresses found at
+// import.
 #pragma once
 
 #include <stdexcept>
@@ -24,9 +25,9 @@ struct Engine {
   };
   Callback callbacks[6];
 
-  int state_spec;   // mjSTATE_FULLPHYSICS
-  int log_error;    // mjLOG_ERROR
-  int version;      // mj_version(): 4000000 for 4.0.0
+  int state_spec;  // mjSTATE_FULLPHYSICS
+  int log_error;   // mjLOG_ERROR
+  int version;     // mj_version(): 4000000 for 4.0.0
 };
 
 Engine& engine();

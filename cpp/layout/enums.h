@@ -5,49 +5,49 @@
 namespace mujacobian {
 
 // X(namespace, our name, MuJoCo's enum, MuJoCo's enumerator, value)
-#define MUJACOBIAN_ENUMERATORS(X)                                 \
-  X(joint, kFree, mjtJoint, mjJNT_FREE, 0)                        \
-  X(joint, kBall, mjtJoint, mjJNT_BALL, 1)                        \
-  X(joint, kSlide, mjtJoint, mjJNT_SLIDE, 2)                      \
-  X(joint, kHinge, mjtJoint, mjJNT_HINGE, 3)                      \
-  X(integrator, kEuler, mjtIntegrator, mjINT_EULER, 0)            \
-  X(integrator, kRK4, mjtIntegrator, mjINT_RK4, 1)                \
-  X(integrator, kImplicit, mjtIntegrator, mjINT_IMPLICIT, 2)      \
-  X(integrator, kImplicitFast, mjtIntegrator, mjINT_IMPLICITFAST, 3) \
-  X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)           \
-  X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)           \
-  X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)        \
-  X(disable, kClampCtrl, mjtDisableBit, mjDSBL_CLAMPCTRL, 256)    \
-  X(disable, kActuation, mjtDisableBit, mjDSBL_ACTUATION, 2048)   \
-  X(disable, kEulerDamp, mjtDisableBit, mjDSBL_EULERDAMP, 32768)  \
-  X(enable, kSleep, mjtEnableBit, mjENBL_SLEEP, 16)               \
-  X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                       \
-  X(wrap, kPulley, mjtWrap, mjWRAP_PULLEY, 2)                     \
-  X(wrap, kSite, mjtWrap, mjWRAP_SITE, 3)                         \
-  X(transmission, kJoint, mjtTrn, mjTRN_JOINT, 0)                 \
-  X(transmission, kJointInParent, mjtTrn, mjTRN_JOINTINPARENT, 1) \
-  X(transmission, kSliderCrank, mjtTrn, mjTRN_SLIDERCRANK, 2)     \
-  X(transmission, kTendon, mjtTrn, mjTRN_TENDON, 3)               \
-  X(transmission, kSite, mjtTrn, mjTRN_SITE, 4)                   \
-  X(transmission, kBody, mjtTrn, mjTRN_BODY, 5)                   \
-  X(dynamics, kNone, mjtDyn, mjDYN_NONE, 0)                       \
-  X(gain, kFixed, mjtGain, mjGAIN_FIXED, 0)                       \
-  X(gain, kAffine, mjtGain, mjGAIN_AFFINE, 1)                     \
-  X(bias, kNone, mjtBias, mjBIAS_NONE, 0)                         \
-  X(bias, kAffine, mjtBias, mjBIAS_AFFINE, 1)                     \
-  X(constraint, kEquality, mjtConstraint, mjCNSTR_EQUALITY, 0)    \
-  X(constraint, kFrictionDof, mjtConstraint, mjCNSTR_FRICTION_DOF, 1) \
+#define MUJACOBIAN_ENUMERATORS(X)                                           \
+  X(joint, kFree, mjtJoint, mjJNT_FREE, 0)                                  \
+  X(joint, kBall, mjtJoint, mjJNT_BALL, 1)                                  \
+  X(joint, kSlide, mjtJoint, mjJNT_SLIDE, 2)                                \
+  X(joint, kHinge, mjtJoint, mjJNT_HINGE, 3)                                \
+  X(integrator, kEuler, mjtIntegrator, mjINT_EULER, 0)                      \
+  X(integrator, kRK4, mjtIntegrator, mjINT_RK4, 1)                          \
+  X(integrator, kImplicit, mjtIntegrator, mjINT_IMPLICIT, 2)                \
+  X(integrator, kImplicitFast, mjtIntegrator, mjINT_IMPLICITFAST, 3)        \
+  X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)                     \
+  X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)                     \
+  X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)                  \
+  X(disable, kClampCtrl, mjtDisableBit, mjDSBL_CLAMPCTRL, 256)              \
+  X(disable, kActuation, mjtDisableBit, mjDSBL_ACTUATION, 2048)             \
+  X(disable, kEulerDamp, mjtDisableBit, mjDSBL_EULERDAMP, 32768)            \
+  X(enable, kSleep, mjtEnableBit, mjENBL_SLEEP, 16)                         \
+  X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                 \
+  X(wrap, kPulley, mjtWrap, mjWRAP_PULLEY, 2)                               \
+  X(wrap, kSite, mjtWrap, mjWRAP_SITE, 3)                                   \
+  X(transmission, kJoint, mjtTrn, mjTRN_JOINT, 0)                           \
+  X(transmission, kJointInParent, mjtTrn, mjTRN_JOINTINPARENT, 1)           \
+  X(transmission, kSliderCrank, mjtTrn, mjTRN_SLIDERCRANK, 2)               \
+  X(transmission, kTendon, mjtTrn, mjTRN_TENDON, 3)                         \
+  X(transmission, kSite, mjtTrn, mjTRN_SITE, 4)                             \
+  X(transmission, kBody, mjtTrn, mjTRN_BODY, 5)                             \
+  X(dynamics, kNone, mjtDyn, mjDYN_NONE, 0)                                 \
+  X(gain, kFixed, mjtGain, mjGAIN_FIXED, 0)                                 \
+  X(gain, kAffine, mjtGain, mjGAIN_AFFINE, 1)                               \
+  X(bias, kNone, mjtBias, mjBIAS_NONE, 0)                                   \
+  X(bias, kAffine, mjtBias, mjBIAS_AFFINE, 1)                               \
+  X(constraint, kEquality, mjtConstraint, mjCNSTR_EQUALITY, 0)              \
+  X(constraint, kFrictionDof, mjtConstraint, mjCNSTR_FRICTION_DOF, 1)       \
   X(constraint, kFrictionTendon, mjtConstraint, mjCNSTR_FRICTION_TENDON, 2) \
-  X(constraint, kLimitJoint, mjtConstraint, mjCNSTR_LIMIT_JOINT, 3) \
-  X(constraint, kLimitTendon, mjtConstraint, mjCNSTR_LIMIT_TENDON, 4) \
-  X(object, kBody, mjtObj, mjOBJ_BODY, 1)                         \
-  X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                       \
-  X(object, kGeom, mjtObj, mjOBJ_GEOM, 5)                         \
-  X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                         \
-  X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                \
-  X(object, kTendon, mjtObj, mjOBJ_TENDON, 18)                    \
-  X(object, kActuator, mjtObj, mjOBJ_ACTUATOR, 19)                \
-  X(object, kSensor, mjtObj, mjOBJ_SENSOR, 20)                    \
+  X(constraint, kLimitJoint, mjtConstraint, mjCNSTR_LIMIT_JOINT, 3)         \
+  X(constraint, kLimitTendon, mjtConstraint, mjCNSTR_LIMIT_TENDON, 4)       \
+  X(object, kBody, mjtObj, mjOBJ_BODY, 1)                                   \
+  X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                                 \
+  X(object, kGeom, mjtObj, mjOBJ_GEOM, 5)                                   \
+  X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                   \
+  X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                          \
+  X(object, kTendon, mjtObj, mjOBJ_TENDON, 18)                              \
+  X(object, kActuator, mjtObj, mjOBJ_ACTUATOR, 19)                          \
+  X(object, kSensor, mjtObj, mjOBJ_SENSOR, 20)                              \
   X(object, kPlugin, mjtObj, mjOBJ_PLUGIN, 25)
 
 #define MUJACOBIAN_ENUMERATOR(SPACE, NAME, ENUM, ORIGINAL, VALUE) \

@@ -1,10 +1,10 @@
-// The fields of MuJoCo's structs that the core reads, by name and kind. Offsets are not compiled in:
-// at import Python finds them in mujoco.introspect for the installed MuJoCo and hands them over, so
-// that one binary serves every MuJoCo whose fields still have these names and kinds.
+// The fields of MuJoCo's structs that the core reads, by name and kind. Offsets are not compiled
+// in: at import Python finds them in mujoco.introspect for the installed MuJoCo and hands them
+// over, so that one binary serves every MuJoCo whose fields still have these names and kinds.
 //
-// Kinds: SIZE an mjtSize or int, NUM a double, INT an int, FLAG a one-byte boolean, WORD an unsigned
-// 64-bit integer; NUMS, INTS, FLAGS, VOID pointers to such; VEC3, INT2, TEXT arrays stored inline.
-// Fields marked OPT are absent from some supported versions and read as null or zero there.
+// Kinds: SIZE an mjtSize or int, NUM a double, INT an int, FLAG a one-byte boolean, WORD an
+// unsigned 64-bit integer; NUMS, INTS, FLAGS, VOID pointers to such; VEC3, INT2, TEXT arrays stored
+// inline. Fields marked OPT are absent from some supported versions and read as null or zero there.
 #pragma once
 
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT) \
@@ -69,6 +69,7 @@
   REQ(INTS, tree_dofnum)                  \
   REQ(INTS, M_rownnz)                     \
   REQ(INTS, M_rowadr)                     \
+  REQ(INTS, M_colind)                     \
   REQ(INTS, site_bodyid)                  \
   REQ(INTS, tendon_adr)                   \
   REQ(INTS, tendon_num)                   \

@@ -19,12 +19,11 @@ namespace {
 #define LOG_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjLogMessage", KIND, NAME)
 #define LOG_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjLogMessage", KIND, NAME)
 
-const std::vector<Field> kFields = {
-    MUJACOBIAN_OPTION_FIELDS(OPTION_REQ, OPTION_OPT)       //
-    MUJACOBIAN_MODEL_FIELDS(MODEL_REQ, MODEL_OPT)          //
-    MUJACOBIAN_DATA_FIELDS(DATA_REQ, DATA_OPT)             //
-    MUJACOBIAN_CONTACT_FIELDS(CONTACT_REQ, CONTACT_OPT)    //
-    MUJACOBIAN_LOG_FIELDS(LOG_REQ, LOG_OPT)};
+const std::vector<Field> kFields = {MUJACOBIAN_OPTION_FIELDS(OPTION_REQ, OPTION_OPT)     //
+                                    MUJACOBIAN_MODEL_FIELDS(MODEL_REQ, MODEL_OPT)        //
+                                    MUJACOBIAN_DATA_FIELDS(DATA_REQ, DATA_OPT)           //
+                                    MUJACOBIAN_CONTACT_FIELDS(CONTACT_REQ, CONTACT_OPT)  //
+                                    MUJACOBIAN_LOG_FIELDS(LOG_REQ, LOG_OPT)};
 
 #define MUJACOBIAN_COUNT(KIND, NAME) +1
 constexpr int kOptionCount = 0 MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
@@ -66,7 +65,8 @@ void read(const char* base, Place place, kind::TEXT& value) { value.text = base 
 const std::vector<Field>& fields() { return kFields; }
 
 void set_layout(const std::vector<Place>& all, int option, int contact) {
-  if (all.size() != kFields.size()) throw std::invalid_argument("set_layout: wrong number of places");
+  if (all.size() != kFields.size())
+    throw std::invalid_argument("set_layout: wrong number of places");
   places = all;
   option_offset = option;
   contact_size = contact;

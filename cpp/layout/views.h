@@ -1,5 +1,5 @@
-// Views of the caller's mjModel and mjData: plain structs of sizes and pointers, filled from run-time
-// offsets at the start of every call (a hundred loads), so nothing can go stale.
+// Views of the caller's mjModel and mjData: plain structs of sizes and pointers, filled from
+// run-time offsets at the start of every call (a hundred loads), so nothing can go stale.
 #pragma once
 
 #include <cstdint>

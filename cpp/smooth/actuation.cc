@@ -73,13 +73,14 @@ Servo servo(const ModelView& m, const DataView& d, int a) {
 struct Output {
   int actuator;
   Servo servo;
-  double force;   // after tendon scaling and clamping
-  bool clamped;   // by its force range
+  double force;  // after tendon scaling and clamping
+  bool clamped;  // by its force range
 };
 
 // A tendon whose actuators together exceed its force range: forces are scaled to the limit. Their
 // sum along the tendon then changes by                                                   (ACT-4)
-//   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j / total
+//   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j /
+//   total
 struct Scaling {
   double total;  // of the forces before scaling
   double ratio;  // limit / total where the range is exceeded, else 0
@@ -140,9 +141,10 @@ bool damping_left_out(const ModelView& m, const DataView& d, const Output& o,
   return false;
 }
 
-// Path force of one actuator. On tendons the path is the tendon's, so the gear is part of the force.
-PathForce path_force(const ModelView& m, const DataView& d, const Output& o,
-                     const Scaling* scaling, Path* tendon_paths, Arena& arena) {
+// Path force of one actuator. On tendons the path is the tendon's, so the gear is part of the
+// force.
+PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
+                     Path* tendon_paths, Arena& arena) {
   const Servo& s = o.servo;
   PathForce f{};
   f.path = transmission_path(m, d, o.actuator, tendon_paths, arena);

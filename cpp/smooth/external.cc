@@ -57,8 +57,7 @@ void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* fr
 
 }  // namespace
 
-void add_applied(const ModelView& m, const DataView& d, const Residual& residual,
-                 Arena& arena) {
+void add_applied(const ModelView& m, const DataView& d, const Residual& residual, Arena& arena) {
   bool any = false;
   for (int k = 6; k < 6 * m.nbody && !any; k++) any = d.xfrc_applied[k] != 0;
   if (!any) return;
@@ -68,9 +67,8 @@ void add_applied(const ModelView& m, const DataView& d, const Residual& residual
   });
 }
 
-void add_gravity_compensation(const ModelView& m, const DataView& d,
-                              const unsigned char* frozen, const Residual& residual,
-                              Arena& arena) {
+void add_gravity_compensation(const ModelView& m, const DataView& d, const unsigned char* frozen,
+                              const Residual& residual, Arena& arena) {
   if (!m.flg_gravcomp || !passive_enabled(m) || (m.opt.disableflags & disable::kGravity)) return;
   Vec3 gravity = load3(m.opt.gravity.v);
 

@@ -9,15 +9,16 @@ namespace {
 template <int n>
 void solve_tile(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                 int num, double* x, int stride) {
+  // Rows just written are read last, so that their stores have time to finish.
   // L^T y = b, leaves first: y_i = b_i - sum over descendants k of L_ki y_k
   for (int i = num - 1; i >= 0; i--) {
     double* row = x + static_cast<std::ptrdiff_t>(i) * stride;
     Lanes sum[n];
     for (int c = 0; c < n; c++) sum[c] = load_lanes(row + kLanes * c);
-    const double* other = row;
-    const int depth = tree.depth[adr + i];
-    for (int k = adr + i + 1, end = tree.end[adr + i]; k < end; k++) {
-      other += stride;
+    const int depth = tree.depth[adr + i], end = tree.end[adr + i];
+    const double* other = row + static_cast<std::ptrdiff_t>(end - adr - i) * stride;
+    for (int k = end - 1; k > adr + i; k--) {
+      other -= stride;
       if (m.M_rownnz[k] == 1) continue;
       Lanes l = broadcast(factor.packed[m.M_rowadr[k] + depth]);
       for (int c = 0; c < n; c++) sum[c] -= l * load_lanes(other + kLanes * c);
@@ -29,15 +30,23 @@ void solve_tile(const ModelView& m, const Topology& tree, const InertiaFactor& f
     double* row = x + static_cast<std::ptrdiff_t>(i) * stride;
     Lanes sum[n], inverse = broadcast(factor.diagonal_inverse[adr + i]);
     for (int c = 0; c < n; c++) sum[c] = inverse * load_lanes(row + kLanes * c);
-    const double* l = factor.packed + m.M_rowadr[adr + i] + m.M_rownnz[adr + i] - 2;
-    int parent = m.M_rownnz[adr + i] == 1 ? -1 : m.dof_parentid[adr + i];
-    for (int j = parent; j >= 0; j = m.dof_parentid[j]) {
-      Lanes lij = broadcast(*l--);
-      const double* other = x + static_cast<std::ptrdiff_t>(j - adr) * stride;
-      for (int c = 0; c < n; c++) sum[c] -= lij * load_lanes(other + kLanes * c);
+    const int first = m.M_rowadr[adr + i], last = first + m.M_rownnz[adr + i] - 1;
+    for (int p = first; p < last; p++) {
+      Lanes l = broadcast(factor.packed[p]);
+      const double* other = x + static_cast<std::ptrdiff_t>(m.M_colind[p] - adr) * stride;
+      for (int c = 0; c < n; c++) sum[c] -= l * load_lanes(other + kLanes * c);
     }
     for (int c = 0; c < n; c++) store_lanes(row + kLanes * c, sum[c]);
   }
+}
+
+// y -= s x for n entries
+inline void subtract_scaled(double* y, const double* x, double s, int n) {
+  int c = 0;
+  for (Lanes factor = broadcast(s); c + kLanes <= n; c += kLanes) {
+    store_lanes(y + c, load_lanes(y + c) - factor * load_lanes(x + c));
+  }
+  for (; c < n; c++) y[c] -= s * x[c];
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ bool factor_inertia(const ModelView& m, double* packed, double* diagonal_inverse
     for (int p = below - 1; p >= 0; p--, i = m.dof_parentid[i]) {
       double* other = packed + m.M_rowadr[i];
       double l = row[p] * diagonal_inverse[k];
-      for (int c = 0; c <= p; c++) other[c] -= l * row[c];
+      subtract_scaled(other, row, l, p + 1);
       row[p] = l;
     }
   }
@@ -63,15 +72,13 @@ bool factor_inertia(const ModelView& m, double* packed, double* diagonal_inverse
 
 void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
   for (int i = m.nv - 1; i >= 0; i--) {
-    const double* row = factor.packed + m.M_rowadr[i];
-    int j = m.dof_parentid[i];
-    for (int p = m.M_rownnz[i] - 2; p >= 0; p--, j = m.dof_parentid[j]) x[j] -= row[p] * x[i];
+    const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
+    for (int p = first; p < last; p++) x[m.M_colind[p]] -= factor.packed[p] * x[i];
   }
   for (int i = 0; i < m.nv; i++) {
-    const double* row = factor.packed + m.M_rowadr[i];
+    const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
     double sum[2] = {x[i] * factor.diagonal_inverse[i], 0};  // two chains of additions
-    int j = m.dof_parentid[i];
-    for (int p = m.M_rownnz[i] - 2; p >= 0; p--, j = m.dof_parentid[j]) sum[p & 1] -= row[p] * x[j];
+    for (int p = first; p < last; p++) sum[p & 1] -= factor.packed[p] * x[m.M_colind[p]];
     x[i] = sum[0] + sum[1];
   }
 }
@@ -82,18 +89,15 @@ void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor
   first = first / kLanes * kLanes;
   double* x = rows + first;
   int count = round_to_lanes(last - first) / kLanes;
-  for (; count >= 8; count -= 8, x += 8 * kLanes) {
-    solve_tile<8>(m, tree, factor, adr, num, x, stride);
-  }
-  switch (count) {
-    case 7: return solve_tile<7>(m, tree, factor, adr, num, x, stride);
-    case 6: return solve_tile<6>(m, tree, factor, adr, num, x, stride);
-    case 5: return solve_tile<5>(m, tree, factor, adr, num, x, stride);
-    case 4: return solve_tile<4>(m, tree, factor, adr, num, x, stride);
-    case 3: return solve_tile<3>(m, tree, factor, adr, num, x, stride);
-    case 2: return solve_tile<2>(m, tree, factor, adr, num, x, stride);
-    case 1: return solve_tile<1>(m, tree, factor, adr, num, x, stride);
-  }
+  auto solve = [&]<int n>() {
+    for (; count >= n; count -= n, x += n * kLanes) {
+      solve_tile<n>(m, tree, factor, adr, num, x, stride);
+    }
+  };
+  solve.template operator()<12>();
+  solve.template operator()<6>();
+  solve.template operator()<3>();
+  solve.template operator()<1>();
 }
 
 }  // namespace mujacobian

@@ -8,7 +8,7 @@
 namespace mujacobian {
 
 struct InertiaFactor {
-  const double* packed;         // L, unit diagonal left out; D on the diagonal
+  const double* packed;  // L, unit diagonal left out; D on the diagonal
   const double* diagonal_inverse;
 };
 

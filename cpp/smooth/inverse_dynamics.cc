@@ -9,9 +9,9 @@ namespace {
 
 // Composite quantities of the subtree under a body, all sums over its bodies.
 struct Composite {
-  Force force;       // F = I A + V x* I V
-  Mat3 rate;         // N, the angular block of B = V x* I - I V x + (I V) x~*            (ID-8)
-  Vec3 momentum;     // linear momentum
+  Force force;    // F = I A + V x* I V
+  Mat3 rate;      // N, the angular block of B = V x* I - I V x + (I V) x~*            (ID-8)
+  Vec3 momentum;  // linear momentum
 };
 
 // B x = (N w, -2 p x w) acts on the angular part w only                                  (ID-8)
@@ -23,18 +23,20 @@ Vec3 apply_rate_transposed(const Composite& c, Motion x) {
 }
 
 // N = d/dt(rotational inertia about the fixed reference point) - [angular momentum]x     (ID-8)
-Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 angular_momentum) {
+Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l) {
   const double* i = inertia.i;
-  Mat3 rotational = {{i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]}};
-  Mat3 turn = skew(v.ang) * rotational;
-  Vec3 mc = inertia.moment();
-  double u[3] = {v.lin.x, v.lin.y, v.lin.z}, c[3] = {mc.x, mc.y, mc.z};
-  double twice = 2 * dot(v.lin, mc);
-  Mat3 l = skew(angular_momentum), n;
-  for (int r = 0; r < 3; r++)
-    for (int k = 0; k < 3; k++)
-      n(r, k) = turn(r, k) + turn(k, r) - u[r] * c[k] - c[r] * u[k] + (r == k ? twice : 0) - l(r, k);
-  return n;
+  // columns of [w]x J, whose symmetric part is doubled by - J [w]x
+  Vec3 x = cross(v.ang, {i[0], i[3], i[4]});
+  Vec3 y = cross(v.ang, {i[3], i[1], i[5]});
+  Vec3 z = cross(v.ang, {i[4], i[5], i[2]});
+  // 2 (u . c) 1 - u c^T - c u^T
+  Vec3 u = v.lin, c = inertia.moment();
+  double ux = u.x * c.x, uy = u.y * c.y, uz = u.z * c.z;
+  double xx = 2 * (x.x + uy + uz), yy = 2 * (y.y + ux + uz), zz = 2 * (z.z + ux + uy);
+  double xy = x.y + y.x - u.x * c.y - c.x * u.y;
+  double xz = x.z + z.x - u.x * c.z - c.x * u.z;
+  double yz = y.z + z.y - u.y * c.z - c.y * u.z;
+  return {{xx, xy + l.z, xz - l.y, xy - l.z, yy, yz + l.x, xz + l.y, yz - l.x, zz}};
 }
 
 // Each body's own terms, then sums over subtrees.

@@ -1,4 +1,5 @@
-// Spatial accelerations of the bodies and the rates of the dofs' axes, docs/derivations/kinematics.md.
+// Spatial accelerations of the bodies and the rates of the dofs' axes,
+// docs/derivations/kinematics.md.
 #pragma once
 
 #include "layout/arena.h"
@@ -24,8 +25,8 @@ MotionSweep sweep_motion(const ModelView& m, const DataView& d, const double* ac
                          Arena& arena);
 
 // With V, A a body's velocity and acceleration, for a dof k that moves it:
-//   dV/dq_k = S' + S x V,   dA/dq_k = S'' + S x A + S' x V                               (KIN-4, KIN-5)
-//   dV/dv_k = S,            dA/dv_k = sum + S x V                                        (KIN-7)
+//   dV/dq_k = S' + S x V,   dA/dq_k = S'' + S x A + S' x V                               (KIN-4,
+//   KIN-5) dV/dv_k = S,            dA/dv_k = sum + S x V (KIN-7)
 inline Motion velocity_dq(Motion axis, Motion axis_dot, Motion v) {
   return axis_dot + cross(axis, v);
 }

@@ -9,7 +9,7 @@
 namespace mujacobian {
 
 struct Path {
-  int n;                  // number of dofs
+  int n;  // number of dofs
   const int* dofs;
   const double* moment;   // m
   const double* dlength;  // dl/dq: the moment itself, except for rotations
@@ -18,10 +18,10 @@ struct Path {
 
 struct PathForce {
   Path path;
-  double force;             // F
-  double dlength, drate;    // dF/dl, dF/d(m v)
-  int ctrl;                 // index of the control, -1 if there is none
-  double dctrl;             // dF/dctrl
+  double force;           // F
+  double dlength, drate;  // dF/dl, dF/d(m v)
+  int ctrl;               // index of the control, -1 if there is none
+  double dctrl;           // dF/dctrl
 
   // what MuJoCo's implicit integrators know of dF/d(m v), and how that changes
   double damping;

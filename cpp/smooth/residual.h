@@ -11,20 +11,20 @@
 namespace mujacobian {
 
 struct Component {
-  int nv, nu, nf;         // dofs, controls, applied-force columns (0 or nv)
-  const int* dofs;        // the dofs, increasing
-  const int* ctrls;       // the controls
-  int stride;             // distance of rows: the number of columns, padded to cache lines
-  double* x;              // nv rows
+  int nv, nu, nf;    // dofs, controls, applied-force columns (0 or nv)
+  const int* dofs;   // the dofs, increasing
+  const int* ctrls;  // the controls
+  int stride;        // distance of rows: the number of columns, padded to cache lines
+  double* x;         // nv rows
 };
 
 struct Residual {
-  int count;              // number of components
+  int count;  // number of components
   Component* components;
-  double** row;           // row of each dof
-  const int* column;      // column of each dof within its component
-  const int* component;   // component of each dof
-  const int* ctrl_column; // column of each control, -1 if it moves nothing
+  double** row;            // row of each dof
+  const int* column;       // column of each dof within its component
+  const int* component;    // component of each dof
+  const int* ctrl_column;  // column of each control, -1 if it moves nothing
 
   double& dq(int i, int k) const { return row[i][column[k]]; }
   double& dv(int i, int k) const { return row[i][column[k] + components[component[k]].nv]; }

@@ -16,7 +16,7 @@ constexpr double kMinLength = 1e-15;
 // A straight piece of a spatial tendon between sites of different bodies.
 struct Segment {
   Point end[2];
-  Vec3 direction;  // unit, from end[0] to end[1]
+  Vec3 direction;        // unit, from end[0] to end[1]
   double length, scale;  // scale: one over the pulley's divisor
 };
 
@@ -41,16 +41,18 @@ void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) 
     }
     visit(Segment{{make_point(m, d, body[0], d.site_xpos + 3 * site[0]),
                    make_point(m, d, body[1], d.site_xpos + 3 * site[1])},
-                  (1 / length) * span, length, 1 / divisor});
+                  (1 / length) * span,
+                  length,
+                  1 / divisor});
   }
 }
 
 // A dof that moves one or both ends of a segment.
 struct EndMotion {
-  int local;       // its index within the tendon's dofs
+  int local;  // its index within the tendon's dofs
   int dof;
   bool moves[2];
-  Vec3 jacobian;   // of the span end[1] - end[0]
+  Vec3 jacobian;  // of the span end[1] - end[0]
 };
 
 // The dofs that move a segment; `local` maps dofs to indices within the tendon.
@@ -164,8 +166,7 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
       bias.dq[k.local] += s.scale * (dot(turn, a) + dot(s.direction, da_q) +
                                      (2 * dot(across, dv_q) - 2 * along * dot(turn, v)) / s.length -
                                      dot(across, across) * stretch / (s.length * s.length));
-      bias.dv[k.local] +=
-          s.scale * (dot(s.direction, da_v) + 2 * dot(across, dv_v) / s.length);
+      bias.dv[k.local] += s.scale * (dot(s.direction, da_v) + 2 * dot(across, dv_v) / s.length);
     }
   });
   return bias;

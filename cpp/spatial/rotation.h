@@ -6,7 +6,8 @@
 namespace mujacobian {
 
 // c_k(t) = sum_n (-t)^n / (2n + k)!, with t = theta^2: c_0 = cos, c_1 = sin/theta,
-// c_2 = (1 - cos)/theta^2, c_3 = (theta - sin)/theta^3, c_{k+2} = (1/k! - c_k)/t. The series below 1 has no cancellation.
+// c_2 = (1 - cos)/theta^2, c_3 = (theta - sin)/theta^3, c_{k+2} = (1/k! - c_k)/t. The series below
+// 1 has no cancellation.
 template <int k>
 inline double exp_coefficient(double t) {
   if (t < 1) {
@@ -46,8 +47,7 @@ inline Mat3 right_jacobian_inverse(Vec3 w) {
   double t = dot(w, w);
   Mat3 s = skew(w);
   // (1 - (theta/2) cot(theta/2)) / theta^2 without cancellation
-  double kappa =
-      (exp_coefficient<3>(t) - 2 * exp_coefficient<4>(t)) / (2 * exp_coefficient<2>(t));
+  double kappa = (exp_coefficient<3>(t) - 2 * exp_coefficient<4>(t)) / (2 * exp_coefficient<2>(t));
   return identity3() + 0.5 * s + kappa * (s * s);
 }
 

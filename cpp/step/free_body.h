@@ -1,8 +1,8 @@
 // The bias force of a standalone free body, which implicitfast treats implicitly:
 //   c = (R f, s x f + r x I r),  f = m r x (r x s)
-// with r the angular velocity, s the centre of mass and I the inertia about it (of everything welded
-// to the body), all in the body's frame, and R its orientation. c is quadratic in r: (dc/dv) w = Q(r, w) with Q bilinear and
-// symmetric. docs/derivations/integrators.md.
+// with r the angular velocity, s the centre of mass and I the inertia about it (of everything
+// welded to the body), all in the body's frame, and R its orientation. c is quadratic in r: (dc/dv)
+// w = Q(r, w) with Q bilinear and symmetric. docs/derivations/integrators.md.
 #pragma once
 
 #include "smooth/residual.h"

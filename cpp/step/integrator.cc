@@ -174,8 +174,9 @@ int free_body(const ModelView& m, int tree) {
 
 Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
                       const PathForces& paths, Arena& arena) {
-  Integration step = m.opt.integrator == integrator::kEuler ? euler(m, d, arena)
-                                                            : implicitfast(m, d, tree, paths, arena);
+  Integration step = m.opt.integrator == integrator::kEuler
+                         ? euler(m, d, arena)
+                         : implicitfast(m, d, tree, paths, arena);
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +

@@ -76,7 +76,8 @@ std::vector<Unsupported> list_unsupported(const ModelView& m) {
     all.emplace_back(element, reason);
   };
   visit_unsupported(m, add);
-  for (int s = 0; s < m.nsensor; s++) add(element_name(m, object::kSensor, s), "sensor derivatives");
+  for (int s = 0; s < m.nsensor; s++)
+    add(element_name(m, object::kSensor, s), "sensor derivatives");
   return all;
 }
 

@@ -72,35 +72,51 @@ struct Target {
 };
 
 // Velocity row h x and position row h^2 x of a dof that is integrated as a number.
-void write_scalar(const Target& target, const double* x, double h, double* __restrict velocity,
-                  double* __restrict position) {
+void write_scalar(const Target& target, const double* x, double h, double* velocity,
+                  double* position) {
   x += target.from;
-  if (target.run) {
-    velocity += target.n ? target.index[0] : 0, position += target.n ? target.index[0] : 0;
-    for (int k = 0; k < target.n; k++) {
-      double v = h * x[k];
-      velocity[k] = v;
-      position[k] = h * v;
+  int k = 0;
+  if (target.run && target.n) {
+    const int first = target.index[0];
+    for (Lanes step = broadcast(h); k + kLanes <= target.n; k += kLanes) {
+      Lanes v = step * load_lanes(x + k);
+      store_lanes(velocity + first + k, v);
+      store_lanes(position + first + k, step * v);
     }
-  } else {
-    for (int k = 0; k < target.n; k++) {
-      double v = h * x[k];
-      velocity[target.index[k]] = v;
-      position[target.index[k]] = h * v;
-    }
+  }
+  for (; k < target.n; k++) {
+    double v = h * x[k];
+    velocity[target.index[k]] = v;
+    position[target.index[k]] = h * v;
   }
 }
 
 // Velocity rows h x_r and position rows sum_s G_rs h x_s of the three dofs of a rotation.
 void write_rotation(const Target& target, double* const x[3], double h, const Mat3& g,
                     int velocity_row, int position_row) {
-  for (int k = 0; k < target.n; k++) {
-    int c = target.run ? target.index[0] + k : target.index[k];
-    double v[3];
-    for (int r = 0; r < 3; r++) v[r] = target.row(velocity_row + r)[c] = h * x[r][target.from + k];
-    for (int r = 0; r < 3; r++) {
-      target.row(position_row + r)[c] = g(r, 0) * v[0] + g(r, 1) * v[1] + g(r, 2) * v[2];
+  int k = 0;
+  if (target.run && target.n) {
+    const int first = target.index[0];
+    for (Lanes step = broadcast(h); k + kLanes <= target.n; k += kLanes) {
+      Lanes v[3];
+      for (int r = 0; r < 3; r++) {
+        v[r] = step * load_lanes(x[r] + target.from + k);
+        store_lanes(target.row(velocity_row + r) + first + k, v[r]);
+      }
+      for (int r = 0; r < 3; r++) {
+        store_lanes(
+            target.row(position_row + r) + first + k,
+            broadcast(g(r, 0)) * v[0] + broadcast(g(r, 1)) * v[1] + broadcast(g(r, 2)) * v[2]);
+      }
     }
+  }
+  for (; k < target.n; k++) {
+    int c = target.index[k];
+    Vec3 v = {h * x[0][target.from + k], h * x[1][target.from + k], h * x[2][target.from + k]};
+    Vec3 p = g * v;
+    target.row(velocity_row)[c] = v.x, target.row(position_row)[c] = p.x;
+    target.row(velocity_row + 1)[c] = v.y, target.row(position_row + 1)[c] = p.y;
+    target.row(velocity_row + 2)[c] = v.z, target.row(position_row + 2)[c] = p.z;
   }
 }
 
@@ -180,7 +196,8 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
       targets[count++] = {out.A, 2 * m.nv, 0, part.dofs, part.nv, run};
       targets[count++] = {out.A + nv, 2 * m.nv, part.nv, part.dofs, part.nv, run};
     }
-    if (out.B) targets[count++] = {out.B, m.nu, ctrl, part.ctrls, part.nu, is_run(part.ctrls, part.nu)};
+    if (out.B)
+      targets[count++] = {out.B, m.nu, ctrl, part.ctrls, part.nu, is_run(part.ctrls, part.nu)};
     if (out.Bf) targets[count++] = {out.Bf, m.nv, applied, part.dofs, part.nv, run};
     int first = out.A ? 0 : out.B ? ctrl : applied;
     int last = out.Bf ? end : out.B ? applied : ctrl;

@@ -205,7 +205,7 @@ def _library_path() -> str:
 
 
 def install() -> None:
-    """Hand the layout of the installed MuJoCo to the core, or raise ImportError saying what changed."""
+    """Hand the installed MuJoCo's layout to the core; ImportError says what cannot be read."""
     if not _core.processor_supported():
         raise ImportError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()
