@@ -76,6 +76,7 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   }
   e.state_spec = constants.at("mjSTATE_FULLPHYSICS");
   e.log_error = constants.at("mjLOG_ERROR");
+  e.eq_stride = constants.at("mjNEQDATA");
   e.version = constants.at("version");
   python_types() = {model_type, data_type, error, unsupported_error};
 }

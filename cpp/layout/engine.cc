@@ -81,4 +81,9 @@ std::string element_name(const ModelView& m, int object_type, int id) {
   return std::string(kind) + " " + std::to_string(id);
 }
 
+std::string contact_name(const ModelView& m, const ContactView& contact) {
+  return "contact between " + element_name(m, object::kGeom, contact.geom.v[0]) + " and " +
+         element_name(m, object::kGeom, contact.geom.v[1]);
+}
+
 }  // namespace mujacobian

@@ -27,6 +27,7 @@ struct Engine {
 
   int state_spec;  // mjSTATE_FULLPHYSICS
   int log_error;   // mjLOG_ERROR
+  int eq_stride;   // mjNEQDATA
   int version;     // mj_version(): 4000000 for 4.0.0
 };
 
@@ -44,5 +45,8 @@ void* make_data(const void* model);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);
+
+// 'contact between geom "a" and geom "b"'
+std::string contact_name(const ModelView& m, const ContactView& contact);
 
 }  // namespace mujacobian

@@ -40,6 +40,20 @@ namespace mujacobian {
   X(constraint, kFrictionTendon, mjtConstraint, mjCNSTR_FRICTION_TENDON, 2) \
   X(constraint, kLimitJoint, mjtConstraint, mjCNSTR_LIMIT_JOINT, 3)         \
   X(constraint, kLimitTendon, mjtConstraint, mjCNSTR_LIMIT_TENDON, 4)       \
+  X(geom, kPlane, mjtGeom, mjGEOM_PLANE, 0) \
+  X(geom, kSphere, mjtGeom, mjGEOM_SPHERE, 2) \
+  X(geom, kCapsule, mjtGeom, mjGEOM_CAPSULE, 3) \
+  X(geom, kCylinder, mjtGeom, mjGEOM_CYLINDER, 5) \
+  X(geom, kBox, mjtGeom, mjGEOM_BOX, 6) \
+  X(geom, kMesh, mjtGeom, mjGEOM_MESH, 7) \
+  X(equality, kConnect, mjtEq, mjEQ_CONNECT, 0) \
+  X(equality, kWeld, mjtEq, mjEQ_WELD, 1) \
+  X(equality, kJoint, mjtEq, mjEQ_JOINT, 2) \
+  X(equality, kTendon, mjtEq, mjEQ_TENDON, 3) \
+  X(constraint, kContactFrictionless, mjtConstraint, mjCNSTR_CONTACT_FRICTIONLESS, 5) \
+  X(constraint, kContactPyramidal, mjtConstraint, mjCNSTR_CONTACT_PYRAMIDAL, 6) \
+  X(constraint, kContactElliptic, mjtConstraint, mjCNSTR_CONTACT_ELLIPTIC, 7) \
+  X(enable, kDiagExact, mjtEnableBit, mjENBL_DIAGEXACT, 32) \
   X(object, kBody, mjtObj, mjOBJ_BODY, 1)                                   \
   X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                                 \
   X(object, kGeom, mjtObj, mjOBJ_GEOM, 5)                                   \

@@ -15,7 +15,8 @@
   REQ(INT, integrator)                     \
   REQ(INT, disableflags)                   \
   REQ(INT, enableflags)                    \
-  REQ(INT, disableactuator)
+  REQ(INT, disableactuator) \
+  REQ(INT, noslip_iterations)
 
 #define MUJACOBIAN_MODEL_FIELDS(REQ, OPT) \
   REQ(SIZE, nq)                           \
@@ -36,6 +37,9 @@
   REQ(SIZE, nC)                           \
   REQ(WORD, signature)                    \
   REQ(FLAG, flg_gravcomp)                 \
+  REQ(FLAG, flg_surfacevel) \
+  REQ(FLAG, flg_adhesion) \
+  REQ(NUMS, qpos0) \
   REQ(NUMS, qpos_spring)                  \
   REQ(INTS, body_parentid)                \
   REQ(INTS, body_rootid)                  \
@@ -56,6 +60,8 @@
   REQ(FLAGS, jnt_actfrclimited)           \
   REQ(FLAGS, jnt_actgravcomp)             \
   REQ(NUMS, jnt_actfrcrange)              \
+  REQ(NUMS, jnt_range) \
+  REQ(NUMS, tendon_range) \
   REQ(NUMS, jnt_stiffness)                \
   REQ(NUMS, jnt_stiffnesspoly)            \
   OPT(INTS, jnt_plasticadr)               \
@@ -71,6 +77,21 @@
   REQ(INTS, M_rowadr)                     \
   REQ(INTS, M_colind)                     \
   REQ(INTS, site_bodyid)                  \
+  REQ(NUMS, site_quat) \
+  REQ(INTS, geom_type) \
+  REQ(INTS, geom_bodyid) \
+  REQ(INTS, geom_dataid) \
+  REQ(NUMS, geom_size) \
+  REQ(NUMS, geom_surfacevel) \
+  REQ(INTS, mesh_vertadr) \
+  REQ(INTS, mesh_vertnum) \
+  REQ(FLOATS, mesh_vert) \
+  REQ(INTS, eq_type) \
+  REQ(INTS, eq_obj1id) \
+  REQ(INTS, eq_obj2id) \
+  REQ(INTS, eq_objtype) \
+  REQ(NUMS, eq_data) \
+  REQ(NUMS, tendon_length0) \
   REQ(INTS, tendon_adr)                   \
   REQ(INTS, tendon_num)                   \
   REQ(INTS, tendon_actuatorid)            \
@@ -130,6 +151,9 @@
   REQ(NUMS, mocap_quat)                  \
   REQ(NUMS, xpos)                        \
   REQ(NUMS, xmat)                        \
+  REQ(NUMS, xquat) \
+  REQ(NUMS, geom_xpos) \
+  REQ(NUMS, geom_xmat) \
   REQ(NUMS, xipos)                       \
   REQ(NUMS, ximat)                       \
   REQ(NUMS, site_xpos)                   \
@@ -158,9 +182,25 @@
   REQ(NUMS, qfrc_constraint)             \
   REQ(INTS, efc_type)                    \
   REQ(INTS, efc_id)                      \
+  REQ(NUMS, efc_pos) \
+  REQ(NUMS, efc_margin) \
+  REQ(NUMS, efc_frictionloss) \
+  REQ(NUMS, efc_KBIP) \
+  REQ(NUMS, efc_D) \
+  REQ(NUMS, efc_R) \
+  REQ(NUMS, efc_aref) \
   REQ(VOID, contact)
 
-#define MUJACOBIAN_CONTACT_FIELDS(REQ, OPT) REQ(INT2, geom)
+#define MUJACOBIAN_CONTACT_FIELDS(REQ, OPT) \
+  REQ(NUM, dist) \
+  REQ(VEC3, pos) \
+  REQ(NUM9, frame) \
+  REQ(NUM5, friction) \
+  REQ(NUM, adhesion) \
+  REQ(NUM, mu) \
+  REQ(INT, dim) \
+  REQ(INT2, geom) \
+  REQ(INT, efc_address)
 
 #define MUJACOBIAN_LOG_FIELDS(REQ, OPT) \
   REQ(INT, level)                       \

@@ -19,9 +19,16 @@ using WORD = std::uint64_t;
 using NUMS = const double*;
 using INTS = const int*;
 using FLAGS = const unsigned char*;
+using FLOATS = const float*;
 using VOID = const char*;
 struct VEC3 {
   double v[3];
+};
+struct NUM5 {
+  double v[5];
+};
+struct NUM9 {
+  double v[9];
 };
 struct INT2 {
   int v[2];

@@ -10,17 +10,19 @@ int find(int* leader, int tree) {
   return tree;
 }
 
-// Component number of every tree: trees that share a tendon share a component.
-int* couple_trees(const ModelView& m, int& count, Arena& arena) {
+// Component number of every tree: trees that share a tendon or coupling share a component.
+int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_count, int& count,
+                  Arena& arena) {
   int* leader = arena.take<int>(m.ntree);
   for (int t = 0; t < m.ntree; t++) leader[t] = t;
-  for (int t = 0; t < m.ntendon; t++) {
-    const int* dofs = m.ten_J_colind + m.ten_J_rowadr[t];
-    for (int k = 1; k < m.ten_J_rownnz[t]; k++) {
+  auto join = [&](const int* dofs, int n) {
+    for (int k = 1; k < n; k++) {
       int a = find(leader, m.dof_treeid[dofs[0]]), b = find(leader, m.dof_treeid[dofs[k]]);
       if (a != b) leader[a < b ? b : a] = a < b ? a : b;
     }
-  }
+  };
+  for (int t = 0; t < m.ntendon; t++) join(m.ten_J_colind + m.ten_J_rowadr[t], m.ten_J_rownnz[t]);
+  for (int k = 0; k < coupling_count; k++) join(couplings[k].dofs, couplings[k].n);
   int* number = arena.take<int>(m.ntree);
   count = 0;
   for (int t = 0; t < m.ntree; t++) {
@@ -32,9 +34,10 @@ int* couple_trees(const ModelView& m, int& count, Arena& arena) {
 
 }  // namespace
 
-Residual make_residual(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+Residual make_residual(const ModelView& m, const DataView& d, const Coupling* couplings, int count,
+                       bool forces, Arena& arena) {
   Residual r;
-  const int* number = couple_trees(m, r.count, arena);
+  const int* number = couple_trees(m, couplings, count, r.count, arena);
   r.components = arena.zeros<Component>(r.count);
 
   // count dofs and controls; a control belongs where its actuator's first moment entry is
@@ -100,6 +103,21 @@ Residual make_residual(const ModelView& m, const DataView& d, bool forces, Arena
   r.column = column;
   r.component = component;
   r.ctrl_column = ctrl_column;
+  return r;
+}
+
+Residual make_like(const ModelView& m, const Residual& other, Arena& arena) {
+  Residual r = other;
+  r.components = arena.take<Component>(r.count);
+  r.row = arena.take<double*>(m.nv);
+  for (int c = 0; c < r.count; c++) {
+    Component& part = r.components[c];
+    part = other.components[c];
+    part.x = arena.zeros<double>(static_cast<std::size_t>(part.nv) * part.stride);
+    for (int i = 0; i < part.nv; i++) {
+      r.row[part.dofs[i]] = part.x + static_cast<std::ptrdiff_t>(i) * part.stride;
+    }
+  }
   return r;
 }
 

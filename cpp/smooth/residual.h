@@ -1,7 +1,7 @@
 // The right-hand side -dg of K da = -dg: how the generalized force that is left over changes with
 // position, velocity, control and applied force while the acceleration is held.
 //
-// Trees that no tendon couples cannot influence one another, so the dofs fall into components, each
+// Trees that no tendon or constraint couples cannot influence one another, so the dofs fall into components, each
 // with a dense block: a row per dof, columns (q, v, ctrl, applied force) of the same component.
 #pragma once
 
@@ -31,7 +31,17 @@ struct Residual {
   double& du(int i, int ctrl) const { return row[i][ctrl_column[ctrl]]; }
 };
 
+// Dofs that influence one another, beyond those of one tree or one tendon.
+struct Coupling {
+  const int* dofs;
+  int n;
+};
+
 // An empty (zero) residual; `forces` adds the columns of qfrc_applied, set to the identity.
-Residual make_residual(const ModelView& m, const DataView& d, bool forces, Arena& arena);
+Residual make_residual(const ModelView& m, const DataView& d, const Coupling* couplings, int count,
+                       bool forces, Arena& arena);
+
+// A zero residual with the same components as `other`.
+Residual make_like(const ModelView& m, const Residual& other, Arena& arena);
 
 }  // namespace mujacobian

@@ -2,7 +2,6 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/motion.h"
 #include "smooth/passive.h"
 #include "smooth/point.h"
 #include "smooth/unsupported.h"
@@ -105,31 +104,6 @@ double* tendon_hessian(const ModelView& m, const DataView& d, int tendon, Arena&
     }
   });
   return hessian;
-}
-
-// Velocity and acceleration of a point at zero joint acceleration, and their derivatives.
-struct PointMotion {
-  Vec3 v, a;
-};
-PointMotion point_motion(const DataView& d, const MotionSweep& sweep, Point p) {
-  Motion v = load_motion(d.cvel + 6 * p.body), a = sweep.acceleration[p.body];
-  Vec3 pv = at_point(v, p.offset);
-  return {pv, at_point(a, p.offset) + cross(v.ang, pv)};
-}
-PointMotion point_motion_dq(const DataView& d, const MotionSweep& sweep, Point p, int k) {
-  Motion v = load_motion(d.cvel + 6 * p.body), a = sweep.acceleration[p.body];
-  Motion axis = dof_axis(d, k), axis_dot = load_motion(d.cdof_dot + 6 * k);
-  Motion dv = velocity_dq(axis, axis_dot, v);
-  Motion da = acceleration_dq(axis, axis_dot, sweep.rates[k], v, a);
-  Vec3 dp = at_point(axis, p.offset), pv = at_point(v, p.offset);
-  Vec3 dpv = at_point(dv, p.offset) + cross(v.ang, dp);
-  return {dpv, at_point(da, p.offset) + cross(a.ang, dp) + cross(dv.ang, pv) + cross(v.ang, dpv)};
-}
-PointMotion point_motion_dv(const DataView& d, const MotionSweep& sweep, Point p, int k) {
-  Motion v = load_motion(d.cvel + 6 * p.body), axis = dof_axis(d, k);
-  Motion da = acceleration_dv(axis, sweep.rates[k], v);
-  Vec3 dpv = at_point(axis, p.offset), pv = at_point(v, p.offset);
-  return {dpv, at_point(da, p.offset) + cross(axis.ang, pv) + cross(v.ang, dpv)};
 }
 
 // beta = d(ten_J)/dt . v and its derivatives with respect to the tendon's dofs          (TEN-5)

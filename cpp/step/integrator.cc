@@ -62,8 +62,9 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
       "the inertia matrix is not positive definite: check masses, inertias, armature and damping");
 }
 
-Integration euler(const ModelView& m, const DataView& d, Arena& arena) {
-  if (!euler_is_damped(m)) return {d.qacc, {d.qLD, d.qLDiagInv}, nullptr};
+Integration euler(const ModelView& m, const DataView& d, const double* acc, const double* force,
+                  Arena& arena) {
+  if (!euler_is_damped(m)) return {true, acc, {d.qLD, d.qLDiagInv}, nullptr};
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
@@ -71,12 +72,12 @@ Integration euler(const ModelView& m, const DataView& d, Arena& arena) {
   for (int i = 0; i < m.nv; i++) {
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
-    w[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+    w[i] = force[i];
   }
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
-  return {w, factor, nullptr};
+  return {false, w, factor, nullptr};
 }
 
 // M + h (dof damping) + h d(bias)/dv of a free body
@@ -97,7 +98,7 @@ void start_free_block(const ModelView& m, const DataView& d, const Topology& tre
 }
 
 Integration implicitfast(const ModelView& m, const DataView& d, const Topology& tree,
-                         const PathForces& paths, Arena& arena) {
+                         const PathForces& paths, const double* force, Arena& arena) {
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
@@ -112,7 +113,7 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Topology& 
 
   // free bodies keep M alone in the symmetric system and are solved by their own block
   for (int i = 0; i < m.nv; i++) {
-    w[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+    w[i] = force[i];
     if (!dampers_enabled(m) || free[m.dof_treeid[i]]) continue;
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
@@ -124,14 +125,9 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Topology& 
   for (int t = 0; t < m.ntree; t++) {
     if (!free[t]) continue;
     if (!invert6(free[t]->matrix, free[t]->inverse)) throw_singular();
-    double force[6];
-    for (int k = 0; k < 6; k++) {
-      int i = free[t]->dof + k;
-      force[k] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
-    }
-    multiply6(free[t]->inverse, force, w + free[t]->dof);
+    multiply6(free[t]->inverse, force + free[t]->dof, w + free[t]->dof);
   }
-  return {w, factor, free};
+  return {false, w, factor, free};
 }
 
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
@@ -173,10 +169,11 @@ int free_body(const ModelView& m, int tree) {
 }
 
 Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
-                      const PathForces& paths, Arena& arena) {
+                      const PathForces& paths, const double* acc, const double* force,
+                      Arena& arena) {
   Integration step = m.opt.integrator == integrator::kEuler
-                         ? euler(m, d, arena)
-                         : implicitfast(m, d, tree, paths, arena);
+                         ? euler(m, d, acc, force, arena)
+                         : implicitfast(m, d, tree, paths, force, arena);
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +

@@ -15,6 +15,7 @@ struct FreeBlock {
 };
 
 struct Integration {
+  bool explicit_;  // w is the constrained acceleration itself
   const double* w;
   InertiaFactor factor;
   FreeBlock* const* free;  // by tree, null where it is no free body; null for Euler
@@ -27,8 +28,10 @@ struct PathForces {
   Actuation actuation;
 };
 
+// `acc` is the constrained acceleration and `force` the total generalized force, M acc.
 Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
-                      const PathForces& paths, Arena& arena);
+                      const PathForces& paths, const double* acc, const double* force,
+                      Arena& arena);
 
 // Add h d(Dhat) w, the change of the integrator's own damping, to the residual.
 void add_damping_change(const ModelView& m, const DataView& d, const Topology& tree,

@@ -87,25 +87,32 @@ void require_model(const ModelView& m) {
   });
 }
 
-void require_no_constraints(const ModelView& m, const DataView& d) {
+void require_rows(const ModelView& m, const DataView& d) {
+  if (m.flg_adhesion) {
+    for (int c = 0; c < d.ncon; c++) {
+      ContactView contact = view_contact(d, c);
+      if (contact.adhesion == 0) continue;
+      throw Unsupported(contact_name(m, contact), "adhesion");
+    }
+  }
   if (d.nefc == 0) return;
-  int id = d.efc_id[0];
-  switch (d.efc_type[0]) {
-    case constraint::kEquality:
-      throw Unsupported(element_name(m, object::kEquality, id), "an active equality constraint");
-    case constraint::kFrictionDof:
-      throw Unsupported(element_name(m, object::kJoint, m.dof_jntid[id]), "friction loss");
-    case constraint::kFrictionTendon:
-      throw Unsupported(element_name(m, object::kTendon, id), "friction loss");
-    case constraint::kLimitJoint:
-      throw Unsupported(element_name(m, object::kJoint, id), "an active limit");
-    case constraint::kLimitTendon:
-      throw Unsupported(element_name(m, object::kTendon, id), "an active limit");
-    default: {
-      ContactView contact = view_contact(d, id);
-      throw Unsupported("contact between " + element_name(m, object::kGeom, contact.geom.v[0]) +
-                            " and " + element_name(m, object::kGeom, contact.geom.v[1]),
-                        "an active contact");
+  if (m.opt.enableflags & enable::kDiagExact) {
+    throw Unsupported("flag diagexact", "a regularization that depends on the configuration");
+  }
+  for (int row = 0; row < d.nefc; row++) {
+    int type = d.efc_type[row];
+    bool dry = type == constraint::kFrictionDof || type == constraint::kFrictionTendon;
+    bool rubs = type == constraint::kContactPyramidal || type == constraint::kContactElliptic;
+    if (m.opt.noslip_iterations > 0 && (dry || rubs)) {
+      throw Unsupported("option noslip_iterations", "the noslip solver");
+    }
+    if (m.flg_surfacevel && type >= constraint::kContactFrictionless) {
+      ContactView contact = view_contact(d, d.efc_id[row]);
+      for (int k = 0; k < 12; k++) {
+        int id = contact.geom.v[k / 6];
+        if (id < 0 || m.geom_surfacevel[6 * id + k % 6] == 0) continue;
+        throw Unsupported(contact_name(m, contact), "a surface velocity");
+      }
     }
   }
 }

@@ -14,8 +14,8 @@ std::vector<Unsupported> list_unsupported(const ModelView& m);
 // Throw Unsupported if A and B of this model cannot be exact; called before mj_forward.
 void require_model(const ModelView& m);
 
-// Throw Unsupported naming the first constraint row that is active after mj_forward.
-void require_no_constraints(const ModelView& m, const DataView& d);
+// Throw Unsupported if something about the active constraint rows as a whole is not covered.
+void require_rows(const ModelView& m, const DataView& d);
 
 // Throw Unsupported naming the first sensor.
 void require_no_sensors(const ModelView& m);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "constraint/optimum.h"
 #include "layout/enums.h"
 #include "smooth/external.h"
 #include "smooth/inverse_dynamics.h"
@@ -15,12 +16,12 @@
 namespace mujacobian {
 namespace {
 
-// -dg at the acceleration w that is integrated
+// -dg at acceleration `acc`, without constraints and without the change of the integrator's damping
 void fill_residual(const ModelView& m, const DataView& d, const Topology& tree,
-                   const PathForces& paths, const Integration& step, const Residual& residual,
+                   const PathForces& paths, const double* acc, const Residual& residual,
                    Arena& arena) {
-  inverse_dynamics_derivative(m, d, tree, step.w, residual, arena);
-  add_tendon_armature(m, d, tree, step.w, residual, arena);
+  inverse_dynamics_derivative(m, d, tree, acc, residual, arena);
+  add_tendon_armature(m, d, tree, acc, residual, arena);
   add_applied(m, d, residual, arena);
   add_gravity_compensation(m, d, paths.actuation.frozen, residual, arena);
   add_passive(m, d, residual);
@@ -30,7 +31,19 @@ void fill_residual(const ModelView& m, const DataView& d, const Topology& tree,
   for (int k = 0; k < paths.actuation.count; k++) {
     add_path_force(paths.actuation.forces[k], d.qvel, paths.actuation.frozen, residual, arena);
   }
-  add_damping_change(m, d, tree, paths, step, residual, arena);
+}
+
+// Set the residual to -d(M x)/dq: inverse dynamics at rest and without gravity
+void fill_inertia_change(const ModelView& m, const DataView& d, const Topology& tree,
+                         const double* x, const Residual& residual, Arena& arena) {
+  ModelView weightless = m;
+  weightless.opt.disableflags |= disable::kGravity;
+  DataView resting = d;
+  resting.qvel = arena.zeros<double>(m.nv);
+  resting.cvel = arena.zeros<double>(6 * m.nbody);
+  resting.cdof_dot = arena.zeros<double>(6 * m.nv);
+  inverse_dynamics_derivative(weightless, resting, tree, x, residual, arena);
+  add_tendon_armature(weightless, resting, tree, x, residual, arena);
 }
 
 // X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
@@ -165,17 +178,57 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
 }  // namespace
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
-  require_no_constraints(m, d);
   if (m.nv == 0) return;
+  require_rows(m, d);
 
   const Topology tree = topology(m, arena);
   PathForces paths;
   paths.tendon = arena.take<PathForce>(m.ntendon);
   paths.tendon_count = tendon_forces(m, d, paths.tendon, arena);
   paths.actuation = actuation(m, d, arena);
-  const Integration step = integrate(m, d, tree, paths, arena);
-  const Residual residual = make_residual(m, d, out.Bf, arena);
-  fill_residual(m, d, tree, paths, step, residual, arena);
+
+  // trees that constraints couple form one component
+  Blocks blocks = make_blocks(m, d, arena);
+  Coupling* couplings = arena.take<Coupling>(blocks.count);
+  for (int k = 0; k < blocks.count; k++) {
+    couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
+  }
+  const Residual residual = make_residual(m, d, couplings, blocks.count, out.Bf, arena);
+  bool* constrained = arena.zeros<bool>(residual.count);
+  for (int k = 0; k < blocks.count; k++) {
+    if (couplings[k].n) constrained[residual.component[couplings[k].dofs[0]]] = true;
+  }
+
+  // the acceleration that solves the constraints, and the one that is integrated
+  Optimum optimum{};
+  const double* acc = d.qacc;
+  const double* force = d.qfrc_smooth;
+  if (blocks.count) {
+    optimum = find_optimum(m, d, tree, residual, blocks, arena);
+    acc = optimum.acc;
+    for (int i = 0; i < m.nv; i++) optimum.force[i] += d.qfrc_smooth[i];
+    force = optimum.force;
+  }
+  const Integration step = integrate(m, d, tree, paths, acc, force, arena);
+
+  // Unconstrained components are differentiated at w and solved once. Constrained ones are
+  // differentiated at acc and solved for d(acc) first; `late` is what enters after that.
+  const bool twice = blocks.count && !step.explicit_;
+  double* at = arena.take<double>(m.nv);
+  double* lag = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) {
+    bool held = constrained[residual.component[i]];
+    at[i] = held ? acc[i] : step.w[i];
+    lag[i] = held ? step.w[i] - acc[i] : 0;
+  }
+  fill_residual(m, d, tree, paths, at, residual, arena);
+  Residual late = residual;
+  if (twice) {
+    late = make_like(m, residual, arena);
+    fill_inertia_change(m, d, tree, lag, late, arena);
+  }
+  add_damping_change(m, d, tree, paths, step, late, arena);
+  add_blocks(m, d, blocks, acc, residual, arena);
 
   // what no component writes
   const std::size_t nv = m.nv, nu = m.nu;
@@ -196,13 +249,31 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
       targets[count++] = {out.A, 2 * m.nv, 0, part.dofs, part.nv, run};
       targets[count++] = {out.A + nv, 2 * m.nv, part.nv, part.dofs, part.nv, run};
     }
-    if (out.B)
-      targets[count++] = {out.B, m.nu, ctrl, part.ctrls, part.nu, is_run(part.ctrls, part.nu)};
+    if (out.B) {
+      bool ctrl_run = is_run(part.ctrls, part.nu);
+      targets[count++] = {out.B, m.nu, ctrl, part.ctrls, part.nu, ctrl_run};
+    }
     if (out.Bf) targets[count++] = {out.Bf, m.nv, applied, part.dofs, part.nv, run};
     int first = out.A ? 0 : out.B ? ctrl : applied;
     int last = out.Bf ? end : out.B ? applied : ctrl;
-    solve_component(m, tree, step, residual, part, first, last, arena);
-    write_component(m, d, step.w, residual, part, targets, count, out.A);
+
+    // late <- everything that drives w, given d(acc)
+    if (twice) {
+      double* x = late.components[c].x;
+      for (int k = 0; k < part.nv * part.stride; k++) x[k] += part.x[k];
+    }
+    if (constrained[c]) {
+      solve_metric(m, tree, optimum, part, c, first, last);
+      for (int k = 0; twice && k < blocks.count; k++) {
+        const Block& b = blocks.block[k];
+        if (!b.n || residual.component[b.dofs[0]] != c) continue;
+        subtract_constraint_force(b, residual, late, first, last, arena);
+      }
+    }
+    if (!constrained[c] || twice) {
+      solve_component(m, tree, step, late, late.components[c], first, last, arena);
+    }
+    write_component(m, d, step.w, late, late.components[c], targets, count, out.A);
   }
 }
 

@@ -52,6 +52,9 @@ _KINDS = {
     "FLAGS": {"mjtByte *", "mjtBool *"},
     "VOID": {"mjContact *", "const char *", "char *", "void *"},
     "VEC3": {"mjtNum [3]", "double [3]"},
+    "FLOATS": {"float *"},
+    "NUM5": {"mjtNum [5]", "double [5]"},
+    "NUM9": {"mjtNum [9]", "double [9]"},
     "INT2": {"int [2]"},
     "TEXT": {"char [1024]"},
 }
@@ -219,6 +222,7 @@ def install() -> None:
         {
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),
             "mjLOG_ERROR": int(mujoco.mjtLogLevel.mjLOG_ERROR),
+            "mjNEQDATA": mujoco.mjNEQDATA,
             "version": mujoco.mj_version(),
         },
         mujoco.MjModel,

@@ -1,0 +1,89 @@
+// Constraint rows that belong together: one contact, one equality constraint, one limit, one dry
+// friction. A block keeps its Jacobian over the dofs it involves, in contact coordinates (normal,
+// tangents, spins) where MuJoCo uses pyramid edges. docs/derivations/constraints.md.
+#pragma once
+
+#include "contact/geometry.h"
+#include "smooth/motion.h"
+#include "smooth/path.h"
+#include "smooth/topology.h"
+
+namespace mujacobian {
+
+inline constexpr int kMaxRows = 6;
+
+struct Block {
+  int row, count;    // first row of MuJoCo's efc arrays, number of rows here
+  int edges;         // number of MuJoCo's rows: count, or 2 (count - 1) for a pyramid
+  int type, id;      // efc_type, efc_id
+  int n;             // dofs
+  const int* dofs;   // increasing
+  double* J;         // (count, n)
+
+  ContactView contact;
+  ContactGeometry* geometry;  // of a contact
+  Path path[2];               // of tendons
+
+  // at the current acceleration
+  double force[kMaxRows];
+  double hessian[kMaxRows * kMaxRows];  // -d force / d (J a - aref)
+  bool active;                          // the Hessian or the force is not zero
+};
+
+// Everything the derivative of J needs at one acceleration a: joint motion y = a + B v gives bodies
+// the motion Y = moved + B V.
+struct BlockMotion {
+  const double* acc;
+  const Motion* moved;        // sum_j S_j a_j of each body
+  const Motion* moved_rate;   // of each dof: moved_pre x S                               (ROW-3)
+  MotionSweep velocity;       // accelerations at a = 0 without gravity, for Jdot v
+};
+
+// What a block adds to the residual, besides the common -J^T H rho:                      (ROW-2)
+struct BlockChange {
+  double* rho_q;   // (count, n): dJ (a + B v) + d(reference) with respect to q
+  double* rho_v;   // (count, n): the same with respect to v
+  double* dlogD;   // (n): relative change of the block's D with q
+  double* turned;  // (n, n): d(J^T f)/dq at fixed f
+};
+
+// All blocks of the state, with their Jacobians. Throws Unsupported for rows that are not covered.
+struct Blocks {
+  Block* block;
+  int count;
+};
+Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
+
+// The derivative of one block; `change` is zero on entry.
+void differentiate(const ModelView& m, const DataView& d, const Block& block,
+                   const BlockMotion& motion, BlockChange& change, Arena& arena);
+
+// By kind of row, used by the two functions above.
+void make_contact(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+void differentiate_contact(const ModelView& m, const DataView& d, const Block& block,
+                           const BlockMotion& motion, BlockChange& change);
+void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+void differentiate_equality(const ModelView& m, const DataView& d, const Block& block,
+                            const BlockMotion& motion, BlockChange& change, Arena& arena);
+void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+void differentiate_scalar(const ModelView& m, const DataView& d, const Block& block,
+                          const BlockMotion& motion, BlockChange& change);
+
+// Coefficients of MuJoCo's reference acceleration of an efc row:
+//   aref = -damping (J v) - stiffness imp (pos - margin)
+struct Reference {
+  double stiffness, damping, imp, slope;  // slope: d imp / d pos
+  double gap;                             // pos - margin
+  double dlogD;                           // d log D / d pos
+};
+Reference reference(const DataView& d, int row);
+
+// The dofs that move body[0] or body[1], increasing; returns their number.
+int merge_chains(const ModelView& m, int body0, int body1, int* dofs);
+
+inline bool moves_body(const ModelView& m, const Topology& tree, int dof, int body) {
+  int last = last_dof(m, body);
+  return last >= 0 && tree.is_ancestor(dof, last);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,99 @@
+#include "constraint/force.h"
+
+#include <cmath>
+
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+// One row that is quadratic: f = -D x, H = D
+void set_quadratic(const DataView& d, Block& b, int r, double x) {
+  b.force[r] = -d.efc_D[b.row + r] * x;
+  b.hessian[r * b.count + r] = d.efc_D[b.row + r];
+  b.active = true;
+}
+
+void evaluate_friction(const DataView& d, Block& b, double x) {
+  double limit = d.efc_frictionloss[b.row];
+  if (std::abs(x) < d.efc_R[b.row] * limit) return set_quadratic(d, b, 0, x);
+  b.force[0] = x < 0 ? limit : -limit;
+  b.active = true;
+}
+
+// Edges n +- mu_k t_k, each one-sided; forces and Hessians are summed in contact coordinates
+void evaluate_pyramid(const DataView& d, Block& b, const double* moved) {
+  for (int k = 1; k < b.count; k++) {
+    for (int side = 0; side < 2; side++) {
+      int row = b.row + 2 * (k - 1) + side;
+      double mu = side ? -b.contact.friction.v[k - 1] : b.contact.friction.v[k - 1];
+      double x = moved[0] + mu * moved[k] - d.efc_aref[row];
+      if (x >= 0) continue;
+      double stiffness = d.efc_D[row], force = -stiffness * x;
+      b.force[0] += force, b.force[k] += mu * force;
+      b.hessian[0] += stiffness;
+      b.hessian[k] += mu * stiffness, b.hessian[k * b.count] += mu * stiffness;
+      b.hessian[k * b.count + k] += mu * mu * stiffness;
+      b.active = true;
+    }
+  }
+}
+
+// The elliptic cone: free, sticking (quadratic) or sliding (on the cone)                (ROW-9)
+void evaluate_cone(const DataView& d, Block& b, const double* x) {
+  const int dim = b.count;
+  const double mu = b.contact.mu;
+  double scale[kMaxRows], u[kMaxRows], t2 = 0;
+  scale[0] = mu;
+  for (int r = 1; r < dim; r++) scale[r] = b.contact.friction.v[r - 1];
+  for (int r = 0; r < dim; r++) u[r] = scale[r] * x[r];
+  for (int r = 1; r < dim; r++) t2 += u[r] * u[r];
+  const double n = u[0], t = std::sqrt(t2);
+  if (n >= mu * t || (t <= 0 && n >= 0)) return;
+  if (mu * n + t <= 0 || (t <= 0 && n < 0)) {
+    for (int r = 0; r < dim; r++) set_quadratic(d, b, r, x[r]);
+    return;
+  }
+  const double stiffness = d.efc_D[b.row] / (mu * mu * (1 + mu * mu));
+  b.active = true;
+  b.force[0] = -stiffness * (n - mu * t) * mu;
+  for (int r = 1; r < dim; r++) b.force[r] = -b.force[0] / t * u[r] * scale[r];
+  for (int r = 0; r < dim; r++) {
+    for (int c = 0; c < dim; c++) {
+      double h;
+      if (r == 0 || c == 0) {
+        h = r == c ? 1 : -mu / t * u[r + c];
+      } else {
+        h = mu * n / (t2 * t) * u[r] * u[c] + (r == c ? mu * mu - mu * n / t : 0);
+      }
+      b.hessian[r * dim + c] = stiffness * scale[r] * scale[c] * h;
+    }
+  }
+}
+
+}  // namespace
+
+void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) {
+  double moved[kMaxRows], x[kMaxRows];  // J a, J a - aref
+  for (int r = 0; r < b.count; r++) {
+    moved[r] = 0;
+    for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.n + k] * acc[b.dofs[k]];
+    b.force[r] = 0;
+  }
+  for (int k = 0; k < b.count * b.count; k++) b.hessian[k] = 0;
+  b.active = false;
+  if (b.type == constraint::kContactPyramidal) return evaluate_pyramid(d, b, moved);
+
+  for (int r = 0; r < b.count; r++) x[r] = moved[r] - d.efc_aref[b.row + r];
+  if (b.type == constraint::kEquality) {
+    for (int r = 0; r < b.count; r++) set_quadratic(d, b, r, x[r]);
+  } else if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) {
+    evaluate_friction(d, b, x[0]);
+  } else if (b.type == constraint::kContactElliptic) {
+    evaluate_cone(d, b, x);
+  } else if (x[0] < 0) {
+    set_quadratic(d, b, 0, x[0]);
+  }
+}
+
+}  // namespace mujacobian

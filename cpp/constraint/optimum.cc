@@ -1,0 +1,359 @@
+#include "constraint/optimum.h"
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "constraint/cholesky.h"
+#include "constraint/force.h"
+#include "layout/enums.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+// Relative residuals: good enough to differentiate at; too far to be called converged.
+constexpr double kConverged = 1e-12, kTooFar = 1e-9;
+constexpr int kMaxSteps = 20;
+
+// y += M x
+void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y) {
+  for (int i = 0; i < m.nv; i++) {
+    int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
+    y[i] += d.M[last] * x[i];
+    for (int p = first; p < last; p++) {
+      int j = m.M_colind[p];
+      y[i] += d.M[p] * x[j];
+      y[j] += d.M[p] * x[i];
+    }
+  }
+}
+
+double largest(const double* x, int n) {
+  double result = 0;
+  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
+  return result;
+}
+
+// The state of the search: forces and gradient at `acc`.
+struct Search {
+  double *acc, *force, *gradient;
+  double residual;
+};
+
+void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, Search& p) {
+  std::memset(p.force, 0, m.nv * sizeof(double));
+  std::memset(p.gradient, 0, m.nv * sizeof(double));
+  for (int k = 0; k < blocks.count; k++) {
+    Block& b = blocks.block[k];
+    evaluate(m, d, p.acc, b);
+    if (!b.active) continue;
+    for (int r = 0; r < b.count; r++)
+      for (int i = 0; i < b.n; i++) p.force[b.dofs[i]] += b.J[r * b.n + i] * b.force[r];
+  }
+  multiply_inertia(m, d, p.acc, p.gradient);
+  double scale = std::fmax(largest(p.gradient, m.nv), largest(p.force, m.nv));
+  scale = std::fmax(scale, largest(d.qfrc_smooth, m.nv));
+  for (int i = 0; i < m.nv; i++) p.gradient[i] -= d.qfrc_smooth[i] + p.force[i];
+  p.residual = scale > 0 ? largest(p.gradient, m.nv) / scale : 0;
+}
+
+// All dofs of the block are on one chain, so J^T H J stays within the pattern of M.
+bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
+  if (b.n == 0) return true;
+  int last = b.dofs[b.n - 1];
+  for (int k = 0; k < b.n; k++) {
+    if (!tree.is_ancestor(b.dofs[k], last)) return false;
+    if (m.M_rownnz[b.dofs[k]] != tree.depth[b.dofs[k]] + 1) return false;
+  }
+  return true;
+}
+
+// H J, (count, n)
+void multiply_hessian(const Block& b, const double* x, double* y) {
+  for (int r = 0; r < b.count; r++) {
+    for (int k = 0; k < b.n; k++) y[r * b.n + k] = 0;
+    for (int s = 0; s < b.count; s++) {
+      double h = b.hessian[r * b.count + s];
+      if (h == 0) continue;
+      for (int k = 0; k < b.n; k++) y[r * b.n + k] += h * x[s * b.n + k];
+    }
+  }
+}
+
+class Metric {
+ public:
+  Metric(const ModelView& m, const DataView& d, const Topology& tree, const Residual& residual,
+         const Blocks& blocks, Arena& arena)
+      : m_(m), d_(d), tree_(tree), residual_(residual), blocks_(blocks) {
+    packed_ = arena.take<double>(m.nC);
+    inverse_ = arena.take<double>(m.nv);
+    dense_ = arena.zeros<double*>(residual.count);
+    int rows = 0;
+    for (int k = 0; k < blocks.count; k++) {
+      const Block& b = blocks.block[k];
+      if (rows < b.count * b.n) rows = b.count * b.n;
+      if (b.n == 0 || within_pattern(m, tree, b)) continue;
+      int c = residual.component[b.dofs[0]];
+      int n = residual.components[c].nv;
+      if (!dense_[c]) dense_[c] = arena.take<double>(static_cast<std::size_t>(n) * stride(c));
+    }
+    scratch_ = arena.take<double>(rows);
+  }
+
+  // Assemble and factor K at the blocks' current Hessians.
+  void factor() {
+    std::memcpy(packed_, d_.M, m_.nC * sizeof(double));
+    for (int c = 0; c < residual_.count; c++) {
+      if (dense_[c]) start_dense(c);
+    }
+    for (int k = 0; k < blocks_.count; k++) {
+      if (blocks_.block[k].active && blocks_.block[k].n) add(blocks_.block[k]);
+    }
+    bool ok = factor_inertia(m_, packed_, inverse_);
+    for (int c = 0; c < residual_.count && ok; c++) {
+      if (dense_[c]) ok = factor_dense(dense_[c], residual_.components[c].nv, stride(c));
+    }
+    if (!ok) {
+      throw std::domain_error("the Hessian of the constraint problem is not positive definite");
+    }
+  }
+
+  // x <- K^-1 x for one vector over all dofs; `rows` is scratch of nv lanes
+  void solve(double* x, double* rows) const {
+    for (int c = 0; c < residual_.count; c++) {
+      const Component& part = residual_.components[c];
+      for (int i = 0; i < part.nv; i++) {
+        rows[kLanes * i] = x[part.dofs[i]];
+        for (int k = 1; k < kLanes; k++) rows[kLanes * i + k] = 0;
+      }
+      if (dense_[c]) {
+        solve_dense(dense_[c], part.nv, stride(c), rows, kLanes, 0, 1);
+      } else {
+        for (int i = 0; i < part.nv;) {
+          int t = m_.dof_treeid[part.dofs[i]], num = m_.tree_dofnum[t];
+          solve_inertia(m_, tree_, {packed_, inverse_}, m_.tree_dofadr[t], num, rows + kLanes * i,
+                        kLanes, 0, 1);
+          i += num;
+        }
+      }
+      for (int i = 0; i < part.nv; i++) x[part.dofs[i]] = rows[kLanes * i];
+    }
+  }
+
+  InertiaFactor tree() const { return {packed_, inverse_}; }
+  double* const* dense() const { return dense_; }
+
+ private:
+  int stride(int c) const { return round_to_lanes(residual_.components[c].nv); }
+
+  void start_dense(int c) {
+    const Component& part = residual_.components[c];
+    double* a = dense_[c];
+    std::memset(a, 0, static_cast<std::size_t>(part.nv) * stride(c) * sizeof(double));
+    for (int i = 0; i < part.nv; i++) {
+      int dof = part.dofs[i];
+      int first = m_.M_rowadr[dof], last = first + m_.M_rownnz[dof];
+      for (int p = first; p < last; p++) {
+        a[i * stride(c) + residual_.column[m_.M_colind[p]]] = d_.M[p];
+      }
+    }
+  }
+
+  void add(const Block& b) {
+    multiply_hessian(b, b.J, scratch_);
+    int c = residual_.component[b.dofs[0]];
+    for (int i = 0; i < b.n; i++) {
+      double* row = dense_[c] ? dense_[c] + residual_.column[b.dofs[i]] * stride(c)
+                              : packed_ + m_.M_rowadr[b.dofs[i]];
+      for (int j = 0; j <= i; j++) {
+        double sum = 0;
+        for (int r = 0; r < b.count; r++) sum += b.J[r * b.n + i] * scratch_[r * b.n + j];
+        row[dense_[c] ? residual_.column[b.dofs[j]] : tree_.depth[b.dofs[j]]] += sum;
+      }
+    }
+  }
+
+  const ModelView& m_;
+  const DataView& d_;
+  const Topology& tree_;
+  const Residual& residual_;
+  const Blocks& blocks_;
+  double *packed_, *inverse_, *scratch_;
+  double** dense_;
+};
+
+// Bodies' motions under joint velocities y, and for each dof the motion before it crossed with its
+// axis                                                                                   (ROW-3)
+void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion* moved,
+                  Motion* rate) {
+  moved[0] = {};
+  for (int b = 1; b < m.nbody; b++) {
+    Motion sum = moved[m.body_parentid[b]];
+    for (int j = m.body_jntadr[b], last = j + m.body_jntnum[b]; j < last; j++) {
+      int dof = m.jnt_dofadr[j], type = m.jnt_type[j];
+      if (type == joint::kFree) {
+        for (int k = 0; k < 3; k++, dof++) {
+          rate[dof] = {};
+          sum = sum + y[dof] * load_motion(d.cdof + 6 * dof);
+        }
+      }
+      int num = type == joint::kSlide || type == joint::kHinge ? 1 : 3;
+      Motion before = sum;
+      for (int k = dof; k < dof + num; k++) {
+        Motion axis = load_motion(d.cdof + 6 * k);
+        rate[k] = cross(before, axis);
+        sum = sum + y[k] * axis;
+      }
+    }
+    moved[b] = sum;
+  }
+}
+
+}  // namespace
+
+Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
+                     const Residual& residual, Blocks& blocks, Arena& arena) {
+  Search p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
+  Search q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
+  double* step = arena.take<double>(m.nv);
+  double* rows = arena.take<double>(kLanes * m.nv);
+  Metric metric(m, d, tree, residual, blocks, arena);
+
+  std::memcpy(p.acc, d.qacc, m.nv * sizeof(double));
+  evaluate_all(m, d, blocks, p);
+  metric.factor();
+  for (int k = 0; k < kMaxSteps && p.residual > kConverged; k++) {
+    // Newton step, shortened until it improves
+    std::memcpy(step, p.gradient, m.nv * sizeof(double));
+    metric.solve(step, rows);
+    double length = 1;
+    for (int half = 0; half < 10; half++, length /= 2) {
+      for (int i = 0; i < m.nv; i++) q.acc[i] = p.acc[i] - length * step[i];
+      evaluate_all(m, d, blocks, q);
+      if (q.residual < p.residual) break;
+    }
+    if (!(q.residual < p.residual)) {
+      evaluate_all(m, d, blocks, p);  // back to where it was: this is as far as rounding lets us
+      break;
+    }
+    std::swap(p, q);
+    metric.factor();
+  }
+  if (!(p.residual < kTooFar)) {
+    throw std::domain_error(
+        "the constraint solver stopped too far from the optimum to be polished (relative residual " +
+        std::to_string(p.residual) +
+        "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
+  }
+  return {p.acc, p.force, p.residual, metric.tree(), metric.dense()};
+}
+
+void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                  const Component& part, int index, int first, int last) {
+  if (optimum.dense[index]) {
+    return solve_dense(optimum.dense[index], part.nv, round_to_lanes(part.nv), part.x, part.stride,
+                       first, last);
+  }
+  for (int i = 0; i < part.nv;) {
+    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
+    solve_inertia(m, tree, optimum.tree, m.tree_dofadr[t], num,
+                  part.x + static_cast<std::ptrdiff_t>(i) * part.stride, part.stride, first, last);
+    i += num;
+  }
+}
+
+void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
+                const Residual& residual, Arena& arena) {
+  BlockMotion motion;
+  Motion* moved = arena.take<Motion>(m.nbody);
+  Motion* rate = arena.take<Motion>(m.nv);
+  sweep_joints(m, d, acc, moved, rate);
+  motion.acc = acc;
+  motion.moved = moved;
+  motion.moved_rate = rate;
+  motion.velocity = {nullptr, nullptr};
+
+  int n = 0;
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (b.n > n) n = b.n;
+    if (b.type == constraint::kEquality && !motion.velocity.rates) {
+      motion.velocity = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
+    }
+  }
+  const int rows = kMaxRows * n;
+  double* all = arena.take<double>(4 * rows + n + n * n + 2 * n);
+  BlockChange change{all, all + rows, all + 4 * rows, all + 4 * rows + n};
+  double *weighted_q = all + 2 * rows, *weighted_v = all + 3 * rows;
+  double *entry_q = all + 4 * rows + n + n * n, *entry_v = entry_q + n;
+
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!b.active || b.n == 0) continue;
+    std::memset(all, 0, 2 * rows * sizeof(double));
+    std::memset(change.dlogD, 0, (b.n + b.n * b.n) * sizeof(double));
+    change.turned = change.dlogD + b.n;
+    differentiate(m, d, b, motion, change, arena);
+
+    // H rho - f dlogD
+    multiply_hessian(b, change.rho_q, weighted_q);
+    multiply_hessian(b, change.rho_v, weighted_v);
+    for (int r = 0; r < b.count; r++)
+      for (int c = 0; c < b.n; c++) weighted_q[r * b.n + c] -= b.force[r] * change.dlogD[c];
+
+    const int nv = residual.components[residual.component[b.dofs[0]]].nv;
+    for (int i = 0; i < b.n; i++) {
+      for (int c = 0; c < b.n; c++) entry_q[c] = change.turned[i * b.n + c], entry_v[c] = 0;
+      for (int r = 0; r < b.count; r++) {
+        double j = b.J[r * b.n + i];
+        if (j == 0) continue;
+        for (int c = 0; c < b.n; c++) {
+          entry_q[c] -= j * weighted_q[r * b.n + c];
+          entry_v[c] -= j * weighted_v[r * b.n + c];
+        }
+      }
+      double* row = residual.row[b.dofs[i]];
+      for (int c = 0; c < b.n; c++) {
+        int column = residual.column[b.dofs[c]];
+        row[column] += entry_q[c];
+        row[column + nv] += entry_v[c];
+      }
+    }
+  }
+}
+
+void subtract_constraint_force(const Block& b, const Residual& solved, const Residual& late,
+                               int first, int last, Arena& arena) {
+  if (!b.active || b.n == 0) return;
+  first = first / kLanes * kLanes;
+  const int width = round_to_lanes(last - first);
+  double* moved = arena.zeros<double>(2 * kMaxRows * width);
+  double* force = moved + kMaxRows * width;
+  for (int r = 0; r < b.count; r++) {
+    for (int i = 0; i < b.n; i++) {
+      double j = b.J[r * b.n + i];
+      if (j == 0) continue;
+      const double* row = solved.row[b.dofs[i]] + first;
+      for (int c = 0; c < width; c++) moved[r * width + c] += j * row[c];
+    }
+  }
+  for (int r = 0; r < b.count; r++) {
+    for (int s = 0; s < b.count; s++) {
+      double h = b.hessian[r * b.count + s];
+      if (h == 0) continue;
+      for (int c = 0; c < width; c++) force[r * width + c] += h * moved[s * width + c];
+    }
+  }
+  for (int i = 0; i < b.n; i++) {
+    double* row = late.row[b.dofs[i]] + first;
+    for (int r = 0; r < b.count; r++) {
+      double j = b.J[r * b.n + i];
+      if (j == 0) continue;
+      for (int c = 0; c < width; c++) row[c] -= j * force[r * width + c];
+    }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,35 @@
+// The constrained acceleration: the minimum of MuJoCo's convex problem, its forces, and the
+// factored Hessian K = M + J^T H J. docs/derivations/constraints.md.
+#pragma once
+
+#include "constraint/block.h"
+#include "smooth/inertia.h"
+
+namespace mujacobian {
+
+struct Optimum {
+  double* acc;          // qacc, polished where MuJoCo's solver stopped short of the optimum
+  double* force;        // J^T f
+  double residual;      // of M a = qfrc_smooth + J^T f, relative to the largest of the three
+  InertiaFactor tree;   // K of the components whose blocks stay within the pattern of M
+  double* const* dense; // per component: its dense factor, null where `tree` serves
+};
+
+// Find the optimum starting from qacc. Throws std::domain_error if it is too far away.
+Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
+                     const Residual& residual, Blocks& blocks, Arena& arena);
+
+// Columns first .. last-1 of a component: x <- K^-1 x
+void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                  const Component& part, int index, int first, int last);
+
+// Add the blocks' derivative to the residual:
+//   dJ^T f - J^T (H rho - f dlogD)                                                       (ROW-2)
+void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
+                const Residual& residual, Arena& arena);
+
+// rows of `late` -= J^T H J (rows of `solved`), columns first .. last-1
+void subtract_constraint_force(const Block& block, const Residual& solved, const Residual& late,
+                               int first, int last, Arena& arena);
+
+}  // namespace mujacobian

@@ -1,0 +1,120 @@
+// Rows of a single number: dry friction and limits of joints and tendons.
+#include <cmath>
+
+#include "constraint/block.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "smooth/tendon.h"
+#include "smooth/unsupported.h"
+#include "spatial/rotation.h"
+
+namespace mujacobian {
+namespace {
+
+// A limit is at its upper or lower end: the sign of its row, from MuJoCo's pos = side (range - x).
+double limit_sign(const double range[2], double x, double pos) {
+  return std::abs(range[1] - x - pos) <= std::abs(x - range[0] - pos) ? -1 : 1;
+}
+
+bool is_tendon(const Block& b) {
+  return b.type == constraint::kFrictionTendon || b.type == constraint::kLimitTendon;
+}
+
+bool is_limit(const Block& b) {
+  return b.type == constraint::kLimitJoint || b.type == constraint::kLimitTendon;
+}
+
+double tendon_sign(const ModelView& m, const DataView& d, const Block& b) {
+  if (!is_limit(b)) return 1;
+  return limit_sign(m.tendon_range + 2 * b.id, d.ten_length[b.id], d.efc_pos[b.row]);
+}
+
+bool is_ball(const ModelView& m, const Block& b) {
+  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] == joint::kBall;
+}
+
+Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
+  const double unit[4] = {1, 0, 0, 0};
+  return quaternion_difference(d.qpos + m.jnt_qposadr[jnt], unit);
+}
+
+}  // namespace
+
+void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
+  b.count = b.edges = 1;
+  if (is_tendon(b)) {
+    if (tendon_wraps(m, b.id)) {
+      throw Unsupported(element_name(m, object::kTendon, b.id),
+                        "it wraps around a geom and is constrained");
+    }
+    b.path[0] = tendon_path(m, d, b.id, arena);
+    b.n = b.path[0].n;
+    b.dofs = b.path[0].dofs;
+    b.J = arena.take<double>(b.n);
+    double sign = tendon_sign(m, d, b);
+    for (int k = 0; k < b.n; k++) b.J[k] = sign * b.path[0].moment[k];
+    return;
+  }
+  if (is_ball(m, b)) {
+    int* dofs = arena.take<int>(3);
+    for (int k = 0; k < 3; k++) dofs[k] = m.jnt_dofadr[b.id] + k;
+    Vec3 angle = ball_angle(m, d, b.id);
+    b.n = 3;
+    b.dofs = dofs;
+    b.J = arena.take<double>(3);
+    store3(b.J, (-1 / norm(angle)) * angle);
+    return;
+  }
+  b.n = 1;
+  b.J = arena.take<double>(1);
+  if (b.type == constraint::kFrictionDof) {
+    int* dof = arena.take<int>(1);
+    *dof = b.id;
+    b.dofs = dof;
+    b.J[0] = 1;
+  } else {
+    b.dofs = m.jnt_dofadr + b.id;
+    double x = d.qpos[m.jnt_qposadr[b.id]];
+    b.J[0] = limit_sign(m.jnt_range + 2 * b.id, x, d.efc_pos[b.row]);
+  }
+}
+
+void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
+                          const BlockMotion& motion, BlockChange& change) {
+  const Reference r = reference(d, b.row);
+  const int n = b.n;
+  // d pos = J dq for limits; friction has no position
+  double pull = is_limit(b) ? r.stiffness * (r.imp + r.slope * r.gap) : 0;
+  double dlogD = is_limit(b) ? r.dlogD : 0;
+  for (int k = 0; k < n; k++) {
+    change.rho_q[k] = pull * b.J[k];
+    change.rho_v[k] = r.damping * b.J[k];
+    change.dlogD[k] = dlogD * b.J[k];
+  }
+
+  // dJ_i/dq_k
+  auto add_hessian = [&](int i, int k, double h) {
+    change.turned[i * n + k] += b.force[0] * h;
+    change.rho_q[k] += h * (motion.acc[b.dofs[i]] + r.damping * d.qvel[b.dofs[i]]);
+  };
+  if (is_tendon(b) && b.path[0].hessian) {
+    double sign = tendon_sign(m, d, b);
+    for (int i = 0; i < n; i++)
+      for (int k = 0; k < n; k++) add_hessian(i, k, sign * b.path[0].hessian[i * n + k]);
+  }
+  if (is_ball(m, b)) {
+    // J = -u/|u|, u = log q                                                             (ROW-6)
+    Vec3 u = ball_angle(m, d, b.id);
+    double angle = norm(u);
+    Vec3 axis = (1 / angle) * u;
+    Mat3 du = right_jacobian_inverse(u);
+    for (int k = 0; k < 3; k++) {
+      Vec3 column_k = column(du, k);
+      double h[3];
+      store3(h, (-1 / angle) * (column_k - dot(axis, column_k) * axis));
+      for (int i = 0; i < 3; i++) add_hessian(i, k, h[i]);
+    }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,179 @@
+#include "contact/geometry.h"
+
+#include <cmath>
+#include <string>
+
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+// How well the features must reproduce MuJoCo's contact.
+constexpr double kAgreement = 1e-9;
+
+Vec3 across(Vec3 v, Vec3 n) { return v - dot(v, n) * n; }
+
+Vec3 velocity(const Motion& motion, Vec3 from, Vec3 p) { return at_point(motion, p - from); }
+
+// position, normal and distance from the features
+struct Rederived {
+  Vec3 position, normal;
+  double distance;
+};
+
+Rederived rederive(const ContactGeometry& g) {
+  if (g.kind == ContactGeometry::kFace) {
+    const FaceContact& f = g.face;
+    Vec3 normal = f.owner == 0 ? f.outward : -f.outward;
+    return {f.center - (f.radius + f.distance / 2) * f.outward, normal, f.distance};
+  }
+  const CenterContact& c = g.centers;
+  Vec3 span = c.center[1] - c.center[0];
+  double length = norm(span);
+  Vec3 normal = (1 / length) * span;
+  double distance = length - c.radius[0] - c.radius[1];
+  return {c.center[0] + (c.radius[0] + distance / 2) * normal, normal, distance};
+}
+
+// The first tangent is directed by a hint: the axis of a capsule on a plane, else the world's y axis,
+// or z where the normal is close to y.
+Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
+  if (g.hint_owner >= 0) return owner.axis();
+  if (g.normal.y < 0.5 && g.normal.y > -0.5) return {0, 1, 0};
+  return {0, 0, 1};
+}
+
+ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
+  const FaceContact& f = g.face;
+  const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
+  Vec3 center = velocity(other, g.position, f.center);
+  Vec3 turned = cross(owner.ang, f.outward);
+  ContactVariation v;
+  v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
+  v.position =
+      center - (f.radius + g.distance / 2) * turned - (v.distance / 2) * f.outward;
+  v.turn = f.owner == 0 ? turned : -turned;  // of the normal, completed by the caller
+  return v;
+}
+
+// Motion of the centers: fixed ones with their bodies, sliding ones so that the span stays
+// perpendicular to their feature.
+void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec3 moved[2]) {
+  Vec3 span = c.center[1] - c.center[0];
+  for (int s = 0; s < 2; s++) moved[s] = velocity(motion[s], from, c.center[s]);
+
+  if (c.slide[0] == CenterContact::kLine && c.slide[1] == CenterContact::kLine) {
+    // a_s . span = 0 for both, with moved_s += a_s t_s                                  (CON-4)
+    Vec3 u = moved[1] - moved[0];
+    double b = dot(c.axis[0], c.axis[1]);
+    double r0 = dot(cross(motion[0].ang, c.axis[0]), span) + dot(c.axis[0], u);
+    double r1 = dot(cross(motion[1].ang, c.axis[1]), span) + dot(c.axis[1], u);
+    double det = 1 - b * b;
+    moved[0] += ((r0 - b * r1) / det) * c.axis[0];
+    moved[1] += ((b * r0 - r1) / det) * c.axis[1];
+    return;
+  }
+  for (int s = 0; s < 2; s++) {
+    if (c.slide[s] == CenterContact::kFixed) continue;
+    // direction in which the center slides, and the condition that the other's nearest point obeys
+    Vec3 other = moved[1 - s], to_other = c.center[1 - s] - c.center[s];
+    Vec3 a = c.axis[s];
+    if (c.slide[s] == CenterContact::kLine) {
+      // a . (other - center) = 0                                                        (CON-3)
+      double t = dot(a, other - moved[s]) + dot(cross(motion[s].ang, a), to_other);
+      moved[s] += t * a;
+    } else {
+      // on the circle, the tangent t = a x e is perpendicular to other - middle          (CON-5)
+      Vec3 arm = c.center[s] - c.middle[s];
+      double radius = norm(arm);
+      Vec3 t = cross(a, (1 / radius) * arm);
+      Vec3 middle = velocity(motion[s], from, c.middle[s]);
+      Vec3 reach = c.center[1 - s] - c.middle[s];
+      double lateral = dot(t, other - middle) + dot(cross(motion[s].ang, t), reach);
+      double planar = dot((1 / radius) * arm, reach);
+      moved[s] += (radius * lateral / planar) * t;
+    }
+  }
+}
+
+ContactVariation vary_spheres(const ContactGeometry& g, const Motion motion[2]) {
+  const CenterContact& c = g.centers;
+  Vec3 moved[2];
+  vary_centers(c, g.position, motion, moved);
+  double length = norm(c.center[1] - c.center[0]);
+  Vec3 u = moved[1] - moved[0];
+  ContactVariation v;
+  v.distance = dot(g.normal, u);
+  v.turn = (1 / length) * across(u, g.normal);  // of the normal, completed by the caller
+  v.position =
+      moved[0] + (c.radius[0] + g.distance / 2) * v.turn + (v.distance / 2) * g.normal;
+  return v;
+}
+
+}  // namespace
+
+Geom load_geom(const ModelView& m, const DataView& d, int id) {
+  return {m.geom_type[id], load3(d.geom_xpos + 3 * id), load9(d.geom_xmat + 9 * id),
+          m.geom_size + 3 * id};
+}
+
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact) {
+  auto refuse = [&](const char* reason) {
+    throw Unsupported(contact_name(m, contact), reason);
+  };
+  if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
+    throw Unsupported("a flex contact", "flexible bodies");
+  }
+  ContactGeometry g;
+  g.position = load3(contact.pos.v);
+  g.normal = load3(contact.frame.v);
+  g.tangent[0] = load3(contact.frame.v + 3);
+  g.tangent[1] = load3(contact.frame.v + 6);
+  g.distance = contact.dist;
+  g.hint_owner = -1;
+
+  bool found = false;
+  switch (m.geom_type[contact.geom.v[0]]) {
+    case geom::kPlane:
+      found = identify_plane(m, d, contact, g);
+      break;
+    case geom::kSphere:
+      found = identify_sphere(m, d, contact, g);
+      break;
+    case geom::kCapsule:
+      found = identify_capsule(m, d, contact, g);
+      break;
+    default:
+      break;
+  }
+  if (!found) refuse("this pair of geoms");
+
+  // the features must give MuJoCo's contact
+  Rederived r = rederive(g);
+  g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
+  Vec3 tangent = across(g.hint, g.normal);
+  double length = norm(tangent);
+  double error = norm(r.position - g.position) + norm(r.normal - g.normal);
+  error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
+  if (!(error < kAgreement)) refuse("its features were not recognised");
+  if (length < kAgreement) refuse("its tangent is undefined: the axis is along the normal");
+  return g;
+}
+
+ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
+  ContactVariation v = g.kind == ContactGeometry::kFace ? vary_face(g, motion)
+                                                        : vary_spheres(g, motion);
+  // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
+  // hint                                                                                 (CON-6)
+  Vec3 dn = v.turn;
+  Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
+  double length = norm(across(g.hint, g.normal));
+  double spin =
+      (dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1])) / length;
+  v.turn = cross(g.normal, dn) + spin * g.normal;
+  return v;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,77 @@
+// How a contact moves with its two geoms. `identify` finds the features (face, corner, end of a
+// capsule, ...) that made MuJoCo's contact, re-derives the contact from them and refuses it where
+// that does not reproduce MuJoCo's numbers; `vary` gives the motion of the contact under a motion of
+// the two bodies. docs/derivations/contacts.md.
+#pragma once
+
+#include "layout/views.h"
+#include "spatial/vector.h"
+
+namespace mujacobian {
+
+// A sphere around a point of one body against a face of the other.                     (CON-1)
+struct FaceContact {
+  int owner;     // which geom of the contact has the face, 0 or 1
+  Vec3 outward;  // unit normal of the face, away from its owner
+  Vec3 center;   // of the sphere, fixed to the other body
+  double radius;
+  double distance;
+};
+
+// Two spheres whose centers are fixed to their bodies or slide along features of them so that they
+// stay nearest to each other.                                                           (CON-2)
+struct CenterContact {
+  enum Slide { kFixed, kLine, kCircle };
+  Vec3 center[2];
+  double radius[2];
+  Slide slide[2];
+  Vec3 axis[2];    // unit direction of the line, or axis of the circle
+  Vec3 middle[2];  // of the circle
+};
+
+struct ContactGeometry {
+  enum Kind { kFace, kCenters } kind;
+  FaceContact face;
+  CenterContact centers;
+
+  Vec3 position, normal, tangent[2];
+  double distance;
+  int hint_owner;  // geom whose z axis directs the first tangent, -1: the world's y or z axis
+  Vec3 hint;       // the vector that directs the first tangent
+};
+
+// Motion of a contact; the frame turns by `turn`.
+struct ContactVariation {
+  double distance;
+  Vec3 position, turn;
+};
+
+// Throws Unsupported with the names of both geoms for a pair that is not covered or a contact that
+// the features do not reproduce.
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact);
+
+// Motion of the contact when its geoms move by motion[0] and motion[1], both about its position.
+ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
+
+// The pairs, by the type of the first geom. They fill `kind` and its features; false: no feature of
+// the pair explains the contact.
+bool identify_plane(const ModelView& m, const DataView& d, const ContactView& contact,
+                    ContactGeometry& geometry);
+bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& contact,
+                     ContactGeometry& geometry);
+bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
+                      ContactGeometry& geometry);
+
+// A geom as the colliders see it.
+struct Geom {
+  int type;
+  Vec3 position;
+  Mat3 frame;
+  const double* size;
+  Vec3 axis() const { return column(frame, 2); }
+  Vec3 to_local(Vec3 p) const { return transpose_mul(frame, p - position); }
+  Vec3 to_world(Vec3 p) const { return position + frame * p; }
+};
+Geom load_geom(const ModelView& m, const DataView& d, int id);
+
+}  // namespace mujacobian
