@@ -3,6 +3,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/unsupported.h"
+#include "spatial/lanes.h"
 
 namespace mujacobian {
 namespace {
@@ -19,6 +20,13 @@ Reference reference(const DataView& d, int row) {
   Reference r{kbip[0], kbip[1], kbip[2], kbip[3], d.efc_pos[row] - d.efc_margin[row], 0};
   if (d.efc_R[row] > kMinR) r.dlogD = r.slope / (r.imp * (1 - r.imp));
   return r;
+}
+
+void take_jacobian(Block& b, int n, const int* dofs, Arena& arena) {
+  b.n = n;
+  b.stride = round_to_lanes(n);
+  b.dofs = dofs;
+  b.J = arena.zeros<double>(b.count * b.stride);
 }
 
 int merge_chains(const ModelView& m, int body0, int body1, int* dofs) {
@@ -60,7 +68,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
                    const BlockMotion& motion, BlockChange& change, Arena& arena) {
   if (is_contact(block.type)) {
-    differentiate_contact(m, d, block, motion, change);
+    differentiate_contact(m, d, block, motion, change, arena);
   } else if (block.type == constraint::kEquality) {
     differentiate_equality(m, d, block, motion, change, arena);
   } else {

@@ -17,6 +17,7 @@ struct Block {
   int edges;         // number of MuJoCo's rows: count, or 2 (count - 1) for a pyramid
   int type, id;      // efc_type, efc_id
   int n;             // dofs
+  int stride;        // n in whole lanes: all matrices over the dofs have zero-padded rows
   const int* dofs;   // increasing
   double* J;         // (count, n)
 
@@ -41,7 +42,8 @@ struct BlockMotion {
 
 // What a block adds to the residual, besides the common -J^T H rho:                      (ROW-2)
 struct BlockChange {
-  double* rho_q;   // (count, n): dJ (a + B v) + d(reference) with respect to q
+  double* rho_q;   // (count, n), as all matrices here with the block's stride: dJ (a + B v) +
+                   // d(reference) with respect to q
   double* rho_v;   // (count, n): the same with respect to v
   double* dlogD;   // (n): relative change of the block's D with q
   double* turned;  // (n, n): d(J^T f)/dq at fixed f
@@ -58,10 +60,13 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
                    const BlockMotion& motion, BlockChange& change, Arena& arena);
 
+// Set the block's number of dofs and take its Jacobian, zero.
+void take_jacobian(Block& block, int n, const int* dofs, Arena& arena);
+
 // By kind of row, used by the two functions above.
 void make_contact(const ModelView& m, const DataView& d, Block& block, Arena& arena);
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& block,
-                           const BlockMotion& motion, BlockChange& change);
+                           const BlockMotion& motion, BlockChange& change, Arena& arena);
 void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);
 void differentiate_equality(const ModelView& m, const DataView& d, const Block& block,
                             const BlockMotion& motion, BlockChange& change, Arena& arena);

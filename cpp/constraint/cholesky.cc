@@ -61,18 +61,8 @@ bool factor_dense(double* a, int n, int stride) {
 
 void solve_dense(const double* l, int n, int stride, double* rows, int row_stride, int first,
                  int last) {
-  first = first / kLanes * kLanes;
-  double* x = rows + first;
-  int count = round_to_lanes(last - first) / kLanes;
-  auto solve = [&]<int tile>() {
-    for (; count >= tile; count -= tile, x += tile * kLanes) {
-      solve_tile<tile>(l, n, stride, x, row_stride);
-    }
-  };
-  solve.template operator()<12>();
-  solve.template operator()<6>();
-  solve.template operator()<3>();
-  solve.template operator()<1>();
+  visit_tiles(first, last,
+              [&]<int tile>(int c) { solve_tile<tile>(l, n, stride, rows + c, row_stride); });
 }
 
 }  // namespace mujacobian

@@ -2,12 +2,12 @@
 // two bodies at the contact point.
 #include "constraint/block.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "spatial/lanes.h"
 
 namespace mujacobian {
 namespace {
 
-// The two bodies of a contact and the motions of one dof about its position.
+// The two bodies of a contact.
 struct Sides {
   int body[2];
   Vec3 offset[2];  // of the contact from the reference point of each body's tree
@@ -27,21 +27,53 @@ Sides sides(const ModelView& m, const DataView& d, const Block& b) {
 
 Motion about(Motion v, Vec3 offset) { return {v.ang, at_point(v, offset)}; }
 
-// dof moves the body whose last dof is `last`: walk the chains of both bodies downwards together
-struct ChainWalk {
-  const ModelView& m;
-  int at;
-  bool next(int dof) {  // dofs must come in decreasing order
-    if (at != dof) return false;
-    at = m.dof_parentid[at];
-    return true;
-  }
-};
-
 Vec3 axis(const ContactGeometry& g, int row) {
   int k = row % 3;
   return k == 0 ? g.normal : g.tangent[k - 1];
 }
+
+// The dofs of a contact: their axes about its position and the bodies they move.
+struct ContactDofs {
+  Motion* axis;          // about the contact, for dofs that move one body only
+  unsigned char* moves;  // bit 0: body 0, bit 1: body 1
+};
+
+ContactDofs contact_dofs(const ModelView& m, const DataView& d, const Block& b, const Sides& s,
+                         Arena& arena) {
+  ContactDofs c{arena.take<Motion>(b.n), arena.take<unsigned char>(b.n)};
+  int at[2] = {s.last[0], s.last[1]};
+  for (int k = b.n - 1; k >= 0; k--) {
+    c.moves[k] = 0;
+    for (int side = 0; side < 2; side++) {
+      if (at[side] != b.dofs[k]) continue;
+      at[side] = m.dof_parentid[at[side]];
+      c.moves[k] |= 1 << side;
+    }
+    // bodies moved by one dof are in one tree and have one reference point
+    c.axis[k] = about(load_motion(d.cdof + 6 * b.dofs[k]), s.offset[c.moves[k] >> 1]);
+  }
+  return c;
+}
+
+// Wrench changes by component, (6, n).
+struct Wrenches {
+  double* p;
+  int stride;
+  void put(int k, Force f) const {
+    double* q = p + k;
+    q[0] = f.ang.x, q[stride] = f.ang.y, q[2 * stride] = f.ang.z;
+    q[3 * stride] = f.lin.x, q[4 * stride] = f.lin.y, q[5 * stride] = f.lin.z;
+  }
+  // axis . (all wrenches)
+  void project(Motion axis, double* out) const {
+    const double a[6] = {axis.ang.x, axis.ang.y, axis.ang.z, axis.lin.x, axis.lin.y, axis.lin.z};
+    for (int k = 0; k < stride; k += kLanes) {
+      Lanes sum{};
+      for (int c = 0; c < 6; c++) sum += broadcast(a[c]) * load_lanes(p + c * stride + k);
+      store_lanes(out + k, sum);
+    }
+  }
+};
 
 }  // namespace
 
@@ -54,100 +86,101 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena)
 
   const Sides s = sides(m, d, b);
   int* dofs = arena.take<int>(m.nv);
-  b.n = merge_chains(m, s.body[0], s.body[1], dofs);
-  b.dofs = dofs;
-  b.J = arena.take<double>(b.count * b.n);
-  ChainWalk walk[2] = {{m, s.last[0]}, {m, s.last[1]}};
-  for (int k = b.n - 1; k >= 0; k--) {
-    Motion dof = load_motion(d.cdof + 6 * b.dofs[k]);
-    bool moves[2] = {walk[0].next(b.dofs[k]), walk[1].next(b.dofs[k])};
-    Vec3 lin{0, 0, 0}, ang{0, 0, 0};
-    if (moves[0] != moves[1]) {  // a dof that moves both changes nothing
-      int side = moves[1];
-      Motion at = about(dof, s.offset[side]);
-      lin = side ? at.lin : -at.lin, ang = side ? at.ang : -at.ang;
-    }
+  take_jacobian(b, merge_chains(m, s.body[0], s.body[1], dofs), dofs, arena);
+  const ContactDofs c = contact_dofs(m, d, b, s, arena);
+  for (int k = 0; k < b.n; k++) {
+    if (c.moves[k] == 3) continue;  // a dof that moves both changes nothing
+    double sign = c.moves[k] == 2 ? 1 : -1;
     for (int r = 0; r < b.count; r++) {
-      b.J[r * b.n + k] = dot(axis(*b.geometry, r), r < 3 ? lin : ang);
+      Vec3 motion = r < 3 ? c.axis[k].lin : c.axis[k].ang;
+      b.J[r * b.stride + k] = sign * dot(axis(*b.geometry, r), motion);
     }
   }
 }
 
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& b,
-                           const BlockMotion& motion, BlockChange& change) {
+                           const BlockMotion& motion, BlockChange& change, Arena& arena) {
   const ContactGeometry& g = *b.geometry;
   const Sides s = sides(m, d, b);
-  const int n = b.n;
+  const ContactDofs c = contact_dofs(m, d, b, s, arena);
+  const int n = b.n, stride = b.stride;
 
-  // contact force on body 1, and the relative motions under a and v
-  Vec3 force{0, 0, 0}, torque{0, 0, 0};
+  // contact force on body 1
+  Force wrench{};
   for (int r = 0; r < b.count; r++) {
-    (r < 3 ? force : torque) += b.force[r] * axis(g, r);
+    (r < 3 ? wrench.lin : wrench.ang) += b.force[r] * axis(g, r);
   }
-  Motion with_a[2], with_v[2];
-  for (int k = 0; k < 2; k++) {
-    with_a[k] = about(motion.moved[s.body[k]], s.offset[k]);
-    with_v[k] = about(load_motion(d.cvel + 6 * s.body[k]), s.offset[k]);
-  }
-  // normal rows and friction rows may be damped differently
+
+  // motions under y = a + B v; normal rows and friction rows may be damped differently
   const bool elliptic = b.type == constraint::kContactElliptic;
   const Reference normal = reference(d, b.row);
   const Reference friction = elliptic && b.count > 1 ? reference(d, b.row + 1) : normal;
-
-  // per column: wrench change beyond being carried along with each side
-  ChainWalk walk[2] = {{m, s.last[0]}, {m, s.last[1]}};
-  for (int k = n - 1; k >= 0; k--) {
-    const int dof = b.dofs[k];
-    bool moves[2] = {walk[0].next(dof), walk[1].next(dof)};
-    Motion axis_k[2] = {};
+  const double damping[2] = {normal.damping, friction.damping};
+  const int kinds = damping[0] == damping[1] ? 1 : 2;
+  Motion y[2][2], relative[2];  // [kind of row][side]
+  for (int kind = 0; kind < kinds; kind++) {
     for (int side = 0; side < 2; side++) {
-      if (moves[side]) axis_k[side] = about(load_motion(d.cdof + 6 * dof), s.offset[side]);
+      Motion v = load_motion(d.cvel + 6 * s.body[side]);
+      y[kind][side] = about(motion.moved[s.body[side]] + damping[kind] * v, s.offset[side]);
     }
-    const ContactVariation v = vary(g, axis_k);
+    relative[kind] = y[kind][1] + -1.0 * y[kind][0];
+  }
+
+  const Wrenches turned{arena.zeros<double>(6 * stride), stride};
+  const Wrenches carried{arena.zeros<double>(6 * stride), stride};
+  const double pull = normal.stiffness * (normal.imp + normal.slope * normal.gap);
+  for (int k = 0; k < n; k++) {
+    const int dof = b.dofs[k];
+    Motion moved[2] = {};
+    for (int side = 0; side < 2; side++) {
+      if (c.moves[k] >> side & 1) moved[side] = c.axis[k];
+    }
+    const ContactVariation v = vary(g, moved);
 
     // d(J y) for y = a + B v                                                            (ROW-4)
-    Vec3 lin[2] = {}, ang[2] = {}, rel_lin[2] = {}, rel_ang[2] = {};  // normal, friction damping
-    for (int which = 0; which < (elliptic ? 2 : 1); which++) {
-      double damping = which ? friction.damping : normal.damping;
+    for (int kind = 0; kind < kinds; kind++) {
+      Vec3 lin = cross(relative[kind].ang, v.position), ang{0, 0, 0};
+      Motion rate = about(motion.moved_rate[dof] + damping[kind] * load_motion(d.cdof_dot + 6 * dof),
+                          s.offset[c.moves[k] >> 1]);
       for (int side = 0; side < 2; side++) {
+        if (!(c.moves[k] >> side & 1)) continue;
         double sign = side ? 1 : -1;
-        Motion y = with_a[side] + damping * with_v[side];
-        rel_lin[which] += sign * y.lin, rel_ang[which] += sign * y.ang;
-        lin[which] += sign * cross(y.ang, v.position);
-        if (!moves[side]) continue;
-        Motion rate = motion.moved_rate[dof] + damping * load_motion(d.cdof_dot + 6 * dof);
-        Motion dy = cross(axis_k[side], y) + about(rate, s.offset[side]);
-        lin[which] += sign * dy.lin, ang[which] += sign * dy.ang;
+        Motion dy = cross(c.axis[k], y[kind][side]) + rate;
+        lin += sign * dy.lin, ang += sign * dy.ang;
+      }
+      // e . d + (turn x e) . rel = e . (d + rel x turn)
+      lin += cross(relative[kind].lin, v.turn), ang += cross(relative[kind].ang, v.turn);
+      int first = kind, last = kind == kinds - 1 ? b.count : 1;
+      for (int r = first; r < last; r++) {
+        change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang);
       }
     }
-    for (int r = 0; r < b.count; r++) {
-      int which = elliptic && r > 0;
-      Vec3 e = axis(g, r), de = cross(v.turn, e);
-      change.rho_q[r * n + k] = r < 3 ? dot(e, lin[which]) + dot(de, rel_lin[which])
-                                      : dot(e, ang[which]) + dot(de, rel_ang[which]);
-      change.rho_v[r * n + k] = (which ? friction.damping : normal.damping) * b.J[r * n + k];
-    }
-    change.rho_q[k] +=
-        normal.stiffness * (normal.imp + normal.slope * normal.gap) * v.distance;
+    change.rho_q[k] += pull * v.distance;
     change.dlogD[k] = normal.dlogD * v.distance;
 
-    // d(J^T f)                                                                          (ROW-5)
-    Force wrench = {torque, force};
-    Force turned = {cross(v.turn, torque) + cross(v.position, force), cross(v.turn, force)};
-    Force carried[2] = {turned, turned};
-    for (int side = 0; side < 2; side++) {
-      if (moves[side]) carried[side] = turned - cross(axis_k[side], wrench);
+    // change of the wrench, and the same beyond being carried along                     (ROW-5)
+    Force change_k = {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin),
+                      cross(v.turn, wrench.lin)};
+    turned.put(k, change_k);
+    carried.put(k, change_k - cross(c.axis[k], wrench));
+  }
+  for (int r = 0; r < b.count; r++) {
+    for (int k = 0; k < stride; k++) {
+      change.rho_v[r * stride + k] = damping[r > 0] * b.J[r * stride + k];
     }
-    ChainWalk rows[2] = {{m, s.last[0]}, {m, s.last[1]}};
-    for (int j = n - 1; j >= 0; j--) {
-      int other = b.dofs[j];
-      bool on[2] = {rows[0].next(other), rows[1].next(other)};
-      if (on[0] == on[1]) continue;
-      int side = on[1];
-      Motion axis_j = about(load_motion(d.cdof + 6 * other), s.offset[side]);
-      bool moved = moves[side] && moves_axis(m, dof, other);
-      double value = dot(axis_j, moved ? carried[side] : turned);
-      change.turned[j * n + k] = side ? value : -value;
+  }
+
+  // d(J^T f): rows of dofs that move one body; columns that carry that body and the row's axis
+  double* other = arena.take<double>(stride);
+  for (int j = 0; j < n; j++) {
+    if (c.moves[j] == 3) continue;
+    double* row = change.turned + j * stride;
+    double sign = c.moves[j] == 2 ? 1 : -1;
+    carried.project(sign * c.axis[j], row);
+    turned.project(sign * c.axis[j], other);
+    for (int k = 0; k < n; k++) {
+      bool with = c.moves[k] & c.moves[j] && moves_axis(m, b.dofs[k], b.dofs[j]);
+      if (!with) row[k] = other[k];
     }
   }
 }

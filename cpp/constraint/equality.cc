@@ -97,9 +97,8 @@ void make_hold(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   const Hold h = hold(m, d, b.id);
   b.count = b.edges = h.weld ? 6 : 3;
   int* dofs = arena.take<int>(m.nv);
-  b.n = merge_chains(m, h.point[0].body, h.point[1].body, dofs);
-  b.dofs = dofs;
-  b.J = arena.zeros<double>(b.count * b.n);
+  int n = merge_chains(m, h.point[0].body, h.point[1].body, dofs);
+  take_jacobian(b, n, dofs, arena);
   for (int side = 0; side < 2; side++) {
     double sign = side ? -1 : 1;
     int at = last_dof(m, h.point[side].body);
@@ -112,7 +111,7 @@ void make_hold(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
         Vec3 w = load3(d.cdof + 6 * b.dofs[k]);
         store3(row + 3, weld_row(h, h.error, transpose_mul(h.frame1, w)));
       }
-      for (int r = 0; r < b.count; r++) b.J[r * b.n + k] += sign * row[r];
+      for (int r = 0; r < b.count; r++) b.J[r * b.stride + k] += sign * row[r];
     }
   }
 }
@@ -197,11 +196,11 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
 
     // reference: stiffness (imp pos), the impedance through the norm of all rows
     double dlength = 0;
-    for (int r = 0; r < b.count && length > 0; r++) dlength += pos[r] * b.J[r * n + k] / length;
+    for (int r = 0; r < b.count && length > 0; r++) dlength += pos[r] * b.J[r * b.stride + k] / length;
     for (int r = 0; r < b.count; r++) {
-      double pull = ref.imp * b.J[r * n + k] + ref.slope * pos[r] * dlength;
-      change.rho_q[r * n + k] = rho_q[r] + ref.stiffness * pull;
-      change.rho_v[r * n + k] = rho_v[r];
+      double pull = ref.imp * b.J[r * b.stride + k] + ref.slope * pos[r] * dlength;
+      change.rho_q[r * b.stride + k] = rho_q[r] + ref.stiffness * pull;
+      change.rho_v[r * b.stride + k] = rho_v[r];
     }
     change.dlogD[k] = ref.dlogD * dlength;
 
@@ -219,18 +218,18 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
           if (moves_axis(m, dof, other)) value += dot(cross(axis.ang, w), torque);
         }
         value += dot(w, dtorque);
-        change.turned[j * n + k] += s ? -value : value;
+        change.turned[j * b.stride + k] += s ? -value : value;
       }
     }
   }
 }
 
 // A polynomial coupling y - y0 = P(x - x0): its row and the derivative of its row.
-struct Coupling {
+struct Polynomial {
   double slope, curvature;  // P', P''
 };
 
-Coupling coupling(const ModelView& m, const DataView& d, int eq) {
+Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
   if (m.eq_obj2id[eq] < 0) return {0, 0};
   const double* c = m.eq_data + engine().eq_stride * eq;
   int id = m.eq_obj2id[eq];
@@ -263,17 +262,15 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
   b.path[0] = coupled_path(m, d, b.id, m.eq_obj1id[b.id], arena);
   b.path[1] = coupled_path(m, d, b.id, m.eq_obj2id[b.id], arena);
   int* dofs = arena.take<int>(b.path[0].n + b.path[1].n);
-  int i = 0, j = 0;
-  b.n = 0;
+  int i = 0, j = 0, n = 0;
   while (i < b.path[0].n || j < b.path[1].n) {
     int a = i < b.path[0].n ? b.path[0].dofs[i] : m.nv;
     int c = j < b.path[1].n ? b.path[1].dofs[j] : m.nv;
-    dofs[b.n++] = a < c ? a : c;
+    dofs[n++] = a < c ? a : c;
     i += a <= c, j += c <= a;
   }
-  b.dofs = dofs;
-  b.J = arena.zeros<double>(b.n);
-  Coupling p = coupling(m, d, b.id);
+  take_jacobian(b, n, dofs, arena);
+  Polynomial p = polynomial(m, d, b.id);
   for (int s = 0; s < 2; s++) {
     const Path& path = b.path[s];
     for (int k = 0, at = 0; k < path.n; k++) {
@@ -292,7 +289,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
     change.rho_v[k] = r.damping * b.J[k];
     change.dlogD[k] = r.dlogD * b.J[k];
   }
-  Coupling p = coupling(m, d, b.id);
+  Polynomial p = polynomial(m, d, b.id);
   int* place = arena.take<int>(n);
   for (int s = 0; s < 2; s++) {
     const Path& path = b.path[s];
@@ -304,7 +301,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
       for (int k = 0; k < path.n; k++) {
         double h = path.hessian ? path.hessian[i * path.n + k] : 0;
         if (s) h = -p.slope * h - p.curvature * path.moment[i] * path.moment[k];
-        change.turned[place[i] * n + place[k]] += b.force[0] * h;
+        change.turned[place[i] * b.stride + place[k]] += b.force[0] * h;
         change.rho_q[place[k]] +=
             h * (motion.acc[path.dofs[i]] + r.damping * d.qvel[path.dofs[i]]);
       }

@@ -77,7 +77,7 @@ void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) 
   double moved[kMaxRows], x[kMaxRows];  // J a, J a - aref
   for (int r = 0; r < b.count; r++) {
     moved[r] = 0;
-    for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.n + k] * acc[b.dofs[k]];
+    for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.stride + k] * acc[b.dofs[k]];
     b.force[r] = 0;
   }
   for (int k = 0; k < b.count * b.count; k++) b.hessian[k] = 0;

@@ -50,7 +50,7 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, Search&
     evaluate(m, d, p.acc, b);
     if (!b.active) continue;
     for (int r = 0; r < b.count; r++)
-      for (int i = 0; i < b.n; i++) p.force[b.dofs[i]] += b.J[r * b.n + i] * b.force[r];
+      for (int i = 0; i < b.n; i++) p.force[b.dofs[i]] += b.J[r * b.stride + i] * b.force[r];
   }
   multiply_inertia(m, d, p.acc, p.gradient);
   double scale = std::fmax(largest(p.gradient, m.nv), largest(p.force, m.nv));
@@ -70,14 +70,21 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
   return true;
 }
 
-// H J, (count, n)
+// y += s x over whole lanes
+inline void add_scaled(double* y, double s, const double* x, int stride) {
+  Lanes factor = broadcast(s);
+  for (int k = 0; k < stride; k += kLanes) {
+    store_lanes(y + k, load_lanes(y + k) + factor * load_lanes(x + k));
+  }
+}
+
+// y = H x, both (count, n)
 void multiply_hessian(const Block& b, const double* x, double* y) {
+  std::memset(y, 0, b.count * b.stride * sizeof(double));
   for (int r = 0; r < b.count; r++) {
-    for (int k = 0; k < b.n; k++) y[r * b.n + k] = 0;
     for (int s = 0; s < b.count; s++) {
       double h = b.hessian[r * b.count + s];
-      if (h == 0) continue;
-      for (int k = 0; k < b.n; k++) y[r * b.n + k] += h * x[s * b.n + k];
+      if (h != 0) add_scaled(y + r * b.stride, h, x + s * b.stride, b.stride);
     }
   }
 }
@@ -93,7 +100,7 @@ class Metric {
     int rows = 0;
     for (int k = 0; k < blocks.count; k++) {
       const Block& b = blocks.block[k];
-      if (rows < b.count * b.n) rows = b.count * b.n;
+      if (rows < (b.count + 1) * b.stride) rows = (b.count + 1) * b.stride;
       if (b.n == 0 || within_pattern(m, tree, b)) continue;
       int c = residual.component[b.dofs[0]];
       int n = residual.components[c].nv;
@@ -164,13 +171,16 @@ class Metric {
   void add(const Block& b) {
     multiply_hessian(b, b.J, scratch_);
     int c = residual_.component[b.dofs[0]];
+    double* sum = scratch_ + b.count * b.stride;
     for (int i = 0; i < b.n; i++) {
+      std::memset(sum, 0, b.stride * sizeof(double));
+      for (int r = 0; r < b.count; r++) {
+        add_scaled(sum, b.J[r * b.stride + i], scratch_ + r * b.stride, b.stride);
+      }
       double* row = dense_[c] ? dense_[c] + residual_.column[b.dofs[i]] * stride(c)
                               : packed_ + m_.M_rowadr[b.dofs[i]];
       for (int j = 0; j <= i; j++) {
-        double sum = 0;
-        for (int r = 0; r < b.count; r++) sum += b.J[r * b.n + i] * scratch_[r * b.n + j];
-        row[dense_[c] ? residual_.column[b.dofs[j]] : tree_.depth[b.dofs[j]]] += sum;
+        row[dense_[c] ? residual_.column[b.dofs[j]] : tree_.depth[b.dofs[j]]] += sum[j];
       }
     }
   }
@@ -275,44 +285,43 @@ void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, con
   motion.moved_rate = rate;
   motion.velocity = {nullptr, nullptr};
 
-  int n = 0;
+  int widest = 0;
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    if (b.n > n) n = b.n;
+    if (b.stride > widest) widest = b.stride;
     if (b.type == constraint::kEquality && !motion.velocity.rates) {
       motion.velocity = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
     }
   }
-  const int rows = kMaxRows * n;
-  double* all = arena.take<double>(4 * rows + n + n * n + 2 * n);
-  BlockChange change{all, all + rows, all + 4 * rows, all + 4 * rows + n};
-  double *weighted_q = all + 2 * rows, *weighted_v = all + 3 * rows;
-  double *entry_q = all + 4 * rows + n + n * n, *entry_v = entry_q + n;
+  const int rows = kMaxRows * widest;
+  double* weighted_q = arena.take<double>(rows);
+  double* weighted_v = arena.take<double>(rows);
+  double* entry_v = arena.take<double>(widest);
+  double* all = arena.take<double>(2 * rows + widest + widest * widest);
 
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.active || b.n == 0) continue;
-    std::memset(all, 0, 2 * rows * sizeof(double));
-    std::memset(change.dlogD, 0, (b.n + b.n * b.n) * sizeof(double));
-    change.turned = change.dlogD + b.n;
+    const int size = b.count * b.stride;
+    BlockChange change{all, all + size, all + 2 * size, all + 2 * size + b.stride};
+    std::memset(all, 0, (2 * size + b.stride + b.n * b.stride) * sizeof(double));
     differentiate(m, d, b, motion, change, arena);
 
     // H rho - f dlogD
     multiply_hessian(b, change.rho_q, weighted_q);
     multiply_hessian(b, change.rho_v, weighted_v);
-    for (int r = 0; r < b.count; r++)
-      for (int c = 0; c < b.n; c++) weighted_q[r * b.n + c] -= b.force[r] * change.dlogD[c];
+    for (int r = 0; r < b.count; r++) {
+      add_scaled(weighted_q + r * b.stride, -b.force[r], change.dlogD, b.stride);
+    }
 
     const int nv = residual.components[residual.component[b.dofs[0]]].nv;
     for (int i = 0; i < b.n; i++) {
-      for (int c = 0; c < b.n; c++) entry_q[c] = change.turned[i * b.n + c], entry_v[c] = 0;
+      double* entry_q = change.turned + i * b.stride;
+      std::memset(entry_v, 0, b.stride * sizeof(double));
       for (int r = 0; r < b.count; r++) {
-        double j = b.J[r * b.n + i];
-        if (j == 0) continue;
-        for (int c = 0; c < b.n; c++) {
-          entry_q[c] -= j * weighted_q[r * b.n + c];
-          entry_v[c] -= j * weighted_v[r * b.n + c];
-        }
+        double j = b.J[r * b.stride + i];
+        add_scaled(entry_q, -j, weighted_q + r * b.stride, b.stride);
+        add_scaled(entry_v, -j, weighted_v + r * b.stride, b.stride);
       }
       double* row = residual.row[b.dofs[i]];
       for (int c = 0; c < b.n; c++) {
@@ -320,38 +329,6 @@ void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, con
         row[column] += entry_q[c];
         row[column + nv] += entry_v[c];
       }
-    }
-  }
-}
-
-void subtract_constraint_force(const Block& b, const Residual& solved, const Residual& late,
-                               int first, int last, Arena& arena) {
-  if (!b.active || b.n == 0) return;
-  first = first / kLanes * kLanes;
-  const int width = round_to_lanes(last - first);
-  double* moved = arena.zeros<double>(2 * kMaxRows * width);
-  double* force = moved + kMaxRows * width;
-  for (int r = 0; r < b.count; r++) {
-    for (int i = 0; i < b.n; i++) {
-      double j = b.J[r * b.n + i];
-      if (j == 0) continue;
-      const double* row = solved.row[b.dofs[i]] + first;
-      for (int c = 0; c < width; c++) moved[r * width + c] += j * row[c];
-    }
-  }
-  for (int r = 0; r < b.count; r++) {
-    for (int s = 0; s < b.count; s++) {
-      double h = b.hessian[r * b.count + s];
-      if (h == 0) continue;
-      for (int c = 0; c < width; c++) force[r * width + c] += h * moved[s * width + c];
-    }
-  }
-  for (int i = 0; i < b.n; i++) {
-    double* row = late.row[b.dofs[i]] + first;
-    for (int r = 0; r < b.count; r++) {
-      double j = b.J[r * b.n + i];
-      if (j == 0) continue;
-      for (int c = 0; c < width; c++) row[c] -= j * force[r * width + c];
     }
   }
 }

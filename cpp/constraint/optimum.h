@@ -28,8 +28,4 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
 void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
                 const Residual& residual, Arena& arena);
 
-// rows of `late` -= J^T H J (rows of `solved`), columns first .. last-1
-void subtract_constraint_force(const Block& block, const Residual& solved, const Residual& late,
-                               int first, int last, Arena& arena);
-
 }  // namespace mujacobian

@@ -48,9 +48,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
                         "it wraps around a geom and is constrained");
     }
     b.path[0] = tendon_path(m, d, b.id, arena);
-    b.n = b.path[0].n;
-    b.dofs = b.path[0].dofs;
-    b.J = arena.take<double>(b.n);
+    take_jacobian(b, b.path[0].n, b.path[0].dofs, arena);
     double sign = tendon_sign(m, d, b);
     for (int k = 0; k < b.n; k++) b.J[k] = sign * b.path[0].moment[k];
     return;
@@ -59,21 +57,17 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
     int* dofs = arena.take<int>(3);
     for (int k = 0; k < 3; k++) dofs[k] = m.jnt_dofadr[b.id] + k;
     Vec3 angle = ball_angle(m, d, b.id);
-    b.n = 3;
-    b.dofs = dofs;
-    b.J = arena.take<double>(3);
+    take_jacobian(b, 3, dofs, arena);
     store3(b.J, (-1 / norm(angle)) * angle);
     return;
   }
-  b.n = 1;
-  b.J = arena.take<double>(1);
   if (b.type == constraint::kFrictionDof) {
     int* dof = arena.take<int>(1);
     *dof = b.id;
-    b.dofs = dof;
+    take_jacobian(b, 1, dof, arena);
     b.J[0] = 1;
   } else {
-    b.dofs = m.jnt_dofadr + b.id;
+    take_jacobian(b, 1, m.jnt_dofadr + b.id, arena);
     double x = d.qpos[m.jnt_qposadr[b.id]];
     b.J[0] = limit_sign(m.jnt_range + 2 * b.id, x, d.efc_pos[b.row]);
   }
@@ -94,7 +88,7 @@ void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
 
   // dJ_i/dq_k
   auto add_hessian = [&](int i, int k, double h) {
-    change.turned[i * n + k] += b.force[0] * h;
+    change.turned[i * b.stride + k] += b.force[0] * h;
     change.rho_q[k] += h * (motion.acc[b.dofs[i]] + r.damping * d.qvel[b.dofs[i]]);
   };
   if (is_tendon(b) && b.path[0].hessian) {

@@ -40,6 +40,29 @@ void solve_tile(const ModelView& m, const Topology& tree, const InertiaFactor& f
   }
 }
 
+template <int n>
+void multiply_tile(const ModelView& m, const Topology& tree, const double* inertia, int adr,
+                   int num, const double* x, double* y, int stride) {
+  for (int i = 0; i < num; i++) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) * stride;
+    Lanes sum[n];
+    for (int c = 0; c < n; c++) sum[c] = load_lanes(y + at + kLanes * c);
+    auto add = [&](double value, int dof) {
+      Lanes factor = broadcast(value);
+      const double* row = x + static_cast<std::ptrdiff_t>(dof - adr) * stride;
+      for (int c = 0; c < n; c++) sum[c] += factor * load_lanes(row + kLanes * c);
+    };
+    // ancestors and itself, then descendants
+    const int first = m.M_rowadr[adr + i], last = first + m.M_rownnz[adr + i];
+    for (int p = first; p < last; p++) add(inertia[p], m.M_colind[p]);
+    const int depth = tree.depth[adr + i];
+    for (int k = adr + i + 1, end = tree.end[adr + i]; k < end; k++) {
+      if (m.M_rownnz[k] > 1) add(inertia[m.M_rowadr[k] + depth], k);
+    }
+    for (int c = 0; c < n; c++) store_lanes(y + at + kLanes * c, sum[c]);
+  }
+}
+
 // y -= s x for n entries
 inline void subtract_scaled(double* y, const double* x, double s, int n) {
   int c = 0;
@@ -85,19 +108,16 @@ void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
 
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                    int num, double* rows, int stride, int first, int last) {
-  // whole lanes only; rows are padded to whole lanes at their end
-  first = first / kLanes * kLanes;
-  double* x = rows + first;
-  int count = round_to_lanes(last - first) / kLanes;
-  auto solve = [&]<int n>() {
-    for (; count >= n; count -= n, x += n * kLanes) {
-      solve_tile<n>(m, tree, factor, adr, num, x, stride);
-    }
-  };
-  solve.template operator()<12>();
-  solve.template operator()<6>();
-  solve.template operator()<3>();
-  solve.template operator()<1>();
+  visit_tiles(first, last, [&]<int n>(int c) {
+    solve_tile<n>(m, tree, factor, adr, num, rows + c, stride);
+  });
+}
+
+void multiply_inertia(const ModelView& m, const Topology& tree, const double* inertia, int adr,
+                      int num, const double* x, double* y, int stride, int first, int last) {
+  visit_tiles(first, last, [&]<int n>(int c) {
+    multiply_tile<n>(m, tree, inertia, adr, num, x + c, y + c, stride);
+  });
 }
 
 }  // namespace mujacobian

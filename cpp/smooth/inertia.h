@@ -27,4 +27,8 @@ void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x);
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                    int num, double* rows, int stride, int first, int last);
 
+// y += M x for columns first .. last-1 of the rows of one tree
+void multiply_inertia(const ModelView& m, const Topology& tree, const double* inertia, int adr,
+                      int num, const double* x, double* y, int stride, int first, int last);
+
 }  // namespace mujacobian

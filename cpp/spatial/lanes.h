@@ -19,4 +19,19 @@ inline Lanes load_lanes(const double* p) {
 inline void store_lanes(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
 inline Lanes broadcast(double s) { return Lanes{s, s, s, s}; }
 
+// Call tile.operator()<n>(column) so that the tiles of n lanes cover columns first .. last-1, on
+// whole lanes: rows must be padded to whole lanes.
+template <class F>
+inline void visit_tiles(int first, int last, F tile) {
+  int column = first / kLanes * kLanes;
+  int count = round_to_lanes(last - column) / kLanes;
+  auto take = [&]<int n>() {
+    for (; count >= n; count -= n, column += n * kLanes) tile.template operator()<n>(column);
+  };
+  take.template operator()<12>();
+  take.template operator()<6>();
+  take.template operator()<3>();
+  take.template operator()<1>();
+}
+
 }  // namespace mujacobian

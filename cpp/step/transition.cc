@@ -257,18 +257,18 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
     int first = out.A ? 0 : out.B ? ctrl : applied;
     int last = out.Bf ? end : out.B ? applied : ctrl;
 
-    // late <- everything that drives w, given d(acc)
-    if (twice) {
+    // d(acc) of a constrained component, which drives w through M d(acc)                 (INT-10)
+    if (constrained[c]) solve_metric(m, tree, optimum, part, c, first, last);
+    if (twice && constrained[c]) {
+      for (int i = 0; i < part.nv;) {
+        int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
+        multiply_inertia(m, tree, d.M, m.tree_dofadr[t], num, residual.row[part.dofs[i]],
+                         late.row[part.dofs[i]], part.stride, first, last);
+        i += num;
+      }
+    } else if (twice) {
       double* x = late.components[c].x;
       for (int k = 0; k < part.nv * part.stride; k++) x[k] += part.x[k];
-    }
-    if (constrained[c]) {
-      solve_metric(m, tree, optimum, part, c, first, last);
-      for (int k = 0; twice && k < blocks.count; k++) {
-        const Block& b = blocks.block[k];
-        if (!b.n || residual.component[b.dofs[0]] != c) continue;
-        subtract_constraint_force(b, residual, late, first, last, arena);
-      }
     }
     if (!constrained[c] || twice) {
       solve_component(m, tree, step, late, late.components[c], first, last, arena);
