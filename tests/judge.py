@@ -9,12 +9,53 @@ from cases import snapshot
 
 # The bar of the project without constraints; the reference is five times better where trusted.
 SMOOTH_TOLERANCE = 1e-9
+# The bars with constraints: rows that are smooth but for their zones, and contacts.
+ROW_TOLERANCE = 1e-8
+CONTACT_TOLERANCE = 1e-6
+# An entry is judged where the reference is this many times better than the bar.
+TRUST_MARGIN = 5
 
 
 def judge(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, int]:
     """Check A, B and Bf at one state; return the share of trusted entries and their number."""
     mujoco.mj_forward(model, data)
     assert data.nefc == 0, "a smooth test must not have constraint rows"
+    lin = linearize_twice(model, data)
+    ref = reference.jacobian(model, data, forces=True)
+    J = np.hstack([lin.A, lin.B, lin.Bf])
+    assert J.shape == ref.J[: ref.nx].shape
+    result = reference.compare(J, ref.J[: ref.nx], ref.err[: ref.nx], ref.blocks[:4])
+    assert result.error <= SMOOTH_TOLERANCE, describe(model, result, J, ref, SMOOTH_TOLERANCE)
+    if model.nv:
+        assert np.any(np.eye(ref.nx) != lin.A), "A is trivial"
+        assert np.any(lin.Bf), "Bf is zero"
+    assert np.any(lin.B) == np.any(ref.B)
+    return result.share, ref.J[: ref.nx].size
+
+
+def judge_constrained(
+    model: mujoco.MjModel, data: mujoco.MjData, tolerance: float, *, forces: bool = True
+) -> float:
+    """Check A, B and Bf at a state with constraint rows; return the share of trusted entries.
+
+    The solver of `model` must have been made to converge (`reference.converge`).
+    """
+    mujoco.mj_forward(model, data)
+    assert data.nefc > 0, "no constraint row in this state"
+    lin = linearize_twice(model, data)
+    ref = reference.jacobian(model, data, forces=forces, constrained=True)
+    J = np.hstack([lin.A, lin.B, lin.Bf])[:, : ref.J.shape[1]]
+    assert np.isfinite(J).all(), "not finite"
+    result = reference.compare(
+        J, ref.J[: ref.nx], ref.err[: ref.nx], ref.blocks[:4], trust=tolerance / TRUST_MARGIN
+    )
+    assert result.error <= tolerance, describe(model, result, J, ref, tolerance)
+    assert np.any(lin.Bf), "Bf is zero"
+    return result.share
+
+
+def linearize_twice(model: mujoco.MjModel, data: mujoco.MjData) -> mujacobian.Linearization:
+    """Linearize; check that the state is left alone and that a repetition is bitwise equal."""
     before = snapshot(model, data)
     lin = mujacobian.linearize(model, data, sensors=False, forces=True)
     assert snapshot(model, data) == before, "the caller's state changed"
@@ -23,17 +64,7 @@ def judge(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, int]:
         first, second = getattr(lin, block), getattr(again, block)
         assert first.tobytes() == second.tobytes(), f"{block} is not repeatable"
     assert mujacobian.fd_count() == 0
-
-    ref = reference.jacobian(model, data, forces=True)
-    J = np.hstack([lin.A, lin.B, lin.Bf])
-    assert J.shape == ref.J[: ref.nx].shape
-    result = reference.compare(J, ref.J[: ref.nx], ref.err[: ref.nx], ref.blocks[:4])
-    assert result.error <= SMOOTH_TOLERANCE, describe(model, result, J, ref)
-    if model.nv:
-        assert np.any(np.eye(ref.nx) != lin.A), "A is trivial"
-        assert np.any(lin.Bf), "Bf is zero"
-    assert np.any(lin.B) == np.any(ref.B)
-    return result.share, ref.J[: ref.nx].size
+    return lin
 
 
 def describe(
@@ -41,12 +72,13 @@ def describe(
     result: reference.Comparison,
     J: np.ndarray,
     ref: reference.Reference,
+    tolerance: float,
 ) -> str:
     """Say where the worst entry is and how many entries fail."""
     row, column = result.worst()
     rows = [("q", model.nv), ("v", model.nv), ("act", model.na)]
     columns = [*rows, ("ctrl", model.nu), ("qfrc_applied", model.nv)]
-    bad = np.argwhere(result.matrix > SMOOTH_TOLERANCE)
+    bad = np.argwhere(result.matrix > tolerance)
     return (
         f"relative error {result.error:.2e} at d{_where(rows, row)}'/d{_where(columns, column)}: "
         f"{J[row, column]:.12g} given, {ref.J[row, column]:.12g} expected; "

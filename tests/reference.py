@@ -8,6 +8,10 @@ straddles a clamp or a dead band does not settle until its steps are inside one 
 estimate stays honest; a column whose left and right differences disagree at the smallest step sits
 on a kink and is excluded (infinite error).
 
+With constraints (`ConstrainedStep`), the solver is converged and every probe reports its branch:
+which rows exist, their zones, saturated impedances. The ladder starts at the largest step whose two
+probes are in the branch of the state itself; a column without such a step sits on a kink.
+
 `mujoco.mjd_transitionFD` is not used: it is what we want to be better than.
 """
 
@@ -36,6 +40,15 @@ KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
+BRANCH_RATIO = 2.0  # between the steps tried until both probes are in the branch of the state
+SMALLEST = 1e-7  # a branch narrower than this is a kink
+SOLVER_ITERATIONS = 30  # Newton is quadratic: enough from a warm start, and always all of them
+CONE_TYPES = (mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC,)
+FRICTION_TYPES = (
+    mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF,
+    mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON,
+)
+SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,10 @@ class Step:
         out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
         return out
 
+    def inside(self, j: int, h: float) -> float:
+        """Return the largest step <= h of column j that stays in the branch of the state."""
+        return h
+
     def _noise(self) -> np.ndarray:
         """Return the standard deviation of each row's rounding.
 
@@ -139,13 +156,89 @@ class Step:
         return np.maximum(noise, np.finfo(float).eps * abs(self.value) / 4)
 
 
-def jacobian(model: mujoco.MjModel, data: mujoco.MjData, *, forces: bool = False) -> Reference:
+class ConstrainedStep(Step):
+    """A step whose map is smooth only within a branch of its constraint rows."""
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        warm = mujoco.MjData(model)
+        mujoco.mj_copyData(warm, model, data)
+        mujoco.mj_forward(model, warm)
+        warm.qacc_warmstart[:] = warm.qacc
+        super().__init__(model, warm)
+        self(np.zeros(self.nz))
+        self.branch = branch(model, self.data)
+
+    def inside(self, j: int, h: float) -> float:
+        while h > SMALLEST:
+            if all(self._same_branch(j, s) for s in (h, -h)):
+                return h
+            h /= BRANCH_RATIO
+        return 0.0
+
+    def _same_branch(self, j: int, h: float) -> bool:
+        finite = np.isfinite(_moved(self, j, h)).all()
+        return bool(finite and branch(self.model, self.data) == self.branch)
+
+
+def converge(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Make the solver of `model` stop at machine precision only; return the model."""
+    model.opt.tolerance = 0
+    model.opt.iterations = SOLVER_ITERATIONS
+    model.opt.ls_iterations = 50
+    model.opt.ls_tolerance = 1e-12
+    model.opt.ccd_tolerance = 1e-13
+    model.opt.ccd_iterations = 500
+    return model
+
+
+def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
+    """Return which rows exist, in which zones, with which impedances saturated."""
+    rows = [data.efc_type, data.efc_id, zones(model, data), data.efc_KBIP[:, 3] == 0]
+    return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
+
+
+def zones(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Return the state of every row at `data.qacc`; MuJoCo's own `efc_state` may be stale."""
+    if data.nefc == 0:
+        return np.zeros(0, dtype=int)
+    jar = np.empty(data.nefc)
+    mujoco.mj_mulJacVec(model, data, jar, data.qacc)
+    jar -= data.efc_aref
+    kind = data.efc_type
+    zone = np.where(jar < 0, QUADRATIC, SATISFIED)
+    zone[kind == mujoco.mjtConstraint.mjCNSTR_EQUALITY] = QUADRATIC
+    for i in np.flatnonzero(np.isin(kind, FRICTION_TYPES)):
+        bound = data.efc_R[i] * data.efc_frictionloss[i]
+        zone[i] = LINEARNEG if jar[i] <= -bound else LINEARPOS if jar[i] >= bound else QUADRATIC
+    for contact in data.contact:
+        i = contact.efc_address
+        if i >= 0 and kind[i] in CONE_TYPES:
+            zone[i : i + contact.dim] = _cone_zone(contact, jar[i : i + contact.dim])
+    return zone
+
+
+def _cone_zone(contact: mujoco.MjContact, jar: np.ndarray) -> int:
+    normal = contact.mu * jar[0]
+    tangential = float(np.linalg.norm(contact.friction[: contact.dim - 1] * jar[1:]))
+    if normal >= contact.mu * tangential:
+        return SATISFIED
+    return QUADRATIC if contact.mu * normal + tangential <= 0 else CONE
+
+
+def jacobian(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    *,
+    forces: bool = False,
+    constrained: bool = False,
+) -> Reference:
     """Return the Jacobian of one step at the state of `data`, which is left unchanged.
 
-    With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`.
+    With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. `constrained`
+    is for states with constraint rows, of a model whose solver has been made to `converge`.
     """
     with quiet():
-        step = Step(model, data)
+        step = ConstrainedStep(model, data) if constrained else Step(model, data)
         columns = step.nz if forces else step.nx + model.nu
         J = np.empty((step.blocks[-1], columns))
         err = np.empty_like(J)
@@ -182,9 +275,11 @@ def _scale(ref: np.ndarray, blocks: list[int]) -> np.ndarray:
 
 def _column(step: Step, j: int) -> tuple[np.ndarray, np.ndarray]:
     """Return one column and its error: Richardson's tableau over a shrinking ladder of steps."""
-    first = _first_step(step, j)
+    first = step.inside(j, _first_step(step, j))
     best = np.zeros(step.blocks[-1])
     err = np.full(step.blocks[-1], np.inf)
+    if first == 0:
+        return best, err
     previous: list[np.ndarray] = []
     idle = 0
     for level in range(LEVELS):
@@ -194,8 +289,8 @@ def _column(step: Step, j: int) -> tuple[np.ndarray, np.ndarray]:
         for k, older in enumerate(previous):
             row.append(row[k] + (row[k] - older) / (RATIO ** (2 * k + 2) - 1))
             spread = np.maximum(abs(row[k + 1] - row[k]), abs(row[k + 1] - older))
-            # a row that moved at all carries the rounding of both its values
-            floor = np.where(row[0] == 0, 0.0, AMPLIFICATION / 2 * step.noise / h)
+            # a row carries the rounding of both its values, also one that seems not to move
+            floor = AMPLIFICATION / 2 * step.noise / h
             _keep(step.blocks, row[k + 1], np.maximum(spread, floor), best, err)
         previous = row
         relative = (err / _scale(best[:, None], step.blocks)[:, 0]).max(initial=0.0)

@@ -2,6 +2,7 @@
 // two bodies at the contact point.
 #include "constraint/block.h"
 #include "layout/enums.h"
+#include "smooth/passive.h"
 #include "spatial/lanes.h"
 
 namespace mujacobian {
@@ -55,6 +56,47 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const Block& b, 
   return c;
 }
 
+// Velocities of conveyor-like surfaces, turning with their geoms.
+struct SurfaceVelocity {
+  bool any;
+  Vec3 lin[2], ang[2];  // of each geom, in world axes; `lin` at the geom's center
+  Vec3 arm[2];          // from the geom's center to the contact
+};
+
+SurfaceVelocity surface_velocity(const ModelView& m, const DataView& d, const Block& b) {
+  SurfaceVelocity s{};
+  for (int side = 0; m.flg_surfacevel && side < 2; side++) {
+    int id = b.contact.geom.v[side];
+    const double* v = m.geom_surfacevel + 6 * id;
+    for (int k = 0; k < 6; k++) s.any |= v[k] != 0;
+    const Geom geom = load_geom(m, d, id);
+    s.lin[side] = geom.frame * load3(v);
+    s.ang[side] = geom.frame * load3(v + 3);
+    s.arm[side] = load3(b.contact.pos.v) - geom.position;
+  }
+  return s;
+}
+
+// Change of the surfaces' relative velocity in row r: tangents and spin only              (ROW-10)
+double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& g,
+                               const Motion moved[2], const ContactVariation& v, int r) {
+  Vec3 value{0, 0, 0}, change{0, 0, 0};
+  for (int side = 0; side < 2; side++) {
+    double sign = side ? 1 : -1;
+    Vec3 turn = moved[side].ang;
+    if (r == 3) {
+      value += sign * s.ang[side];
+      change += sign * cross(turn, s.ang[side]);
+    } else {
+      Vec3 center = moved[side].lin - cross(turn, s.arm[side]);
+      value += sign * (s.lin[side] + cross(s.ang[side], s.arm[side]));
+      change += sign * (cross(turn, s.lin[side]) + cross(cross(turn, s.ang[side]), s.arm[side]) +
+                        cross(s.ang[side], v.position - center));
+    }
+  }
+  return dot(axis(g, r), change + cross(value, v.turn));
+}
+
 // Wrench changes by component, (6, n).
 struct Wrenches {
   double* p;
@@ -105,11 +147,12 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const ContactDofs c = contact_dofs(m, d, b, s, arena);
   const int n = b.n, stride = b.stride;
 
-  // contact force on body 1
+  // contact force on body 1; adhesion pulls along the normal as a passive force
   Force wrench{};
   for (int r = 0; r < b.count; r++) {
     (r < 3 ? wrench.lin : wrench.ang) += b.force[r] * axis(g, r);
   }
+  if (passive_enabled(m)) wrench.lin += -b.contact.adhesion * g.normal;
 
   // motions under y = a + B v; normal rows and friction rows may be damped differently
   const bool elliptic = b.type == constraint::kContactElliptic;
@@ -128,6 +171,10 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
 
   const Wrenches turned{arena.zeros<double>(6 * stride), stride};
   const Wrenches carried{arena.zeros<double>(6 * stride), stride};
+  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
+  const double share = b.edges == b.count ? 1 : b.edges;
+  const double adhesive = b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+  const SurfaceVelocity surface = surface_velocity(m, d, b);
   const double pull = normal.stiffness * (normal.imp + normal.slope * normal.gap);
   for (int k = 0; k < n; k++) {
     const int dof = b.dofs[k];
@@ -155,7 +202,13 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
         change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang);
       }
     }
-    change.rho_q[k] += pull * v.distance;
+    change.rho_q[k] += (pull + adhesive) * v.distance;
+    if (surface.any) {
+      for (int r = 1; r < b.count && r < 4; r++) {
+        change.rho_q[r * stride + k] +=
+            damping[1] * surface_velocity_change(surface, g, moved, v, r);
+      }
+    }
     change.dlogD[k] = normal.dlogD * v.distance;
 
     // change of the wrench, and the same beyond being carried along                     (ROW-5)

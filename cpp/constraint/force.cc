@@ -81,7 +81,7 @@ void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) 
     b.force[r] = 0;
   }
   for (int k = 0; k < b.count * b.count; k++) b.hessian[k] = 0;
-  b.active = false;
+  b.active = b.geometry && b.contact.adhesion != 0;  // which pulls also where nothing presses
   if (b.type == constraint::kContactPyramidal) return evaluate_pyramid(d, b, moved);
 
   for (int r = 0; r < b.count; r++) x[r] = moved[r] - d.efc_aref[b.row + r];

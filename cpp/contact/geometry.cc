@@ -13,6 +13,9 @@ namespace {
 // How well the features must reproduce MuJoCo's contact.
 constexpr double kAgreement = 1e-9;
 
+// Below this tilt MuJoCo takes a cylinder to stand flat (mjMINVAL), and its frame to be undefined.
+constexpr double kFlat = 1e-15, kUpright = 1e-12;
+
 Vec3 across(Vec3 v, Vec3 n) { return v - dot(v, n) * n; }
 
 Vec3 velocity(const Motion& motion, Vec3 from, Vec3 p) { return at_point(motion, p - from); }
@@ -37,6 +40,16 @@ Rederived rederive(const ContactGeometry& g) {
   return {c.center[0] + (c.radius[0] + distance / 2) * normal, normal, distance};
 }
 
+// How far sliding centers are from being nearest to one another.
+double slack(const CenterContact& c) {
+  Vec3 span = c.center[1] - c.center[0];
+  double sum = 0;
+  for (int s = 0; s < 2; s++) {
+    if (c.slide[s] == CenterContact::kLine) sum += std::abs(dot(c.axis[s], span));
+  }
+  return sum;
+}
+
 // The first tangent is directed by a hint: the axis of a capsule on a plane, else the world's y axis,
 // or z where the normal is close to y.
 Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
@@ -45,10 +58,32 @@ Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
   return {0, 0, 1};
 }
 
+// Motion of a sliding point along its geom when the geoms turn by `turn` relative to one another (the
+// face's owner against the other)
+Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
+  if (f.slide == FaceContact::kFixed) return {0, 0, 0};
+  const Geom& other = f.other;
+  Vec3 n = transpose_mul(other.frame, f.outward);
+  Vec3 dn = transpose_mul(other.frame, cross(turn, f.outward));
+  if (f.slide == FaceContact::kEllipsoid) {
+    // x = -S^2 n / |S n|                                                                (CON-7)
+    const double* s = other.size;
+    Vec3 sn = {s[0] * n.x, s[1] * n.y, s[2] * n.z}, sdn = {s[0] * dn.x, s[1] * dn.y, s[2] * dn.z};
+    double length = norm(sn);
+    Vec3 x = (-1 / length) * (sdn - (dot(sn, sdn) / (length * length)) * sn);
+    return other.frame * Vec3{s[0] * x.x, s[1] * x.y, s[2] * x.z};
+  }
+  // the direction e = -(n_x, n_y)/|.| turns about the cylinder's axis                     (CON-8)
+  double flat = n.x * n.x + n.y * n.y;
+  if (flat < kFlat * kFlat) return {0, 0, 0};
+  double rate = (n.x * dn.y - n.y * dn.x) / flat;
+  return rate * cross(other.axis(), f.center - other.position);
+}
+
 ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   const FaceContact& f = g.face;
   const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
-  Vec3 center = velocity(other, g.position, f.center);
+  Vec3 center = velocity(other, g.position, f.center) + slide_velocity(f, owner.ang - other.ang);
   Vec3 turned = cross(owner.ang, f.outward);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
@@ -157,8 +192,8 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   double length = norm(tangent);
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
+  if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
   if (!(error < kAgreement)) refuse("its features were not recognised");
-  if (length < kAgreement) refuse("its tangent is undefined: the axis is along the normal");
   return g;
 }
 
@@ -170,8 +205,10 @@ ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   Vec3 dn = v.turn;
   Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
   double length = norm(across(g.hint, g.normal));
-  double spin =
-      (dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1])) / length;
+  double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
+  // a capsule standing on end has no direction along the plane: any spin describes the same contact
+  // unless its friction depends on the direction, where there is no derivative
+  spin = length < kUpright ? 0 : spin / length;
   v.turn = cross(g.normal, dn) + spin * g.normal;
   return v;
 }

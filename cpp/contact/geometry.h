@@ -9,13 +9,28 @@
 
 namespace mujacobian {
 
+// A geom as the colliders see it.
+struct Geom {
+  int type;
+  Vec3 position;
+  Mat3 frame;
+  const double* size;
+  Vec3 axis() const { return column(frame, 2); }
+  Vec3 to_local(Vec3 p) const { return transpose_mul(frame, p - position); }
+  Vec3 to_world(Vec3 p) const { return position + frame * p; }
+};
 // A sphere around a point of one body against a face of the other.                     (CON-1)
 struct FaceContact {
+  // the point is fixed to its body, is the lowest point of an ellipsoid, or turns around the axis
+  // of a cylinder with the direction of steepest descent
+  enum Slide { kFixed, kEllipsoid, kCylinder };
   int owner;     // which geom of the contact has the face, 0 or 1
   Vec3 outward;  // unit normal of the face, away from its owner
-  Vec3 center;   // of the sphere, fixed to the other body
+  Vec3 center;
   double radius;
   double distance;
+  Slide slide;
+  Geom other;  // the geom on which the point slides
 };
 
 // Two spheres whose centers are fixed to their bodies or slide along features of them so that they
@@ -62,16 +77,9 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& geometry);
 
-// A geom as the colliders see it.
-struct Geom {
-  int type;
-  Vec3 position;
-  Mat3 frame;
-  const double* size;
-  Vec3 axis() const { return column(frame, 2); }
-  Vec3 to_local(Vec3 p) const { return transpose_mul(frame, p - position); }
-  Vec3 to_world(Vec3 p) const { return position + frame * p; }
-};
+// A sphere against a box, whether the contact's first geom is a sphere or a capsule.
+void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& geometry);
+
 Geom load_geom(const ModelView& m, const DataView& d, int id);
 
 }  // namespace mujacobian

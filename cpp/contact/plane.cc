@@ -1,5 +1,4 @@
-// Planes against sphere, capsule, box and mesh: the plane is a face, the other geom touches it with
-// a point of its own.
+// Planes against everything they meet: the plane is a face, the other geom touches it with a point.
 #include <cmath>
 
 #include "contact/geometry.h"
@@ -28,13 +27,41 @@ bool is_corner(const Geom& box, Vec3 p) {
          std::abs(std::abs(local.z) - box.size[2]) < 1e-9;
 }
 
+// The point of an ellipsoid lowest along n
+Vec3 lowest(const Geom& ellipsoid, Vec3 n) {
+  const double* s = ellipsoid.size;
+  Vec3 local = transpose_mul(ellipsoid.frame, n);
+  Vec3 scaled = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
+  double length = norm(scaled);
+  return ellipsoid.to_world({-s[0] * scaled.x / length, -s[1] * scaled.y / length,
+                             -s[2] * scaled.z / length});
+}
+
+// p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of the lowest
+// line, and two more on the lower rim that make an equilateral triangle with it.
+bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
+  Vec3 local = transpose_mul(cylinder.frame, n);
+  double flat = std::sqrt(local.x * local.x + local.y * local.y);
+  double radius = cylinder.size[0], height = cylinder.size[1];
+  Vec3 e = flat < 1e-15 ? Vec3{1, 0, 0} : Vec3{-local.x / flat, -local.y / flat, 0};
+  Vec3 f = {-e.y, e.x, 0};
+  Vec3 q = cylinder.to_local(p);
+  double lower = local.z > 0 ? -height : height;
+  auto is = [&](double along, double across, double z) {
+    Vec3 gap = radius * (along * e + across * f) + Vec3{0, 0, z} - q;
+    return dot(gap, gap) < 1e-18;
+  };
+  const double side = std::sqrt(3.0) / 2;
+  return is(1, 0, lower) || is(1, 0, -lower) || is(-0.5, side, lower) || is(-0.5, -side, lower);
+}
+
 }  // namespace
 
 bool identify_plane(const ModelView& m, const DataView& d, const ContactView& contact,
                     ContactGeometry& g) {
   const Geom plane = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
   g.kind = ContactGeometry::kFace;
-  g.face = {0, plane.axis(), {}, 0, 0};
+  g.face = {0, plane.axis(), {}, 0, 0, FaceContact::kFixed, other};
   // the other geom's point nearest to or deepest in the plane
   Vec3 touch = g.position + (g.distance / 2) * g.normal;
   switch (other.type) {
@@ -56,6 +83,15 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       break;
     case geom::kMesh:
       if (!is_vertex(m, contact.geom.v[1], other, touch)) return false;
+      g.face.center = touch;
+      break;
+    case geom::kEllipsoid:
+      g.face.slide = FaceContact::kEllipsoid;
+      g.face.center = lowest(other, plane.axis());
+      break;
+    case geom::kCylinder:
+      g.face.slide = FaceContact::kCylinder;
+      if (!on_cylinder(other, plane.axis(), touch)) return false;
       g.face.center = touch;
       break;
     default:

@@ -18,7 +18,8 @@ void against_point(const Geom& sphere, Vec3 point, double radius, ContactGeometr
 // `height`: of the sphere's center above the face
 void against_face(const Geom& sphere, Vec3 outward, double height, ContactGeometry& g) {
   g.kind = ContactGeometry::kFace;
-  g.face = {1, outward, sphere.position, sphere.size[0], height - sphere.size[0]};
+  g.face = {1, outward, sphere.position, sphere.size[0], height - sphere.size[0],
+            FaceContact::kFixed, sphere};
 }
 
 void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g) {
@@ -56,7 +57,9 @@ void against_cylinder(const Geom& sphere, const Geom& cylinder, ContactGeometry&
   }
 }
 
-void against_box(const Geom& sphere, const Geom& box, ContactGeometry& g) {
+}  // namespace
+
+void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g) {
   Vec3 local = box.to_local(sphere.position);
   double p[3] = {local.x, local.y, local.z}, nearest[3];
   int outside = 0, free_axis = 0, face_axis = 0;
@@ -90,8 +93,6 @@ void against_box(const Geom& sphere, const Geom& box, ContactGeometry& g) {
   }
 }
 
-}  // namespace
-
 bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {
   const Geom sphere = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
@@ -106,7 +107,7 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
       against_cylinder(sphere, other, g);
       return true;
     case geom::kBox:
-      against_box(sphere, other, g);
+      identify_sphere_box(sphere, other, g);
       return true;
     default:
       return false;

@@ -43,6 +43,7 @@ namespace mujacobian {
   X(geom, kPlane, mjtGeom, mjGEOM_PLANE, 0) \
   X(geom, kSphere, mjtGeom, mjGEOM_SPHERE, 2) \
   X(geom, kCapsule, mjtGeom, mjGEOM_CAPSULE, 3) \
+  X(geom, kEllipsoid, mjtGeom, mjGEOM_ELLIPSOID, 4) \
   X(geom, kCylinder, mjtGeom, mjGEOM_CYLINDER, 5) \
   X(geom, kBox, mjtGeom, mjGEOM_BOX, 6) \
   X(geom, kMesh, mjtGeom, mjGEOM_MESH, 7) \

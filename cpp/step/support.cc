@@ -91,8 +91,8 @@ void require_rows(const ModelView& m, const DataView& d) {
   if (m.flg_adhesion) {
     for (int c = 0; c < d.ncon; c++) {
       ContactView contact = view_contact(d, c);
-      if (contact.adhesion == 0) continue;
-      throw Unsupported(contact_name(m, contact), "adhesion");
+      if (contact.adhesion == 0 || contact.efc_address >= 0) continue;
+      throw Unsupported(contact_name(m, contact), "adhesion across a gap");
     }
   }
   if (d.nefc == 0) return;
@@ -105,14 +105,6 @@ void require_rows(const ModelView& m, const DataView& d) {
     bool rubs = type == constraint::kContactPyramidal || type == constraint::kContactElliptic;
     if (m.opt.noslip_iterations > 0 && (dry || rubs)) {
       throw Unsupported("option noslip_iterations", "the noslip solver");
-    }
-    if (m.flg_surfacevel && type >= constraint::kContactFrictionless) {
-      ContactView contact = view_contact(d, d.efc_id[row]);
-      for (int k = 0; k < 12; k++) {
-        int id = contact.geom.v[k / 6];
-        if (id < 0 || m.geom_surfacevel[6 * id + k % 6] == 0) continue;
-        throw Unsupported(contact_name(m, contact), "a surface velocity");
-      }
     }
   }
 }
