@@ -7,8 +7,13 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-MODELS = sorted(path.stem for path in (Path(__file__).parent / "models").glob("*.xml"))
+FOLDER = Path(__file__).parent / "models"
+MODELS = sorted(path.stem for path in FOLDER.glob("*.xml"))
+CONSTRAINT_MODELS = sorted(path.stem for path in (FOLDER / "constraints").glob("*.xml"))
 RANDOM_STATES = 3
+# Of random states with constraints, rad or m: impedances vary within 1e-3 by default, beyond it
+# they are saturated; other models have a width of about 0.3.
+SCALES = {"near": 3e-4, "middle": 0.1, "far": 0.5}
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 Disable = mujoco.mjtDisableBit
@@ -46,7 +51,8 @@ FLAGS = {
 
 
 def load(name: str) -> mujoco.MjModel:
-    return mujoco.MjModel.from_xml_path(str(Path(__file__).parent / "models" / f"{name}.xml"))
+    """Return a test model, `name` being its path below `models`."""
+    return mujoco.MjModel.from_xml_path(str(FOLDER / f"{name}.xml"))
 
 
 def states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjData]]:
@@ -64,11 +70,26 @@ def states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjDat
         yield f"random{k}", random_state(model, rng, forces=k == RANDOM_STATES - 1)
 
 
+def constrained_states(
+    model: mujoco.MjModel, name: str
+) -> Iterator[tuple[str, mujoco.MjData]]:
+    """Yield labelled states: keyframes, or random ones at every scale, the last with forces."""
+    for k in range(model.nkey):
+        data = mujoco.MjData(model)
+        mujoco.mj_resetDataKeyframe(model, data, k)
+        yield model.key(k).name, data
+    if model.nkey:
+        return
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    for label, scale in SCALES.items():
+        yield label, random_state(model, rng, forces=label == "far", scale=scale)
+
+
 def random_state(
-    model: mujoco.MjModel, rng: np.random.Generator, *, forces: bool = False
+    model: mujoco.MjModel, rng: np.random.Generator, *, forces: bool = False, scale: float = 0.5
 ) -> mujoco.MjData:
     data = mujoco.MjData(model)
-    mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv) * 0.5, 1.0)
+    mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv) * scale, 1.0)
     data.qvel[:] = rng.normal(size=model.nv)
     data.ctrl[:] = rng.normal(size=model.nu)
     data.mocap_pos[:] += rng.normal(size=(model.nmocap, 3)) * 0.1

@@ -106,6 +106,8 @@ class Step:
     z = 0, so the derivative at zero is that of `mjd_transitionFD`'s conventions.
     """
 
+    zero_is_exact = True  # with large steps, a row that does not move at all is independent
+
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.model, self.data = model, mujoco.MjData(model)
         nv, na = model.nv, model.na
@@ -158,6 +160,8 @@ class Step:
 
 class ConstrainedStep(Step):
     """A step whose map is smooth only within a branch of its constraint rows."""
+
+    zero_is_exact = False  # small steps move a row by less than its resolution
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         warm = mujoco.MjData(model)
@@ -289,8 +293,10 @@ def _column(step: Step, j: int) -> tuple[np.ndarray, np.ndarray]:
         for k, older in enumerate(previous):
             row.append(row[k] + (row[k] - older) / (RATIO ** (2 * k + 2) - 1))
             spread = np.maximum(abs(row[k + 1] - row[k]), abs(row[k + 1] - older))
-            # a row carries the rounding of both its values, also one that seems not to move
+            # a row that moved at all carries the rounding of both its values
             floor = AMPLIFICATION / 2 * step.noise / h
+            if step.zero_is_exact:
+                floor[row[0] == 0] = 0.0
             _keep(step.blocks, row[k + 1], np.maximum(spread, floor), best, err)
         previous = row
         relative = (err / _scale(best[:, None], step.blocks)[:, 0]).max(initial=0.0)

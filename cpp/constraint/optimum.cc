@@ -14,7 +14,7 @@ namespace mujacobian {
 namespace {
 
 // Relative residuals: good enough to differentiate at; too far to be called converged.
-constexpr double kConverged = 1e-12, kTooFar = 1e-9;
+constexpr double kConverged = 1e-10, kTooFar = 1e-9;
 constexpr int kMaxSteps = 20;
 
 // y += M x
