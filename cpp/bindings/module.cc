@@ -9,6 +9,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
+#include "step/diagnostics.h"
 #include "step/support.h"
 #include "step/transition.h"
 
@@ -81,6 +82,11 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   python_types() = {model_type, data_type, error, unsupported_error};
 }
 
+void require_pair(const ModelView& m, const DataView& d) {
+  if (m.signature == d.signature) return;
+  throw nb::value_error("model and data do not belong together: data was made from another model");
+}
+
 // All blocks of one state, into the caller's arrays.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                     nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward) {
@@ -88,10 +94,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   void* mj_data = data_address(data);
   const ModelView m = view_model(mj_model);
   DataView d = view_data(mj_data);
-  if (m.signature != d.signature) {
-    throw nb::value_error(
-        "model and data do not belong together: data was made from another model");
-  }
+  require_pair(m, d);
   const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
@@ -145,6 +148,33 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
   if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
 }
 
+// (rows, clamps, residual before, residual) as plain tuples; K is filled
+nb::tuple diagnose_into(nb::handle model, nb::handle data, nb::handle K, bool run_forward) {
+  const void* mj_model = model_address(model);
+  void* mj_data = data_address(data);
+  const ModelView m = view_model(mj_model);
+  DataView d = view_data(mj_data);
+  require_pair(m, d);
+  Array k(K, "K", {m.nv, m.nv}, true);
+  Diagnostics result;
+  try {
+    require_state(m, d);
+    if (run_forward) forward(mj_model, mj_data);
+    Arena arena;
+    result = diagnose(m, view_data(mj_data), k.data(), arena);
+  } catch (const std::exception&) {
+    raise(std::current_exception());
+  }
+  nb::list rows, clamps;
+  for (const RowDiagnostic& r : result.rows) {
+    rows.append(nb::make_tuple(r.element, r.state, r.zone, r.activation, r.region));
+  }
+  for (const ClampDiagnostic& c : result.clamps) {
+    clamps.append(nb::make_tuple(c.element, c.clamp, c.distance));
+  }
+  return nb::make_tuple(rows, clamps, result.residual_before, result.residual);
+}
+
 std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
   std::vector<std::pair<std::string, std::string>> all;
   for (const Unsupported& u : list_unsupported(view_model(model_address(model)))) {
@@ -180,5 +210,7 @@ NB_MODULE(_core, module) {
              arg("forward") = true);
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
              arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
+  module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"),
+             arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
 }

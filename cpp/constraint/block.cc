@@ -13,6 +13,33 @@ constexpr double kMinR = 1e-15;
 
 bool is_contact(int type) { return type >= constraint::kContactFrictionless; }
 
+// Bodies' motions under joint velocities y, and for each dof the motion before it crossed with its
+// axis                                                                                   (ROW-3)
+void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion* moved,
+                  Motion* rate) {
+  moved[0] = {};
+  for (int b = 1; b < m.nbody; b++) {
+    Motion sum = moved[m.body_parentid[b]];
+    for (int j = m.body_jntadr[b], last = j + m.body_jntnum[b]; j < last; j++) {
+      int dof = m.jnt_dofadr[j], type = m.jnt_type[j];
+      if (type == joint::kFree) {
+        for (int k = 0; k < 3; k++, dof++) {
+          rate[dof] = {};
+          sum = sum + y[dof] * load_motion(d.cdof + 6 * dof);
+        }
+      }
+      int num = type == joint::kSlide || type == joint::kHinge ? 1 : 3;
+      Motion before = sum;
+      for (int k = dof; k < dof + num; k++) {
+        Motion axis = load_motion(d.cdof + 6 * k);
+        rate[k] = cross(before, axis);
+        sum = sum + y[k] * axis;
+      }
+    }
+    moved[b] = sum;
+  }
+}
+
 }  // namespace
 
 Reference reference(const DataView& d, int row) {
@@ -63,6 +90,19 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
     row += b.edges;
   }
   return blocks;
+}
+
+BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& blocks,
+                         const double* acc, Arena& arena) {
+  Motion* moved = arena.take<Motion>(m.nbody);
+  Motion* rate = arena.take<Motion>(m.nv);
+  sweep_joints(m, d, acc, moved, rate);
+  BlockMotion motion{acc, moved, rate, {nullptr, nullptr}};
+  // equalities are the first rows, and the only ones with a Jdot v term
+  if (blocks.count && blocks.block[0].type == constraint::kEquality) {
+    motion.velocity = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
+  }
+  return motion;
 }
 
 void differentiate(const ModelView& m, const DataView& d, const Block& block,

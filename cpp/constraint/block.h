@@ -31,6 +31,12 @@ struct Block {
   bool active;                          // the Hessian or the force is not zero
 };
 
+// All blocks of a state.
+struct Blocks {
+  Block* block;
+  int count;
+};
+
 // Everything the derivative of J needs at one acceleration a: joint motion y = a + B v gives bodies
 // the motion Y = moved + B V.
 struct BlockMotion {
@@ -39,6 +45,10 @@ struct BlockMotion {
   const Motion* moved_rate;   // of each dof: moved_pre x S                               (ROW-3)
   MotionSweep velocity;       // accelerations at a = 0 without gravity, for Jdot v
 };
+
+// `acc` may be any joint motion in the place of a.
+BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& blocks,
+                         const double* acc, Arena& arena);
 
 // What a block adds to the residual, besides the common -J^T H rho:                      (ROW-2)
 struct BlockChange {
@@ -49,11 +59,7 @@ struct BlockChange {
   double* turned;  // (n, n): d(J^T f)/dq at fixed f
 };
 
-// All blocks of the state, with their Jacobians. Throws Unsupported for rows that are not covered.
-struct Blocks {
-  Block* block;
-  int count;
-};
+// Find the blocks and their Jacobians. Throws Unsupported for rows that are not covered.
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
 
 // The derivative of one block; `change` is zero on entry.

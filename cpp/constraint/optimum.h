@@ -11,6 +11,7 @@ struct Optimum {
   double* acc;          // qacc, polished where MuJoCo's solver stopped short of the optimum
   double* force;        // J^T f
   double residual;      // of M a = qfrc_smooth + J^T f, relative to the largest of the three
+  double residual_before;  // the same at MuJoCo's own qacc
   InertiaFactor tree;   // K of the components whose blocks stay within the pattern of M
   double* const* dense; // per component: its dense factor, null where `tree` serves
 };
@@ -25,7 +26,7 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
 
 // Add the blocks' derivative to the residual:
 //   dJ^T f - J^T (H rho - f dlogD)                                                       (ROW-2)
-void add_blocks(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
-                const Residual& residual, Arena& arena);
+void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
+                const double* acc, const Residual& residual, Arena& arena);
 
 }  // namespace mujacobian

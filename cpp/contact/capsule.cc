@@ -16,6 +16,7 @@ bool against_box(const Geom& capsule, const Geom& box, ContactGeometry& g) {
   Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
   double x = dot(witness - capsule.position, capsule.axis());
   bool inside = std::abs(x) < half * (1 - 1e-9);
+  if (inside) g.region = half - std::abs(x);
   Geom sphere = capsule;
   sphere.position = capsule.position + std::clamp(x, -half, half) * capsule.axis();
   identify_sphere_box(sphere, box, g);
@@ -42,6 +43,7 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
     Vec3 witness = g.position + (sign * (g.distance / 2 + capsule[s].size[0])) * g.normal;
     double x = dot(witness - capsule[s].position, capsule[s].axis());
     bool inside = std::abs(x) < half * (1 - 1e-9);
+    g.region = std::fmin(g.region, half - std::fmin(half, std::abs(x)));
     if (!inside) x = x > 0 ? half : -half;
     g.centers.center[s] = capsule[s].position + x * capsule[s].axis();
     g.centers.radius[s] = capsule[s].size[0];

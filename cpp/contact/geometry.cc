@@ -1,6 +1,7 @@
 #include "contact/geometry.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "layout/engine.h"
@@ -168,6 +169,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   g.tangent[1] = load3(contact.frame.v + 6);
   g.distance = contact.dist;
   g.hint_owner = -1;
+  g.region = std::numeric_limits<double>::infinity();
 
   bool found = false;
   switch (m.geom_type[contact.geom.v[0]]) {

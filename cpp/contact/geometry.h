@@ -51,6 +51,7 @@ struct ContactGeometry {
 
   Vec3 position, normal, tangent[2];
   double distance;
+  double region;   // distance to where other features take over, infinite if none is near
   int hint_owner;  // geom whose z axis directs the first tangent, -1: the world's y or z axis
   Vec3 hint;       // the vector that directs the first tangent
 };

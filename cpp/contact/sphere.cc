@@ -26,6 +26,7 @@ void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g
   double x = dot(capsule.axis(), sphere.position - capsule.position);
   double clipped = std::clamp(x, -capsule.size[1], capsule.size[1]);
   against_point(sphere, capsule.position + clipped * capsule.axis(), capsule.size[0], g);
+  g.region = std::abs(std::abs(x) - capsule.size[1]);
   if (clipped == x) {
     g.centers.slide[1] = CenterContact::kLine;
     g.centers.axis[1] = capsule.axis();
@@ -39,6 +40,7 @@ void against_cylinder(const Geom& sphere, const Geom& cylinder, ContactGeometry&
   Vec3 lateral = offset - x * axis;
   double distance = norm(lateral);
 
+  g.region = std::fmin(std::abs(std::abs(x) - height), std::abs(distance - radius));
   // inside both extents, the nearer of cap and side counts
   bool side = std::abs(x) < height, cap = distance < radius;
   if (side && cap) (height - std::abs(x) < radius - distance ? side : cap) = false;
@@ -65,6 +67,7 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
   int outside = 0, free_axis = 0, face_axis = 0;
   for (int k = 0; k < 3; k++) {
     nearest[k] = std::clamp(p[k], -box.size[k], box.size[k]);
+    g.region = std::fmin(g.region, std::abs(std::abs(p[k]) - box.size[k]));
     if (nearest[k] != p[k]) {
       outside++, face_axis = k;
     } else {

@@ -177,6 +177,7 @@
   REQ(INTS, moment_rowadr)               \
   REQ(INTS, moment_colind)               \
   REQ(NUMS, qfrc_gravcomp)               \
+  REQ(NUMS, actuator_force) \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
   REQ(NUMS, qfrc_constraint)             \

@@ -96,9 +96,6 @@ void require_rows(const ModelView& m, const DataView& d) {
     }
   }
   if (d.nefc == 0) return;
-  if (m.opt.enableflags & enable::kDiagExact) {
-    throw Unsupported("flag diagexact", "a regularization that depends on the configuration");
-  }
   for (int row = 0; row < d.nefc; row++) {
     int type = d.efc_type[row];
     bool dry = type == constraint::kFrictionDof || type == constraint::kFrictionTendon;

@@ -6,6 +6,7 @@
 #include "layout/enums.h"
 #include "smooth/external.h"
 #include "smooth/inverse_dynamics.h"
+#include "smooth/inertia_derivative.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
 #include "spatial/lanes.h"
@@ -31,19 +32,6 @@ void fill_residual(const ModelView& m, const DataView& d, const Topology& tree,
   for (int k = 0; k < paths.actuation.count; k++) {
     add_path_force(paths.actuation.forces[k], d.qvel, paths.actuation.frozen, residual, arena);
   }
-}
-
-// Set the residual to -d(M x)/dq: inverse dynamics at rest and without gravity
-void fill_inertia_change(const ModelView& m, const DataView& d, const Topology& tree,
-                         const double* x, const Residual& residual, Arena& arena) {
-  ModelView weightless = m;
-  weightless.opt.disableflags |= disable::kGravity;
-  DataView resting = d;
-  resting.qvel = arena.zeros<double>(m.nv);
-  resting.cvel = arena.zeros<double>(6 * m.nbody);
-  resting.cdof_dot = arena.zeros<double>(6 * m.nv);
-  inverse_dynamics_derivative(weightless, resting, tree, x, residual, arena);
-  add_tendon_armature(weightless, resting, tree, x, residual, arena);
 }
 
 // X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
@@ -225,10 +213,10 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
   Residual late = residual;
   if (twice) {
     late = make_like(m, residual, arena);
-    fill_inertia_change(m, d, tree, lag, late, arena);
+    inertia_derivative(m, d, tree, lag, late, arena);
   }
   add_damping_change(m, d, tree, paths, step, late, arena);
-  add_blocks(m, d, blocks, acc, residual, arena);
+  add_blocks(m, d, tree, blocks, acc, residual, arena);
 
   // what no component writes
   const std::size_t nv = m.nv, nu = m.nu;

@@ -5,6 +5,7 @@ from mujacobian import layout as _layout
 _layout.install()
 
 from mujacobian._core import transition  # noqa: E402
+from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError  # noqa: E402
 from mujacobian.linearization import (  # noqa: E402
     Linearization,
@@ -15,10 +16,12 @@ from mujacobian.linearization import (  # noqa: E402
 )
 
 __all__ = [
+    "Diagnostics",
     "Linearization",
     "MujacobianError",
     "Unsupported",
     "UnsupportedFeatureError",
+    "diagnose",
     "fd_count",
     "linearize",
     "linearize_batch",

@@ -1,0 +1,16 @@
+// Derivative of the mass matrix, contracted with a vector.
+#pragma once
+
+#include "smooth/inverse_dynamics.h"
+
+namespace mujacobian {
+
+// The same data with everything at rest: velocities and rates are zero.
+DataView at_rest(const ModelView& m, const DataView& d, Arena& arena);
+
+// Set the residual's q columns to -d(M x)/dq: inverse dynamics at rest and without gravity. The
+// residual must be zero on entry.
+void inertia_derivative(const ModelView& m, const DataView& d, const Topology& tree,
+                        const double* x, const Residual& residual, Arena& arena);
+
+}  // namespace mujacobian

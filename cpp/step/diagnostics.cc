@@ -1,0 +1,140 @@
+#include "step/diagnostics.h"
+
+#include <cmath>
+#include <limits>
+
+#include "constraint/optimum.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "step/support.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::string row_name(const ModelView& m, const Block& b) {
+  switch (b.type) {
+    case constraint::kEquality:
+      return element_name(m, object::kEquality, b.id);
+    case constraint::kFrictionDof:
+      return element_name(m, object::kJoint, m.dof_jntid[b.id]) + " friction";
+    case constraint::kFrictionTendon:
+      return element_name(m, object::kTendon, b.id) + " friction";
+    case constraint::kLimitJoint:
+      return element_name(m, object::kJoint, b.id) + " limit";
+    case constraint::kLimitTendon:
+      return element_name(m, object::kTendon, b.id) + " limit";
+    default:
+      return contact_name(m, b.contact);
+  }
+}
+
+// State of the block and distance of its rows to the nearest other state
+void set_zone(const DataView& d, const Block& b, const double* acc, RowDiagnostic& row) {
+  double moved[kMaxRows];
+  for (int r = 0; r < b.count; r++) {
+    moved[r] = 0;
+    for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.stride + k] * acc[b.dofs[k]];
+  }
+  const double x = moved[0] - d.efc_aref[b.row];
+  if (b.type == constraint::kEquality) {
+    row.state = "held";
+  } else if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) {
+    double edge = d.efc_R[b.row] * d.efc_frictionloss[b.row];
+    row.state = std::abs(x) < edge ? "sticking" : "slipping";
+    row.zone = std::abs(std::abs(x) - edge);
+  } else if (b.type == constraint::kContactPyramidal) {
+    int pressing = 0;
+    for (int e = 0; e < b.edges; e++) {
+      double mu = b.contact.friction.v[e / 2] * (e % 2 ? -1 : 1);
+      double edge = moved[0] + mu * moved[1 + e / 2] - d.efc_aref[b.row + e];
+      row.zone = std::fmin(row.zone, std::abs(edge));
+      pressing += edge < 0;
+    }
+    row.state = pressing == 0 ? "free" : pressing == b.edges ? "sticking" : "slipping";
+  } else if (b.type == constraint::kContactElliptic) {
+    double mu = b.contact.mu, n = mu * x, t2 = 0;
+    for (int r = 1; r < b.count; r++) {
+      double u = b.contact.friction.v[r - 1] * (moved[r] - d.efc_aref[b.row + r]);
+      t2 += u * u;
+    }
+    double t = std::sqrt(t2), scale = std::sqrt(1 + mu * mu);
+    row.zone = std::fmin(std::abs(n - mu * t), std::abs(mu * n + t)) / scale;
+    row.state = n >= mu * t ? "free" : mu * n + t <= 0 ? "sticking" : "slipping";
+  } else {
+    row.state = x < 0 ? "pressing" : "free";
+    row.zone = std::abs(x);
+  }
+}
+
+double inside(double x, const double range[2]) { return std::fmin(x - range[0], range[1] - x); }
+
+std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView& d) {
+  std::vector<ClampDiagnostic> clamps;
+  if (m.opt.disableflags & disable::kActuation) return clamps;
+  for (int a = 0; a < m.nactuator; a++) {
+    std::string name = element_name(m, object::kActuator, a);
+    int u = m.actuator_ctrladr[a], out = m.actuator_outadr[a];
+    if (m.actuator_ctrlnum[a] && m.actuator_ctrllimited[u] &&
+        !(m.opt.disableflags & disable::kClampCtrl)) {
+      clamps.push_back({name, "ctrlrange", inside(d.ctrl[u], m.actuator_ctrlrange + 2 * u)});
+    }
+    if (m.actuator_forcelimited[a]) {
+      double distance = inside(d.actuator_force[out], m.actuator_forcerange + 2 * a);
+      clamps.push_back({name, "forcerange", distance});
+    }
+  }
+  for (int j = 0; j < m.njnt; j++) {
+    if (!m.jnt_actfrclimited[j]) continue;
+    double distance = inside(d.qfrc_actuator[m.jnt_dofadr[j]], m.jnt_actfrcrange + 2 * j);
+    clamps.push_back({element_name(m, object::kJoint, j), "actuatorfrcrange", distance});
+  }
+  return clamps;
+}
+
+}  // namespace
+
+Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena) {
+  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0};
+  const std::ptrdiff_t nv = m.nv;
+  for (std::ptrdiff_t k = 0; k < nv * nv; k++) K[k] = 0;
+  for (int i = 0; i < m.nv; i++) {
+    for (int p = m.M_rowadr[i]; p < m.M_rowadr[i] + m.M_rownnz[i]; p++) {
+      K[i * nv + m.M_colind[p]] = K[m.M_colind[p] * nv + i] = d.M[p];
+    }
+  }
+  if (d.nefc == 0) return all;
+
+  require_rows(m, d);
+  const Topology tree = topology(m, arena);
+  Blocks blocks = make_blocks(m, d, arena);
+  Coupling* couplings = arena.take<Coupling>(blocks.count);
+  for (int k = 0; k < blocks.count; k++) {
+    couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
+  }
+  const Residual residual = make_residual(m, d, couplings, blocks.count, false, arena);
+  const Optimum optimum = find_optimum(m, d, tree, residual, blocks, arena);
+  all.residual_before = optimum.residual_before;
+  all.residual = optimum.residual;
+
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever};
+    set_zone(d, b, optimum.acc, row);
+    if (b.type >= constraint::kLimitJoint) row.activation = d.efc_margin[b.row] - d.efc_pos[b.row];
+    if (b.geometry) row.region = b.geometry->region;
+    all.rows.push_back(row);
+    for (int r = 0; r < b.count; r++)
+      for (int s = 0; s < b.count; s++) {
+        double h = b.hessian[r * b.count + s];
+        for (int i = 0; h != 0 && i < b.n; i++)
+          for (int j = 0; j < b.n; j++) {
+            K[b.dofs[i] * nv + b.dofs[j]] += b.J[r * b.stride + i] * h * b.J[s * b.stride + j];
+          }
+      }
+  }
+  return all;
+}
+
+}  // namespace mujacobian

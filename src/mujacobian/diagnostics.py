@@ -1,0 +1,71 @@
+"""How far a state is from where the step has no derivative, and how well it is conditioned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian import _core
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constraint and its distances to the nearest kinks; infinite where there is none.
+
+    `state` is held, sticking, slipping, pressing or free. `zone` is the distance of `J a - aref` to
+    the boundary of that state, `activation` how far the constraint's position is from where its
+    row disappears, `region` how far a contact is from using other features of its geoms.
+    """
+
+    element: str
+    state: str
+    zone: float
+    activation: float
+    region: float
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """A range (ctrlrange, forcerange, actuatorfrcrange) and the distance to its nearer end."""
+
+    element: str
+    clamp: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What `diagnose` found.
+
+    `residual_before` and `residual` are the relative residuals of `M a = qfrc_smooth + J^T f` at
+    MuJoCo's `qacc` and after polishing; `K = M + J^T H J` is the matrix that the derivative of the
+    acceleration is solved with.
+    """
+
+    rows: list[Row]
+    clamps: list[Clamp]
+    residual_before: float
+    residual: float
+    K: NDArray[np.float64]
+
+    @property
+    def condition(self) -> float:
+        """Condition number of K."""
+        return float(np.linalg.cond(self.K)) if self.K.size else 1.0
+
+
+def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True) -> Diagnostics:
+    """Distances of the state in `data` to the kinks of its step, and the state of the solver.
+
+    The derivative that `linearize` returns is that of the branch MuJoCo is in; this says how far
+    that branch extends. The state in `data` is not changed. `forward=False`: the caller has just
+    run `mj_forward` on this state.
+    """
+    if not isinstance(model, mujoco.MjModel):
+        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    K = np.empty((model.nv, model.nv))
+    rows, clamps, before, residual = _core.diagnose_into(model, data, K, forward)
+    return Diagnostics([Row(*r) for r in rows], [Clamp(*c) for c in clamps], before, residual, K)

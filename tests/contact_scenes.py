@@ -1,0 +1,200 @@
+"""Scenes of two touching geoms, and the states in which they stick, slip, separate, roll, spin.
+
+The first geom is on a body with a slide and a ball joint, the second on a free body, so that both
+move in every way; planes must be static and are on a mocap body, which tilts them. Poses are drawn at random within a region of the collider, then the free body is
+moved along the normal until the deepest contact has the wanted depth.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+DEPTH = 4e-4  # m: within the 1e-3 over which the default impedance varies
+TILT = 2e-4  # rad: of a geom lying flat, so that all its corners touch
+
+SIZES = {
+    "plane": "1 1 1",
+    "sphere": ".1",
+    "capsule": ".06 .15",
+    "cylinder": ".12 .1",
+    "ellipsoid": ".1 .15 .07",
+    "box": ".12 .15 .1",
+}
+MESH = """<asset><mesh name="hull" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .11 .1 -.1
+  0 0 .12 .1 .02 .1 -.05 .08 .09"/></asset>"""
+
+JOINTS = """<joint name="lift" type="slide" axis=".2 .1 1" stiffness="50" damping="2"/>
+  <joint name="tilt" type="ball" damping=".5"/>
+  <inertial pos=".05 -.02 .03" mass="3" fullinertia=".2 .3 .25 .02 -.01 .03"/>"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two geom types, and the pose of the second in the frame of the first.
+
+    `towards` is the direction of its center, `axis` that of its z axis (None: random).
+    """
+
+    first: str
+    second: str
+    towards: tuple[float, float, float]
+    axis: tuple[float, float, float] | None = None
+
+    @property
+    def contacts(self) -> int:
+        """Return how many contacts there are at least."""
+        lying = self.axis is not None and self.first == "plane"
+        return {"capsule": 2, "box": 4, "mesh": 3, "cylinder": 2}.get(self.second, 1) if lying else 1
+
+
+UP = (0.0, 0.0, 1.0)
+PAIRS = {
+    "plane-sphere": Pair("plane", "sphere", UP),
+    "plane-capsule end": Pair("plane", "capsule", UP),
+    "plane-capsule lying": Pair("plane", "capsule", UP, (0.8, 0.6, 0.0)),
+    "plane-box corner": Pair("plane", "box", UP),
+    "plane-box flat": Pair("plane", "box", UP, UP),
+    "plane-mesh corner": Pair("plane", "mesh", UP),
+    "plane-mesh flat": Pair("plane", "mesh", UP, UP),
+    "plane-cylinder rim": Pair("plane", "cylinder", UP),
+    "plane-cylinder lying": Pair("plane", "cylinder", UP, (0.8, 0.6, 0.0)),
+    "plane-ellipsoid": Pair("plane", "ellipsoid", UP),
+    "sphere-sphere": Pair("sphere", "sphere", (0.3, 0.5, 0.8)),
+    "sphere-capsule side": Pair("capsule", "sphere", (0.8, 0.6, 0.1)),
+    "sphere-capsule end": Pair("capsule", "sphere", (0.2, 0.1, 1.0)),
+    "sphere-cylinder side": Pair("cylinder", "sphere", (0.8, 0.6, 0.1)),
+    "sphere-cylinder cap": Pair("cylinder", "sphere", (0.1, 0.2, 1.0)),
+    "sphere-cylinder rim": Pair("cylinder", "sphere", (0.6, 0.5, 0.78)),
+    "sphere-box face": Pair("box", "sphere", (0.1, 0.2, 1.0)),
+    "sphere-box edge": Pair("box", "sphere", (0.1, 1.0, 0.8)),
+    "sphere-box vertex": Pair("box", "sphere", (0.8, 1.0, 0.7)),
+    "capsule-capsule crossed": Pair("capsule", "capsule", (0.7, 0.7, 0.2), (0.7, -0.5, 0.4)),
+    "capsule-capsule end": Pair("capsule", "capsule", (0.6, 0.8, 0.3), (0.6, 0.7, 0.4)),
+    "capsule-capsule ends": Pair("capsule", "capsule", (0.2, 0.3, 1.0), (0.3, 0.2, 0.9)),
+    "capsule-box vertex": Pair("box", "capsule", (0.8, 1.0, 0.7), (0.7, -0.8, 0.2)),
+    "capsule-box face": Pair("box", "capsule", (0.1, 0.2, 1.0), (0.2, 0.3, 0.9)),
+    "capsule-box edge": Pair("box", "capsule", (0.1, 1.0, 0.8), (0.5, -0.5, 0.6)),
+}
+# m/s, rad/s; `normal` moves the free body away
+STATES = ("sticking", "slipping", "separating", "rolling", "spinning", "mixed")
+
+
+def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "") -> str:
+    """Return the MJCF of a pair. The first geom's body is tilted out of all symmetry planes."""
+    first, second = (_geom(kind, condim, geom) for kind in (pair.first, pair.second))
+    fixed = pair.first == "plane"
+    return f"""
+    <mujoco>
+      <compiler angle="radian"/>
+      <option timestep=".004" cone="{cone}" {option}/>
+      {MESH if "mesh" in (pair.first, pair.second) else ""}
+      <worldbody>
+        <body name="base" pos=".1 .2 .3" {'mocap="true"' if fixed else ""}>
+          {"" if fixed else JOINTS}
+          <geom name="first" {first}/>
+        </body>
+        <body name="top">
+          <freejoint name="top"/>
+          <inertial pos=".01 .02 -.01" mass=".8" fullinertia=".01 .013 .008 .001 -.002 .0005"/>
+          <geom name="second" {second}/>
+        </body>
+      </worldbody>
+      <actuator><general joint="top" gear="3 1 0 .1 0 .2"/></actuator>
+    </mujoco>"""
+
+
+def pose(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator) -> mujoco.MjData:
+    """Return a state in which the deepest contact of the pair is `DEPTH` deep."""
+    data = mujoco.MjData(model)
+    turn = rng.normal(size=3) * 0.4
+    tilt = data.mocap_quat[0] if model.nmocap else data.joint("tilt").qpos
+    mujoco.mju_axisAngle2Quat(tilt, turn / np.linalg.norm(turn), np.linalg.norm(turn))
+    mujoco.mj_kinematics(model, data)
+    R = data.geom("first").xmat.reshape(3, 3)
+    if pair.axis is None:
+        quat = rng.normal(size=4)
+    else:
+        quat = _turn_to(R @ (pair.axis / np.linalg.norm(pair.axis)), rng)
+    data.qpos[-4:] = quat / np.linalg.norm(quat)
+    towards = R @ (np.array(pair.towards) / np.linalg.norm(pair.towards))
+    data.qpos[-7:-4] = data.geom("first").xpos + 0.4 * towards
+    _touch(model, data)
+    return data
+
+
+def set_motion(model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.random.Generator):
+    """Give the two bodies the relative motion that `state` names."""
+    mujoco.mj_forward(model, data)
+    contact = data.contact[0]
+    normal, tangent = contact.frame[:3], contact.frame[3:6]
+    arm = contact.pos - data.body("top").xpos
+    linear, angular = np.zeros(3), np.zeros(3)
+    press = 0.0
+    data.qvel[:] = 0.0
+    if state == "sticking":
+        press = 30.0
+        data.qvel[:] = rng.normal(size=model.nv) * 1e-3
+    elif state == "slipping":
+        press = 10.0
+        linear = tangent + 0.6 * np.cross(normal, tangent)
+    elif state == "separating":
+        linear = 2.0 * _outward(data) + 0.3 * tangent
+    elif state == "rolling":
+        press = 20.0
+        angular = 3.0 * tangent + 0.5 * np.cross(normal, tangent)
+        linear = -np.cross(angular, arm)
+    elif state == "spinning":
+        press = 20.0
+        angular = 5.0 * normal + 0.3 * tangent
+        linear = -np.cross(angular, arm)
+    else:
+        press = 10.0
+        data.qvel[:] = rng.normal(size=model.nv)
+    data.qvel[-6:-3] += linear
+    data.qvel[-3:] += data.body("top").xmat.reshape(3, 3).T @ angular
+    # press through the contact, so that the free body does not turn away
+    force = -press * _outward(data)
+    top = data.body("top").id
+    data.xfrc_applied[top] = np.concatenate(
+        [force, np.cross(contact.pos - data.xipos[top], force)]
+    )
+    data.ctrl[:] = 0.3
+
+
+def _outward(data: mujoco.MjData) -> np.ndarray:
+    """Return the first contact's normal from the first body to the free one."""
+    contact = data.contact[0]
+    sign = 1.0 if data.geom("second").id == contact.geom[1] else -1.0
+    return sign * contact.frame[:3]
+
+
+def _touch(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Move the free body until the deepest contact is `DEPTH` deep."""
+    margin = model.geom_margin.copy()
+    model.geom_margin[:] = 0.5
+    for _ in range(60):
+        mujoco.mj_forward(model, data)
+        deepest = min(data.contact, key=lambda contact: contact.dist)
+        sign = 1.0 if data.geom("second").id == deepest.geom[1] else -1.0
+        data.qpos[-7:-4] -= sign * (deepest.dist + DEPTH) * deepest.frame[:3]
+    model.geom_margin[:] = margin
+    mujoco.mj_forward(model, data)
+
+
+def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a quaternion whose z axis is nearly `axis`, spun about it at random."""
+    aim = np.empty(4)
+    mujoco.mju_quatZ2Vec(aim, axis)
+    spin = np.empty(4)
+    mujoco.mju_axisAngle2Quat(spin, np.array([0.0, 0.0, 1.0]), rng.uniform(-3, 3))
+    tilt = np.concatenate([[1.0], rng.normal(size=3) * TILT / 2])
+    quat = np.empty(4)
+    mujoco.mju_mulQuat(quat, aim, spin)
+    mujoco.mju_mulQuat(quat, quat.copy(), tilt)
+    return quat
+
+
+def _geom(kind: str, condim: int, extra: str) -> str:
+    shape = 'type="mesh" mesh="hull"' if kind == "mesh" else f'type="{kind}" size="{SIZES[kind]}"'
+    return f'{shape} condim="{condim}" friction=".7 .02 .01" {extra}'
