@@ -42,6 +42,8 @@ void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& t
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.active || b.n == 0) continue;
+    bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
+    if (dry && b.hessian[0] == 0) continue;  // saturated: the force does not depend on D
     Source source[kMaxRows];
     for (int s = 0, count = sources(b, source); s < count; s++) {
       if (d.efc_R[b.row + s] <= 1e-15) continue;  // held at its floor
