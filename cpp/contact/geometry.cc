@@ -33,6 +33,12 @@ Rederived rederive(const ContactGeometry& g) {
     Vec3 normal = f.owner == 0 ? f.outward : -f.outward;
     return {f.center - (f.radius + f.distance / 2) * f.outward, normal, f.distance};
   }
+  if (g.kind == ContactGeometry::kEdges) {
+    const EdgeContact& e = g.edges;
+    Vec3 normal = cross(e.axis[0], e.axis[1]);
+    normal = (e.sign / norm(normal)) * normal;
+    return {0.5 * (e.point[0] + e.point[1]), normal, dot(normal, e.point[1] - e.point[0])};
+  }
   const CenterContact& c = g.centers;
   Vec3 span = c.center[1] - c.center[0];
   double length = norm(span);
@@ -59,10 +65,9 @@ Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
   return {0, 0, 1};
 }
 
-// Motion of a sliding point along its geom when the geoms turn by `turn` relative to one another (the
-// face's owner against the other)
+// Motion of a point along its geom that follows the direction of the face, when the face's owner
+// turns by `turn` relative to the geom
 Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
-  if (f.slide == FaceContact::kFixed) return {0, 0, 0};
   const Geom& other = f.other;
   Vec3 n = transpose_mul(other.frame, f.outward);
   Vec3 dn = transpose_mul(other.frame, cross(turn, f.outward));
@@ -81,10 +86,35 @@ Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
   return rate * cross(other.axis(), f.center - other.position);
 }
 
+// Motion of the point that touches the face
+Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const Motion& other) {
+  Vec3 carried = velocity(other, from, f.center);
+  switch (f.slide) {
+    case FaceContact::kFixed:
+      return carried;
+    case FaceContact::kEllipsoid:
+    case FaceContact::kCylinder:
+      return carried + slide_velocity(f, owner.ang - other.ang);
+    case FaceContact::kEdge: {
+      // along the edge, so that it stays in the side plane                               (CON-10)
+      double gap = dot(f.side, velocity(owner, from, f.center) - carried);
+      return carried + (gap / dot(f.side, f.along)) * f.along;
+    }
+    case FaceContact::kCorner: {
+      // over the corner at height s, so that it stays in the other's face                (CON-11)
+      double height = dot(f.center - f.corner, f.outward);
+      Vec3 base =
+          velocity(owner, from, f.corner) + height * cross(owner.ang, f.outward);
+      return base + (dot(f.side, carried - base) / dot(f.side, f.outward)) * f.outward;
+    }
+  }
+  return carried;
+}
+
 ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   const FaceContact& f = g.face;
   const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
-  Vec3 center = velocity(other, g.position, f.center) + slide_velocity(f, owner.ang - other.ang);
+  Vec3 center = center_velocity(f, g.position, owner, other);
   Vec3 turned = cross(owner.ang, f.outward);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
@@ -148,6 +178,27 @@ ContactVariation vary_spheres(const ContactGeometry& g, const Motion motion[2]) 
   return v;
 }
 
+// Crossing edges: the normal turns with both, the witness points slide along them.
+ContactVariation vary_edges(const ContactGeometry& g, const Motion motion[2]) {
+  const EdgeContact& e = g.edges;
+  CenterContact lines{};
+  for (int s = 0; s < 2; s++) {
+    lines.center[s] = e.point[s];
+    lines.axis[s] = e.axis[s];
+    lines.slide[s] = CenterContact::kLine;
+  }
+  Vec3 moved[2];
+  vary_centers(lines, g.position, motion, moved);
+  Vec3 product = cross(e.axis[0], e.axis[1]);
+  Vec3 change = cross(cross(motion[0].ang, e.axis[0]), e.axis[1]) +
+                cross(e.axis[0], cross(motion[1].ang, e.axis[1]));
+  ContactVariation v;
+  v.distance = dot(g.normal, moved[1] - moved[0]);
+  v.position = 0.5 * (moved[0] + moved[1]);
+  v.turn = (e.sign / norm(product)) * across(change, g.normal);  // completed by the caller
+  return v;
+}
+
 }  // namespace
 
 Geom load_geom(const ModelView& m, const DataView& d, int id) {
@@ -182,6 +233,9 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
     case geom::kCapsule:
       found = identify_capsule(m, d, contact, g);
       break;
+    case geom::kBox:
+      found = identify_box(m, d, contact, g);
+      break;
     default:
       break;
   }
@@ -200,8 +254,9 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
 }
 
 ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
-  ContactVariation v = g.kind == ContactGeometry::kFace ? vary_face(g, motion)
-                                                        : vary_spheres(g, motion);
+  ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)
+                       : g.kind == ContactGeometry::kCenters ? vary_spheres(g, motion)
+                                                             : vary_edges(g, motion);
   // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
   // hint                                                                                 (CON-6)
   Vec3 dn = v.turn;

@@ -21,16 +21,27 @@ struct Geom {
 };
 // A sphere around a point of one body against a face of the other.                     (CON-1)
 struct FaceContact {
-  // the point is fixed to its body, is the lowest point of an ellipsoid, or turns around the axis
-  // of a cylinder with the direction of steepest descent
-  enum Slide { kFixed, kEllipsoid, kCylinder };
+  // the point is fixed to its body, is the lowest point of an ellipsoid, turns around the axis of a
+  // cylinder with the direction of steepest descent, is where an edge of its body crosses a side of
+  // the face, or where a face of its body lies over a corner of the face
+  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner };
   int owner;     // which geom of the contact has the face, 0 or 1
   Vec3 outward;  // unit normal of the face, away from its owner
   Vec3 center;
   double radius;
   double distance;
   Slide slide;
-  Geom other;  // the geom on which the point slides
+  Geom other;   // the geom on which the point slides
+  Vec3 along;   // kEdge: direction of the edge
+  Vec3 side;    // kEdge: normal of the side plane; kCorner: normal of the other's face
+  Vec3 corner;  // kCorner
+};
+
+// Two edges that cross: the normal is perpendicular to both, the witness points are the nearest
+// points of their lines.                                                                (CON-9)
+struct EdgeContact {
+  Vec3 point[2], axis[2];
+  double sign;  // normal = sign (axis[0] x axis[1]) / |.|
 };
 
 // Two spheres whose centers are fixed to their bodies or slide along features of them so that they
@@ -45,9 +56,10 @@ struct CenterContact {
 };
 
 struct ContactGeometry {
-  enum Kind { kFace, kCenters } kind;
+  enum Kind { kFace, kCenters, kEdges } kind;
   FaceContact face;
   CenterContact centers;
+  EdgeContact edges;
 
   Vec3 position, normal, tangent[2];
   double distance;
@@ -77,6 +89,8 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
                      ContactGeometry& geometry);
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& geometry);
+bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
+                  ContactGeometry& geometry);
 
 // A sphere against a box, whether the contact's first geom is a sphere or a capsule.
 void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& geometry);

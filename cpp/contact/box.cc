@@ -1,0 +1,105 @@
+// Boxes against boxes: a face of one over clipped points of the other, or two crossing edges.
+#include <cmath>
+
+#include "contact/geometry.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kOn = 1e-9;  // a coordinate is on a face
+
+// Which sides of the box a local point is on: -1, 0 or 1 per axis; returns their number.
+int sides(const Geom& box, Vec3 p, int at[3]) {
+  const double x[3] = {p.x, p.y, p.z};
+  int count = 0;
+  for (int k = 0; k < 3; k++) {
+    at[k] = std::abs(std::abs(x[k]) - box.size[k]) < kOn ? (x[k] > 0 ? 1 : -1) : 0;
+    count += at[k] != 0;
+  }
+  return count;
+}
+
+// The face normal of the box nearest to +-n: its axis, and the distance from n.
+int nearest_face(const Geom& box, Vec3 n, double& error) {
+  int best = 0;
+  error = 2;
+  for (int k = 0; k < 3; k++) {
+    Vec3 axis = column(box.frame, k);
+    double e = norm(n - (dot(n, axis) > 0 ? axis : -axis));
+    if (e < error) error = e, best = k;
+  }
+  return best;
+}
+
+// A point of the incident box over the face `axis` of the reference box.
+bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
+  const Geom &ref = box[owner], &other = box[1 - owner];
+  Vec3 normal = column(ref.frame, axis);
+  Vec3 towards = owner == 0 ? g.normal : -g.normal;
+  Vec3 outward = dot(normal, towards) > 0 ? normal : -normal;
+  Vec3 point = g.position + (g.distance / 2) * outward;
+  double height = dot(outward, point - ref.position) - ref.size[axis];
+
+  g.kind = ContactGeometry::kFace;
+  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {}};
+  int on[3], over[3];
+  int incident = sides(other, other.to_local(point), on);
+  sides(ref, ref.to_local(point), over);
+  over[axis] = 0;
+  int bounds = (over[0] != 0) + (over[1] != 0) + (over[2] != 0);
+  if (incident == 3) return true;
+  if (incident == 2 && bounds >= 1) {
+    // an incident edge crossing the side of the reference face that it is less parallel to
+    int free_axis = on[0] == 0 ? 0 : on[1] == 0 ? 1 : 2;
+    g.face.slide = FaceContact::kEdge;
+    g.face.along = column(other.frame, free_axis);
+    double best = 0;
+    for (int k = 0; k < 3; k++) {
+      double slope = std::abs(dot(column(ref.frame, k), g.face.along));
+      if (over[k] != 0 && slope > best) best = slope, g.face.side = column(ref.frame, k);
+    }
+    return best > kOn;
+  }
+  if (incident == 1 && bounds == 2) {
+    int face_axis = on[0] != 0 ? 0 : on[1] != 0 ? 1 : 2;
+    g.face.slide = FaceContact::kCorner;
+    g.face.side = column(other.frame, face_axis);
+    g.face.corner = point - height * outward;
+    return std::abs(dot(g.face.side, outward)) > kOn;
+  }
+  return false;
+}
+
+bool identify_edges(const Geom box[2], ContactGeometry& g) {
+  g.kind = ContactGeometry::kEdges;
+  EdgeContact& e = g.edges;
+  for (int s = 0; s < 2; s++) {
+    e.point[s] = g.position + ((s ? 0.5 : -0.5) * g.distance) * g.normal;
+    int on[3];
+    if (sides(box[s], box[s].to_local(e.point[s]), on) != 2) return false;
+    int free_axis = on[0] == 0 ? 0 : on[1] == 0 ? 1 : 2;
+    e.axis[s] = column(box[s].frame, free_axis);
+    if (std::abs(dot(e.axis[s], g.normal)) > kOn) return false;
+  }
+  Vec3 product = cross(e.axis[0], e.axis[1]);
+  e.sign = dot(product, g.normal) > 0 ? 1 : -1;
+  return norm(product) > kOn;
+}
+
+}  // namespace
+
+bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
+                  ContactGeometry& g) {
+  const Geom box[2] = {load_geom(m, d, contact.geom.v[0]), load_geom(m, d, contact.geom.v[1])};
+  if (box[1].type != geom::kBox) return false;
+
+  // MuJoCo prefers faces of the first box where both serve
+  double error[2];
+  int axis[2] = {nearest_face(box[0], g.normal, error[0]), nearest_face(box[1], g.normal, error[1])};
+  int owner = error[1] < error[0] && error[0] > 1e-14 ? 1 : 0;
+  if (error[owner] < kOn && identify_face(box, owner, axis[owner], g)) return true;
+  return identify_edges(box, g);
+}
+
+}  // namespace mujacobian
