@@ -42,7 +42,8 @@ bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
   double height = dot(outward, point - ref.position) - ref.size[axis];
 
   g.kind = ContactGeometry::kFace;
-  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {}};
+  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {},
+            outward, false};
   int on[3], over[3];
   int incident = sides(other, other.to_local(point), on);
   sides(ref, ref.to_local(point), over);
@@ -92,6 +93,7 @@ bool identify_edges(const Geom box[2], ContactGeometry& g) {
 bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
                   ContactGeometry& g) {
   const Geom box[2] = {load_geom(m, d, contact.geom.v[0]), load_geom(m, d, contact.geom.v[1])};
+  if (box[1].type == geom::kMesh) return identify_convex(m, d, contact, g);
   if (box[1].type != geom::kBox) return false;
 
   // MuJoCo prefers faces of the first box where both serve

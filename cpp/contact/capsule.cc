@@ -33,6 +33,7 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
                       ContactGeometry& g) {
   const Geom capsule[2] = {load_geom(m, d, contact.geom.v[0]), load_geom(m, d, contact.geom.v[1])};
   if (capsule[1].type == geom::kBox) return against_box(capsule[0], capsule[1], g);
+  if (capsule[1].type == geom::kMesh) return identify_mesh_round(m, d, contact, g);
   if (capsule[1].type != geom::kCapsule) return false;
 
   // MuJoCo's witness points tell where on the two segments the contact is

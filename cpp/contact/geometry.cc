@@ -30,8 +30,8 @@ struct Rederived {
 Rederived rederive(const ContactGeometry& g) {
   if (g.kind == ContactGeometry::kFace) {
     const FaceContact& f = g.face;
-    Vec3 normal = f.owner == 0 ? f.outward : -f.outward;
-    return {f.center - (f.radius + f.distance / 2) * f.outward, normal, f.distance};
+    Vec3 normal = f.owner == 0 ? f.shift : -f.shift;
+    return {f.center - (f.radius + f.distance / 2) * f.shift, normal, f.distance};
   }
   if (g.kind == ContactGeometry::kEdges) {
     const EdgeContact& e = g.edges;
@@ -115,11 +115,10 @@ ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   const FaceContact& f = g.face;
   const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
   Vec3 center = center_velocity(f, g.position, owner, other);
-  Vec3 turned = cross(owner.ang, f.outward);
+  Vec3 turned = cross(f.shift_with_other ? other.ang : owner.ang, f.shift);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
-  v.position =
-      center - (f.radius + g.distance / 2) * turned - (v.distance / 2) * f.outward;
+  v.position = center - (f.radius + g.distance / 2) * turned - (v.distance / 2) * f.shift;
   v.turn = f.owner == 0 ? turned : -turned;  // of the normal, completed by the caller
   return v;
 }
@@ -235,6 +234,9 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
       break;
     case geom::kBox:
       found = identify_box(m, d, contact, g);
+      break;
+    case geom::kMesh:
+      found = m.geom_type[contact.geom.v[1]] == geom::kMesh && identify_convex(m, d, contact, g);
       break;
     default:
       break;

@@ -35,6 +35,11 @@ struct FaceContact {
   Vec3 along;   // kEdge: direction of the edge
   Vec3 side;    // kEdge: normal of the side plane; kCorner: normal of the other's face
   Vec3 corner;  // kCorner
+
+  // direction from the point to the contact's position: the face's normal, or for the points of
+  // manifolds of convex geoms the normal of the other's face
+  Vec3 shift;
+  bool shift_with_other;
 };
 
 // Two edges that cross: the normal is perpendicular to both, the witness points are the nearest
@@ -89,6 +94,10 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
                      ContactGeometry& geometry);
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& geometry);
+bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
+                     ContactGeometry& geometry);
+bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
+                         ContactGeometry& geometry);
 bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
                   ContactGeometry& geometry);
 

@@ -19,7 +19,7 @@ void against_point(const Geom& sphere, Vec3 point, double radius, ContactGeometr
 void against_face(const Geom& sphere, Vec3 outward, double height, ContactGeometry& g) {
   g.kind = ContactGeometry::kFace;
   g.face = {1, outward, sphere.position, sphere.size[0], height - sphere.size[0],
-            FaceContact::kFixed, sphere, {}, {}, {}};
+            FaceContact::kFixed, sphere, {}, {}, {}, outward, false};
 }
 
 void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g) {
@@ -112,6 +112,8 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
     case geom::kBox:
       identify_sphere_box(sphere, other, g);
       return true;
+    case geom::kMesh:
+      return identify_mesh_round(m, d, contact, g);
     default:
       return false;
   }

@@ -85,6 +85,12 @@
   REQ(NUMS, geom_surfacevel) \
   REQ(INTS, mesh_vertadr) \
   REQ(INTS, mesh_vertnum) \
+  REQ(INTS, mesh_polynum) \
+  REQ(INTS, mesh_polyadr) \
+  REQ(NUMS, mesh_polynormal) \
+  REQ(INTS, mesh_polyvertadr) \
+  REQ(INTS, mesh_polyvertnum) \
+  REQ(INTS, mesh_polyvert) \
   REQ(FLOATS, mesh_vert) \
   REQ(INTS, eq_type) \
   REQ(INTS, eq_obj1id) \

@@ -1,0 +1,178 @@
+// Meshes and boxes through the convex collider: vertices on faces, crossing edges, and the clipped
+// points of manifolds; spheres and capsules against meshes.
+#include <algorithm>
+#include <cmath>
+
+#include "contact/polytope.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kOn = 1e-9;
+
+// Which feature of a polytope faces a direction: its number of vertices (3: a face) and points.
+struct Feature {
+  int size;
+  Vec3 point[3];
+  Vec3 along() const { return (1 / norm(point[1] - point[0])) * (point[1] - point[0]); }
+};
+
+Feature facing(const Polytope& p, Vec3 direction) {
+  int vertex[3];
+  Feature f;
+  f.size = p.support(direction, vertex, 3);
+  for (int k = 0; k < f.size; k++) f.point[k] = p.vertex(vertex[k]);
+  return f;
+}
+
+FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
+                         const Geom& other) {
+  double distance = dot(outward, center - on_face) - radius;
+  return {owner, outward, center, radius, distance, FaceContact::kFixed, other, {}, {}, {},
+          outward, false};
+}
+
+// A face of `owner` and a point x of the other polytope: one of its vertices, or one of its edges
+// crossing a side of the face.
+bool identify_on_face(const Polytope p[2], int owner, const Feature& face, Vec3 x,
+                      ContactGeometry& g) {
+  const Polytope &ref = p[owner], &other = p[1 - owner];
+  Vec3 outward = owner == 0 ? g.normal : -g.normal;
+  g.kind = ContactGeometry::kFace;
+  g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom());
+  if (other.is_vertex(x)) return true;
+  if (!other.edge_through(x, g.face.along)) return false;
+  for (int f = 0; f < ref.face_count(); f++) {
+    if (norm(ref.face_normal(f) - outward) > kOn) continue;
+    Vec3 sides[2], corner;
+    for (int k = 0, n = ref.sides_through(f, x, sides, corner); k < n; k++) {
+      if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
+      g.face.slide = FaceContact::kEdge;
+      g.face.side = sides[k];
+      return true;
+    }
+  }
+  return false;
+}
+
+// Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
+// 0. Its points are measured along that face's normal, but shifted along their own.      (CON-12)
+bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
+  Vec3 x = g.position + (g.distance / 2) * g.normal;
+  for (int f = 0; f < p[0].face_count(); f++) {
+    Vec3 outward = p[0].face_normal(f);
+    if (dot(outward, g.normal) < 0.99) continue;
+    FaceContact c = face_contact(0, outward, p[0].face_vertex(f, 0), x, 0, p[1].geom());
+    if (std::abs(c.distance - g.distance) > kOn) continue;
+    c.shift = g.normal;
+    c.shift_with_other = true;
+    g.kind = ContactGeometry::kFace;
+
+    Vec3 sides[2], corner;
+    int count = p[0].sides_through(f, x, sides, corner);
+    bool fixed = p[1].is_vertex(x);
+    if (!fixed && p[1].edge_through(x, c.along)) {
+      for (int k = 0; k < count && c.slide == FaceContact::kFixed; k++) {
+        if (std::abs(dot(sides[k], c.along)) < kOn) continue;
+        c.slide = FaceContact::kEdge;
+        c.side = sides[k];
+      }
+    } else if (!fixed && count == 2) {
+      c.slide = FaceContact::kCorner;
+      c.side = g.normal;
+      c.corner = corner;
+    }
+    if (!fixed && c.slide == FaceContact::kFixed) continue;
+    g.face = c;
+    return true;
+  }
+  return false;
+}
+
+bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
+  g.kind = ContactGeometry::kEdges;
+  EdgeContact& e = g.edges;
+  for (int s = 0; s < 2; s++) {
+    e.point[s] = g.position + ((s ? 0.5 : -0.5) * g.distance) * g.normal;
+    e.axis[s] = feature[s].along();
+    Vec3 gap = e.point[s] - feature[s].point[0];
+    gap = gap - dot(gap, e.axis[s]) * e.axis[s];
+    if (norm(gap) > kOn) return false;
+  }
+  Vec3 product = cross(e.axis[0], e.axis[1]);
+  e.sign = dot(product, g.normal) > 0 ? 1 : -1;
+  return norm(product) > kOn;
+}
+
+// A sphere of the first geom, its center fixed or on a line, against a feature of a mesh.
+bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& mesh,
+                    ContactGeometry& g) {
+  const Feature feature = facing(mesh, -g.normal);
+  if (feature.size == 3) {
+    g.kind = ContactGeometry::kFace;
+    g.face = face_contact(1, -g.normal, feature.point[0], center, geom.size[0], geom);
+    return !slides;
+  }
+  g.kind = ContactGeometry::kCenters;
+  g.centers = {};
+  g.centers.center[0] = center;
+  g.centers.center[1] = g.position + (g.distance / 2) * g.normal;
+  g.centers.radius[0] = geom.size[0];
+  if (slides) {
+    g.centers.slide[0] = CenterContact::kLine;
+    g.centers.axis[0] = geom.axis();
+  }
+  if (feature.size == 2) {
+    g.centers.slide[1] = CenterContact::kLine;
+    g.centers.axis[1] = feature.along();
+    Vec3 gap = cross(g.centers.center[1] - feature.point[0], g.centers.axis[1]);
+    return norm(gap) < kOn;
+  }
+  return norm(g.centers.center[1] - feature.point[0]) < kOn;
+}
+
+}  // namespace
+
+bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
+                     ContactGeometry& g) {
+  const Polytope p[2] = {{m, d, contact.geom.v[0]}, {m, d, contact.geom.v[1]}};
+  const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
+                     g.position + (g.distance / 2) * g.normal};
+  const Feature feature[2] = {facing(p[0], g.normal), facing(p[1], -g.normal)};
+  if (feature[1].size == 3) {
+    if (identify_on_face(p, 1, feature[1], x[0], g)) return true;
+    if (identify_manifold(p, g)) return true;
+  }
+  if (feature[0].size == 3 && identify_on_face(p, 0, feature[0], x[1], g)) return true;
+  if (feature[0].size == 2 && feature[1].size == 2) return identify_edge_edge(feature, g);
+
+  // apart: vertex to vertex, or vertex to edge
+  if (feature[0].size > 2 || feature[1].size > 2 || g.distance <= 0) return false;
+  g.kind = ContactGeometry::kCenters;
+  g.centers = {};
+  for (int s = 0; s < 2; s++) {
+    g.centers.center[s] = x[s];
+    if (feature[s].size == 1) continue;
+    g.centers.slide[s] = CenterContact::kLine;
+    g.centers.axis[s] = feature[s].along();
+  }
+  return true;
+}
+
+bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
+                         ContactGeometry& g) {
+  const Geom geom = load_geom(m, d, contact.geom.v[0]);
+  const Polytope mesh(m, d, contact.geom.v[1]);
+  if (geom.type == geom::kSphere) return identify_round(geom, geom.position, false, mesh, g);
+  // capsule: the point of its segment at MuJoCo's witness
+  double half = geom.size[1];
+  Vec3 witness = g.position - (g.distance / 2 + geom.size[0]) * g.normal;
+  double along = dot(witness - geom.position, geom.axis());
+  bool inside = std::abs(along) < half * (1 - 1e-9);
+  if (inside) g.region = half - std::abs(along);
+  Vec3 center = geom.position + std::clamp(along, -half, half) * geom.axis();
+  return identify_round(geom, center, inside, mesh, g);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,48 @@
+// Boxes and convex hulls of meshes, by vertices and polygons.
+#pragma once
+
+#include "contact/geometry.h"
+
+namespace mujacobian {
+
+class Polytope {
+ public:
+  Polytope(const ModelView& m, const DataView& d, int geom_id);
+
+  const Geom& geom() const { return geom_; }
+
+  // Whether the polygons are known: a mesh without them is a cloud of vertices.
+  bool has_faces() const { return face_count() > 0; }
+
+  int vertex_count() const { return vertex_count_; }
+  Vec3 vertex(int i) const;  // world
+
+  int face_count() const { return face_count_; }
+  Vec3 face_normal(int face) const;  // world, outward
+  int face_size(int face) const;
+  Vec3 face_vertex(int face, int k) const;  // world
+
+  // The vertices farthest along `direction`, at most `room` of them; returns their number.
+  int support(Vec3 direction, int* vertices, int room) const;
+
+  // p is a vertex.
+  bool is_vertex(Vec3 p) const;
+
+  // Direction of an edge that p is on; false if there is none.
+  bool edge_through(Vec3 p, Vec3& direction) const;
+
+  // Normals of the planes through the sides of a face, perpendicular to it, that p is on; at most
+  // two, with the corner they share if they are neighbours.
+  int sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) const;
+
+ private:
+  Vec3 local_vertex(int i) const;
+
+  Geom geom_;
+  const float* vertices_;  // of a mesh, null for a box
+  int vertex_count_, face_count_;
+  const double* normals_;
+  const int *face_adr_, *face_num_, *face_vertices_;
+};
+
+}  // namespace mujacobian
