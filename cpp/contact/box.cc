@@ -42,7 +42,7 @@ bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
   double height = dot(outward, point - ref.position) - ref.size[axis];
 
   g.kind = ContactGeometry::kFace;
-  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {},
+  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {}, {}, {},
             outward, false};
   int on[3], over[3];
   int incident = sides(other, other.to_local(point), on);

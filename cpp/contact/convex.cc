@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "contact/polytope.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
@@ -29,7 +30,7 @@ Feature facing(const Polytope& p, Vec3 direction) {
 FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
                          const Geom& other) {
   double distance = dot(outward, center - on_face) - radius;
-  return {owner, outward, center, radius, distance, FaceContact::kFixed, other, {}, {}, {},
+  return {owner, outward, center, radius, distance, FaceContact::kFixed, other, {}, {}, {}, {}, {},
           outward, false};
 }
 
@@ -57,7 +58,33 @@ bool identify_on_face(const Polytope p[2], int owner, const Feature& face, Vec3 
 }
 
 // Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
-// 0. Its points are measured along that face's normal, but shifted along their own.      (CON-12)
+// 0, then projected onto that face, whose points are measured against the polygon's plane. (CON-13)
+bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometry& g) {
+  Vec3 x = g.position - (g.distance / 2) * g.normal;
+  for (int f = 0; f < p[0].face_count(); f++) {
+    Vec3 base = p[0].face_normal(f);
+    double slope = dot(base, g.normal);
+    if (slope < 0.99 || std::abs(dot(base, x - p[0].face_vertex(f, 0))) > kOn) continue;
+    FaceContact c = face_contact(1, -g.normal, face.point[0], x, 0, p[0].geom());
+    c.slide = FaceContact::kFoot;
+    c.base = base;
+    c.above = x + (dot(g.normal, face.point[0] - x) / slope) * base;
+    g.kind = ContactGeometry::kFace;
+    g.face = c;
+    if (p[1].is_vertex(c.above)) return true;
+    if (!p[1].edge_through(c.above, g.face.along)) continue;
+    Vec3 sides[2], corner;
+    for (int k = 0, n = p[0].sides_through(f, x, sides, corner); k < n; k++) {
+      if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
+      g.face.side = sides[k];
+      return true;
+    }
+  }
+  return false;
+}
+
+// The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
+// the polygon's own.                                                                     (CON-12)
 bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
   Vec3 x = g.position + (g.distance / 2) * g.normal;
   for (int f = 0; f < p[0].face_count(); f++) {
@@ -142,7 +169,10 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   const Feature feature[2] = {facing(p[0], g.normal), facing(p[1], -g.normal)};
   if (feature[1].size == 3) {
     if (identify_on_face(p, 1, feature[1], x[0], g)) return true;
-    if (identify_manifold(p, g)) return true;
+    if (engine().version >= 4000000 ? identify_projected(p, feature[1], g)
+                                    : identify_manifold(p, g)) {
+      return true;
+    }
   }
   if (feature[0].size == 3 && identify_on_face(p, 0, feature[0], x[1], g)) return true;
   if (feature[0].size == 2 && feature[1].size == 2) return identify_edge_edge(feature, g);

@@ -107,6 +107,15 @@ Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const
           velocity(owner, from, f.corner) + height * cross(owner.ang, f.outward);
       return base + (dot(f.side, carried - base) / dot(f.side, f.outward)) * f.outward;
     }
+    case FaceContact::kFoot: {
+      // the owner's point, a vertex or where its edge crosses a side of the other's face, and its
+      // foot on that face                                                              (CON-13)
+      Vec3 above = velocity(owner, from, f.above), below = velocity(other, from, f.above);
+      double slope = dot(f.side, f.along);
+      if (slope != 0) above += (dot(f.side, below - above) / slope) * f.along;
+      double height = dot(f.base, f.above - f.center);
+      return above - dot(f.base, above - below) * f.base - height * cross(other.ang, f.base);
+    }
   }
   return carried;
 }

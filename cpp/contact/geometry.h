@@ -23,8 +23,9 @@ struct Geom {
 struct FaceContact {
   // the point is fixed to its body, is the lowest point of an ellipsoid, turns around the axis of a
   // cylinder with the direction of steepest descent, is where an edge of its body crosses a side of
-  // the face, or where a face of its body lies over a corner of the face
-  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner };
+  // the face, where a face of its body lies over a corner of the face, or is the foot, on a face of
+  // its body, of a point of the owner
+  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner, kFoot };
   int owner;     // which geom of the contact has the face, 0 or 1
   Vec3 outward;  // unit normal of the face, away from its owner
   Vec3 center;
@@ -32,9 +33,11 @@ struct FaceContact {
   double distance;
   Slide slide;
   Geom other;   // the geom on which the point slides
-  Vec3 along;   // kEdge: direction of the edge
-  Vec3 side;    // kEdge: normal of the side plane; kCorner: normal of the other's face
+  Vec3 along;   // kEdge, kFoot: direction of the edge; zero if the foot's point is a vertex
+  Vec3 side;    // kEdge, kFoot: normal of the side plane; kCorner: normal of the other's face
   Vec3 corner;  // kCorner
+  Vec3 above;   // kFoot: the point of the owner
+  Vec3 base;    // kFoot: normal of the other's face
 
   // direction from the point to the contact's position: the face's normal, or for the points of
   // manifolds of convex geoms the normal of the other's face

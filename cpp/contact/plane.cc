@@ -61,7 +61,7 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
                     ContactGeometry& g) {
   const Geom plane = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
   g.kind = ContactGeometry::kFace;
-  g.face = {0, plane.axis(), {}, 0, 0, FaceContact::kFixed, other, {}, {}, {},
+  g.face = {0, plane.axis(), {}, 0, 0, FaceContact::kFixed, other, {}, {}, {}, {}, {},
             plane.axis(), false};
   // the other geom's point nearest to or deepest in the plane
   Vec3 touch = g.position + (g.distance / 2) * g.normal;

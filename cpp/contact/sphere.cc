@@ -19,7 +19,7 @@ void against_point(const Geom& sphere, Vec3 point, double radius, ContactGeometr
 void against_face(const Geom& sphere, Vec3 outward, double height, ContactGeometry& g) {
   g.kind = ContactGeometry::kFace;
   g.face = {1, outward, sphere.position, sphere.size[0], height - sphere.size[0],
-            FaceContact::kFixed, sphere, {}, {}, {}, outward, false};
+            FaceContact::kFixed, sphere, {}, {}, {}, {}, {}, outward, false};
 }
 
 void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g) {
