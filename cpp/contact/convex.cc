@@ -27,9 +27,11 @@ Feature facing(const Polytope& p, Vec3 direction) {
   return f;
 }
 
+// `flatness` is how well the face defines the distance; MuJoCo's own is taken where they agree.
 FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
-                         const Geom& other) {
+                         const Geom& other, double flatness, const ContactGeometry& g) {
   double distance = dot(outward, center - on_face) - radius;
+  if (std::abs(distance - g.distance) < flatness) distance = g.distance;
   return {owner, outward, center, radius, distance, FaceContact::kFixed, other, {}, {}, {}, {}, {},
           outward, false};
 }
@@ -41,7 +43,7 @@ bool identify_on_face(const Polytope p[2], int owner, const Feature& face, Vec3 
   const Polytope &ref = p[owner], &other = p[1 - owner];
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
-  g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom());
+  g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
   if (other.is_vertex(x)) return true;
   if (!other.edge_through(x, g.face.along)) return false;
   for (int f = 0; f < ref.face_count(); f++) {
@@ -64,8 +66,10 @@ bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometr
   for (int f = 0; f < p[0].face_count(); f++) {
     Vec3 base = p[0].face_normal(f);
     double slope = dot(base, g.normal);
-    if (slope < 0.99 || std::abs(dot(base, x - p[0].face_vertex(f, 0))) > kOn) continue;
-    FaceContact c = face_contact(1, -g.normal, face.point[0], x, 0, p[0].geom());
+    double height = dot(base, x - p[0].face_vertex(f, 0));
+    if (slope < 0.99 || std::abs(height) > p[0].flatness()) continue;
+    FaceContact c =
+        face_contact(1, -g.normal, face.point[0], x, 0, p[0].geom(), p[1].flatness(), g);
     c.slide = FaceContact::kFoot;
     c.base = base;
     c.above = x + (dot(g.normal, face.point[0] - x) / slope) * base;
@@ -90,8 +94,9 @@ bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
   for (int f = 0; f < p[0].face_count(); f++) {
     Vec3 outward = p[0].face_normal(f);
     if (dot(outward, g.normal) < 0.99) continue;
-    FaceContact c = face_contact(0, outward, p[0].face_vertex(f, 0), x, 0, p[1].geom());
-    if (std::abs(c.distance - g.distance) > kOn) continue;
+    FaceContact c =
+        face_contact(0, outward, p[0].face_vertex(f, 0), x, 0, p[1].geom(), p[0].flatness(), g);
+    if (c.distance != g.distance) continue;
     c.shift = g.normal;
     c.shift_with_other = true;
     g.kind = ContactGeometry::kFace;
@@ -138,7 +143,8 @@ bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& 
   const Feature feature = facing(mesh, -g.normal);
   if (feature.size == 3) {
     g.kind = ContactGeometry::kFace;
-    g.face = face_contact(1, -g.normal, feature.point[0], center, geom.size[0], geom);
+    g.face = face_contact(1, -g.normal, feature.point[0], center, geom.size[0], geom,
+                          mesh.flatness(), g);
     return !slides;
   }
   g.kind = ContactGeometry::kCenters;

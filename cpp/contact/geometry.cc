@@ -251,6 +251,10 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
       break;
   }
   if (!found) refuse("this pair of geoms");
+  bool mesh = m.geom_type[contact.geom.v[1]] == geom::kMesh;
+  if (mesh  && m.geom_type[contact.geom.v[0]] != geom::kPlane && (m.opt.disableflags & disable::kNativeCCD)) {
+    refuse("the legacy collider");
+  }
 
   // the features must give MuJoCo's contact
   Rederived r = rederive(g);

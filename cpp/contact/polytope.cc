@@ -13,12 +13,12 @@ constexpr double kOn = 1e-9;  // distance at which a point is on a feature
 constexpr int kBoxFaces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
                                  {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
 
-bool on_segment(Vec3 p, Vec3 a, Vec3 b) {
+bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
   Vec3 ab = b - a, ap = p - a;
   double length = dot(ab, ab), t = dot(ap, ab);
   if (t < 0 || t > length || length == 0) return false;
   Vec3 gap = ap - (t / length) * ab;
-  return dot(gap, gap) < kOn * kOn;
+  return dot(gap, gap) < tolerance * tolerance;
 }
 
 }  // namespace
@@ -27,8 +27,10 @@ Polytope::Polytope(const ModelView& m, const DataView& d, int id) : geom_(load_g
   vertices_ = nullptr;
   if (geom_.type == geom::kBox) {
     vertex_count_ = 8, face_count_ = 6;
+    flatness_ = kOn;
     return;
   }
+  flatness_ = kOn + 3e-7 * m.geom_rbound[id];
   int mesh = m.geom_dataid[id];
   vertices_ = m.mesh_vert + 3 * m.mesh_vertadr[mesh];
   vertex_count_ = m.mesh_vertnum[mesh];
@@ -66,7 +68,7 @@ int Polytope::support(Vec3 direction, int* out, int room) const {
   for (int i = 0; i < vertex_count_; i++) best = std::fmax(best, dot(local, local_vertex(i)));
   int count = 0;
   for (int i = 0; i < vertex_count_ && count < room; i++) {
-    if (dot(local, local_vertex(i)) > best - kOn) out[count++] = i;
+    if (dot(local, local_vertex(i)) > best - flatness_) out[count++] = i;
   }
   return count;
 }
@@ -75,17 +77,17 @@ bool Polytope::is_vertex(Vec3 p) const {
   Vec3 local = geom_.to_local(p);
   for (int i = 0; i < vertex_count_; i++) {
     Vec3 gap = local_vertex(i) - local;
-    if (dot(gap, gap) < kOn * kOn) return true;
+    if (dot(gap, gap) < flatness_ * flatness_) return true;
   }
   return false;
 }
 
 bool Polytope::edge_through(Vec3 p, Vec3& direction) const {
   for (int f = 0; f < face_count_; f++) {
-    if (std::abs(dot(face_normal(f), p - face_vertex(f, 0))) > 100 * kOn) continue;
+    if (std::abs(dot(face_normal(f), p - face_vertex(f, 0))) > flatness_) continue;
     for (int k = 0, n = face_size(f); k < n; k++) {
       Vec3 a = face_vertex(f, k), b = face_vertex(f, (k + 1) % n);
-      if (!on_segment(p, a, b)) continue;
+      if (!on_segment(p, a, b, flatness_)) continue;
       direction = (1 / norm(b - a)) * (b - a);
       return true;
     }
@@ -102,7 +104,7 @@ int Polytope::sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) con
     double length = norm(side);
     if (length == 0) continue;
     side = (1 / length) * side;
-    if (std::abs(dot(side, p - a)) > kOn) continue;
+    if (std::abs(dot(side, p - a)) > flatness_) continue;
     // neighbours share a corner: the start of the later side, or of the first after going round
     if (count == 1) corner = k == first + 1 ? a : face_vertex(face, first);
     if (count == 0) first = k;

@@ -11,8 +11,8 @@ class Polytope {
 
   const Geom& geom() const { return geom_; }
 
-  // Whether the polygons are known: a mesh without them is a cloud of vertices.
-  bool has_faces() const { return face_count() > 0; }
+  // How flat faces are: the vertices of meshes have single precision.
+  double flatness() const { return flatness_; }
 
   int vertex_count() const { return vertex_count_; }
   Vec3 vertex(int i) const;  // world
@@ -39,6 +39,7 @@ class Polytope {
   Vec3 local_vertex(int i) const;
 
   Geom geom_;
+  double flatness_;
   const float* vertices_;  // of a mesh, null for a box
   int vertex_count_, face_count_;
   const double* normals_;

@@ -81,6 +81,7 @@
   REQ(INTS, geom_type) \
   REQ(INTS, geom_bodyid) \
   REQ(INTS, geom_dataid) \
+  REQ(NUMS, geom_rbound) \
   REQ(NUMS, geom_size) \
   REQ(NUMS, geom_surfacevel) \
   REQ(INTS, mesh_vertadr) \
