@@ -14,6 +14,10 @@ namespace {
 // How well the features must reproduce MuJoCo's contact.
 constexpr double kAgreement = 1e-9;
 
+// Curved geoms: MuJoCo's collider stops within opt.ccd_tolerance, whose default is 1e-6, and its
+// normal within about the square root of that.
+constexpr double kCurvedAgreement = 1e-2;
+
 // Below this tilt MuJoCo takes a cylinder to stand flat (mjMINVAL), and its frame to be undefined.
 constexpr double kFlat = 1e-15, kUpright = 1e-12;
 
@@ -32,6 +36,12 @@ Rederived rederive(const ContactGeometry& g) {
     const FaceContact& f = g.face;
     Vec3 normal = f.owner == 0 ? f.shift : -f.shift;
     return {f.center - (f.radius + f.distance / 2) * f.shift, normal, f.distance};
+  }
+  if (g.kind == ContactGeometry::kSupports) {
+    const SupportSide* side = g.supports.side;
+    Vec3 span = side[1].point - side[0].point;
+    double distance = dot(g.normal, span) - side[0].radius - side[1].radius;
+    return {side[0].point + (side[0].radius + distance / 2) * g.normal, g.normal, distance};
   }
   if (g.kind == ContactGeometry::kEdges) {
     const EdgeContact& e = g.edges;
@@ -207,12 +217,55 @@ ContactVariation vary_edges(const ContactGeometry& g, const Motion motion[2]) {
   return v;
 }
 
+ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2]) {
+  const SupportSide* side = g.supports.side;
+  Vec3 moved[2], turn[2];
+  for (int s = 0; s < 2; s++) {
+    moved[s] = velocity(motion[s], g.position, side[s].point);
+    turn[s] = motion[s].ang;
+  }
+  SupportChange c = support_change(g.supports, g.normal, g.distance, moved, turn, {0, 0, 0});
+  ContactVariation v;
+  v.distance = c.distance;
+  v.turn = c.normal;  // completed by the caller
+  v.position = c.point[0] + (side[0].radius + g.distance / 2) * c.normal +
+               (c.distance / 2) * g.normal;
+  return v;
+}
+
 }  // namespace
 
 Geom load_geom(const ModelView& m, const DataView& d, int id) {
   return {m.geom_type[id], load3(d.geom_xpos + 3 * id), load9(d.geom_xmat + 9 * id),
           m.geom_size + 3 * id};
 }
+
+namespace {
+
+bool identify_pair(const ModelView& m, const DataView& d, const ContactView& contact,
+                   ContactGeometry& g) {
+  int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
+  if (first == geom::kPlane) return identify_plane(m, d, contact, g);
+  // spheres and cylinders meet in closed form, all other curved pairs in the convex collider
+  bool closed = first == geom::kSphere && second == geom::kCylinder;
+  bool curved = first == geom::kEllipsoid || second == geom::kEllipsoid ||
+                first == geom::kCylinder || second == geom::kCylinder;
+  if (curved && !closed) return identify_curved(m, d, contact, g);
+  switch (first) {
+    case geom::kSphere:
+      return identify_sphere(m, d, contact, g);
+    case geom::kCapsule:
+      return identify_capsule(m, d, contact, g);
+    case geom::kBox:
+      return identify_box(m, d, contact, g);
+    case geom::kMesh:
+      return second == geom::kMesh && identify_convex(m, d, contact, g);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact) {
   auto refuse = [&](const char* reason) {
@@ -230,27 +283,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   g.hint_owner = -1;
   g.region = std::numeric_limits<double>::infinity();
 
-  bool found = false;
-  switch (m.geom_type[contact.geom.v[0]]) {
-    case geom::kPlane:
-      found = identify_plane(m, d, contact, g);
-      break;
-    case geom::kSphere:
-      found = identify_sphere(m, d, contact, g);
-      break;
-    case geom::kCapsule:
-      found = identify_capsule(m, d, contact, g);
-      break;
-    case geom::kBox:
-      found = identify_box(m, d, contact, g);
-      break;
-    case geom::kMesh:
-      found = m.geom_type[contact.geom.v[1]] == geom::kMesh && identify_convex(m, d, contact, g);
-      break;
-    default:
-      break;
-  }
-  if (!found) refuse("this pair of geoms");
+  if (!identify_pair(m, d, contact, g)) refuse("this pair of geoms");
   bool mesh = m.geom_type[contact.geom.v[1]] == geom::kMesh;
   if (mesh  && m.geom_type[contact.geom.v[0]] != geom::kPlane && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
@@ -264,14 +297,16 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
   if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
-  if (!(error < kAgreement)) refuse("its features were not recognised");
+  double agreement = g.kind == ContactGeometry::kSupports ? kCurvedAgreement : kAgreement;
+  if (!(error < agreement)) refuse("its features were not recognised");
   return g;
 }
 
 ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)
                        : g.kind == ContactGeometry::kCenters ? vary_spheres(g, motion)
-                                                             : vary_edges(g, motion);
+                       : g.kind == ContactGeometry::kEdges   ? vary_edges(g, motion)
+                                                             : vary_supports(g, motion);
   // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
   // hint                                                                                 (CON-6)
   Vec3 dn = v.turn;

@@ -63,11 +63,25 @@ struct CenterContact {
   Vec3 middle[2];  // of the circle
 };
 
+// One side of the nearest or deepest points of two convex geoms: a point whose position follows the
+// common normal, and slides along the straight directions of its feature.               (CON-14)
+struct SupportSide {
+  Vec3 point;   // on the geom, or on its core where it is a core with a radius
+  double radius;
+  Mat3 follow;  // d(point)/d(outward normal): zero for vertices, edges, faces and cores
+  Vec3 slide[2];
+  int slides;
+};
+struct SupportContact {
+  SupportSide side[2];
+};
+
 struct ContactGeometry {
-  enum Kind { kFace, kCenters, kEdges } kind;
+  enum Kind { kFace, kCenters, kEdges, kSupports } kind;
   FaceContact face;
   CenterContact centers;
   EdgeContact edges;
+  SupportContact supports;
 
   Vec3 position, normal, tangent[2];
   double distance;
@@ -86,6 +100,14 @@ struct ContactVariation {
 // the features do not reproduce.
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact);
 
+// (CON-14) and its right-hand side solved: changes of normal, distance and points for given motions.
+struct SupportChange {
+  Vec3 normal, point[2];
+  double distance;
+};
+SupportChange support_change(const SupportContact& c, Vec3 normal, double distance,
+                             const Vec3 moved[2], const Vec3 turn[2], Vec3 gap);
+
 // Motion of the contact when its geoms move by motion[0] and motion[1], both about its position.
 ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
 
@@ -97,6 +119,8 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
                      ContactGeometry& geometry);
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& geometry);
+bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
+                     ContactGeometry& geometry);
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& geometry);
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
