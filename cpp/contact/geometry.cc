@@ -14,9 +14,11 @@ namespace {
 // How well the features must reproduce MuJoCo's contact.
 constexpr double kAgreement = 1e-9;
 
-// Curved geoms: MuJoCo's collider stops within opt.ccd_tolerance, whose default is 1e-6, and its
-// normal within about the square root of that.
-constexpr double kCurvedAgreement = 1e-2;
+// The same for curved geoms, where MuJoCo's collider stops within a tolerance of the distance and its
+// normal and position are off by about the square root of that.
+double curved_agreement(const ModelView& m) {
+  return 1e-6 + 30 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
+}
 
 // Below this tilt MuJoCo takes a cylinder to stand flat (mjMINVAL), and its frame to be undefined.
 constexpr double kFlat = 1e-15, kUpright = 1e-12;
@@ -242,15 +244,23 @@ Geom load_geom(const ModelView& m, const DataView& d, int id) {
 
 namespace {
 
+bool is_curved(int type) { return type == geom::kEllipsoid || type == geom::kCylinder; }
+
+// The pair goes through the convex collider: curved geoms, except planes and spheres on cylinders,
+// and meshes, except on planes.
+bool uses_collider(const ModelView& m, const ContactView& contact) {
+  int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
+  if (first == geom::kPlane || (first == geom::kSphere && second == geom::kCylinder)) return false;
+  return is_curved(first) || is_curved(second) || second == geom::kMesh;
+}
+
 bool identify_pair(const ModelView& m, const DataView& d, const ContactView& contact,
                    ContactGeometry& g) {
   int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
   if (first == geom::kPlane) return identify_plane(m, d, contact, g);
-  // spheres and cylinders meet in closed form, all other curved pairs in the convex collider
-  bool closed = first == geom::kSphere && second == geom::kCylinder;
-  bool curved = first == geom::kEllipsoid || second == geom::kEllipsoid ||
-                first == geom::kCylinder || second == geom::kCylinder;
-  if (curved && !closed) return identify_curved(m, d, contact, g);
+  if (uses_collider(m, contact) && (is_curved(first) || is_curved(second))) {
+    return identify_curved(m, d, contact, g);
+  }
   switch (first) {
     case geom::kSphere:
       return identify_sphere(m, d, contact, g);
@@ -284,8 +294,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   g.region = std::numeric_limits<double>::infinity();
 
   if (!identify_pair(m, d, contact, g)) refuse("this pair of geoms");
-  bool mesh = m.geom_type[contact.geom.v[1]] == geom::kMesh;
-  if (mesh  && m.geom_type[contact.geom.v[0]] != geom::kPlane && (m.opt.disableflags & disable::kNativeCCD)) {
+  if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
 
@@ -297,7 +306,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
   if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
-  double agreement = g.kind == ContactGeometry::kSupports ? kCurvedAgreement : kAgreement;
+  double agreement = g.kind == ContactGeometry::kSupports ? curved_agreement(m) : kAgreement;
   if (!(error < agreement)) refuse("its features were not recognised");
   return g;
 }

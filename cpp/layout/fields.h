@@ -10,6 +10,7 @@
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT) \
   REQ(NUM, timestep)                       \
   REQ(VEC3, gravity)                       \
+  REQ(NUM, ccd_tolerance) \
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
   REQ(INT, integrator)                     \
