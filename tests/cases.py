@@ -10,6 +10,8 @@ import numpy as np
 FOLDER = Path(__file__).parent / "models"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.xml"))
 CONSTRAINT_MODELS = sorted(path.stem for path in (FOLDER / "constraints").glob("*.xml"))
+CONTACT_MODELS = sorted(path.stem for path in (FOLDER / "contacts").glob("*.xml"))
+SNAPSHOTS = (0.0, 0.04, 0.1, 0.2, 0.4, 0.8)  # s of simulation before a state with contacts
 RANDOM_STATES = 3
 # Of random states with constraints, rad or m: impedances vary within 1e-3 by default, beyond it
 # they are saturated; other models have a width of about 0.3.
@@ -70,9 +72,7 @@ def states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjDat
         yield f"random{k}", random_state(model, rng, forces=k == RANDOM_STATES - 1)
 
 
-def constrained_states(
-    model: mujoco.MjModel, name: str
-) -> Iterator[tuple[str, mujoco.MjData]]:
+def constrained_states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjData]]:
     """Yield labelled states: keyframes, or random ones at every scale, the last with forces."""
     for k in range(model.nkey):
         data = mujoco.MjData(model)
@@ -83,6 +83,27 @@ def constrained_states(
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     for label, scale in SCALES.items():
         yield label, random_state(model, rng, forces=label == "far", scale=scale)
+
+
+def simulated_states(
+    model: mujoco.MjModel, name: str, times: tuple[float, ...] = SNAPSHOTS
+) -> Iterator[tuple[str, mujoco.MjData]]:
+    """Yield states of a simulation with random controls and initial speeds, where rows act."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    data.qvel[:] = rng.normal(size=model.nv) * 0.3
+    drive = data.ctrl + rng.normal(size=model.nu) * 0.3
+    data.ctrl[:] = drive
+    for time in times:
+        while data.time < time - 1e-9:
+            mujoco.mj_step(model, data)
+        kept = mujoco.MjData(model)
+        mujoco.mj_copyData(kept, model, data)
+        mujoco.mj_forward(model, kept)
+        if kept.nefc:
+            yield f"{time:g} s", kept
 
 
 def random_state(

@@ -1,8 +1,9 @@
 """Scenes of two touching geoms, and the states in which they stick, slip, separate, roll, spin.
 
 The first geom is on a body with a slide and a ball joint, the second on a free body, so that both
-move in every way; planes must be static and are on a mocap body, which tilts them. Poses are drawn at random within a region of the collider, then the free body is
-moved along the normal until the deepest contact has the wanted depth.
+move in every way; planes must be static and are on a mocap body, which tilts them. Poses are drawn
+at random within a region of the collider, then the free body is moved along the normal until the
+deepest contact has the wanted depth.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import mujoco
 import numpy as np
 
 DEPTH = 4e-4  # m: within the 1e-3 over which the default impedance varies
-TILT = 2e-4  # rad: of a geom lying flat, so that all its corners touch
+TILT = 8e-4  # rad: of a geom lying flat, so that all its corners touch
 
 SIZES = {
     "plane": "1 1 1",
@@ -27,6 +28,8 @@ MESH = """<asset><mesh name="hull" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .
 JOINTS = """<joint name="lift" type="slide" axis=".2 .1 1" stiffness="50" damping="2"/>
   <joint name="tilt" type="ball" damping=".5"/>
   <inertial pos=".05 -.02 .03" mass="3" fullinertia=".2 .3 .25 .02 -.01 .03"/>"""
+
+UP = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,25 @@ class Pair:
     @property
     def contacts(self) -> int:
         """Return how many contacts there are at least."""
-        lying = self.axis is not None and self.first == "plane"
-        return {"capsule": 2, "box": 4, "mesh": 3, "cylinder": 2}.get(self.second, 1) if lying else 1
+        if self.first != "plane" or self.axis is None:
+            return 1
+        if self.axis == UP:
+            return {"box": 4, "mesh": 3, "cylinder": 3}.get(self.second, 1)
+        return 2
 
 
-UP = (0.0, 0.0, 1.0)
 PAIRS = {
     "plane-sphere": Pair("plane", "sphere", UP),
     "plane-capsule end": Pair("plane", "capsule", UP),
     "plane-capsule lying": Pair("plane", "capsule", UP, (0.8, 0.6, 0.0)),
+    "plane-capsule upright": Pair("plane", "capsule", UP, UP),
     "plane-box corner": Pair("plane", "box", UP),
     "plane-box flat": Pair("plane", "box", UP, UP),
     "plane-mesh corner": Pair("plane", "mesh", UP),
     "plane-mesh flat": Pair("plane", "mesh", UP, UP),
     "plane-cylinder rim": Pair("plane", "cylinder", UP),
     "plane-cylinder lying": Pair("plane", "cylinder", UP, (0.8, 0.6, 0.0)),
+    "plane-cylinder standing": Pair("plane", "cylinder", UP, UP),
     "plane-ellipsoid": Pair("plane", "ellipsoid", UP),
     "sphere-sphere": Pair("sphere", "sphere", (0.3, 0.5, 0.8)),
     "sphere-capsule side": Pair("capsule", "sphere", (0.8, 0.6, 0.1)),
@@ -76,8 +83,13 @@ PAIRS = {
     "capsule-box face": Pair("box", "capsule", (0.1, 0.2, 1.0), (0.2, 0.3, 0.9)),
     "capsule-box edge": Pair("box", "capsule", (0.1, 1.0, 0.8), (0.5, -0.5, 0.6)),
 }
-# m/s, rad/s; `normal` moves the free body away
-STATES = ("sticking", "slipping", "separating", "rolling", "spinning", "mixed")
+# by condim: without friction they are all alike, without a torsional row nothing resists spinning
+STATES = {
+    1: ("sticking", "slipping", "separating", "rolling"),
+    3: ("sticking", "slipping", "separating", "rolling", "mixed"),
+    4: ("sticking", "slipping", "separating", "rolling", "spinning", "mixed"),
+    6: ("sticking", "slipping", "separating", "rolling", "spinning", "mixed"),
+}
 
 
 def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "") -> str:
@@ -123,7 +135,9 @@ def pose(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator) -> mujoco.
     return data
 
 
-def set_motion(model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.random.Generator):
+def set_motion(
+    model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.random.Generator
+) -> None:
     """Give the two bodies the relative motion that `state` names."""
     mujoco.mj_forward(model, data)
     contact = data.contact[0]
@@ -137,7 +151,7 @@ def set_motion(model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.r
         data.qvel[:] = rng.normal(size=model.nv) * 1e-3
     elif state == "slipping":
         press = 10.0
-        linear = tangent + 0.6 * np.cross(normal, tangent)
+        linear = 3.0 * tangent + 2.0 * np.cross(normal, tangent)
     elif state == "separating":
         linear = 2.0 * _outward(data) + 0.3 * tangent
     elif state == "rolling":
@@ -156,9 +170,7 @@ def set_motion(model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.r
     # press through the contact, so that the free body does not turn away
     force = -press * _outward(data)
     top = data.body("top").id
-    data.xfrc_applied[top] = np.concatenate(
-        [force, np.cross(contact.pos - data.xipos[top], force)]
-    )
+    data.xfrc_applied[top] = np.concatenate([force, np.cross(contact.pos - data.xipos[top], force)])
     data.ctrl[:] = 0.3
 
 
@@ -176,6 +188,8 @@ def _touch(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     for _ in range(60):
         mujoco.mj_forward(model, data)
         deepest = min(data.contact, key=lambda contact: contact.dist)
+        if abs(deepest.dist + DEPTH) < 1e-3 * DEPTH:
+            break
         sign = 1.0 if data.geom("second").id == deepest.geom[1] else -1.0
         data.qpos[-7:-4] -= sign * (deepest.dist + DEPTH) * deepest.frame[:3]
     model.geom_margin[:] = margin
@@ -188,7 +202,8 @@ def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     mujoco.mju_quatZ2Vec(aim, axis)
     spin = np.empty(4)
     mujoco.mju_axisAngle2Quat(spin, np.array([0.0, 0.0, 1.0]), rng.uniform(-3, 3))
-    tilt = np.concatenate([[1.0], rng.normal(size=3) * TILT / 2])
+    direction = rng.uniform(-np.pi, np.pi)
+    tilt = np.array([1.0, np.cos(direction) * TILT / 2, np.sin(direction) * TILT / 2, 0.0])
     quat = np.empty(4)
     mujoco.mju_mulQuat(quat, aim, spin)
     mujoco.mju_mulQuat(quat, quat.copy(), tilt)
@@ -197,4 +212,5 @@ def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _geom(kind: str, condim: int, extra: str) -> str:
     shape = 'type="mesh" mesh="hull"' if kind == "mesh" else f'type="{kind}" size="{SIZES[kind]}"'
-    return f'{shape} condim="{condim}" friction=".7 .02 .01" {extra}'
+    friction = "" if "friction" in extra else 'friction=".7 .02 .01"'
+    return f'{shape} condim="{condim}" {friction} {extra}'

@@ -27,7 +27,7 @@ STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 RATIO = 1.5  # between steps of the ladder: small, so that high orders are reached at large steps
 LEVELS = 34  # 1.5^33: from the map's scale down to a millionth of it
-SETTLED = 3e-12  # relative error estimate at which a ladder stops early
+SETTLED = 3e-12  # relative error estimate at which a ladder stops early, unless told
 NEARLY = 1e-7  # below it a ladder that no longer improves has met rounding
 PATIENCE = 8  # levels without improvement, then
 NOISE_STEP = 1e-8  # between the samples from which rounding is measured
@@ -40,14 +40,15 @@ KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
-BRANCH_RATIO = 2.0  # between the steps tried until both probes are in the branch of the state
+BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
 SMALLEST = 1e-7  # a branch narrower than this is a kink
-SOLVER_ITERATIONS = 30  # Newton is quadratic: enough from a warm start, and always all of them
-CONE_TYPES = (mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC,)
-FRICTION_TYPES = (
-    mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF,
-    mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON,
-)
+SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
+EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+FRICTION = [
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF),
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON),
+]
+ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
 SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
 
 
@@ -210,23 +211,26 @@ def zones(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     jar -= data.efc_aref
     kind = data.efc_type
     zone = np.where(jar < 0, QUADRATIC, SATISFIED)
-    zone[kind == mujoco.mjtConstraint.mjCNSTR_EQUALITY] = QUADRATIC
-    for i in np.flatnonzero(np.isin(kind, FRICTION_TYPES)):
+    zone[kind == EQUALITY] = QUADRATIC
+    for i in np.flatnonzero(np.isin(kind, FRICTION)):
         bound = data.efc_R[i] * data.efc_frictionloss[i]
         zone[i] = LINEARNEG if jar[i] <= -bound else LINEARPOS if jar[i] >= bound else QUADRATIC
-    for contact in data.contact:
-        i = contact.efc_address
-        if i >= 0 and kind[i] in CONE_TYPES:
-            zone[i : i + contact.dim] = _cone_zone(contact, jar[i : i + contact.dim])
+    if (kind != ELLIPTIC).all():
+        return zone
+    contacts = data.contact
+    for i, dim, mu, friction in zip(
+        contacts.efc_address, contacts.dim, contacts.mu, contacts.friction, strict=True
+    ):
+        if i >= 0 and kind[i] == ELLIPTIC:
+            zone[i : i + dim] = _cone_zone(float(mu), friction[: dim - 1], jar[i : i + dim])
     return zone
 
 
-def _cone_zone(contact: mujoco.MjContact, jar: np.ndarray) -> int:
-    normal = contact.mu * jar[0]
-    tangential = float(np.linalg.norm(contact.friction[: contact.dim - 1] * jar[1:]))
-    if normal >= contact.mu * tangential:
+def _cone_zone(mu: float, friction: np.ndarray, jar: np.ndarray) -> int:
+    normal, tangential = mu * jar[0], float(np.linalg.norm(friction * jar[1:]))
+    if normal >= mu * tangential:
         return SATISFIED
-    return QUADRATIC if contact.mu * normal + tangential <= 0 else CONE
+    return QUADRATIC if mu * normal + tangential <= 0 else CONE
 
 
 def jacobian(
@@ -235,11 +239,13 @@ def jacobian(
     *,
     forces: bool = False,
     constrained: bool = False,
+    settled: float = SETTLED,
 ) -> Reference:
     """Return the Jacobian of one step at the state of `data`, which is left unchanged.
 
     With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. `constrained`
     is for states with constraint rows, of a model whose solver has been made to `converge`.
+    Columns whose relative error estimate is below `settled` are not improved any further.
     """
     with quiet():
         step = ConstrainedStep(model, data) if constrained else Step(model, data)
@@ -247,7 +253,7 @@ def jacobian(
         J = np.empty((step.blocks[-1], columns))
         err = np.empty_like(J)
         for j in range(columns):
-            J[:, j], err[:, j] = _column(step, j)
+            J[:, j], err[:, j] = _column(step, j, settled)
     return Reference(J, err, step.blocks, step.nx, model.nu)
 
 
@@ -277,7 +283,7 @@ def _scale(ref: np.ndarray, blocks: list[int]) -> np.ndarray:
     return scale
 
 
-def _column(step: Step, j: int) -> tuple[np.ndarray, np.ndarray]:
+def _column(step: Step, j: int, settled: float = SETTLED) -> tuple[np.ndarray, np.ndarray]:
     """Return one column and its error: Richardson's tableau over a shrinking ladder of steps."""
     first = step.inside(j, _first_step(step, j))
     best = np.zeros(step.blocks[-1])
@@ -301,7 +307,7 @@ def _column(step: Step, j: int) -> tuple[np.ndarray, np.ndarray]:
         previous = row
         relative = (err / _scale(best[:, None], step.blocks)[:, 0]).max(initial=0.0)
         idle = 0 if (err < before).any() else idle + 1
-        if relative <= SETTLED or (relative <= NEARLY and idle >= PATIENCE):
+        if relative <= settled or (relative <= NEARLY and idle >= PATIENCE):
             break
     if _is_kink(step, j, h, best):
         err[:] = np.inf

@@ -133,13 +133,14 @@ def test_a_bad_state_is_named_by_its_index(model, threads):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_unsupported_state_is_named_by_its_index_and_element(threads):
     model = mujoco.MjModel.from_xml_string(
-        '<mujoco><compiler angle="radian"/><worldbody><body><joint name="knee" range="-1 1"/>'
-        '<geom size=".1" contype="0"/></body></worldbody></mujoco>'
+        '<mujoco><worldbody><geom name="post" type="cylinder" size=".1 .1"/><body pos="0 0 1">'
+        '<joint type="slide" axis="0 0 1"/><geom name="cap" type="cylinder" size=".1 .1"/>'
+        "</body></worldbody></mujoco>"
     )
     states, controls = trajectory(model, 9)
     states[:, 1] = 0
-    states[6, 1] = 5.0
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match="knee") as error:
+    states[6, 1] = -0.801  # two cylinders touch: left to the convex collider
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="post") as error:
         mujacobian.linearize_batch(model, states, controls, threads=threads)
     assert "6" in str(error.value)
     states[6, 1] = 0.5

@@ -12,6 +12,8 @@ from judge import ROW_TOLERANCE, judge_constrained
 # Columns on a kink are left out, and entries that drown in rounding (none in these states). A test
 # that left out more would prove little.
 TRUSTED_SHARE = 0.95
+INVERSE_STEP = 1e-5  # of the acceleration, small against the width of the zones
+INVERSE_TOLERANCE = 1e-6  # rounding of forces / INVERSE_STEP, times the condition of K
 
 
 def load_converged(name):
@@ -29,3 +31,67 @@ def test_derivatives_match_the_reference(name, integrator):
         except AssertionError as error:
             raise AssertionError(f"{name}, {integrator}, state {label}: {error}") from None
         assert share >= TRUSTED_SHARE, f"state {label}: the reference trusts only {share:.3f}"
+
+
+@pytest.mark.parametrize("name", CONSTRAINT_MODELS)
+def test_exact_diagonal(name):
+    """The flag diagexact makes the regularization depend on the configuration."""
+    model = load_converged(name)
+    model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
+    INTEGRATORS["implicitfast"](model)
+    for label, data in constrained_states(model, name):
+        try:
+            share = judge_constrained(model, data, ROW_TOLERANCE, forces=False)
+        except AssertionError as error:
+            raise AssertionError(f"state {label}: {error}") from None
+        assert share >= TRUSTED_SHARE, f"state {label}: the reference trusts only {share:.3f}"
+
+
+@pytest.mark.parametrize("name", CONSTRAINT_MODELS)
+def test_states_are_in_every_zone_that_the_model_is_named_after(name):
+    """Equality rows pull, friction losses slide and stick, limits press."""
+    model = load_converged(name)
+    found = set()
+    for _, data in constrained_states(model, name):
+        mujoco.mj_forward(model, data)
+        found |= set(reference.zones(model, data).tolist())
+    assert reference.QUADRATIC in found
+    if name.startswith("friction_loss"):
+        assert {reference.LINEARNEG, reference.LINEARPOS} <= found
+    if name.endswith("limits"):
+        assert reference.SATISFIED in found
+
+
+@pytest.mark.parametrize("name", CONSTRAINT_MODELS)
+def test_K_is_the_derivative_of_inverse_dynamics(name):
+    """K = M + J^T H J equals d(qfrc_inverse)/d(qacc), which needs no solver at all.
+
+    Without implicit damping v' = v + h a, so Bf = h K^-1 in its velocity rows.
+    """
+    model = load_converged(name)
+    INTEGRATORS["euler_explicit"](model)
+    for label, data in constrained_states(model, name):
+        lin = mujacobian.linearize(model, data, sensors=False, forces=True)
+        K = _inverse_jacobian(model, data)
+        product = K @ lin.Bf[model.nv : 2 * model.nv] / model.opt.timestep
+        error = abs(product - np.eye(model.nv)).max()
+        assert error <= INVERSE_TOLERANCE, f"state {label}: {error:.1e}"
+
+
+def _inverse_jacobian(model, data):
+    """Return d(qfrc_inverse)/d(qacc) at the converged acceleration: it is linear within a zone."""
+    probe = mujoco.MjData(model)
+    mujoco.mj_copyData(probe, model, data)
+    mujoco.mj_forward(model, probe)
+    acc = probe.qacc.copy()
+    columns = []
+    for j in range(model.nv):
+        h = INVERSE_STEP * max(1.0, abs(acc).max())
+        forces = []
+        for sign in (1, -1):
+            probe.qacc[:] = acc
+            probe.qacc[j] += sign * h
+            mujoco.mj_inverse(model, probe)
+            forces.append(probe.qfrc_inverse.copy())
+        columns.append((forces[0] - forces[1]) / (2 * h))
+    return np.array(columns).T

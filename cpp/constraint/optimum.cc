@@ -72,22 +72,24 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
   return true;
 }
 
-// y += s x over whole lanes
-inline void add_scaled(double* y, double s, const double* x, int stride) {
-  Lanes factor = broadcast(s);
+// out = (add ? out : 0) + sum_r scale c_r x_r over whole lanes; rows x_r of length `stride`, c_r at
+// c[r * step]
+template <bool add>
+inline void combine_rows(double* out, const double* c, int step, double scale, const double* x,
+                         int count, int stride) {
   for (int k = 0; k < stride; k += kLanes) {
-    store_lanes(y + k, load_lanes(y + k) + factor * load_lanes(x + k));
+    Lanes sum = add ? load_lanes(out + k) : Lanes{};
+    for (int r = 0; r < count; r++) {
+      sum += broadcast(scale * c[r * step]) * load_lanes(x + r * stride + k);
+    }
+    store_lanes(out + k, sum);
   }
 }
 
 // y = H x, both (count, n)
 void multiply_hessian(const Block& b, const double* x, double* y) {
-  std::memset(y, 0, b.count * b.stride * sizeof(double));
   for (int r = 0; r < b.count; r++) {
-    for (int s = 0; s < b.count; s++) {
-      double h = b.hessian[r * b.count + s];
-      if (h != 0) add_scaled(y + r * b.stride, h, x + s * b.stride, b.stride);
-    }
+    combine_rows<false>(y + r * b.stride, b.hessian + r * b.count, 1, 1, x, b.count, b.stride);
   }
 }
 
@@ -175,10 +177,7 @@ class Metric {
     int c = residual_.component[b.dofs[0]];
     double* sum = scratch_ + b.count * b.stride;
     for (int i = 0; i < b.n; i++) {
-      std::memset(sum, 0, b.stride * sizeof(double));
-      for (int r = 0; r < b.count; r++) {
-        add_scaled(sum, b.J[r * b.stride + i], scratch_ + r * b.stride, b.stride);
-      }
+      combine_rows<false>(sum, b.J + i, b.stride, 1, scratch_, b.count, b.stride);
       double* row = dense_[c] ? dense_[c] + residual_.column[b.dofs[i]] * stride(c)
                               : packed_ + m_.M_rowadr[b.dofs[i]];
       for (int j = 0; j <= i; j++) {
@@ -275,18 +274,14 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
     multiply_hessian(b, change.rho_q, weighted_q);
     multiply_hessian(b, change.rho_v, weighted_v);
     for (int r = 0; r < b.count; r++) {
-      add_scaled(weighted_q + r * b.stride, -b.force[r], change.dlogD, b.stride);
+      combine_rows<true>(weighted_q + r * b.stride, b.force + r, 1, -1, change.dlogD, 1, b.stride);
     }
 
     const int nv = residual.components[residual.component[b.dofs[0]]].nv;
     for (int i = 0; i < b.n; i++) {
       double* entry_q = change.turned + i * b.stride;
-      std::memset(entry_v, 0, b.stride * sizeof(double));
-      for (int r = 0; r < b.count; r++) {
-        double j = b.J[r * b.stride + i];
-        add_scaled(entry_q, -j, weighted_q + r * b.stride, b.stride);
-        add_scaled(entry_v, -j, weighted_v + r * b.stride, b.stride);
-      }
+      combine_rows<true>(entry_q, b.J + i, b.stride, -1, weighted_q, b.count, b.stride);
+      combine_rows<false>(entry_v, b.J + i, b.stride, -1, weighted_v, b.count, b.stride);
       double* row = residual.row[b.dofs[i]];
       for (int c = 0; c < b.n; c++) {
         int column = residual.column[b.dofs[c]];

@@ -302,7 +302,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   Rederived r = rederive(g);
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
   Vec3 tangent = across(g.hint, g.normal);
-  double length = norm(tangent);
+  double length = g.hint_length = norm(tangent);
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
   if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
@@ -320,11 +320,10 @@ ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   // hint                                                                                 (CON-6)
   Vec3 dn = v.turn;
   Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
-  double length = norm(across(g.hint, g.normal));
   double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
   // a capsule standing on end has no direction along the plane: any spin describes the same contact
   // unless its friction depends on the direction, where there is no derivative
-  spin = length < kUpright ? 0 : spin / length;
+  spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
   v.turn = cross(g.normal, dn) + spin * g.normal;
   return v;
 }

@@ -88,6 +88,7 @@ struct ContactGeometry {
   double region;   // distance to where other features take over, infinite if none is near
   int hint_owner;  // geom whose z axis directs the first tangent, -1: the world's y or z axis
   Vec3 hint;       // the vector that directs the first tangent
+  double hint_length;  // of its part across the normal
 };
 
 // Motion of a contact; the frame turns by `turn`.

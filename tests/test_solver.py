@@ -1,0 +1,163 @@
+"""The derivative is that of the optimum, however and how far the solver got there."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+import reference
+from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
+
+# Solvers stop at their own tolerance; polished, they are at the same optimum.
+SOLVER_AGREEMENT = 1e-7
+# Islands, dense and sparse Jacobians change the order of additions only.
+ORDER_AGREEMENT = 1e-12
+# With nothing tightened: the bar of the project at the 99th percentile.
+DEFAULT_TOLERANCE = 1e-5
+PERCENTILE = 99
+STEPS_BETWEEN = 9  # of the walking model: states that are not alike
+STATES = 200
+SEED = 5
+
+SOLVERS = {
+    "newton": mujoco.mjtSolver.mjSOL_NEWTON,
+    "cg": mujoco.mjtSolver.mjSOL_CG,
+    "pgs": mujoco.mjtSolver.mjSOL_PGS,
+}
+ALL = [f"constraints/{name}" for name in CONSTRAINT_MODELS]
+ALL += [f"contacts/{name}" for name in CONTACT_MODELS]
+
+
+def some_states(model, name):
+    if name.startswith("contacts"):
+        return simulated_states(model, name, times=(0.1, 0.4))
+    return constrained_states(model, name)
+
+
+def blocks(model, data):
+    lin = mujacobian.linearize(model, data, sensors=False, forces=True)
+    return np.hstack([lin.A, lin.B, lin.Bf])
+
+
+def difference(J, K):
+    """Return the largest difference, column by column relative to the column's largest entry."""
+    return float((abs(J - K) / abs(K).max(axis=0)).max())
+
+
+@pytest.mark.parametrize("cone", [0, 1], ids=["pyramidal", "elliptic"])
+@pytest.mark.parametrize("name", ALL)
+def test_newton_cg_and_pgs_agree(name, cone):
+    model = reference.converge(load(name))
+    model.opt.cone = cone
+    for label, data in some_states(model, name):
+        model.opt.solver, model.opt.iterations = SOLVERS["newton"], 50
+        newton = blocks(model, data)
+        for solver in ("cg", "pgs"):
+            model.opt.solver, model.opt.iterations = SOLVERS[solver], 5000
+            error = difference(blocks(model, data), newton)
+            assert error <= SOLVER_AGREEMENT, f"{label}, {solver}: {error:.1e}"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_islands_and_sparsity_do_not_matter(name):
+    model = reference.converge(load(name))
+    island = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+    for label, data in some_states(model, name):
+        found = []
+        for jacobian in (mujoco.mjtJacobian.mjJAC_DENSE, mujoco.mjtJacobian.mjJAC_SPARSE):
+            for flag in (0, island):
+                model.opt.jacobian = jacobian
+                model.opt.disableflags = (model.opt.disableflags & ~island) | flag
+                found.append(blocks(model, data))
+        for other in found[1:]:
+            error = difference(other, found[0])
+            assert error <= ORDER_AGREEMENT, f"{label}: {error:.1e}"
+
+
+def walk(model, count):
+    """Yield states of the quadruped under random servo targets, as a user would meet them."""
+    rng = np.random.default_rng(SEED)
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    stand = data.ctrl.copy()
+    for _ in range(count):
+        data.ctrl[:] = stand + rng.normal(size=model.nu) * 0.08
+        for _ in range(STEPS_BETWEEN):
+            mujoco.mj_step(model, data)
+        mujoco.mj_forward(model, data)
+        yield data
+
+
+def test_default_tolerance_is_polished():
+    """Nothing tightened: the derivative is that of the tightened model, state by state."""
+    model = load("contacts/quadruped")
+    assert model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    tight = reference.converge(load("contacts/quadruped"))
+    errors, touching = [], 0
+    for data in walk(model, STATES):
+        J = blocks(model, data)
+        twin = mujoco.MjData(tight)
+        mujoco.mj_setState(tight, twin, _state(model, data), mujoco.mjtState.mjSTATE_INTEGRATION)
+        errors.append(difference(J, blocks(tight, twin)))
+        touching += data.ncon > 0
+    assert touching > 0.8 * STATES
+    assert np.percentile(errors, PERCENTILE) <= DEFAULT_TOLERANCE, sorted(errors)[-3:]
+
+
+def test_default_tolerance_against_the_reference():
+    """The same against differences of the converged step, at a few of these states."""
+    model = load("contacts/quadruped")
+    tight = reference.converge(load("contacts/quadruped"))
+    shares = []
+    for data in list(_copies(model, walk(model, 8))):
+        J = blocks(model, data)
+        twin = mujoco.MjData(tight)
+        mujoco.mj_setState(tight, twin, _state(model, data), mujoco.mjtState.mjSTATE_INTEGRATION)
+        ref = reference.jacobian(tight, twin, constrained=True, settled=1e-8)
+        J = J[:, : ref.J.shape[1]]
+        result = reference.compare(J, ref.J, ref.err, ref.blocks[:4], trust=1e-7)
+        assert result.error <= DEFAULT_TOLERANCE
+        shares.append(result.share)
+    assert np.mean(shares) > 0.9
+
+
+def test_a_solver_far_from_the_optimum_is_polished_or_refused():
+    """One iteration: exact all the same, or a ValueError that says what to set."""
+    model = load("contacts/quadruped")
+    tight = reference.converge(load("contacts/quadruped"))
+    refusals = []
+    for data in list(_copies(model, walk(model, STATES))):
+        model.opt.iterations, model.opt.ls_iterations = 1, 1
+        data.qacc_warmstart[:] = 0
+        twin = mujoco.MjData(tight)
+        mujoco.mj_setState(tight, twin, _state(model, data), mujoco.mjtState.mjSTATE_INTEGRATION)
+        try:
+            J = blocks(model, data)
+        except ValueError as error:
+            refusals.append(str(error))
+            continue
+        assert difference(J, blocks(tight, twin)) <= DEFAULT_TOLERANCE
+    assert all("iterations" in text and "residual" in text for text in refusals), refusals
+
+
+def test_diagnostics_tell_how_far_the_solver_was():
+    model = load("contacts/quadruped")
+    for data in walk(model, 10):
+        found = mujacobian.diagnose(model, data)
+        assert found.residual <= 1e-9
+        assert found.residual <= found.residual_before * (1 + 1e-12)
+        assert found.condition >= 1
+        np.testing.assert_allclose(found.K, found.K.T, rtol=1e-12, atol=1e-12)
+
+
+def _state(model, data):
+    state = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION))
+    mujoco.mj_getState(model, data, state, mujoco.mjtState.mjSTATE_INTEGRATION)
+    return state
+
+
+def _copies(model, found):
+    for data in found:
+        kept = mujoco.MjData(model)
+        mujoco.mj_copyData(kept, model, data)
+        yield kept
