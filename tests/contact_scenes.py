@@ -82,6 +82,12 @@ PAIRS = {
     "capsule-box vertex": Pair("box", "capsule", (0.8, 1.0, 0.7), (0.7, -0.8, 0.2)),
     "capsule-box face": Pair("box", "capsule", (0.1, 0.2, 1.0), (0.2, 0.3, 0.9)),
     "capsule-box edge": Pair("box", "capsule", (0.1, 1.0, 0.8), (0.5, -0.5, 0.6)),
+    "box-box vertex": Pair("box", "box", (0.1, 0.2, 1.0)),
+    "box-box flat": Pair("box", "box", (0.2, 0.3, 1.0), UP),
+    "box-mesh vertex": Pair("box", "mesh", (0.1, 0.2, 1.0)),
+    "mesh-mesh": Pair("mesh", "mesh", (0.3, 0.5, 0.8)),
+    "sphere-mesh": Pair("mesh", "sphere", (0.3, 0.5, 0.8)),
+    "capsule-mesh end": Pair("mesh", "capsule", (0.3, 0.5, 0.8), (0.3, 0.6, 0.7)),
 }
 # by condim: without friction they are all alike, without a torsional row nothing resists spinning
 STATES = {

@@ -137,9 +137,10 @@ def test_an_unsupported_state_is_named_by_its_index_and_element(threads):
         '<joint type="slide" axis="0 0 1"/><geom name="cap" type="cylinder" size=".1 .1"/>'
         "</body></worldbody></mujoco>"
     )
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_NATIVECCD
     states, controls = trajectory(model, 9)
     states[:, 1] = 0
-    states[6, 1] = -0.801  # two cylinders touch: left to the convex collider
+    states[6, 1] = -0.801  # two cylinders touch in the legacy collider
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="post") as error:
         mujacobian.linearize_batch(model, states, controls, threads=threads)
     assert "6" in str(error.value)

@@ -246,20 +246,18 @@ PILE = """
     <body name="top" pos=".02 .01 {height}"><freejoint/><geom name="upper" {upper}/></body>
   </worldbody>
 </mujoco>"""
-CYLINDER, ELLIPSOID = 'type="cylinder" size=".1 .1"', 'type="ellipsoid" size=".1 .15 .1"'
-# curved pairs that are left to the convex collider: (lower, upper, height of the upper one)
-UNCOVERED = {
-    "cylinder-cylinder": (CYLINDER, CYLINDER, 0.199),
-    "ellipsoid-box": ('type="box" size=".1 .1 .1"', ELLIPSOID, 0.199),
-    "ellipsoid-ellipsoid": (ELLIPSOID, ELLIPSOID, 0.19),
-    "capsule-cylinder": (CYLINDER, 'type="capsule" size=".1 .1"', 0.29),
-}
+HILLS = """<asset><hfield name="hills" nrow="3" ncol="3" size="1 1 .2 .1"
+  elevation="0 0 0 0 1 0 0 0 0"/></asset>"""
 
 
-@pytest.mark.parametrize("pair", UNCOVERED)
-def test_uncovered_pairs_are_refused_with_the_names_of_both_geoms(pair):
-    lower, upper, height = UNCOVERED[pair]
-    model, data = forward(PILE.format(lower=lower, upper=upper, height=height))
+def on_hills():
+    lower, upper = 'type="hfield" hfield="hills"', 'type="sphere" size=".1"'
+    text = PILE.format(lower=lower, upper=upper, height=0.29)
+    return forward(text.replace("<worldbody>", HILLS + "<worldbody>"))
+
+
+def test_height_fields_are_refused_with_the_names_of_both_geoms():
+    model, data = on_hills()
     mujoco.mj_forward(model, data)
     assert data.ncon > 0
     for name in ("lower", "upper"):
@@ -268,9 +266,17 @@ def test_uncovered_pairs_are_refused_with_the_names_of_both_geoms(pair):
     assert mujacobian.linearize(model, data).A.any(), "apart, there is nothing to refuse"
 
 
+def test_the_legacy_collider_is_refused():
+    cylinder = 'type="cylinder" size=".1 .1"'
+    model, data = forward(PILE.format(lower=cylinder, upper=cylinder, height=0.199))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_NATIVECCD
+    mujoco.mj_forward(model, data)
+    assert data.ncon > 0
+    refuses(model, data, "legacy collider")
+
+
 def test_a_refused_contact_does_not_matter_when_contacts_are_disabled():
-    lower, upper, height = UNCOVERED["cylinder-cylinder"]
-    model, data = forward(PILE.format(lower=lower, upper=upper, height=height))
+    model, data = on_hills()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     assert mujacobian.linearize(model, data).A.any()
 

@@ -149,7 +149,10 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
 }
 
 // (rows, clamps, residual before, residual) as plain tuples; K is filled
-nb::tuple diagnose_into(nb::handle model, nb::handle data, nb::handle K, bool run_forward) {
+using Rows = std::vector<std::tuple<std::string, std::string, double, double, double>>;
+using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
+std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::handle data,
+                                                       nb::handle K, bool run_forward) {
   const void* mj_model = model_address(model);
   void* mj_data = data_address(data);
   const ModelView m = view_model(mj_model);
@@ -165,14 +168,15 @@ nb::tuple diagnose_into(nb::handle model, nb::handle data, nb::handle K, bool ru
   } catch (const std::exception&) {
     raise(std::current_exception());
   }
-  nb::list rows, clamps;
+  Rows rows;
+  Clamps clamps;
   for (const RowDiagnostic& r : result.rows) {
-    rows.append(nb::make_tuple(r.element, r.state, r.zone, r.activation, r.region));
+    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region);
   }
   for (const ClampDiagnostic& c : result.clamps) {
-    clamps.append(nb::make_tuple(c.element, c.clamp, c.distance));
+    clamps.emplace_back(c.element, c.clamp, c.distance);
   }
-  return nb::make_tuple(rows, clamps, result.residual_before, result.residual);
+  return {rows, clamps, result.residual_before, result.residual};
 }
 
 std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
@@ -210,7 +214,6 @@ NB_MODULE(_core, module) {
              arg("forward") = true);
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
              arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
-  module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"),
-             arg("forward"));
+  module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
 }

@@ -13,13 +13,13 @@ namespace mujacobian {
 inline constexpr int kMaxRows = 6;
 
 struct Block {
-  int row, count;    // first row of MuJoCo's efc arrays, number of rows here
-  int edges;         // number of MuJoCo's rows: count, or 2 (count - 1) for a pyramid
-  int type, id;      // efc_type, efc_id
-  int n;             // dofs
-  int stride;        // n in whole lanes: all matrices over the dofs have zero-padded rows
-  const int* dofs;   // increasing
-  double* J;         // (count, n)
+  int row, count;   // first row of MuJoCo's efc arrays, number of rows here
+  int edges;        // number of MuJoCo's rows: count, or 2 (count - 1) for a pyramid
+  int type, id;     // efc_type, efc_id
+  int n;            // dofs
+  int stride;       // n in whole lanes: all matrices over the dofs have zero-padded rows
+  const int* dofs;  // increasing
+  double* J;        // (count, n)
 
   ContactView contact;
   ContactGeometry* geometry;  // of a contact
@@ -41,9 +41,9 @@ struct Blocks {
 // the motion Y = moved + B V.
 struct BlockMotion {
   const double* acc;
-  const Motion* moved;        // sum_j S_j a_j of each body
-  const Motion* moved_rate;   // of each dof: moved_pre x S                               (ROW-3)
-  MotionSweep velocity;       // accelerations at a = 0 without gravity, for Jdot v
+  const Motion* moved;       // sum_j S_j a_j of each body
+  const Motion* moved_rate;  // of each dof: moved_pre x S                               (ROW-3)
+  MotionSweep velocity;      // accelerations at a = 0 without gravity, for Jdot v
 };
 
 // `acc` may be any joint motion in the place of a.

@@ -187,8 +187,9 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     // d(J y) for y = a + B v                                                            (ROW-4)
     for (int kind = 0; kind < kinds; kind++) {
       Vec3 lin = cross(relative[kind].ang, v.position), ang{0, 0, 0};
-      Motion rate = about(motion.moved_rate[dof] + damping[kind] * load_motion(d.cdof_dot + 6 * dof),
-                          s.offset[c.moves[k] >> 1]);
+      Motion rate =
+          about(motion.moved_rate[dof] + damping[kind] * load_motion(d.cdof_dot + 6 * dof),
+                s.offset[c.moves[k] >> 1]);
       for (int side = 0; side < 2; side++) {
         if (!(c.moves[k] >> side & 1)) continue;
         double sign = side ? 1 : -1;

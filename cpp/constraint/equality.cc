@@ -25,9 +25,9 @@ Quaternion operator*(Quaternion a, Quaternion b) {
 struct Hold {
   Point point[2];
   bool weld;
-  double scale;       // torquescale
-  Mat3 frame1;        // of the second body or site
-  Quaternion error;   // conj(q_1) q_0 relpose
+  double scale;      // torquescale
+  Mat3 frame1;       // of the second body or site
+  Quaternion error;  // conj(q_1) q_0 relpose
 };
 
 Hold hold(const ModelView& m, const DataView& d, int eq) {
@@ -76,8 +76,8 @@ struct Spin {
   Vec3 velocity[2], acceleration[2];
 };
 
-// d(Jdot v) of the rotation rows when the spins change by `ds`, the second frame turns by `turn` and
-// the error changes by `de`                                                             (ROW-8)
+// d(Jdot v) of the rotation rows when the spins change by `ds`, the second frame turns by `turn`
+// and the error changes by `de`                                                             (ROW-8)
 Vec3 weld_bias_change(const Hold& h, const Spin& s, const Spin& ds, Vec3 turn, Quaternion de) {
   auto local = [&](Vec3 v) { return transpose_mul(h.frame1, v); };
   Vec3 relative = s.velocity[0] - s.velocity[1], drelative = ds.velocity[0] - ds.velocity[1];
@@ -190,13 +190,14 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
                             weld_bias_change(h, spin, spin_q, turn, de));
       store3(rho_v + 3, ref.damping * weld_row(h, h.error, transpose_mul(h.frame1, apart)) +
                             weld_bias_change(h, spin, spin_v, {0, 0, 0}, {0, {0, 0, 0}}));
-      dtorque = cross(turn, torque) +
-                h.frame1 * ((h.scale / 2) * (de.w * twist + cross(de.v, twist)));
+      dtorque =
+          cross(turn, torque) + h.frame1 * ((h.scale / 2) * (de.w * twist + cross(de.v, twist)));
     }
 
     // reference: stiffness (imp pos), the impedance through the norm of all rows
     double dlength = 0;
-    for (int r = 0; r < b.count && length > 0; r++) dlength += pos[r] * b.J[r * b.stride + k] / length;
+    for (int r = 0; r < b.count && length > 0; r++)
+      dlength += pos[r] * b.J[r * b.stride + k] / length;
     for (int r = 0; r < b.count; r++) {
       double pull = ref.imp * b.J[r * b.stride + k] + ref.slope * pos[r] * dlength;
       change.rho_q[r * b.stride + k] = rho_q[r] + ref.stiffness * pull;
@@ -302,8 +303,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
         double h = path.hessian ? path.hessian[i * path.n + k] : 0;
         if (s) h = -p.slope * h - p.curvature * path.moment[i] * path.moment[k];
         change.turned[place[i] * b.stride + place[k]] += b.force[0] * h;
-        change.rho_q[place[k]] +=
-            h * (motion.acc[path.dofs[i]] + r.damping * d.qvel[path.dofs[i]]);
+        change.rho_q[place[k]] += h * (motion.acc[path.dofs[i]] + r.damping * d.qvel[path.dofs[i]]);
       }
     }
   }

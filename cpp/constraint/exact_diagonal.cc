@@ -9,8 +9,8 @@
 namespace mujacobian {
 namespace {
 
-// The row whose diagonal scales R of the rows first .. last-1: each its own, except that all rows of
-// a contact are tied to its first one, which for a pyramid is an edge.
+// The row whose diagonal scales R of the rows first .. last-1: each its own, except that all rows
+// of a contact are tied to its first one, which for a pyramid is an edge.
 struct Source {
   double weight[kMaxRows];  // of the block's rows
   int first, last;

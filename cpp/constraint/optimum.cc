@@ -228,7 +228,8 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   }
   if (!(p.residual < kTooFar)) {
     throw std::domain_error(
-        "the constraint solver stopped too far from the optimum to be polished (relative residual " +
+        "the constraint solver stopped too far from the optimum to be polished (relative "
+        "residual " +
         std::to_string(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }

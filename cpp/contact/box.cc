@@ -42,8 +42,8 @@ bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
   double height = dot(outward, point - ref.position) - ref.size[axis];
 
   g.kind = ContactGeometry::kFace;
-  g.face = {owner, outward, point, 0, height, FaceContact::kFixed, other, {}, {}, {}, {}, {},
-            outward, false};
+  g.face = {owner, outward, point, 0,       height, FaceContact::kFixed, other, {}, {},
+            {},    {},      {},    outward, false};
   int on[3], over[3];
   int incident = sides(other, other.to_local(point), on);
   sides(ref, ref.to_local(point), over);
@@ -98,7 +98,8 @@ bool identify_box(const ModelView& m, const DataView& d, const ContactView& cont
 
   // MuJoCo prefers faces of the first box where both serve
   double error[2];
-  int axis[2] = {nearest_face(box[0], g.normal, error[0]), nearest_face(box[1], g.normal, error[1])};
+  int axis[2] = {nearest_face(box[0], g.normal, error[0]),
+                 nearest_face(box[1], g.normal, error[1])};
   int owner = error[1] < error[0] && error[0] > 1e-14 ? 1 : 0;
   if (error[owner] < kOn && identify_face(box, owner, axis[owner], g)) return true;
   return identify_edges(box, g);

@@ -54,7 +54,8 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
 
   // parallel capsules: MuJoCo pairs each end with the point next to it, so one of the two is fixed
   double b = dot(capsule[0].axis(), capsule[1].axis());
-  bool both = g.centers.slide[0] == CenterContact::kLine && g.centers.slide[1] == CenterContact::kLine;
+  bool both =
+      g.centers.slide[0] == CenterContact::kLine && g.centers.slide[1] == CenterContact::kLine;
   return !(both && 1 - b * b < 1e-15);
 }
 

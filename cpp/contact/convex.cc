@@ -32,8 +32,8 @@ FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, dou
                          const Geom& other, double flatness, const ContactGeometry& g) {
   double distance = dot(outward, center - on_face) - radius;
   if (std::abs(distance - g.distance) < flatness) distance = g.distance;
-  return {owner, outward, center, radius, distance, FaceContact::kFixed, other, {}, {}, {}, {}, {},
-          outward, false};
+  return {owner, outward, center, radius,  distance, FaceContact::kFixed, other, {}, {},
+          {},    {},      {},     outward, false};
 }
 
 // A face of `owner` and a point x of the other polytope: one of its vertices, or one of its edges

@@ -14,8 +14,8 @@ namespace {
 // How well the features must reproduce MuJoCo's contact.
 constexpr double kAgreement = 1e-9;
 
-// The same for curved geoms, where MuJoCo's collider stops within a tolerance of the distance and its
-// normal and position are off by about the square root of that.
+// The same for curved geoms, where MuJoCo's collider stops within a tolerance of the distance and
+// its normal and position are off by about the square root of that.
 double curved_agreement(const ModelView& m) {
   return 1e-6 + 30 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
 }
@@ -69,8 +69,8 @@ double slack(const CenterContact& c) {
   return sum;
 }
 
-// The first tangent is directed by a hint: the axis of a capsule on a plane, else the world's y axis,
-// or z where the normal is close to y.
+// The first tangent is directed by a hint: the axis of a capsule on a plane, else the world's y
+// axis, or z where the normal is close to y.
 Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
   if (g.hint_owner >= 0) return owner.axis();
   if (g.normal.y < 0.5 && g.normal.y > -0.5) return {0, 1, 0};
@@ -115,8 +115,7 @@ Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const
     case FaceContact::kCorner: {
       // over the corner at height s, so that it stays in the other's face                (CON-11)
       double height = dot(f.center - f.corner, f.outward);
-      Vec3 base =
-          velocity(owner, from, f.corner) + height * cross(owner.ang, f.outward);
+      Vec3 base = velocity(owner, from, f.corner) + height * cross(owner.ang, f.outward);
       return base + (dot(f.side, carried - base) / dot(f.side, f.outward)) * f.outward;
     }
     case FaceContact::kFoot: {
@@ -193,8 +192,7 @@ ContactVariation vary_spheres(const ContactGeometry& g, const Motion motion[2]) 
   ContactVariation v;
   v.distance = dot(g.normal, u);
   v.turn = (1 / length) * across(u, g.normal);  // of the normal, completed by the caller
-  v.position =
-      moved[0] + (c.radius[0] + g.distance / 2) * v.turn + (v.distance / 2) * g.normal;
+  v.position = moved[0] + (c.radius[0] + g.distance / 2) * v.turn + (v.distance / 2) * g.normal;
   return v;
 }
 
@@ -230,8 +228,8 @@ ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2])
   ContactVariation v;
   v.distance = c.distance;
   v.turn = c.normal;  // completed by the caller
-  v.position = c.point[0] + (side[0].radius + g.distance / 2) * c.normal +
-               (c.distance / 2) * g.normal;
+  v.position =
+      c.point[0] + (side[0].radius + g.distance / 2) * c.normal + (c.distance / 2) * g.normal;
   return v;
 }
 
@@ -278,9 +276,7 @@ bool identify_pair(const ModelView& m, const DataView& d, const ContactView& con
 }  // namespace
 
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact) {
-  auto refuse = [&](const char* reason) {
-    throw Unsupported(contact_name(m, contact), reason);
-  };
+  auto refuse = [&](const char* reason) { throw Unsupported(contact_name(m, contact), reason); };
   if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
     throw Unsupported("a flex contact", "flexible bodies");
   }
@@ -293,11 +289,10 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   g.hint_owner = -1;
   g.region = std::numeric_limits<double>::infinity();
 
-  if (!identify_pair(m, d, contact, g)) refuse("this pair of geoms");
   if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
-
+  if (!identify_pair(m, d, contact, g)) refuse("this pair of geoms");
   // the features must give MuJoCo's contact
   Rederived r = rederive(g);
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));

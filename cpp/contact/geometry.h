@@ -1,7 +1,7 @@
 // How a contact moves with its two geoms. `identify` finds the features (face, corner, end of a
 // capsule, ...) that made MuJoCo's contact, re-derives the contact from them and refuses it where
-// that does not reproduce MuJoCo's numbers; `vary` gives the motion of the contact under a motion of
-// the two bodies. docs/derivations/contacts.md.
+// that does not reproduce MuJoCo's numbers; `vary` gives the motion of the contact under a motion
+// of the two bodies. docs/derivations/contacts.md.
 #pragma once
 
 #include "layout/views.h"
@@ -66,7 +66,7 @@ struct CenterContact {
 // One side of the nearest or deepest points of two convex geoms: a point whose position follows the
 // common normal, and slides along the straight directions of its feature.               (CON-14)
 struct SupportSide {
-  Vec3 point;   // on the geom, or on its core where it is a core with a radius
+  Vec3 point;  // on the geom, or on its core where it is a core with a radius
   double radius;
   Mat3 follow;  // d(point)/d(outward normal): zero for vertices, edges, faces and cores
   Vec3 slide[2];
@@ -85,9 +85,9 @@ struct ContactGeometry {
 
   Vec3 position, normal, tangent[2];
   double distance;
-  double region;   // distance to where other features take over, infinite if none is near
-  int hint_owner;  // geom whose z axis directs the first tangent, -1: the world's y or z axis
-  Vec3 hint;       // the vector that directs the first tangent
+  double region;       // distance to where other features take over, infinite if none is near
+  int hint_owner;      // geom whose z axis directs the first tangent, -1: the world's y or z axis
+  Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
 };
 
@@ -101,7 +101,8 @@ struct ContactVariation {
 // the features do not reproduce.
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact);
 
-// (CON-14) and its right-hand side solved: changes of normal, distance and points for given motions.
+// (CON-14) and its right-hand side solved: changes of normal, distance and points for given
+// motions.
 struct SupportChange {
   Vec3 normal, point[2];
   double distance;

@@ -33,12 +33,12 @@ Vec3 lowest(const Geom& ellipsoid, Vec3 n) {
   Vec3 local = transpose_mul(ellipsoid.frame, n);
   Vec3 scaled = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
   double length = norm(scaled);
-  return ellipsoid.to_world({-s[0] * scaled.x / length, -s[1] * scaled.y / length,
-                             -s[2] * scaled.z / length});
+  return ellipsoid.to_world(
+      {-s[0] * scaled.x / length, -s[1] * scaled.y / length, -s[2] * scaled.z / length});
 }
 
-// p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of the lowest
-// line, and two more on the lower rim that make an equilateral triangle with it.
+// p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of the
+// lowest line, and two more on the lower rim that make an equilateral triangle with it.
 bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
   Vec3 local = transpose_mul(cylinder.frame, n);
   double flat = std::sqrt(local.x * local.x + local.y * local.y);
@@ -61,8 +61,8 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
                     ContactGeometry& g) {
   const Geom plane = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
   g.kind = ContactGeometry::kFace;
-  g.face = {0, plane.axis(), {}, 0, 0, FaceContact::kFixed, other, {}, {}, {}, {}, {},
-            plane.axis(), false};
+  g.face = {0,  plane.axis(), {}, 0,  0,  FaceContact::kFixed, other,
+            {}, {},           {}, {}, {}, plane.axis(),        false};
   // the other geom's point nearest to or deepest in the plane
   Vec3 touch = g.position + (g.distance / 2) * g.normal;
   switch (other.type) {

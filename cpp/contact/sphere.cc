@@ -18,8 +18,20 @@ void against_point(const Geom& sphere, Vec3 point, double radius, ContactGeometr
 // `height`: of the sphere's center above the face
 void against_face(const Geom& sphere, Vec3 outward, double height, ContactGeometry& g) {
   g.kind = ContactGeometry::kFace;
-  g.face = {1, outward, sphere.position, sphere.size[0], height - sphere.size[0],
-            FaceContact::kFixed, sphere, {}, {}, {}, {}, {}, outward, false};
+  g.face = {1,
+            outward,
+            sphere.position,
+            sphere.size[0],
+            height - sphere.size[0],
+            FaceContact::kFixed,
+            sphere,
+            {},
+            {},
+            {},
+            {},
+            {},
+            outward,
+            false};
 }
 
 void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g) {
@@ -98,7 +110,8 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
 
 bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {
-  const Geom sphere = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
+  const Geom sphere = load_geom(m, d, contact.geom.v[0]),
+             other = load_geom(m, d, contact.geom.v[1]);
   switch (other.type) {
     case geom::kSphere:
       against_point(sphere, other.position, other.size[0], g);

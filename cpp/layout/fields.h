@@ -10,13 +10,13 @@
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT) \
   REQ(NUM, timestep)                       \
   REQ(VEC3, gravity)                       \
-  REQ(NUM, ccd_tolerance) \
+  REQ(NUM, ccd_tolerance)                  \
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
   REQ(INT, integrator)                     \
   REQ(INT, disableflags)                   \
   REQ(INT, enableflags)                    \
-  REQ(INT, disableactuator) \
+  REQ(INT, disableactuator)                \
   REQ(INT, noslip_iterations)
 
 #define MUJACOBIAN_MODEL_FIELDS(REQ, OPT) \
@@ -38,9 +38,9 @@
   REQ(SIZE, nC)                           \
   REQ(WORD, signature)                    \
   REQ(FLAG, flg_gravcomp)                 \
-  REQ(FLAG, flg_surfacevel) \
-  REQ(FLAG, flg_adhesion) \
-  REQ(NUMS, qpos0) \
+  REQ(FLAG, flg_surfacevel)               \
+  REQ(FLAG, flg_adhesion)                 \
+  REQ(NUMS, qpos0)                        \
   REQ(NUMS, qpos_spring)                  \
   REQ(INTS, body_parentid)                \
   REQ(INTS, body_rootid)                  \
@@ -61,8 +61,8 @@
   REQ(FLAGS, jnt_actfrclimited)           \
   REQ(FLAGS, jnt_actgravcomp)             \
   REQ(NUMS, jnt_actfrcrange)              \
-  REQ(NUMS, jnt_range) \
-  REQ(NUMS, tendon_range) \
+  REQ(NUMS, jnt_range)                    \
+  REQ(NUMS, tendon_range)                 \
   REQ(NUMS, jnt_stiffness)                \
   REQ(NUMS, jnt_stiffnesspoly)            \
   OPT(INTS, jnt_plasticadr)               \
@@ -78,28 +78,28 @@
   REQ(INTS, M_rowadr)                     \
   REQ(INTS, M_colind)                     \
   REQ(INTS, site_bodyid)                  \
-  REQ(NUMS, site_quat) \
-  REQ(INTS, geom_type) \
-  REQ(INTS, geom_bodyid) \
-  REQ(INTS, geom_dataid) \
-  REQ(NUMS, geom_rbound) \
-  REQ(NUMS, geom_size) \
-  REQ(NUMS, geom_surfacevel) \
-  REQ(INTS, mesh_vertadr) \
-  REQ(INTS, mesh_vertnum) \
-  REQ(INTS, mesh_polynum) \
-  REQ(INTS, mesh_polyadr) \
-  REQ(NUMS, mesh_polynormal) \
-  REQ(INTS, mesh_polyvertadr) \
-  REQ(INTS, mesh_polyvertnum) \
-  REQ(INTS, mesh_polyvert) \
-  REQ(FLOATS, mesh_vert) \
-  REQ(INTS, eq_type) \
-  REQ(INTS, eq_obj1id) \
-  REQ(INTS, eq_obj2id) \
-  REQ(INTS, eq_objtype) \
-  REQ(NUMS, eq_data) \
-  REQ(NUMS, tendon_length0) \
+  REQ(NUMS, site_quat)                    \
+  REQ(INTS, geom_type)                    \
+  REQ(INTS, geom_bodyid)                  \
+  REQ(INTS, geom_dataid)                  \
+  REQ(NUMS, geom_rbound)                  \
+  REQ(NUMS, geom_size)                    \
+  REQ(NUMS, geom_surfacevel)              \
+  REQ(INTS, mesh_vertadr)                 \
+  REQ(INTS, mesh_vertnum)                 \
+  REQ(INTS, mesh_polynum)                 \
+  REQ(INTS, mesh_polyadr)                 \
+  REQ(NUMS, mesh_polynormal)              \
+  REQ(INTS, mesh_polyvertadr)             \
+  REQ(INTS, mesh_polyvertnum)             \
+  REQ(INTS, mesh_polyvert)                \
+  REQ(FLOATS, mesh_vert)                  \
+  REQ(INTS, eq_type)                      \
+  REQ(INTS, eq_obj1id)                    \
+  REQ(INTS, eq_obj2id)                    \
+  REQ(INTS, eq_objtype)                   \
+  REQ(NUMS, eq_data)                      \
+  REQ(NUMS, tendon_length0)               \
   REQ(INTS, tendon_adr)                   \
   REQ(INTS, tendon_num)                   \
   REQ(INTS, tendon_actuatorid)            \
@@ -159,9 +159,9 @@
   REQ(NUMS, mocap_quat)                  \
   REQ(NUMS, xpos)                        \
   REQ(NUMS, xmat)                        \
-  REQ(NUMS, xquat) \
-  REQ(NUMS, geom_xpos) \
-  REQ(NUMS, geom_xmat) \
+  REQ(NUMS, xquat)                       \
+  REQ(NUMS, geom_xpos)                   \
+  REQ(NUMS, geom_xmat)                   \
   REQ(NUMS, xipos)                       \
   REQ(NUMS, ximat)                       \
   REQ(NUMS, site_xpos)                   \
@@ -185,30 +185,30 @@
   REQ(INTS, moment_rowadr)               \
   REQ(INTS, moment_colind)               \
   REQ(NUMS, qfrc_gravcomp)               \
-  REQ(NUMS, actuator_force) \
+  REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
   REQ(NUMS, qfrc_constraint)             \
   REQ(INTS, efc_type)                    \
   REQ(INTS, efc_id)                      \
-  REQ(NUMS, efc_pos) \
-  REQ(NUMS, efc_margin) \
-  REQ(NUMS, efc_frictionloss) \
-  REQ(NUMS, efc_KBIP) \
-  REQ(NUMS, efc_D) \
-  REQ(NUMS, efc_R) \
-  REQ(NUMS, efc_aref) \
+  REQ(NUMS, efc_pos)                     \
+  REQ(NUMS, efc_margin)                  \
+  REQ(NUMS, efc_frictionloss)            \
+  REQ(NUMS, efc_KBIP)                    \
+  REQ(NUMS, efc_D)                       \
+  REQ(NUMS, efc_R)                       \
+  REQ(NUMS, efc_aref)                    \
   REQ(VOID, contact)
 
 #define MUJACOBIAN_CONTACT_FIELDS(REQ, OPT) \
-  REQ(NUM, dist) \
-  REQ(VEC3, pos) \
-  REQ(NUM9, frame) \
-  REQ(NUM5, friction) \
-  REQ(NUM, adhesion) \
-  REQ(NUM, mu) \
-  REQ(INT, dim) \
-  REQ(INT2, geom) \
+  REQ(NUM, dist)                            \
+  REQ(VEC3, pos)                            \
+  REQ(NUM9, frame)                          \
+  REQ(NUM5, friction)                       \
+  REQ(NUM, adhesion)                        \
+  REQ(NUM, mu)                              \
+  REQ(INT, dim)                             \
+  REQ(INT2, geom)                           \
   REQ(INT, efc_address)
 
 #define MUJACOBIAN_LOG_FIELDS(REQ, OPT) \

@@ -108,9 +108,8 @@ void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
 
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                    int num, double* rows, int stride, int first, int last) {
-  visit_tiles(first, last, [&]<int n>(int c) {
-    solve_tile<n>(m, tree, factor, adr, num, rows + c, stride);
-  });
+  visit_tiles(first, last,
+              [&]<int n>(int c) { solve_tile<n>(m, tree, factor, adr, num, rows + c, stride); });
 }
 
 void multiply_inertia(const ModelView& m, const Topology& tree, const double* inertia, int adr,

@@ -1,8 +1,9 @@
 // The right-hand side -dg of K da = -dg: how the generalized force that is left over changes with
 // position, velocity, control and applied force while the acceleration is held.
 //
-// Trees that no tendon or constraint couples cannot influence one another, so the dofs fall into components, each
-// with a dense block: a row per dof, columns (q, v, ctrl, applied force) of the same component.
+// Trees that no tendon or constraint couples cannot influence one another, so the dofs fall into
+// components, each with a dense block: a row per dof, columns (q, v, ctrl, applied force) of the
+// same component.
 #pragma once
 
 #include "layout/arena.h"
