@@ -92,9 +92,4 @@ Reference reference(const DataView& d, int row);
 // The dofs that move body[0] or body[1], increasing; returns their number.
 int merge_chains(const ModelView& m, int body0, int body1, int* dofs);
 
-inline bool moves_body(const ModelView& m, const Topology& tree, int dof, int body) {
-  int last = last_dof(m, body);
-  return last >= 0 && tree.is_ancestor(dof, last);
-}
-
 }  // namespace mujacobian

@@ -29,7 +29,6 @@
   REQ(SIZE, njnt)                         \
   REQ(SIZE, ntendon)                      \
   REQ(SIZE, nactuator)                    \
-  REQ(SIZE, nout)                         \
   REQ(SIZE, nsensor)                      \
   REQ(SIZE, nsensordata)                  \
   REQ(SIZE, nflex)                        \
@@ -51,7 +50,6 @@
   REQ(INTS, body_dofadr)                  \
   REQ(NUMS, body_mass)                    \
   REQ(NUMS, body_subtreemass)             \
-  REQ(NUMS, body_inertia)                 \
   REQ(NUMS, body_gravcomp)                \
   REQ(INTS, jnt_type)                     \
   REQ(INTS, jnt_qposadr)                  \
@@ -126,7 +124,6 @@
   REQ(INTS, actuator_ctrladr)             \
   REQ(INTS, actuator_ctrlnum)             \
   REQ(INTS, actuator_outadr)              \
-  REQ(INTS, actuator_outnum)              \
   REQ(INTS, actuator_actnum)              \
   REQ(INTS, actuator_group)               \
   REQ(INTS, actuator_plugin)              \
@@ -163,7 +160,6 @@
   REQ(NUMS, geom_xpos)                   \
   REQ(NUMS, geom_xmat)                   \
   REQ(NUMS, xipos)                       \
-  REQ(NUMS, ximat)                       \
   REQ(NUMS, site_xpos)                   \
   REQ(NUMS, site_xmat)                   \
   REQ(NUMS, subtree_com)                 \
@@ -180,7 +176,6 @@
   REQ(NUMS, ten_J)                       \
   REQ(NUMS, actuator_length)             \
   REQ(NUMS, actuator_velocity)           \
-  REQ(NUMS, actuator_moment)             \
   REQ(INTS, moment_rownnz)               \
   REQ(INTS, moment_rowadr)               \
   REQ(INTS, moment_colind)               \
@@ -188,7 +183,6 @@
   REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
-  REQ(NUMS, qfrc_constraint)             \
   REQ(INTS, efc_type)                    \
   REQ(INTS, efc_id)                      \
   REQ(NUMS, efc_pos)                     \

@@ -1,27 +1,16 @@
 #include "step/batch.h"
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "layout/engine.h"
-#include "layout/enums.h"
 #include "step/support.h"
 
 namespace mujacobian {
 namespace {
-
-void require_finite(const char* name, const double* x, int n) {
-  for (int i = 0; i < n; i++) {
-    if (std::abs(x[i]) <= kMaxVal) continue;
-    throw std::domain_error(std::string(name) + "[" + std::to_string(i) + "] is " +
-                            std::to_string(x[i]) + ": MuJoCo takes numbers up to 1e10");
-  }
-}
 
 class Batch {
  public:
@@ -84,16 +73,6 @@ class Batch {
 };
 
 }  // namespace
-
-void require_state(const ModelView& m, const DataView& d) {
-  require_finite("qpos", d.qpos, m.nq);
-  require_finite("qvel", d.qvel, m.nv);
-  require_finite("ctrl", d.ctrl, m.nu);
-  require_finite("qfrc_applied", d.qfrc_applied, m.nv);
-  require_finite("xfrc_applied", d.xfrc_applied, 6 * m.nbody);
-  require_finite("mocap_pos", d.mocap_pos, 3 * m.nmocap);
-  require_finite("mocap_quat", d.mocap_quat, 4 * m.nmocap);
-}
 
 std::optional<BatchFailure> transition_batch(const void* model, const double* states, int nstate,
                                              const double* controls, int n, const Outputs& out,

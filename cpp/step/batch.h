@@ -21,7 +21,4 @@ std::optional<BatchFailure> transition_batch(const void* model, const double* st
                                              const double* controls, int n, const Outputs& out,
                                              int threads);
 
-// Check that the state is one MuJoCo can step: throws std::domain_error that names the field.
-void require_state(const ModelView& m, const DataView& d);
-
 }  // namespace mujacobian

@@ -1,5 +1,8 @@
 #include "step/support.h"
 
+#include <cmath>
+#include <stdexcept>
+
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/actuation.h"
@@ -8,6 +11,14 @@
 
 namespace mujacobian {
 namespace {
+
+void require_finite(const char* name, const double* x, int n) {
+  for (int i = 0; i < n; i++) {
+    if (std::abs(x[i]) <= kMaxVal) continue;
+    throw std::domain_error(std::string(name) + "[" + std::to_string(i) + "] is " +
+                            std::to_string(x[i]) + ": MuJoCo takes numbers up to 1e10");
+  }
+}
 
 bool tendon_exerts_force(const ModelView& m, int t) {
   const double* p = m.tendon_stiffnesspoly + kNPoly * t;
@@ -85,6 +96,16 @@ void require_model(const ModelView& m) {
   visit_unsupported(m, [](const std::string& element, const std::string& reason) {
     throw Unsupported(element, reason);
   });
+}
+
+void require_state(const ModelView& m, const DataView& d) {
+  require_finite("qpos", d.qpos, m.nq);
+  require_finite("qvel", d.qvel, m.nv);
+  require_finite("ctrl", d.ctrl, m.nu);
+  require_finite("qfrc_applied", d.qfrc_applied, m.nv);
+  require_finite("xfrc_applied", d.xfrc_applied, 6 * m.nbody);
+  require_finite("mocap_pos", d.mocap_pos, 3 * m.nmocap);
+  require_finite("mocap_quat", d.mocap_quat, 4 * m.nmocap);
 }
 
 void require_rows(const ModelView& m, const DataView& d) {

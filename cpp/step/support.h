@@ -14,6 +14,9 @@ std::vector<Unsupported> list_unsupported(const ModelView& m);
 // Throw Unsupported if A and B of this model cannot be exact; called before mj_forward.
 void require_model(const ModelView& m);
 
+// Throw std::domain_error that names the field if the state is not one that MuJoCo can step.
+void require_state(const ModelView& m, const DataView& d);
+
 // Throw Unsupported if something about the active constraint rows as a whole is not covered.
 void require_rows(const ModelView& m, const DataView& d);
 
