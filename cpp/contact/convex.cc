@@ -36,18 +36,27 @@ FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, dou
           {},    {},      {},     outward, false};
 }
 
-// A face of `owner` and a point x of the other polytope: one of its vertices, or one of its edges
-// crossing a side of the face.
-bool identify_on_face(const Polytope p[2], int owner, const Feature& face, Vec3 x,
-                      ContactGeometry& g) {
+// Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
+constexpr double kAligned = 0.996;
+
+// A face of `owner` and a point x of the other polytope that is one of its vertices.
+bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x,
+                     ContactGeometry& g) {
   const Polytope &ref = p[owner], &other = p[1 - owner];
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
   g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
-  if (other.is_vertex(x)) return true;
-  if (!other.edge_through(x, g.face.along)) return false;
+  return other.is_vertex(x);
+}
+
+// The same where an edge of the other polytope crosses a side of the face.
+bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3 x,
+                       ContactGeometry& g) {
+  const Polytope& ref = p[owner];
+  identify_vertex(p, owner, face, x, g);
+  if (!p[1 - owner].edge_through(x, g.face.along)) return false;
   for (int f = 0; f < ref.face_count(); f++) {
-    if (norm(ref.face_normal(f) - outward) > kOn) continue;
+    if (norm(ref.face_normal(f) - g.face.outward) > kOn) continue;
     Vec3 sides[2], corner;
     for (int k = 0, n = ref.sides_through(f, x, sides, corner); k < n; k++) {
       if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
@@ -67,7 +76,7 @@ bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometr
     Vec3 base = p[0].face_normal(f);
     double slope = dot(base, g.normal);
     double height = dot(base, x - p[0].face_vertex(f, 0));
-    if (slope < 0.99 || std::abs(height) > p[0].flatness()) continue;
+    if (slope < kAligned || std::abs(height) > p[0].flatness()) continue;
     FaceContact c =
         face_contact(1, -g.normal, face.point[0], x, 0, p[0].geom(), p[1].flatness(), g);
     c.slide = FaceContact::kFoot;
@@ -93,7 +102,7 @@ bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
   Vec3 x = g.position + (g.distance / 2) * g.normal;
   for (int f = 0; f < p[0].face_count(); f++) {
     Vec3 outward = p[0].face_normal(f);
-    if (dot(outward, g.normal) < 0.99) continue;
+    if (dot(outward, g.normal) < kAligned) continue;
     FaceContact c =
         face_contact(0, outward, p[0].face_vertex(f, 0), x, 0, p[1].geom(), p[0].flatness(), g);
     if (c.distance != g.distance) continue;
@@ -173,14 +182,20 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};
   const Feature feature[2] = {facing(p[0], g.normal), facing(p[1], -g.normal)};
+  // aligned faces come before edges on faces, as in the collider: where they are nearly parallel
+  // the points are the same but move differently
   if (feature[1].size == 3) {
-    if (identify_on_face(p, 1, feature[1], x[0], g)) return true;
+    if (identify_vertex(p, 1, feature[1], x[0], g)) return true;
     if (engine().version >= 4000000 ? identify_projected(p, feature[1], g)
                                     : identify_manifold(p, g)) {
       return true;
     }
+    if (identify_crossing(p, 1, feature[1], x[0], g)) return true;
   }
-  if (feature[0].size == 3 && identify_on_face(p, 0, feature[0], x[1], g)) return true;
+  if (feature[0].size == 3) {
+    if (identify_vertex(p, 0, feature[0], x[1], g)) return true;
+    if (identify_crossing(p, 0, feature[0], x[1], g)) return true;
+  }
   if (feature[0].size == 2 && feature[1].size == 2) return identify_edge_edge(feature, g);
 
   // apart: vertex to vertex, or vertex to edge

@@ -98,6 +98,15 @@ Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
   return rate * cross(other.axis(), f.center - other.position);
 }
 
+// Motion of the owner's point above a foot: a vertex, or where its edge crosses a side of the
+// other's face
+Vec3 above_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const Motion& other) {
+  Vec3 above = velocity(owner, from, f.above);
+  double slope = dot(f.side, f.along);
+  if (slope == 0) return above;
+  return above + (dot(f.side, velocity(other, from, f.above) - above) / slope) * f.along;
+}
+
 // Motion of the point that touches the face
 Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const Motion& other) {
   Vec3 carried = velocity(other, from, f.center);
@@ -119,11 +128,8 @@ Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const
       return base + (dot(f.side, carried - base) / dot(f.side, f.outward)) * f.outward;
     }
     case FaceContact::kFoot: {
-      // the owner's point, a vertex or where its edge crosses a side of the other's face, and its
-      // foot on that face                                                              (CON-13)
-      Vec3 above = velocity(owner, from, f.above), below = velocity(other, from, f.above);
-      double slope = dot(f.side, f.along);
-      if (slope != 0) above += (dot(f.side, below - above) / slope) * f.along;
+      // the foot, on the other's face, of the owner's point                              (CON-13)
+      Vec3 above = above_velocity(f, from, owner, other), below = velocity(other, from, f.above);
       double height = dot(f.base, f.above - f.center);
       return above - dot(f.base, above - below) * f.base - height * cross(other.ang, f.base);
     }
@@ -138,6 +144,12 @@ ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   Vec3 turned = cross(f.shift_with_other ? other.ang : owner.ang, f.shift);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
+  if (f.slide == FaceContact::kFoot) {
+    // measured from the plane through the point itself: faces of meshes are flat to 1e-7 only
+    Vec3 above = above_velocity(f, g.position, owner, other);
+    v.distance =
+        dot(f.outward, center - above) + dot(cross(owner.ang, f.outward), f.center - f.above);
+  }
   v.position = center - (f.radius + g.distance / 2) * turned - (v.distance / 2) * f.shift;
   v.turn = f.owner == 0 ? turned : -turned;  // of the normal, completed by the caller
   return v;
