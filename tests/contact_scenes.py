@@ -22,8 +22,14 @@ SIZES = {
     "ellipsoid": ".1 .15 .07",
     "box": ".12 .15 .1",
 }
-MESH = """<asset><mesh name="hull" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .11 .1 -.1
-  0 0 .12 .1 .02 .1 -.05 .08 .09"/></asset>"""
+# the prism's faces across its axis stay flat in single precision, so that manifolds are exact
+MESH = """<asset><mesh name="mesh" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .11 .1 -.1
+  0 0 .12 .1 .02 .1 -.05 .08 .09"/>
+  <mesh name="prism" vertex="0.120 0.000 -0.08 0.120 0.000 0.08 0.037 0.095 -0.08 0.037 0.095 0.08
+  -0.097 0.059 -0.08 -0.097 0.059 0.08 -0.097 -0.059 -0.08
+  -0.097 -0.059 0.08 0.037 -0.095 -0.08 0.037 -0.095 0.08"/></asset>"""
+
+MESHES = {"mesh", "prism"}
 
 JOINTS = """<joint name="lift" type="slide" axis=".2 .1 1" stiffness="50" damping="2"/>
   <joint name="tilt" type="ball" damping=".5"/>
@@ -85,6 +91,8 @@ PAIRS = {
     "box-box vertex": Pair("box", "box", (0.1, 0.2, 1.0)),
     "box-box flat": Pair("box", "box", (0.2, 0.3, 1.0), UP),
     "box-mesh vertex": Pair("box", "mesh", (0.1, 0.2, 1.0)),
+    "box-mesh flat": Pair("box", "prism", (0.1, 0.2, 1.0), UP),
+    "mesh-mesh flat": Pair("prism", "prism", (0.1, 0.2, 1.0), UP),
     "mesh-mesh": Pair("mesh", "mesh", (0.3, 0.5, 0.8)),
     "sphere-mesh": Pair("mesh", "sphere", (0.3, 0.5, 0.8)),
     "capsule-mesh end": Pair("mesh", "capsule", (0.3, 0.5, 0.8), (0.3, 0.6, 0.7)),
@@ -106,7 +114,7 @@ def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "
     <mujoco>
       <compiler angle="radian"/>
       <option timestep=".004" cone="{cone}" {option}/>
-      {MESH if "mesh" in (pair.first, pair.second) else ""}
+      {MESH if {pair.first, pair.second} & MESHES else ""}
       <worldbody>
         <body name="base" pos=".1 .2 .3" {'mocap="true"' if fixed else ""}>
           {"" if fixed else JOINTS}
@@ -217,6 +225,9 @@ def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _geom(kind: str, condim: int, extra: str) -> str:
-    shape = 'type="mesh" mesh="hull"' if kind == "mesh" else f'type="{kind}" size="{SIZES[kind]}"'
+    if kind in MESHES:
+        shape = f'type="mesh" mesh="{kind}"'
+    else:
+        shape = f'type="{kind}" size="{SIZES[kind]}"'
     friction = "" if "friction" in extra else 'friction=".7 .02 .01"'
     return f'{shape} condim="{condim}" {friction} {extra}'
