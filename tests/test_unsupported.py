@@ -286,6 +286,15 @@ def test_a_joint_inside_its_limits_is_covered():
     assert mujacobian.linearize(model, data).A.any()
 
 
+@pytest.mark.parametrize(
+    ("bit", "name"), [(64, "ipc"), (128, "speculative"), (4096, "enable flag")]
+)
+def test_newer_flags_are_refused(bit, name):
+    model, data = forward(arm())
+    model.opt.enableflags |= bit
+    refuses(model, data, name)
+
+
 def test_sleep_is_refused():
     xml = arm(option="").replace("<option />", '<option><flag sleep="enable"/></option>')
     model, data = forward(xml)

@@ -304,7 +304,8 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
-  if (!identify_pair(m, d, contact, g)) refuse("this pair of geoms");
+  if (!identify_pair(m, d, contact, g)) refuse("the way in which these geoms touch");
+
   // the features must give MuJoCo's contact
   Rederived r = rederive(g);
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));

@@ -45,6 +45,12 @@ void visit_unsupported(const ModelView& m, F report) {
   if (m.opt.enableflags & enable::kSleep) {
     report("flag sleep", "sleeping trees switch off parts of the step");
   }
+  // flags that are newer than the core may change anything
+  constexpr int kIpc = 64, kSpeculative = 128, kKnown = 63;
+  int flags = m.opt.enableflags & ~kKnown;
+  if (flags & kIpc) report("flag ipc", "contacts by barriers");
+  if (flags & kSpeculative) report("flag speculative", "contacts that depend on velocities");
+  if (flags & ~(kIpc | kSpeculative)) report("an enable flag", "what it does is not known here");
   if (passive_enabled(m) && (m.opt.density != 0 || m.opt.viscosity != 0)) {
     const char* name = m.opt.density != 0 ? "option density" : "option viscosity";
     report(name, "fluid forces");
