@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -198,13 +199,10 @@ def _symbols() -> dict[str, int]:
 
 
 def _library_path() -> str:
-    """Path of the libmujoco that the mujoco package has loaded into this process."""
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            path = line.rstrip().rpartition(" ")[2]
-            if "libmujoco" in path.rpartition("/")[2]:
-                return path
-    raise _refuse("its library is not loaded")
+    """Path of the libmujoco inside the mujoco package, which importing mujoco has loaded."""
+    for path in sorted(Path(mujoco.__file__).parent.glob("libmujoco*")):
+        return str(path)
+    raise _refuse("its library is not in the package")
 
 
 def install() -> None:
