@@ -92,6 +92,15 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
   return blocks;
 }
 
+Residual make_residual(const ModelView& m, const DataView& d, const Blocks& blocks, bool forces,
+                       Arena& arena) {
+  Coupling* couplings = arena.take<Coupling>(blocks.count);
+  for (int k = 0; k < blocks.count; k++) {
+    couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
+  }
+  return make_residual(m, d, couplings, blocks.count, forces, arena);
+}
+
 BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& blocks,
                          const double* acc, Arena& arena) {
   Motion* moved = arena.take<Motion>(m.nbody);

@@ -62,6 +62,10 @@ struct BlockChange {
 // Find the blocks and their Jacobians. Throws Unsupported for rows that are not covered.
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
 
+// A residual whose components are the trees that the blocks couple.
+Residual make_residual(const ModelView& m, const DataView& d, const Blocks& blocks, bool forces,
+                       Arena& arena);
+
 // The derivative of one block; `change` is zero on entry.
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
                    const BlockMotion& motion, BlockChange& change, Arena& arena);

@@ -109,11 +109,7 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
   require_rows(m, d);
   const Topology tree = topology(m, arena);
   Blocks blocks = make_blocks(m, d, arena);
-  Coupling* couplings = arena.take<Coupling>(blocks.count);
-  for (int k = 0; k < blocks.count; k++) {
-    couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
-  }
-  const Residual residual = make_residual(m, d, couplings, blocks.count, false, arena);
+  const Residual residual = make_residual(m, d, blocks, false, arena);
   const Optimum optimum = find_optimum(m, d, tree, residual, blocks, arena);
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;

@@ -177,14 +177,11 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
 
   // trees that constraints couple form one component
   Blocks blocks = make_blocks(m, d, arena);
-  Coupling* couplings = arena.take<Coupling>(blocks.count);
-  for (int k = 0; k < blocks.count; k++) {
-    couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
-  }
-  const Residual residual = make_residual(m, d, couplings, blocks.count, out.Bf, arena);
+  const Residual residual = make_residual(m, d, blocks, out.Bf, arena);
   bool* constrained = arena.zeros<bool>(residual.count);
   for (int k = 0; k < blocks.count; k++) {
-    if (couplings[k].n) constrained[residual.component[couplings[k].dofs[0]]] = true;
+    const Block& b = blocks.block[k];
+    if (b.n) constrained[residual.component[b.dofs[0]]] = true;
   }
 
   // the acceleration that solves the constraints, and the one that is integrated
