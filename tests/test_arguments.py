@@ -16,7 +16,7 @@ SENSOR_MODEL = """
     </body>
   </worldbody>
   <actuator><motor joint="hinge"/></actuator>
-  <sensor><jointpos name="encoder" joint="hinge"/></sensor>
+  <sensor><user name="encoder" dim="1"/></sensor>
 </mujoco>
 """
 

@@ -149,7 +149,7 @@ def test_covered_models_are_listed_as_such():
 
 
 def test_sensors_are_listed():
-    xml = arm(rest='<sensor><jointpos name="encoder" joint="elbow"/></sensor>')
+    xml = arm(rest='<sensor><user name="encoder" dim="1"/></sensor>')
     model, data = forward(xml)
     assert [entry.element for entry in mujacobian.support(model) if "encoder" in entry.element]
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="encoder"):

@@ -103,7 +103,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
     nb::gil_scoped_release release;
     try {
       require_model(m);
-      if (c.data() || dd.data() || df.data()) require_no_sensors(m);
+      if (c.data() || dd.data() || df.data()) require_sensors(m);
       require_state(m, d);
       if (run_forward) {
         forward(mj_model, mj_data);
@@ -111,7 +111,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
       }
       thread_local Arena arena;
       arena.reset();
-      transition(m, d, {a.data(), b.data(), bf.data()}, arena);
+      transition(m, d, {a.data(), b.data(), c.data(), dd.data(), bf.data(), df.data()}, arena);
     } catch (const std::exception&) {
       error = std::current_exception();
     }
@@ -125,21 +125,23 @@ void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle
 }
 
 void batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
-                nb::handle A, nb::handle B, bool sensors, int threads) {
+                nb::handle A, nb::handle B, nb::handle C, nb::handle D, int threads) {
   const void* mj_model = model_address(model);
   const ModelView m = view_model(mj_model);
-  const Py_ssize_t nx = 2 * m.nv + m.na;
+  const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, m.nu}, false),
-      a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true);
+      a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true), c(C, "C", {n, ns, nx}, true),
+      dd(D, "D", {n, ns, m.nu}, true);
   std::exception_ptr error;
   std::optional<BatchFailure> failure;
   {
     nb::gil_scoped_release release;
     try {
       require_model(m);
-      if (sensors) require_no_sensors(m);
-      failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
-                                 {a.data(), b.data(), nullptr}, threads);
+      if (c.data() || dd.data()) require_sensors(m);
+      failure =
+          transition_batch(mj_model, s.data(), nstate, u.data(), n,
+                           {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads);
     } catch (const std::exception&) {
       error = std::current_exception();
     }
@@ -213,7 +215,7 @@ NB_MODULE(_core, module) {
              arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
              arg("forward") = true);
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
-             arg("n"), arg("A"), arg("B"), arg("sensors"), arg("threads"));
+             arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
 }

@@ -7,19 +7,10 @@
 #include "smooth/point.h"
 #include "smooth/tendon.h"
 #include "smooth/unsupported.h"
+#include "spatial/quaternion.h"
 
 namespace mujacobian {
 namespace {
-
-struct Quaternion {
-  double w;
-  Vec3 v;
-};
-Quaternion load4(const double* q) { return {q[0], load3(q + 1)}; }
-Quaternion conjugate(Quaternion q) { return {q.w, -q.v}; }
-Quaternion operator*(Quaternion a, Quaternion b) {
-  return {a.w * b.w - dot(a.v, b.v), a.w * b.v + b.w * a.v + cross(a.v, b.v)};
-}
 
 // Two material points that are held together, for a weld also two frames.
 struct Hold {
@@ -39,7 +30,7 @@ Hold hold(const ModelView& m, const DataView& d, int eq) {
   Quaternion q[2];
   for (int s = 0; s < 2; s++) {
     int body = bodies ? object[s] : m.site_bodyid[object[s]];
-    q[s] = load4(d.xquat + 4 * body);
+    q[s] = load_quaternion(d.xquat + 4 * body);
     if (bodies) {
       // connect: anchors 0, 1; weld: anchors 1, 0
       Vec3 local = load3(data + 3 * (h.weld ? 1 - s : s));
@@ -48,12 +39,12 @@ Hold hold(const ModelView& m, const DataView& d, int eq) {
       h.point[s] = make_point(m, d, body, p);
     } else {
       h.point[s] = make_point(m, d, body, d.site_xpos + 3 * object[s]);
-      q[s] = q[s] * load4(m.site_quat + 4 * object[s]);
+      q[s] = q[s] * load_quaternion(m.site_quat + 4 * object[s]);
     }
   }
   if (h.weld) {
     h.scale = data[10];
-    if (bodies) q[0] = q[0] * load4(data + 6);
+    if (bodies) q[0] = q[0] * load_quaternion(data + 6);
     h.error = conjugate(q[1]) * q[0];
     h.frame1 = bodies ? load9(d.xmat + 9 * object[1]) : load9(d.site_xmat + 9 * object[1]);
   }

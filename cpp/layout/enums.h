@@ -56,6 +56,20 @@ namespace mujacobian {
   X(constraint, kContactPyramidal, mjtConstraint, mjCNSTR_CONTACT_PYRAMIDAL, 6)       \
   X(constraint, kContactElliptic, mjtConstraint, mjCNSTR_CONTACT_ELLIPTIC, 7)         \
   X(enable, kDiagExact, mjtEnableBit, mjENBL_DIAGEXACT, 32)                           \
+  X(disable, kSensor, mjtDisableBit, mjDSBL_SENSOR, 8192)                             \
+  X(stage, kAcc, mjtStage, mjSTAGE_ACC, 3)                                            \
+  X(datatype, kReal, mjtDataType, mjDATATYPE_REAL, 0)                                 \
+  X(datatype, kPositive, mjtDataType, mjDATATYPE_POSITIVE, 1)                         \
+  X(sensor, kJointPos, mjtSensor, mjSENS_JOINTPOS, 9)                                 \
+  X(sensor, kJointVel, mjtSensor, mjSENS_JOINTVEL, 10)                                \
+  X(sensor, kBallQuat, mjtSensor, mjSENS_BALLQUAT, 18)                                \
+  X(sensor, kBallAngVel, mjtSensor, mjSENS_BALLANGVEL, 19)                            \
+  X(sensor, kGeomFromTo, mjtSensor, mjSENS_GEOMFROMTO, 41)                            \
+  X(sensor, kContact, mjtSensor, mjSENS_CONTACT, 42)                                  \
+  X(sensor, kClock, mjtSensor, mjSENS_CLOCK, 45)                                      \
+  X(sensor, kTactile, mjtSensor, mjSENS_TACTILE, 46)                                  \
+  X(sensor, kPlugin, mjtSensor, mjSENS_PLUGIN, 47)                                    \
+  X(sensor, kUser, mjtSensor, mjSENS_USER, 48)                                        \
   X(object, kBody, mjtObj, mjOBJ_BODY, 1)                                             \
   X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                                           \
   X(object, kGeom, mjtObj, mjOBJ_GEOM, 5)                                             \

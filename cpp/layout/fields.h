@@ -29,6 +29,7 @@
   REQ(SIZE, njnt)                         \
   REQ(SIZE, ntendon)                      \
   REQ(SIZE, nactuator)                    \
+  REQ(SIZE, nout)                         \
   REQ(SIZE, nsensor)                      \
   REQ(SIZE, nsensordata)                  \
   REQ(SIZE, nflex)                        \
@@ -124,6 +125,8 @@
   REQ(INTS, actuator_ctrladr)             \
   REQ(INTS, actuator_ctrlnum)             \
   REQ(INTS, actuator_outadr)              \
+  REQ(INTS, actuator_outnum)              \
+  REQ(INTS, actuator_actadr)              \
   REQ(INTS, actuator_actnum)              \
   REQ(INTS, actuator_group)               \
   REQ(INTS, actuator_plugin)              \
@@ -137,7 +140,19 @@
   REQ(NUMS, actuator_damping)             \
   REQ(NUMS, actuator_dampingpoly)         \
   REQ(NUMS, actuator_armature)            \
-  REQ(NUMS, actuator_delay)
+  REQ(NUMS, actuator_delay)               \
+  REQ(INTS, sensor_type)                  \
+  REQ(INTS, sensor_datatype)              \
+  REQ(INTS, sensor_needstage)             \
+  REQ(INTS, sensor_objtype)               \
+  REQ(INTS, sensor_objid)                 \
+  REQ(INTS, sensor_reftype)               \
+  REQ(INTS, sensor_refid)                 \
+  REQ(INTS, sensor_dim)                   \
+  REQ(INTS, sensor_adr)                   \
+  REQ(INTS, sensor_history)               \
+  REQ(NUMS, sensor_cutoff)                \
+  REQ(NUMS, sensor_delay)
 
 #define MUJACOBIAN_DATA_FIELDS(REQ, OPT) \
   REQ(SIZE, nefc)                        \
@@ -147,6 +162,7 @@
   REQ(WORD, pbase)                       \
   REQ(NUMS, qpos)                        \
   REQ(NUMS, qvel)                        \
+  REQ(NUMS, act)                         \
   REQ(NUMS, ctrl)                        \
   REQ(NUMS, qacc)                        \
   REQ(NUMS, qacc_warmstart)              \
@@ -183,6 +199,7 @@
   REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
+  REQ(NUMS, sensordata)                  \
   REQ(INTS, efc_type)                    \
   REQ(INTS, efc_id)                      \
   REQ(NUMS, efc_pos)                     \

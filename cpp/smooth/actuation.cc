@@ -148,7 +148,6 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   const Servo& s = o.servo;
   PathForce f{};
   f.path = transmission_path(m, d, o.actuator, tendon_paths, arena);
-  f.ctrl = m.actuator_ctrladr[o.actuator];
 
   double gear = 1, weight = o.clamped ? 0 : 1;
   if (on_tendon(m, o.actuator)) {
@@ -160,11 +159,13 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   f.force = gear * o.force;
   f.dlength = weight * s.dlength * gear;
   f.drate = weight * s.drate * gear;
-  f.dctrl = weight * s.dctrl;
+  f.inputs = arena.take<InputSlope>(1);
+  f.input_count = 1;
+  f.inputs[0] = {m.na + m.actuator_ctrladr[o.actuator], weight * s.dctrl, 0};
 
   if (!damping_left_out(m, d, o, scaling)) {
     f.damping = gear * gear * s.damping;
-    f.damping_dctrl = gear * gear * s.damping_dctrl;
+    f.inputs[0].damping = gear * gear * s.damping_dctrl;
   }
   return f;
 }

@@ -13,7 +13,9 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
     double m = p.moment[0];
     residual.dq(i, i) += m * f.dlength * p.dlength[0];
     residual.dv(i, i) += m * f.drate * m;
-    if (f.ctrl >= 0) residual.du(i, f.ctrl) += m * f.dctrl;
+    for (int k = 0; k < f.input_count; k++) {
+      residual.du(i, f.inputs[k].input) += m * f.inputs[k].force;
+    }
     return;
   }
 
@@ -30,7 +32,9 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
       residual.dq(i, k) += change;
       residual.dv(i, k) += m * f.drate * p.moment[b];
     }
-    if (f.ctrl >= 0) residual.du(i, f.ctrl) += m * f.dctrl;
+    for (int b = 0; b < f.input_count; b++) {
+      residual.du(i, f.inputs[b].input) += m * f.inputs[b].force;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Forces along a path: a scalar length l(q), a moment row m(q) and a force F(l, m v, ctrl) that
+// Forces along a path: a scalar length l(q), a moment row m(q) and a force F(l, m v, inputs) that
 // enters the dynamics as m^T F. Tendons and actuator transmissions are paths,
 // docs/derivations/paths.md.
 #pragma once
@@ -16,16 +16,23 @@ struct Path {
   const double* hessian;  // dm_i/dq_k at [i * n + k]; null where the moment is constant
 };
 
+// An activation or control (numbered as the residual's inputs) that a force depends on.
+struct InputSlope {
+  int input;
+  double force;    // dF/dinput
+  double damping;  // d(damping)/dinput
+};
+
 struct PathForce {
   Path path;
   double force;           // F
   double dlength, drate;  // dF/dl, dF/d(m v)
-  int ctrl;               // index of the control, -1 if there is none
-  double dctrl;           // dF/dctrl
+  InputSlope* inputs;
+  int input_count;
 
   // what MuJoCo's implicit integrators know of dF/d(m v), and how that changes
   double damping;
-  double damping_drate, damping_dctrl;
+  double damping_dlength, damping_drate;
 };
 
 // d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)

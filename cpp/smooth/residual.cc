@@ -10,9 +10,10 @@ int find(int* leader, int tree) {
   return tree;
 }
 
-// Component number of every tree: trees that share a tendon or coupling share a component.
-int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_count, int& count,
-                  Arena& arena) {
+// Component number of every tree: trees that share a tendon, an actuator or a coupling share a
+// component.
+int* couple_trees(const ModelView& m, const DataView& d, const Coupling* couplings,
+                  int coupling_count, int& count, Arena& arena) {
   int* leader = arena.take<int>(m.ntree);
   for (int t = 0; t < m.ntree; t++) leader[t] = t;
   auto join = [&](const int* dofs, int n) {
@@ -22,6 +23,7 @@ int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_co
     }
   };
   for (int t = 0; t < m.ntendon; t++) join(m.ten_J_colind + m.ten_J_rowadr[t], m.ten_J_rownnz[t]);
+  for (int o = 0; o < m.nout; o++) join(d.moment_colind + d.moment_rowadr[o], d.moment_rownnz[o]);
   for (int k = 0; k < coupling_count; k++) join(couplings[k].dofs, couplings[k].n);
   int* number = arena.take<int>(m.ntree);
   count = 0;
@@ -32,92 +34,102 @@ int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_co
   return number;
 }
 
+// Component of every input, activations first: that of a dof its actuator moves, -1 if it moves
+// none.
+int* place_inputs(const ModelView& m, const DataView& d, const int* component, Arena& arena) {
+  int* place = arena.take<int>(m.na + m.nu);
+  for (int a = 0; a < m.nactuator; a++) {
+    int c = -1;
+    for (int o = m.actuator_outadr[a], last = o + m.actuator_outnum[a]; o < last && c < 0; o++) {
+      if (d.moment_rownnz[o]) c = component[d.moment_colind[d.moment_rowadr[o]]];
+    }
+    for (int k = 0; k < m.actuator_actnum[a]; k++) place[m.actuator_actadr[a] + k] = c;
+    for (int k = 0; k < m.actuator_ctrlnum[a]; k++) place[m.na + m.actuator_ctrladr[a] + k] = c;
+  }
+  return place;
+}
+
+// Number the members 0 .. n-1 of one kind within their components: `column` gets the number, and
+// each component its list of members.
+void number_members(Component* components, int count, const int* component, int n,
+                    int Component::* size, const int* Component::* members, int* column,
+                    Arena& arena) {
+  for (int k = 0; k < n; k++) {
+    if (component[k] >= 0) components[component[k]].*size += 1;
+  }
+  int* list = arena.take<int>(n);
+  for (int c = 0; c < count; c++) {
+    components[c].*members = list;
+    list += components[c].*size;
+    components[c].*size = 0;
+  }
+  for (int k = 0; k < n; k++) {
+    column[k] = -1;
+    if (component[k] < 0) continue;
+    Component& part = components[component[k]];
+    column[k] = part.*size;
+    const_cast<int*>(part.*members)[part.*size] = k;
+    part.*size += 1;
+  }
+}
+
+// Give every component its rows, all zero.
+void take_rows(const ModelView& m, Residual& r, Arena& arena) {
+  r.row = arena.take<double*>(m.nv);
+  for (int c = 0; c < r.count; c++) {
+    Component& part = r.components[c];
+    part.x = arena.zeros<double>(static_cast<std::size_t>(part.nv) * part.stride);
+    for (int i = 0; i < part.nv; i++) {
+      r.row[part.dofs[i]] = part.x + static_cast<std::ptrdiff_t>(i) * part.stride;
+    }
+  }
+}
+
 }  // namespace
 
 Residual make_residual(const ModelView& m, const DataView& d, const Coupling* couplings, int count,
                        bool forces, Arena& arena) {
   Residual r;
-  const int* number = couple_trees(m, couplings, count, r.count, arena);
+  const int* number = couple_trees(m, d, couplings, count, r.count, arena);
   r.components = arena.zeros<Component>(r.count);
-
-  // count dofs and controls; a control belongs where its actuator's first moment entry is
   int* component = arena.take<int>(m.nv);
-  for (int i = 0; i < m.nv; i++) {
-    component[i] = number[m.dof_treeid[i]];
-    r.components[component[i]].nv++;
+  for (int i = 0; i < m.nv; i++) component[i] = number[m.dof_treeid[i]];
+  const int* place = place_inputs(m, d, component, arena);
+
+  int* column = arena.take<int>(m.nv);
+  int* input_column = arena.take<int>(m.na + m.nu);
+  number_members(r.components, r.count, component, m.nv, &Component::nv, &Component::dofs, column,
+                 arena);
+  number_members(r.components, r.count, place, m.na, &Component::na, &Component::acts, input_column,
+                 arena);
+  number_members(r.components, r.count, place + m.na, m.nu, &Component::nu, &Component::ctrls,
+                 input_column + m.na, arena);
+  for (int c = 0; c < r.count; c++) {
+    Component& part = r.components[c];
+    part.nf = forces ? part.nv : 0;
+    part.stride = round_to_line(part.end_column());
   }
-  int* ctrl_component = arena.take<int>(m.nu);
-  for (int a = 0; a < m.nactuator; a++) {
-    int out = m.actuator_outadr[a];
-    int dof = d.moment_rownnz[out] ? d.moment_colind[d.moment_rowadr[out]] : -1;
-    for (int k = 0; k < m.actuator_ctrlnum[a]; k++) {
-      int c = dof < 0 ? -1 : component[dof];
-      ctrl_component[m.actuator_ctrladr[a] + k] = c;
-      if (c >= 0) r.components[c].nu++;
-    }
+  for (int k = 0; k < m.na + m.nu; k++) {
+    if (place[k] < 0) continue;
+    const Component& part = r.components[place[k]];
+    input_column[k] += k < m.na ? part.act_column() : part.ctrl_column();
   }
 
-  // hand out index lists and rows
-  int* dofs = arena.take<int>(m.nv);
-  int* ctrls = arena.take<int>(m.nu);
-  std::size_t total = 0;
-  for (int c = 0; c < r.count; c++) {
-    Component& part = r.components[c];
-    part.dofs = dofs, dofs += part.nv;
-    part.ctrls = ctrls, ctrls += part.nu;
-    part.nf = forces ? part.nv : 0;
-    part.stride = round_to_line(2 * part.nv + part.nu + part.nf);
-    total += static_cast<std::size_t>(part.nv) * part.stride;
-  }
-  double* x = arena.zeros<double>(total);
-  int* column = arena.take<int>(m.nv);
-  int* ctrl_column = arena.take<int>(m.nu);
-  r.row = arena.take<double*>(m.nv);
-  for (int c = 0; c < r.count; c++) {
-    Component& part = r.components[c];
-    part.x = x;
-    x += static_cast<std::size_t>(part.nv) * part.stride;
-    part.nv = part.nu = 0;
-  }
-  for (int i = 0; i < m.nv; i++) {
-    Component& part = r.components[component[i]];
-    const_cast<int*>(part.dofs)[part.nv] = i;
-    r.row[i] = part.x + static_cast<std::size_t>(part.nv) * part.stride;
-    column[i] = part.nv++;
-  }
-  for (int u = 0; u < m.nu; u++) {
-    if (ctrl_component[u] < 0) {
-      ctrl_column[u] = -1;
-      continue;
-    }
-    Component& part = r.components[ctrl_component[u]];
-    const_cast<int*>(part.ctrls)[part.nu] = u;
-    ctrl_column[u] = 2 * part.nv + part.nu++;
-  }
-  if (forces) {
-    for (int i = 0; i < m.nv; i++) {
-      const Component& part = r.components[component[i]];
-      r.row[i][2 * part.nv + part.nu + column[i]] = 1;
-    }
-  }
   r.column = column;
   r.component = component;
-  r.ctrl_column = ctrl_column;
+  r.input_column = input_column;
+  take_rows(m, r, arena);
+  for (int i = 0; forces && i < m.nv; i++) {
+    r.row[i][r.components[component[i]].force_column() + column[i]] = 1;
+  }
   return r;
 }
 
 Residual make_like(const ModelView& m, const Residual& other, Arena& arena) {
   Residual r = other;
   r.components = arena.take<Component>(r.count);
-  r.row = arena.take<double*>(m.nv);
-  for (int c = 0; c < r.count; c++) {
-    Component& part = r.components[c];
-    part = other.components[c];
-    part.x = arena.zeros<double>(static_cast<std::size_t>(part.nv) * part.stride);
-    for (int i = 0; i < part.nv; i++) {
-      r.row[part.dofs[i]] = part.x + static_cast<std::ptrdiff_t>(i) * part.stride;
-    }
-  }
+  for (int c = 0; c < r.count; c++) r.components[c] = other.components[c];
+  take_rows(m, r, arena);
   return r;
 }
 

@@ -185,7 +185,6 @@ int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Aren
     f.force = -x * stiffness.coefficient(x) - rate * damping.coefficient(rate < 0 ? -rate : rate);
     f.dlength = slack ? 0 : -stiffness.slope(x);
     f.drate = -damping.slope_odd(rate);
-    f.ctrl = -1;
     f.damping = f.drate;
     f.damping_drate = -damping.curvature_odd(rate);
   }

@@ -49,11 +49,7 @@ class Batch {
     forward(model_, data);
     d = view_data(data);
     arena.reset();
-    transition(
-        m, d,
-        {out_.A ? out_.A + i * 4 * nv * nv : nullptr, out_.B ? out_.B + i * 2 * nv * nu : nullptr,
-         out_.Bf ? out_.Bf + i * 2 * nv * nv : nullptr},
-        arena);
+    transition(m, d, batch_item(m, out_, i), arena);
   }
 
   void fail(BatchFailure failure) {

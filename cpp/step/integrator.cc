@@ -62,9 +62,8 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
       "the inertia matrix is not positive definite: check masses, inertias, armature and damping");
 }
 
-Integration euler(const ModelView& m, const DataView& d, const double* acc, const double* force,
-                  Arena& arena) {
-  if (!euler_is_damped(m)) return {true, acc, {d.qLD, d.qLDiagInv}, nullptr};
+Integration euler(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  if (!euler_is_damped(m)) return {true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
@@ -72,7 +71,7 @@ Integration euler(const ModelView& m, const DataView& d, const double* acc, cons
   for (int i = 0; i < m.nv; i++) {
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
-    w[i] = force[i];
+    w[i] = f.force[i];
   }
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
@@ -97,8 +96,7 @@ void start_free_block(const ModelView& m, const DataView& d, const Topology& tre
   add_free_bias_rate(m, d, m.dof_bodyid[dof], h, a);
 }
 
-Integration implicitfast(const ModelView& m, const DataView& d, const Topology& tree,
-                         const PathForces& paths, const double* force, Arena& arena) {
+Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
@@ -108,24 +106,24 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Topology& 
     if (free_body(m, t) < 0) continue;
     free[t] = arena.take<FreeBlock>(1);
     free[t]->dof = m.tree_dofadr[t];
-    start_free_block(m, d, tree, *free[t]);
+    start_free_block(m, d, f.tree, *free[t]);
   }
 
   // free bodies keep M alone in the symmetric system and are solved by their own block
   for (int i = 0; i < m.nv; i++) {
-    w[i] = force[i];
+    w[i] = f.force[i];
     if (!dampers_enabled(m) || free[m.dof_treeid[i]]) continue;
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
   }
-  subtract_path_damping(m, tree, paths, packed, free);
+  subtract_path_damping(m, f.tree, f.paths, packed, free);
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
   for (int t = 0; t < m.ntree; t++) {
     if (!free[t]) continue;
     if (!invert6(free[t]->matrix, free[t]->inverse)) throw_singular();
-    multiply6(free[t]->inverse, force + free[t]->dof, w + free[t]->dof);
+    multiply6(free[t]->inverse, f.force + free[t]->dof, w + free[t]->dof);
   }
   return {false, w, factor, free};
 }
@@ -151,13 +149,25 @@ void add_path_damping_change(const ModelView& m, const DataView& d, const Topolo
       for (int k = 0; k < p.n; k++) turned[k] += p.hessian[b * p.n + k] * w[j];
     }
     for (int k = 0; k < p.n; k++) {
-      double change = p.moment[a] * (f.damping * turned[k] + s * f.damping_drate * rate[k]);
+      double slope = f.damping_dlength * p.dlength[k] + f.damping_drate * rate[k];
+      double change = p.moment[a] * (f.damping * turned[k] + s * slope);
       if (p.hessian) change += p.hessian[a * p.n + k] * f.damping * s;
       residual.dq(i, p.dofs[k]) += h * change;
       residual.dv(i, p.dofs[k]) += h * p.moment[a] * s * f.damping_drate * p.moment[k];
     }
-    if (f.ctrl >= 0) residual.du(i, f.ctrl) += h * p.moment[a] * s * f.damping_dctrl;
+    for (int k = 0; k < f.input_count; k++) {
+      residual.du(i, f.inputs[k].input) += h * p.moment[a] * s * f.inputs[k].damping;
+    }
   }
+}
+
+bool damping_is_constant(const PathForce& f) {
+  if (f.path.hessian && f.damping != 0) return false;
+  if (f.damping_dlength != 0 || f.damping_drate != 0) return false;
+  for (int k = 0; k < f.input_count; k++) {
+    if (f.inputs[k].damping != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -168,12 +178,9 @@ int free_body(const ModelView& m, int tree) {
   return m.jnt_type[m.dof_jntid[dof]] == joint::kFree ? m.dof_bodyid[dof] : -1;
 }
 
-Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
-                      const PathForces& paths, const double* acc, const double* force,
-                      Arena& arena) {
-  Integration step = m.opt.integrator == integrator::kEuler
-                         ? euler(m, d, acc, force, arena)
-                         : implicitfast(m, d, tree, paths, force, arena);
+Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  Integration step =
+      m.opt.integrator == integrator::kEuler ? euler(m, d, f, arena) : implicitfast(m, d, f, arena);
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +
@@ -184,9 +191,8 @@ Integration integrate(const ModelView& m, const DataView& d, const Topology& tre
   return step;
 }
 
-void add_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
-                        const PathForces& paths, const Integration& step, const Residual& residual,
-                        Arena& arena) {
+void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+                        const Integration& step, const Residual& residual, Arena& arena) {
   bool fast = m.opt.integrator == integrator::kImplicitFast;
   if (fast ? dampers_enabled(m) : euler_is_damped(m)) {
     for (int i = 0; i < m.nv; i++) {
@@ -195,10 +201,9 @@ void add_damping_change(const ModelView& m, const DataView& d, const Topology& t
     }
   }
   if (!fast) return;
-  visit_damping(paths, [&](const PathForce& f) {
-    bool constant = !f.path.hessian || f.damping == 0;
-    if (constant && f.damping_drate == 0 && f.damping_dctrl == 0) return;
-    add_path_damping_change(m, d, tree, f, step.w, residual, arena);
+  visit_damping(f.paths, [&](const PathForce& force) {
+    if (damping_is_constant(force)) return;
+    add_path_damping_change(m, d, f.tree, force, step.w, residual, arena);
   });
   for (int t = 0; t < m.ntree; t++) {
     if (!step.free[t]) continue;

@@ -3,7 +3,7 @@
 // and its derivative solves (M + h Dhat) dw = -dg(w). docs/derivations/integrators.md.
 #pragma once
 
-#include "smooth/actuation.h"
+#include "dynamics/forward.h"
 #include "smooth/inertia.h"
 
 namespace mujacobian {
@@ -21,22 +21,11 @@ struct Integration {
   FreeBlock* const* free;  // by tree, null where it is no free body; null for Euler
 };
 
-// The forces along paths that act in this state.
-struct PathForces {
-  PathForce* tendon;
-  int tendon_count;
-  Actuation actuation;
-};
-
-// `acc` is the constrained acceleration and `force` the total generalized force, M acc.
-Integration integrate(const ModelView& m, const DataView& d, const Topology& tree,
-                      const PathForces& paths, const double* acc, const double* force,
-                      Arena& arena);
+Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
 
 // Add h d(Dhat) w, the change of the integrator's own damping, to the residual.
-void add_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
-                        const PathForces& paths, const Integration& step, const Residual& residual,
-                        Arena& arena);
+void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+                        const Integration& step, const Residual& residual, Arena& arena);
 
 // The standalone free body in a tree, or -1: a free joint and no other below it.
 int free_body(const ModelView& m, int tree);

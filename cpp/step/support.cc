@@ -5,6 +5,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "sensor/sensor.h"
 #include "smooth/actuation.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
@@ -93,8 +94,11 @@ std::vector<Unsupported> list_unsupported(const ModelView& m) {
     all.emplace_back(element, reason);
   };
   visit_unsupported(m, add);
-  for (int s = 0; s < m.nsensor; s++)
-    add(element_name(m, object::kSensor, s), "sensor derivatives");
+  for (int s = 0; s < m.nsensor; s++) {
+    if (const char* reason = sensor_refusal(m, s)) {
+      add(element_name(m, object::kSensor, s), reason);
+    }
+  }
   return all;
 }
 
@@ -107,6 +111,7 @@ void require_model(const ModelView& m) {
 void require_state(const ModelView& m, const DataView& d) {
   require_finite("qpos", d.qpos, m.nq);
   require_finite("qvel", d.qvel, m.nv);
+  require_finite("act", d.act, m.na);
   require_finite("ctrl", d.ctrl, m.nu);
   require_finite("qfrc_applied", d.qfrc_applied, m.nv);
   require_finite("xfrc_applied", d.xfrc_applied, 6 * m.nbody);
@@ -133,8 +138,12 @@ void require_rows(const ModelView& m, const DataView& d) {
   }
 }
 
-void require_no_sensors(const ModelView& m) {
-  if (m.nsensor) throw Unsupported(element_name(m, object::kSensor, 0), "sensor derivatives");
+void require_sensors(const ModelView& m) {
+  for (int s = 0; s < m.nsensor; s++) {
+    if (const char* reason = sensor_refusal(m, s)) {
+      throw Unsupported(element_name(m, object::kSensor, s), reason);
+    }
+  }
 }
 
 }  // namespace mujacobian

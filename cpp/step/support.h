@@ -20,7 +20,7 @@ void require_state(const ModelView& m, const DataView& d);
 // Throw Unsupported if something about the active constraint rows as a whole is not covered.
 void require_rows(const ModelView& m, const DataView& d);
 
-// Throw Unsupported naming the first sensor.
-void require_no_sensors(const ModelView& m);
+// Throw Unsupported naming the first sensor that is not covered.
+void require_sensors(const ModelView& m);
 
 }  // namespace mujacobian

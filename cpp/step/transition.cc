@@ -2,13 +2,9 @@
 
 #include <cstring>
 
-#include "constraint/optimum.h"
 #include "layout/enums.h"
-#include "smooth/external.h"
+#include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
-#include "smooth/inverse_dynamics.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/integrator.h"
@@ -16,23 +12,6 @@
 
 namespace mujacobian {
 namespace {
-
-// -dg at acceleration `acc`, without constraints and without the change of the integrator's damping
-void fill_residual(const ModelView& m, const DataView& d, const Topology& tree,
-                   const PathForces& paths, const double* acc, const Residual& residual,
-                   Arena& arena) {
-  inverse_dynamics_derivative(m, d, tree, acc, residual, arena);
-  add_tendon_armature(m, d, tree, acc, residual, arena);
-  add_applied(m, d, residual, arena);
-  add_gravity_compensation(m, d, paths.actuation.frozen, residual, arena);
-  add_passive(m, d, residual);
-  for (int k = 0; k < paths.tendon_count; k++) {
-    add_path_force(paths.tendon[k], d.qvel, nullptr, residual, arena);
-  }
-  for (int k = 0; k < paths.actuation.count; k++) {
-    add_path_force(paths.actuation.forces[k], d.qvel, paths.actuation.frozen, residual, arena);
-  }
-}
 
 // X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
 void solve_component(const ModelView& m, const Topology& tree, const Integration& step,
@@ -121,20 +100,58 @@ void write_rotation(const Target& target, double* const x[3], double h, const Ma
   }
 }
 
+// The blocks of output columns of a component, and which of its columns they need.
+struct Targets {
+  Target target[5];
+  int count;
+  int first, last;
+};
+
+Targets make_targets(const ModelView& m, const Component& part, const Outputs& out) {
+  Targets t{};
+  const int nx = 2 * m.nv + m.na;
+  auto add = [&](double* block, int width, int from, const int* index, int n) {
+    t.target[t.count++] = {block, width, from, index, n, is_run(index, n)};
+  };
+  if (out.A) {
+    add(out.A, nx, 0, part.dofs, part.nv);
+    add(out.A + m.nv, nx, part.nv, part.dofs, part.nv);
+    if (part.na) add(out.A + 2 * m.nv, nx, part.act_column(), part.acts, part.na);
+  }
+  if (out.B) add(out.B, m.nu, part.ctrl_column(), part.ctrls, part.nu);
+  if (out.Bf) add(out.Bf, m.nv, part.force_column(), part.dofs, part.nv);
+  bool state = out.A || out.C, ctrl = out.B || out.D, force = out.Bf || out.Df;
+  t.first = state ? 0 : ctrl ? part.ctrl_column() : part.force_column();
+  t.last = force ? part.end_column() : ctrl ? part.force_column() : part.ctrl_column();
+  return t;
+}
+
+// Zero what no component writes.
+void clear_unwritten(const ModelView& m, const Residual& residual, const Outputs& out) {
+  const std::size_t nx = 2 * m.nv + m.na;
+  bool whole = residual.count == 1;
+  auto clear = [&](double* block, std::size_t width, bool covered) {
+    if (block && !covered) std::memset(block, 0, nx * width * sizeof(double));
+  };
+  clear(out.A, nx, whole && m.na == 0);
+  clear(out.B, m.nu, whole && m.na == 0 && residual.components[0].nu == m.nu);
+  clear(out.Bf, m.nv, whole && m.na == 0);
+}
+
 // v+ = v + h w and q+ = q [+] h v+ for every joint of a component                 (INT-1, INT-2)
 void write_component(const ModelView& m, const DataView& d, const double* w,
-                     const Residual& residual, const Component& part, const Target* targets,
-                     int count, double* A) {
+                     const Residual& residual, const Component& part, const Targets& targets,
+                     double* A) {
   const double h = m.opt.timestep;
   const int nv = m.nv;
-  const std::ptrdiff_t nx = 2 * nv;
+  const std::ptrdiff_t nx = 2 * nv + m.na;
   for (int l = 0; l < part.nv;) {
     int dof = part.dofs[l], jnt = m.dof_jntid[dof], type = m.jnt_type[jnt];
     bool rotation = type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[jnt] + 3);
     if (!rotation) {
-      for (int t = 0; t < count; t++) {
-        write_scalar(targets[t], residual.row[dof], h, targets[t].row(nv + dof),
-                     targets[t].row(dof));
+      for (int t = 0; t < targets.count; t++) {
+        const Target& target = targets.target[t];
+        write_scalar(target, residual.row[dof], h, target.row(nv + dof), target.row(dof));
       }
       if (A) {
         A[(nv + dof) * nx + nv + dof] += 1;
@@ -149,8 +166,8 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
     Vec3 turn = {h * (d.qvel[dof] + h * w[dof]), h * (d.qvel[dof + 1] + h * w[dof + 1]),
                  h * (d.qvel[dof + 2] + h * w[dof + 2])};
     Mat3 jacobian = h * right_jacobian(turn), carried = rotation_exp(turn);
-    for (int t = 0; t < count; t++) {
-      write_rotation(targets[t], residual.row + dof, h, jacobian, nv + dof, dof);
+    for (int t = 0; t < targets.count; t++) {
+      write_rotation(targets.target[t], residual.row + dof, h, jacobian, nv + dof, dof);
     }
     for (int r = 0; A && r < 3; r++) {
       A[(nv + dof + r) * nx + nv + dof + r] += 1;
@@ -165,101 +182,68 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
 
 }  // namespace
 
+Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
+  const std::size_t nx = 2 * m.nv + m.na, nu = m.nu, nv = m.nv, ns = m.nsensordata;
+  auto item = [&](double* block, std::size_t size) {
+    return block ? block + index * size : nullptr;
+  };
+  return {item(out.A, nx * nx), item(out.B, nx * nu),  item(out.C, ns * nx),
+          item(out.D, ns * nu), item(out.Bf, nx * nv), item(out.Df, ns * nv)};
+}
+
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
-  if (m.nv == 0) return;
   require_rows(m, d);
+  const bool wants_sensors = out.C || out.D || out.Df;
+  const Forward f = evaluate_forward(m, d, out.Bf || out.Df, arena);
+  const Residual& residual = f.residual;
+  const Integration step = integrate(m, d, f, arena);
 
-  const Topology tree = topology(m, arena);
-  PathForces paths;
-  paths.tendon = arena.take<PathForce>(m.ntendon);
-  paths.tendon_count = tendon_forces(m, d, paths.tendon, arena);
-  paths.actuation = actuation(m, d, arena);
-
-  // trees that constraints couple form one component
-  Blocks blocks = make_blocks(m, d, arena);
-  const Residual residual = make_residual(m, d, blocks, out.Bf, arena);
-  bool* constrained = arena.zeros<bool>(residual.count);
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    if (b.n) constrained[residual.component[b.dofs[0]]] = true;
-  }
-
-  // the acceleration that solves the constraints, and the one that is integrated
-  Optimum optimum{};
-  const double* acc = d.qacc;
-  const double* force = d.qfrc_smooth;
-  if (blocks.count) {
-    optimum = find_optimum(m, d, tree, residual, blocks, arena);
-    acc = optimum.acc;
-    for (int i = 0; i < m.nv; i++) optimum.force[i] += d.qfrc_smooth[i];
-    force = optimum.force;
-  }
-  const Integration step = integrate(m, d, tree, paths, acc, force, arena);
-
-  // Unconstrained components are differentiated at w and solved once. Constrained ones are
-  // differentiated at acc and solved for d(acc) first; `late` is what enters after that.
-  const bool twice = blocks.count && !step.explicit_;
+  // Components are differentiated at w and solved once, unless their d(acc) is wanted: those with
+  // constraints, or all of them when sensors see the acceleration. They are differentiated at acc
+  // and solved for d(acc) first; `late` is what enters after that.
+  const bool senses = wants_sensors && senses_acceleration(m);
+  auto held = [&](int c) { return f.constrained[c] || senses; };
+  const bool twice = (f.blocks.count || senses) && !step.explicit_;
   double* at = arena.take<double>(m.nv);
   double* lag = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) {
-    bool held = constrained[residual.component[i]];
-    at[i] = held ? acc[i] : step.w[i];
-    lag[i] = held ? step.w[i] - acc[i] : 0;
+    bool hold = held(residual.component[i]);
+    at[i] = hold ? f.acc[i] : step.w[i];
+    lag[i] = hold ? step.w[i] - f.acc[i] : 0;
   }
-  fill_residual(m, d, tree, paths, at, residual, arena);
+  fill_residual(m, d, f, at, arena);
   Residual late = residual;
   if (twice) {
     late = make_like(m, residual, arena);
-    inertia_derivative(m, d, tree, lag, late, arena);
+    inertia_derivative(m, d, f.tree, lag, late, arena);
   }
-  add_damping_change(m, d, tree, paths, step, late, arena);
-  add_blocks(m, d, tree, blocks, acc, residual, arena);
+  add_damping_change(m, d, f, step, late, arena);
 
-  // what no component writes
-  const std::size_t nv = m.nv, nu = m.nu;
-  bool whole = residual.count == 1;
-  if (out.A && !whole) std::memset(out.A, 0, 4 * nv * nv * sizeof(double));
-  if (out.B && !(whole && residual.components[0].nu == m.nu)) {
-    std::memset(out.B, 0, 2 * nv * nu * sizeof(double));
-  }
-  if (out.Bf && !whole) std::memset(out.Bf, 0, 2 * nv * nv * sizeof(double));
-
+  clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
-    int ctrl = 2 * part.nv, applied = ctrl + part.nu, end = applied + part.nf;
-    bool run = is_run(part.dofs, part.nv);
-    Target targets[4];
-    int count = 0;
-    if (out.A) {
-      targets[count++] = {out.A, 2 * m.nv, 0, part.dofs, part.nv, run};
-      targets[count++] = {out.A + nv, 2 * m.nv, part.nv, part.dofs, part.nv, run};
-    }
-    if (out.B) {
-      bool ctrl_run = is_run(part.ctrls, part.nu);
-      targets[count++] = {out.B, m.nu, ctrl, part.ctrls, part.nu, ctrl_run};
-    }
-    if (out.Bf) targets[count++] = {out.Bf, m.nv, applied, part.dofs, part.nv, run};
-    int first = out.A ? 0 : out.B ? ctrl : applied;
-    int last = out.Bf ? end : out.B ? applied : ctrl;
+    Targets targets = make_targets(m, part, out);
 
-    // d(acc) of a constrained component, which drives w through M d(acc)                 (INT-10)
-    if (constrained[c]) solve_metric(m, tree, optimum, part, c, first, last);
-    if (twice && constrained[c]) {
+    // d(acc), which drives w through M d(acc)                                            (INT-10)
+    if (held(c)) solve_acceleration(m, d, f, c, targets.first, targets.last);
+    if (twice && held(c)) {
       for (int i = 0; i < part.nv;) {
         int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-        multiply_inertia(m, tree, d.M, m.tree_dofadr[t], num, residual.row[part.dofs[i]],
-                         late.row[part.dofs[i]], part.stride, first, last);
+        multiply_inertia(m, f.tree, d.M, m.tree_dofadr[t], num, residual.row[part.dofs[i]],
+                         late.row[part.dofs[i]], part.stride, targets.first, targets.last);
         i += num;
       }
     } else if (twice) {
       double* x = late.components[c].x;
       for (int k = 0; k < part.nv * part.stride; k++) x[k] += part.x[k];
     }
-    if (!constrained[c] || twice) {
-      solve_component(m, tree, step, late, late.components[c], first, last, arena);
+    if (!held(c) || twice) {
+      solve_component(m, f.tree, step, late, late.components[c], targets.first, targets.last,
+                      arena);
     }
-    write_component(m, d, step.w, late, late.components[c], targets, count, out.A);
+    write_component(m, d, step.w, late, late.components[c], targets, out.A);
   }
+  if (wants_sensors) sense(m, d, f, {out.C, out.D, out.Df}, arena);
 }
 
 }  // namespace mujacobian

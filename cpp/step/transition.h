@@ -1,5 +1,7 @@
-// A and B of one mj_step from an mjData on which mj_forward has just run.
+// A, B, C, D of one mj_step from an mjData on which mj_forward has just run.
 #pragma once
+
+#include <cstddef>
 
 #include "layout/arena.h"
 #include "layout/views.h"
@@ -8,10 +10,16 @@ namespace mujacobian {
 
 // Row-major outputs; a null block is skipped, and its work.
 struct Outputs {
-  double* A;   // (2nv, 2nv)
-  double* B;   // (2nv, nu)
-  double* Bf;  // (2nv, nv), with respect to qfrc_applied
+  double* A;   // (nx, nx), nx = 2nv + na
+  double* B;   // (nx, nu)
+  double* C;   // (ns, nx), ns = nsensordata
+  double* D;   // (ns, nu)
+  double* Bf;  // (nx, nv), with respect to qfrc_applied
+  double* Df;  // (ns, nv)
 };
+
+// The blocks of item `index` of a batch, whose blocks follow one another in `out`.
+Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index);
 
 // Throws Unsupported for what is not covered, std::domain_error where no derivative exists.
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena);

@@ -119,7 +119,7 @@ def linearize_batch(
         C=np.empty((n, ns, nx)) if sensors else None,
         D=np.empty((n, ns, model.nu)) if sensors else None,
     )
-    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, sensors, threads)
+    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, lin.C, lin.D, threads)
     return lin
 
 

@@ -1,0 +1,39 @@
+// Forward dynamics of a state and its derivative: the acceleration a that solves
+//   g(a) = ID(q, v, a) - tau - J^T f(J a - aref) = 0,   K da = -dg.
+#pragma once
+
+#include "constraint/optimum.h"
+#include "smooth/actuation.h"
+
+namespace mujacobian {
+
+// The forces along paths that act in this state.
+struct PathForces {
+  PathForce* tendon;
+  int tendon_count;
+  Actuation actuation;
+};
+
+struct Forward {
+  Topology tree;
+  PathForces paths;
+  Blocks blocks;
+  Optimum optimum;          // of the constrained components
+  const double* acc;        // the constrained acceleration
+  const double* force;      // the total generalized force, M acc
+  const bool* constrained;  // per component
+  Residual residual;        // zero, but for the columns of applied force
+};
+
+// Evaluate the state; `forces` asks for the columns of qfrc_applied.
+Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena);
+
+// Fill the residual with -dg: at acceleration `at`, which is f.acc in constrained components.
+void fill_residual(const ModelView& m, const DataView& d, const Forward& f, const double* at,
+                   Arena& arena);
+
+// Columns first .. last-1 of component c: -dg becomes da.
+void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
+                        int last);
+
+}  // namespace mujacobian

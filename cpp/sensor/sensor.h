@@ -1,0 +1,28 @@
+// Derivatives of the sensors: C, D and Df. docs/derivations/sensors.md.
+#pragma once
+
+#include "dynamics/forward.h"
+#include "sensor/rows.h"
+
+namespace mujacobian {
+
+// Row-major outputs, null where not asked for.
+struct SensorOutputs {
+  double *C, *D, *Df;
+};
+
+// Some sensor depends on the acceleration.
+bool senses_acceleration(const ModelView& m);
+
+// Why the sensor is not covered, null if it is.
+const char* sensor_refusal(const ModelView& m, int sensor);
+
+// Write the rows of all sensors. `f.residual` holds da if senses_acceleration(m). Throws
+// Unsupported where something about this state is not covered.
+void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
+           Arena& arena);
+
+// By family; `rows` is zero on entry.
+void sense_joint(const ModelView& m, const DataView& d, int sensor, SensorRows& rows);
+
+}  // namespace mujacobian

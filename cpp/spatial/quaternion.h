@@ -1,0 +1,26 @@
+// Quaternions (w, v) of rotations, in MuJoCo's order.
+#pragma once
+
+#include <cmath>
+
+#include "spatial/vector.h"
+
+namespace mujacobian {
+
+struct Quaternion {
+  double w;
+  Vec3 v;
+};
+
+inline Quaternion load_quaternion(const double* q) { return {q[0], load3(q + 1)}; }
+inline void store_quaternion(double* p, Quaternion q) { p[0] = q.w, store3(p + 1, q.v); }
+inline Quaternion conjugate(Quaternion q) { return {q.w, -q.v}; }
+inline Quaternion operator*(Quaternion a, Quaternion b) {
+  return {a.w * b.w - dot(a.v, b.v), a.w * b.v + b.w * a.v + cross(a.v, b.v)};
+}
+inline Quaternion normalized(Quaternion q) {
+  double scale = 1 / std::sqrt(q.w * q.w + dot(q.v, q.v));
+  return {scale * q.w, scale * q.v};
+}
+
+}  // namespace mujacobian
