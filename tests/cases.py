@@ -35,10 +35,15 @@ def _implicitfast(model: mujoco.MjModel) -> None:
     model.opt.integrator = Integrator.mjINT_IMPLICITFAST
 
 
+def _implicit(model: mujoco.MjModel) -> None:
+    model.opt.integrator = Integrator.mjINT_IMPLICIT
+
+
 INTEGRATORS: dict[str, Callable[[mujoco.MjModel], None]] = {
     "euler": _euler,
     "euler_explicit": _euler_explicit,
     "implicitfast": _implicitfast,
+    "implicit": _implicit,
 }
 
 FLAGS = {

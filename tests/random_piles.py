@@ -23,7 +23,7 @@ def random_pile(rng: np.random.Generator, bodies: int) -> mujoco.MjModel:
     kinds = rng.choice(KINDS, size=bodies, p=LIKELIHOOD)
     things = "".join(_body(rng, k, str(kind)) for k, kind in enumerate(kinds))
     cone = rng.choice(["pyramidal", "elliptic"])
-    integrator = rng.choice(["Euler", "implicitfast"])
+    integrator = rng.choice(["Euler", "implicit", "implicitfast"])
     impratio = rng.choice([1.0, 3.0])
     tilt = " ".join(f"{x:.3f}" for x in rng.normal(size=3) * 0.15)
     vertices = " ".join(f"{x:.3f}" for x in rng.normal(size=24) * 0.06)

@@ -20,7 +20,11 @@ MAX_CONDITION = 1e5  # of the scaled mass matrix: beyond it 1e-9 is out of doubl
 ROTOR_SHARE = 0.05  # of the inertia a joint carries, where that is ...
 ROTOR_FROM = 30.0  # ... this many times heavier than the joint's own body
 MAX_SPEED_CHANGE = 2.0  # in one step, rad/s or m/s: a livelier state is drawn again
-INTEGRATORS = (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+INTEGRATORS = (
+    mujoco.mjtIntegrator.mjINT_EULER,
+    mujoco.mjtIntegrator.mjINT_IMPLICIT,
+    mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+)
 
 
 @dataclass

@@ -56,7 +56,6 @@ PLUGIN_ACTUATOR = """<actuator>
 # name of the case: (MJCF, what the message must name)
 STATIC = {
     "RK4": (arm(option='integrator="RK4"'), "RK4"),
-    "implicit": (arm(option='integrator="implicit"'), "implicit"),
     "discrete": (arm(option='integrator="discrete"'), "discrete"),
     "density": (arm(option='density="1.2"'), "density"),
     "viscosity": (arm(option='viscosity=".001"'), "viscosity"),

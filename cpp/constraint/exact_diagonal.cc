@@ -5,6 +5,7 @@
 #include "layout/enums.h"
 #include "smooth/inertia.h"
 #include "smooth/inertia_derivative.h"
+#include "smooth/velocity.h"
 
 namespace mujacobian {
 namespace {

@@ -2,16 +2,9 @@
 
 #include "layout/enums.h"
 #include "smooth/tendon.h"
+#include "smooth/velocity.h"
 
 namespace mujacobian {
-
-DataView at_rest(const ModelView& m, const DataView& d, Arena& arena) {
-  DataView resting = d;
-  resting.qvel = arena.zeros<double>(m.nv);
-  resting.cvel = arena.zeros<double>(6 * m.nbody);
-  resting.cdof_dot = arena.zeros<double>(6 * m.nv);
-  return resting;
-}
 
 void inertia_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                         const double* x, const Residual& residual, Arena& arena) {

@@ -5,9 +5,6 @@
 
 namespace mujacobian {
 
-// The same data with everything at rest: velocities and rates are zero.
-DataView at_rest(const ModelView& m, const DataView& d, Arena& arena);
-
 // Set the residual's q columns to -d(M x)/dq: inverse dynamics at rest and without gravity. The
 // residual must be zero on entry.
 void inertia_derivative(const ModelView& m, const DataView& d, const Topology& tree,

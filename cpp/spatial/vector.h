@@ -73,6 +73,7 @@ struct Force {
   Vec3 ang, lin;
 };
 
+inline void store_motion(double* p, Motion v) { store3(p, v.ang), store3(p + 3, v.lin); }
 inline Motion load_motion(const double* p) { return {load3(p), load3(p + 3)}; }
 inline Motion operator+(Motion a, Motion b) { return {a.ang + b.ang, a.lin + b.lin}; }
 inline Motion operator*(double s, Motion a) { return {s * a.ang, s * a.lin}; }

@@ -1,8 +1,5 @@
 #include "step/free_body.h"
 
-#include <cmath>
-#include <utility>
-
 #include "spatial/vector.h"
 
 namespace mujacobian {
@@ -73,37 +70,6 @@ void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, 
       residual.dv(dof + i, dof + 3 + k) -= h * force[i];
       residual.dv(dof + 3 + i, dof + 3 + k) -= h * torque[i];
     }
-  }
-}
-
-bool invert6(const double a[36], double inverse[36]) {
-  double work[6][12];
-  for (int r = 0; r < 6; r++)
-    for (int c = 0; c < 12; c++) work[r][c] = c < 6 ? a[6 * r + c] : c - 6 == r;
-  for (int p = 0; p < 6; p++) {
-    int best = p;
-    for (int r = p + 1; r < 6; r++)
-      if (std::abs(work[r][p]) > std::abs(work[best][p])) best = r;
-    if (!(std::abs(work[best][p]) > 0)) return false;
-    std::swap(work[p], work[best]);
-    double scale = 1 / work[p][p];
-    for (int c = p; c < 12; c++) work[p][c] *= scale;
-    for (int r = 0; r < 6; r++) {
-      if (r == p) continue;
-      double factor = work[r][p];
-      for (int c = p; c < 12; c++) work[r][c] -= factor * work[p][c];
-    }
-  }
-  for (int r = 0; r < 6; r++)
-    for (int c = 0; c < 6; c++) inverse[6 * r + c] = work[r][6 + c];
-  return true;
-}
-
-void multiply6(const double a[36], const double x[6], double y[6]) {
-  for (int r = 0; r < 6; r++) {
-    double sum = 0;
-    for (int c = 0; c < 6; c++) sum += a[6 * r + c] * x[c];
-    y[r] = sum;
   }
 }
 

@@ -16,8 +16,4 @@ void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double 
 void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,
                                const double w[6], const Residual& residual);
 
-// inverse <- a^-1 by LU with partial pivoting; false if a is singular
-bool invert6(const double a[36], double inverse[36]);
-void multiply6(const double a[36], const double x[6], double y[6]);
-
 }  // namespace mujacobian

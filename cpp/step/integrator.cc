@@ -3,10 +3,13 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "layout/enums.h"
+#include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
+#include "smooth/velocity.h"
 #include "step/free_body.h"
 
 namespace mujacobian {
@@ -23,11 +26,10 @@ bool euler_is_damped(const ModelView& m) {
   return false;
 }
 
-// The integrator's D has the entry (i, j): the pattern of M, except that the blocks of free bodies
-// are full.
-bool in_damping(const ModelView& m, const Topology& tree, int i, int j) {
-  if (in_mass_matrix(m, tree, i, j)) return true;
-  return m.dof_treeid[i] == m.dof_treeid[j] && free_body(m, m.dof_treeid[i]) >= 0;
+// The integrator's D has the entry (i, j): the pattern of M, where a tree has a block of its own
+// all pairs of dofs on one chain.
+bool in_damping(const ModelView& m, const Topology& tree, const Integration& step, int i, int j) {
+  return step.block[m.dof_treeid[i]] ? tree.is_related(i, j) : in_mass_matrix(m, tree, i, j);
 }
 
 template <class F>
@@ -36,9 +38,9 @@ void visit_damping(const PathForces& paths, F visit) {
   for (int k = 0; k < paths.actuation.count; k++) visit(paths.actuation.forces[k]);
 }
 
-// Subtract h D of the path forces from the packed matrix, or from the block of a free body.
+// Subtract h D of the path forces from the packed matrix, or from the tree's block.
 void subtract_path_damping(const ModelView& m, const Topology& tree, const PathForces& paths,
-                           double* packed, FreeBlock* const* free) {
+                           double* packed, TreeBlock* const* blocks) {
   visit_damping(paths, [&](const PathForce& f) {
     if (f.damping == 0) return;
     const Path& p = f.path;
@@ -46,15 +48,44 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
       for (int b = 0; b < p.n; b++) {
         int i = p.dofs[a], j = p.dofs[b];
         double value = m.opt.timestep * f.damping * p.moment[a] * p.moment[b];
-        if (FreeBlock* block = free[m.dof_treeid[i]]) {
-          if (m.dof_treeid[i] != m.dof_treeid[j]) continue;
-          block->matrix[6 * (i - block->dof) + j - block->dof] -= value;
+        if (TreeBlock* block = blocks[m.dof_treeid[i]]) {
+          if (!tree.is_related(i, j)) continue;
+          block->matrix[block->n * (i - block->dof) + j - block->dof] -= value;
         } else if (j <= i && in_mass_matrix(m, tree, i, j)) {
           packed[packed_index(m, tree, i, j)] -= value;
         }
       }
     }
   });
+}
+
+// inverse <- a^-1 by elimination with partial pivoting; false if a is singular
+bool invert(int n, const double* a, double* inverse, Arena& arena) {
+  double* work = arena.take<double>(n * n);
+  std::memcpy(work, a, n * n * sizeof(double));
+  for (int r = 0; r < n; r++)
+    for (int c = 0; c < n; c++) inverse[n * r + c] = r == c;
+  auto swap_rows = [n](double* x, int r, int s) {
+    for (int c = 0; c < n; c++) std::swap(x[n * r + c], x[n * s + c]);
+  };
+  for (int p = 0; p < n; p++) {
+    int best = p;
+    for (int r = p + 1; r < n; r++)
+      if (std::abs(work[n * r + p]) > std::abs(work[n * best + p])) best = r;
+    if (!(std::abs(work[n * best + p]) > 0)) return false;
+    swap_rows(work, p, best), swap_rows(inverse, p, best);
+    const double scale = 1 / work[n * p + p];
+    for (int c = 0; c < n; c++) work[n * p + c] *= scale, inverse[n * p + c] *= scale;
+    for (int r = 0; r < n; r++) {
+      const double factor = work[n * r + p];
+      if (r == p || factor == 0) continue;
+      for (int c = 0; c < n; c++) {
+        work[n * r + c] -= factor * work[n * p + c];
+        inverse[n * r + c] -= factor * inverse[n * p + c];
+      }
+    }
+  }
+  return true;
 }
 
 [[noreturn]] void throw_singular() {
@@ -79,60 +110,125 @@ Integration euler(const ModelView& m, const DataView& d, const Forward& f, Arena
   return {false, w, factor, nullptr};
 }
 
-// M + h (dof damping) + h d(bias)/dv of a free body
-void start_free_block(const ModelView& m, const DataView& d, const Topology& tree,
-                      FreeBlock& block) {
-  const double h = m.opt.timestep;
-  const int dof = block.dof;
-  double* a = block.matrix;
-  for (int r = 0; r < 6; r++) {
+// M + h (dof damping) of one tree as a full matrix
+TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tree, int t,
+                       Arena& arena) {
+  TreeBlock* block = arena.take<TreeBlock>(1);
+  const int dof = m.tree_dofadr[t], n = m.tree_dofnum[t];
+  *block = {dof, n, arena.zeros<double>(n * n), arena.take<double>(n * n)};
+  for (int r = 0; r < n; r++) {
+    double* a = block->matrix;
     for (int c = 0; c <= r; c++) {
-      bool stored = in_mass_matrix(m, tree, dof + r, dof + c);
-      double value = stored ? d.M[packed_index(m, tree, dof + r, dof + c)] : 0;
-      a[6 * r + c] = a[6 * c + r] = value;
+      if (!in_mass_matrix(m, tree, dof + r, dof + c)) continue;
+      a[n * r + c] = a[n * c + r] = d.M[packed_index(m, tree, dof + r, dof + c)];
     }
-    if (dampers_enabled(m)) a[7 * r] += h * dof_damping(m, dof + r).slope_odd(d.qvel[dof + r]);
+    if (dampers_enabled(m)) {
+      a[(n + 1) * r] += m.opt.timestep * dof_damping(m, dof + r).slope_odd(d.qvel[dof + r]);
+    }
   }
-  add_free_bias_rate(m, d, m.dof_bodyid[dof], h, a);
+  return block;
+}
+
+// Invert the blocks and w <- block^-1 force
+void solve_blocks(const ModelView& m, TreeBlock* const* blocks, const double* force, double* w,
+                  Arena& arena) {
+  for (int t = 0; t < m.ntree; t++) {
+    const TreeBlock* b = blocks[t];
+    if (!b) continue;
+    if (!invert(b->n, b->matrix, b->inverse, arena)) throw_singular();
+    for (int r = 0; r < b->n; r++) {
+      w[b->dof + r] = 0;
+      for (int c = 0; c < b->n; c++) w[b->dof + r] += b->inverse[b->n * r + c] * force[b->dof + c];
+    }
+  }
 }
 
 Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
   double* packed = arena.take<double>(m.nC);
   double* inverse = arena.take<double>(m.nv);
   double* w = arena.take<double>(m.nv);
-  FreeBlock** free = arena.zeros<FreeBlock*>(m.ntree);
   std::memcpy(packed, d.M, m.nC * sizeof(double));
-  for (int t = 0; t < m.ntree; t++) {
-    if (free_body(m, t) < 0) continue;
-    free[t] = arena.take<FreeBlock>(1);
-    free[t]->dof = m.tree_dofadr[t];
-    start_free_block(m, d, f.tree, *free[t]);
-  }
 
-  // free bodies keep M alone in the symmetric system and are solved by their own block
+  // free bodies keep M alone in the symmetric system and are solved by their own block, which has
+  // the rate of their bias force
+  TreeBlock** blocks = arena.zeros<TreeBlock*>(m.ntree);
+  for (int t = 0; t < m.ntree; t++) {
+    int body = free_body(m, t);
+    if (body < 0) continue;
+    blocks[t] = start_block(m, d, f.tree, t, arena);
+    add_free_bias_rate(m, d, body, m.opt.timestep, blocks[t]->matrix);
+  }
   for (int i = 0; i < m.nv; i++) {
     w[i] = f.force[i];
-    if (!dampers_enabled(m) || free[m.dof_treeid[i]]) continue;
+    if (!dampers_enabled(m) || blocks[m.dof_treeid[i]]) continue;
     double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
   }
-  subtract_path_damping(m, f.tree, f.paths, packed, free);
+  subtract_path_damping(m, f.tree, f.paths, packed, blocks);
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
+  solve_blocks(m, blocks, f.force, w, arena);
+  return {false, w, factor, blocks};
+}
+
+// The fully implicit integrator: every tree has a block, with the rate of its bias force  (INT-11)
+Integration implicit(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  double* w = arena.take<double>(m.nv);
+  TreeBlock** blocks = arena.take<TreeBlock*>(m.ntree);
+  const Residual bias = make_like(m, f.residual, arena);
+  inverse_dynamics_derivative(m, d, f.tree, f.acc, bias, arena);
   for (int t = 0; t < m.ntree; t++) {
-    if (!free[t]) continue;
-    if (!invert6(free[t]->matrix, free[t]->inverse)) throw_singular();
-    multiply6(free[t]->inverse, f.force + free[t]->dof, w + free[t]->dof);
+    TreeBlock* b = blocks[t] = start_block(m, d, f.tree, t, arena);
+    for (int r = 0; r < b->n; r++)
+      for (int c = 0; c < b->n; c++) {
+        if (!f.tree.is_related(b->dof + r, b->dof + c)) continue;
+        b->matrix[b->n * r + c] -= m.opt.timestep * bias.dv(b->dof + r, b->dof + c);
+      }
   }
-  return {false, w, factor, free};
+  subtract_path_damping(m, f.tree, f.paths, nullptr, blocks);
+  solve_blocks(m, blocks, f.force, w, arena);
+  return {false, w, {}, blocks};
+}
+
+// Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)
+//   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
+// and the same holds for its derivatives. s makes the two velocities of one size.
+void subtract_bias_change(const ModelView& m, const DataView& d, const Forward& f, const double* w,
+                          const Residual& residual, Arena& arena) {
+  double speed = 0, size = 0;
+  for (int i = 0; i < m.nv; i++) {
+    speed = std::fmax(speed, std::abs(d.qvel[i]));
+    size = std::fmax(size, std::abs(w[i]));
+  }
+  if (size == 0) return;
+  const double s = (speed > 0 ? speed : 1) / size;
+  ModelView weightless = m;
+  weightless.opt.disableflags |= disable::kGravity;
+  const double* still = arena.zeros<double>(m.nv);
+  for (double sign : {1.0, -1.0}) {
+    double* velocity = arena.take<double>(m.nv);
+    for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * s * w[i];
+    const Residual bias = make_like(m, residual, arena);
+    inverse_dynamics_derivative(weightless, at_velocity(m, d, velocity, arena), f.tree, still, bias,
+                                arena);
+    const double scale = sign * m.opt.timestep / (2 * s);
+    for (int c = 0; c < residual.count; c++) {
+      const Component& part = residual.components[c];
+      for (int i = 0; i < part.nv; i++) {
+        double *to = residual.row[part.dofs[i]], *from = bias.row[part.dofs[i]];
+        for (int k = 0; k < 2 * part.nv; k++) to[k] += scale * from[k];
+      }
+    }
+  }
 }
 
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
 void add_path_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
-                             const PathForce& f, const double* w, const Residual& residual,
+                             const Integration& step, const PathForce& f, const Residual& residual,
                              Arena& arena) {
   const Path& p = f.path;
+  const double* w = step.w;
   const double h = m.opt.timestep;
   double* rate = arena.take<double>(p.n);
   double* turned = arena.take<double>(p.n);
@@ -143,7 +239,7 @@ void add_path_damping_change(const ModelView& m, const DataView& d, const Topolo
     for (int k = 0; k < p.n; k++) turned[k] = 0;
     for (int b = 0; b < p.n; b++) {
       int j = p.dofs[b];
-      if (!in_damping(m, tree, i, j)) continue;
+      if (!in_damping(m, tree, step, i, j)) continue;
       s += p.moment[b] * w[j];
       if (!p.hessian) continue;
       for (int k = 0; k < p.n; k++) turned[k] += p.hessian[b * p.n + k] * w[j];
@@ -179,8 +275,10 @@ int free_body(const ModelView& m, int tree) {
 }
 
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  Integration step =
-      m.opt.integrator == integrator::kEuler ? euler(m, d, f, arena) : implicitfast(m, d, f, arena);
+  const int type = m.opt.integrator;
+  Integration step = type == integrator::kEuler      ? euler(m, d, f, arena)
+                     : type == integrator::kImplicit ? implicit(m, d, f, arena)
+                                                     : implicitfast(m, d, f, arena);
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +
@@ -193,21 +291,24 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
 
 void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
                         const Integration& step, const Residual& residual, Arena& arena) {
-  bool fast = m.opt.integrator == integrator::kImplicitFast;
-  if (fast ? dampers_enabled(m) : euler_is_damped(m)) {
+  bool euler = m.opt.integrator == integrator::kEuler;
+  if (euler ? euler_is_damped(m) : dampers_enabled(m)) {
     for (int i = 0; i < m.nv; i++) {
       double curvature = dof_damping(m, i).curvature_odd(d.qvel[i]);
       residual.dv(i, i) -= m.opt.timestep * curvature * step.w[i];
     }
   }
-  if (!fast) return;
+  if (euler) return;
   visit_damping(f.paths, [&](const PathForce& force) {
     if (damping_is_constant(force)) return;
-    add_path_damping_change(m, d, f.tree, force, step.w, residual, arena);
+    add_path_damping_change(m, d, f.tree, step, force, residual, arena);
   });
+  if (m.opt.integrator == integrator::kImplicit) {
+    return subtract_bias_change(m, d, f, step.w, residual, arena);
+  }
   for (int t = 0; t < m.ntree; t++) {
-    if (!step.free[t]) continue;
-    int dof = step.free[t]->dof;
+    if (!step.block[t]) continue;
+    int dof = step.block[t]->dof;
     subtract_free_bias_change(m, d, m.dof_bodyid[dof], m.opt.timestep, step.w + dof, residual);
   }
 }

@@ -8,17 +8,17 @@
 
 namespace mujacobian {
 
-// A free body on its own, whose block of the implicitfast matrix is unsymmetric.
-struct FreeBlock {
-  int dof;  // its first
-  double matrix[36], inverse[36];
+// A tree whose block of M + h Dhat is unsymmetric: dofs dof .. dof+n-1.
+struct TreeBlock {
+  int dof, n;
+  double *matrix, *inverse;  // (n, n)
 };
 
 struct Integration {
   bool explicit_;  // w is the constrained acceleration itself
   const double* w;
   InertiaFactor factor;
-  FreeBlock* const* free;  // by tree, null where it is no free body; null for Euler
+  TreeBlock* const* block;  // by tree, null where the factor serves; null for Euler
 };
 
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);

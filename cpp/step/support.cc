@@ -32,13 +32,11 @@ template <class F>
 void visit_unsupported(const ModelView& m, F report) {
   switch (m.opt.integrator) {
     case integrator::kEuler:
+    case integrator::kImplicit:
     case integrator::kImplicitFast:
       break;
     case integrator::kRK4:
       report("option integrator=\"RK4\"", "the Runge-Kutta integrator");
-      break;
-    case integrator::kImplicit:
-      report("option integrator=\"implicit\"", "the fully implicit integrator");
       break;
     default:
       report("option integrator=\"discrete\"", "the discrete-time integrator");

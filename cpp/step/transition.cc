@@ -13,6 +13,23 @@
 namespace mujacobian {
 namespace {
 
+// X <- block^-1 X for columns first .. last-1 of a tree's rows
+void multiply_block(const TreeBlock& block, double* rows, int stride, int first, int last,
+                    Arena& arena) {
+  const int n = block.n;
+  double* copy = arena.take<double>(static_cast<std::size_t>(n) * stride);
+  std::memcpy(copy, rows, static_cast<std::size_t>(n) * stride * sizeof(double));
+  for (int r = 0; r < n; r++) {
+    double* row = rows + static_cast<std::ptrdiff_t>(r) * stride;
+    for (int c = first; c < last; c++) row[c] = 0;
+    for (int k = 0; k < n; k++) {
+      const double factor = block.inverse[n * r + k];
+      const double* from = copy + static_cast<std::ptrdiff_t>(k) * stride;
+      for (int c = first; c < last; c++) row[c] += factor * from[c];
+    }
+  }
+}
+
 // X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
 void solve_component(const ModelView& m, const Topology& tree, const Integration& step,
                      const Residual& residual, const Component& part, int first, int last,
@@ -20,18 +37,11 @@ void solve_component(const ModelView& m, const Topology& tree, const Integration
   for (int i = 0; i < part.nv;) {
     int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
     double* rows = residual.row[part.dofs[i]];
-    const FreeBlock* block = step.free ? step.free[t] : nullptr;
-    if (!block) {
-      solve_inertia(m, tree, step.factor, m.tree_dofadr[t], num, rows, part.stride, first, last);
+    const TreeBlock* block = step.block ? step.block[t] : nullptr;
+    if (block) {
+      multiply_block(*block, rows, part.stride, first, last, arena);
     } else {
-      double* copy = arena.take<double>(6 * part.stride);
-      std::memcpy(copy, rows, 6 * part.stride * sizeof(double));
-      for (int r = 0; r < 6; r++)
-        for (int c = first; c < last; c++) {
-          double sum = 0;
-          for (int k = 0; k < 6; k++) sum += block->inverse[6 * r + k] * copy[k * part.stride + c];
-          rows[r * part.stride + c] = sum;
-        }
+      solve_inertia(m, tree, step.factor, m.tree_dofadr[t], num, rows, part.stride, first, last);
     }
     i += num;
   }

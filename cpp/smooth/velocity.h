@@ -1,0 +1,15 @@
+// The same state at another velocity.
+#pragma once
+
+#include "layout/arena.h"
+#include "layout/views.h"
+
+namespace mujacobian {
+
+// Everything at rest: velocities and the rates of axes are zero.
+DataView at_rest(const ModelView& m, const DataView& d, Arena& arena);
+
+// Velocities of bodies and the rates of axes at joint velocity `qvel`, which must outlive the view.
+DataView at_velocity(const ModelView& m, const DataView& d, const double* qvel, Arena& arena);
+
+}  // namespace mujacobian
