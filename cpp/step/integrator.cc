@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 
 #include "layout/enums.h"
 #include "smooth/inverse_dynamics.h"
@@ -11,6 +10,7 @@
 #include "smooth/tendon.h"
 #include "smooth/velocity.h"
 #include "step/free_body.h"
+#include "step/lu.h"
 
 namespace mujacobian {
 namespace {
@@ -59,35 +59,6 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
   });
 }
 
-// inverse <- a^-1 by elimination with partial pivoting; false if a is singular
-bool invert(int n, const double* a, double* inverse, Arena& arena) {
-  double* work = arena.take<double>(n * n);
-  std::memcpy(work, a, n * n * sizeof(double));
-  for (int r = 0; r < n; r++)
-    for (int c = 0; c < n; c++) inverse[n * r + c] = r == c;
-  auto swap_rows = [n](double* x, int r, int s) {
-    for (int c = 0; c < n; c++) std::swap(x[n * r + c], x[n * s + c]);
-  };
-  for (int p = 0; p < n; p++) {
-    int best = p;
-    for (int r = p + 1; r < n; r++)
-      if (std::abs(work[n * r + p]) > std::abs(work[n * best + p])) best = r;
-    if (!(std::abs(work[n * best + p]) > 0)) return false;
-    swap_rows(work, p, best), swap_rows(inverse, p, best);
-    const double scale = 1 / work[n * p + p];
-    for (int c = 0; c < n; c++) work[n * p + c] *= scale, inverse[n * p + c] *= scale;
-    for (int r = 0; r < n; r++) {
-      const double factor = work[n * r + p];
-      if (r == p || factor == 0) continue;
-      for (int c = 0; c < n; c++) {
-        work[n * r + c] -= factor * work[n * p + c];
-        inverse[n * r + c] -= factor * inverse[n * p + c];
-      }
-    }
-  }
-  return true;
-}
-
 [[noreturn]] void throw_singular() {
   throw std::domain_error(
       "the inertia matrix is not positive definite: check masses, inertias, armature and damping");
@@ -115,7 +86,7 @@ TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tr
                        Arena& arena) {
   TreeBlock* block = arena.take<TreeBlock>(1);
   const int dof = m.tree_dofadr[t], n = m.tree_dofnum[t];
-  *block = {dof, n, arena.zeros<double>(n * n), arena.take<double>(n * n)};
+  *block = {dof, n, arena.zeros<double>(n * n), arena.take<int>(n)};
   for (int r = 0; r < n; r++) {
     double* a = block->matrix;
     for (int c = 0; c <= r; c++) {
@@ -129,17 +100,12 @@ TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tr
   return block;
 }
 
-// Invert the blocks and w <- block^-1 force
-void solve_blocks(const ModelView& m, TreeBlock* const* blocks, const double* force, double* w,
-                  Arena& arena) {
+// Factor the blocks and solve them for w, which is the force on entry.
+void solve_blocks(const ModelView& m, TreeBlock* const* blocks, double* w, Arena& arena) {
   for (int t = 0; t < m.ntree; t++) {
-    const TreeBlock* b = blocks[t];
-    if (!b) continue;
-    if (!invert(b->n, b->matrix, b->inverse, arena)) throw_singular();
-    for (int r = 0; r < b->n; r++) {
-      w[b->dof + r] = 0;
-      for (int c = 0; c < b->n; c++) w[b->dof + r] += b->inverse[b->n * r + c] * force[b->dof + c];
-    }
+    if (!blocks[t]) continue;
+    if (!factor_lu(blocks[t]->n, blocks[t]->matrix, blocks[t]->order, arena)) throw_singular();
+    solve_lu(blocks[t]->n, blocks[t]->matrix, blocks[t]->order, w + blocks[t]->dof, 1, 0, 1, arena);
   }
 }
 
@@ -168,7 +134,10 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
-  solve_blocks(m, blocks, f.force, w, arena);
+  for (int i = 0; i < m.nv; i++) {
+    if (blocks[m.dof_treeid[i]]) w[i] = f.force[i];
+  }
+  solve_blocks(m, blocks, w, arena);
   return {false, w, factor, blocks};
 }
 
@@ -187,7 +156,8 @@ Integration implicit(const ModelView& m, const DataView& d, const Forward& f, Ar
       }
   }
   subtract_path_damping(m, f.tree, f.paths, nullptr, blocks);
-  solve_blocks(m, blocks, f.force, w, arena);
+  std::memcpy(w, f.force, m.nv * sizeof(double));
+  solve_blocks(m, blocks, w, arena);
   return {false, w, {}, blocks};
 }
 

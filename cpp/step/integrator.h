@@ -11,7 +11,8 @@ namespace mujacobian {
 // A tree whose block of M + h Dhat is unsymmetric: dofs dof .. dof+n-1.
 struct TreeBlock {
   int dof, n;
-  double *matrix, *inverse;  // (n, n)
+  double* matrix;  // (n, n), factored
+  int* order;      // of its rows
 };
 
 struct Integration {

@@ -8,27 +8,11 @@
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/integrator.h"
+#include "step/lu.h"
 #include "step/support.h"
 
 namespace mujacobian {
 namespace {
-
-// X <- block^-1 X for columns first .. last-1 of a tree's rows
-void multiply_block(const TreeBlock& block, double* rows, int stride, int first, int last,
-                    Arena& arena) {
-  const int n = block.n;
-  double* copy = arena.take<double>(static_cast<std::size_t>(n) * stride);
-  std::memcpy(copy, rows, static_cast<std::size_t>(n) * stride * sizeof(double));
-  for (int r = 0; r < n; r++) {
-    double* row = rows + static_cast<std::ptrdiff_t>(r) * stride;
-    for (int c = first; c < last; c++) row[c] = 0;
-    for (int k = 0; k < n; k++) {
-      const double factor = block.inverse[n * r + k];
-      const double* from = copy + static_cast<std::ptrdiff_t>(k) * stride;
-      for (int c = first; c < last; c++) row[c] += factor * from[c];
-    }
-  }
-}
 
 // X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
 void solve_component(const ModelView& m, const Topology& tree, const Integration& step,
@@ -39,7 +23,7 @@ void solve_component(const ModelView& m, const Topology& tree, const Integration
     double* rows = residual.row[part.dofs[i]];
     const TreeBlock* block = step.block ? step.block[t] : nullptr;
     if (block) {
-      multiply_block(*block, rows, part.stride, first, last, arena);
+      solve_lu(block->n, block->matrix, block->order, rows, part.stride, first, last, arena);
     } else {
       solve_inertia(m, tree, step.factor, m.tree_dofadr[t], num, rows, part.stride, first, last);
     }
