@@ -39,12 +39,20 @@ def _implicit(model: mujoco.MjModel) -> None:
     model.opt.integrator = Integrator.mjINT_IMPLICIT
 
 
+def _rk4(model: mujoco.MjModel) -> None:
+    model.opt.integrator = Integrator.mjINT_RK4
+
+
 INTEGRATORS: dict[str, Callable[[mujoco.MjModel], None]] = {
     "euler": _euler,
     "euler_explicit": _euler_explicit,
     "implicitfast": _implicitfast,
     "implicit": _implicit,
+    "rk4": _rk4,
 }
+
+# the reference sees in which branch a step is that evaluates the forces once
+ONE_STAGE = [name for name in INTEGRATORS if name != "rk4"]
 
 FLAGS = {
     "gravity": Disable.mjDSBL_GRAVITY,

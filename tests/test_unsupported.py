@@ -55,7 +55,6 @@ PLUGIN_ACTUATOR = """<actuator>
 
 # name of the case: (MJCF, what the message must name)
 STATIC = {
-    "RK4": (arm(option='integrator="RK4"'), "RK4"),
     "discrete": (arm(option='integrator="discrete"'), "discrete"),
     "density": (arm(option='density="1.2"'), "density"),
     "viscosity": (arm(option='viscosity=".001"'), "viscosity"),

@@ -66,6 +66,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   function(e.mj_forward, "mj_forward");
   function(e.mj_makeData, "mj_makeData");
   function(e.mj_deleteData, "mj_deleteData");
+  function(e.mj_stateSize, "mj_stateSize");
+  function(e.mj_getState, "mj_getState");
   function(e.mj_setState, "mj_setState");
   function(e.mj_id2name, "mj_id2name");
   function(e.set_log_handler, "_mjPRIVATE_setTlsLogHandler");
@@ -75,7 +77,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   for (int k = 0; k < 6; k++) {
     e.callbacks[k] = {names[k], reinterpret_cast<void* const*>(symbols.at(names[k]))};
   }
-  e.state_spec = constants.at("mjSTATE_FULLPHYSICS");
+  e.physics_spec = constants.at("mjSTATE_FULLPHYSICS");
+  e.integration_spec = constants.at("mjSTATE_INTEGRATION");
   e.log_error = constants.at("mjLOG_ERROR");
   e.eq_stride = constants.at("mjNEQDATA");
   e.version = constants.at("version");

@@ -13,6 +13,8 @@ struct Engine {
   void (*mj_forward)(const void* model, void* data);
   void* (*mj_makeData)(const void* model);
   void (*mj_deleteData)(void* data);
+  int (*mj_stateSize)(const void* model, int spec);
+  void (*mj_getState)(const void* model, const void* data, double* state, int spec);
   void (*mj_setState)(const void* model, void* data, const double* state, int spec);
   const char* (*mj_id2name)(const void* model, int type, int id);
   void* (*set_log_handler)(void (*handler)(const void* message));
@@ -25,10 +27,11 @@ struct Engine {
   };
   Callback callbacks[6];
 
-  int state_spec;  // mjSTATE_FULLPHYSICS
-  int log_error;   // mjLOG_ERROR
-  int eq_stride;   // mjNEQDATA
-  int version;     // mj_version(): 4000000 for 4.0.0
+  int physics_spec;      // mjSTATE_FULLPHYSICS
+  int integration_spec;  // mjSTATE_INTEGRATION
+  int log_error;         // mjLOG_ERROR
+  int eq_stride;         // mjNEQDATA
+  int version;           // mj_version(): 4000000 for 4.0.0
 };
 
 Engine& engine();

@@ -100,6 +100,7 @@ DataView view_data(const void* data) {
   const Place* place = places.data() + kDataFirst;
   const char* base = static_cast<const char*>(data);
   MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  view.address = data;
   return view;
 }
 

@@ -48,6 +48,7 @@ struct ModelView {
   MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct DataView {
+  const void* address;
   MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct ContactView {

@@ -23,4 +23,11 @@ inline Quaternion normalized(Quaternion q) {
   return {scale * q.w, scale * q.v};
 }
 
+// exp(w / 2), the quaternion of the rotation vector w
+inline Quaternion quaternion_exp(Vec3 w) {
+  double half = norm(w) / 2;
+  double scale = half > 0 ? std::sin(half) / (2 * half) : 0.5;
+  return {std::cos(half), scale * w};
+}
+
 }  // namespace mujacobian

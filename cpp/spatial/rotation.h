@@ -51,6 +51,32 @@ inline Mat3 right_jacobian_inverse(Vec3 w) {
   return identity3() + 0.5 * s + kappa * (s * s);
 }
 
+// With Jr^-1(w) = 1 + [w]x / 2 + kappa(t) [w]x^2 and t = |w|^2, the derivative of kappa:
+// kappa(t) = sum_n 2 zeta(2n) t^(n-1) / (2 pi)^(2n), n = 1, 2, ...                       (ROT-6)
+inline double kappa_slope(double t) {
+  if (t < 1) {
+    constexpr double kZeta[] = {1.0823232337111382, 1.0173430619844491, 1.0040773561979443,
+                                1.0009945751278181, 1.0002460865533080, 1.0000612481350587,
+                                1.0000152822594086, 1.0000038172932650, 1.0000009539620339};
+    const double step = 1 / (4 * M_PI * M_PI);
+    double sum = 0, power = 2 * step * step;
+    for (int n = 2; n < 11; n++, power *= step * t) sum += (n - 1) * kZeta[n - 2] * power;
+    return sum;
+  }
+  double theta = std::sqrt(t), y = theta / 2, sine = std::sin(y), cotangent = std::cos(y) / sine;
+  double kappa = (1 - y * cotangent) / t;
+  return ((y / (sine * sine) - cotangent) / (4 * theta) - kappa) / t;
+}
+
+// d(Jr^-1(w) v)/dw                                                                        (ROT-7)
+inline Mat3 right_jacobian_inverse_change(Vec3 w, Vec3 v) {
+  double t = dot(w, w);
+  double kappa = (exp_coefficient<3>(t) - 2 * exp_coefficient<4>(t)) / (2 * exp_coefficient<2>(t));
+  Vec3 once = cross(w, v), twice = cross(w, once);
+  Mat3 change = (-0.5) * skew(v) + (-kappa) * (skew(once) + skew(w) * skew(v));
+  return change + 2 * kappa_slope(t) * outer(twice, w);
+}
+
 // log(conj(b) a) as MuJoCo takes it (mju_subQuat): the rotation vector of norm at most pi that
 // carries b to a, in the frame of b. `a` need not have unit norm.
 inline Vec3 quaternion_difference(const double a[4], const double b[4]) {

@@ -50,6 +50,10 @@ inline Mat3 operator+(const Mat3& a, const Mat3& b) {
   for (int i = 0; i < 9; i++) c.m[i] = a.m[i] + b.m[i];
   return c;
 }
+inline Mat3 outer(Vec3 a, Vec3 b) {
+  return {{a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.x, a.y * b.y, a.y * b.z, a.z * b.x, a.z * b.y,
+           a.z * b.z}};
+}
 inline Mat3 operator*(double s, const Mat3& a) {
   Mat3 c;
   for (int i = 0; i < 9; i++) c.m[i] = s * a.m[i];

@@ -42,7 +42,7 @@ class Batch {
     const ModelView m = view_model(model_);
     DataView d = view_data(data);
     const std::size_t i = index, nv = m.nv, nu = m.nu;
-    engine().mj_setState(model_, data, states_ + i * nstate_, engine().state_spec);
+    engine().mj_setState(model_, data, states_ + i * nstate_, engine().physics_spec);
     std::memcpy(const_cast<double*>(d.ctrl), controls_ + i * nu, nu * sizeof(double));
     std::memset(const_cast<double*>(d.qacc_warmstart), 0, nv * sizeof(double));
     require_state(m, d);

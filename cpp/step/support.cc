@@ -36,7 +36,7 @@ void visit_unsupported(const ModelView& m, F report) {
     case integrator::kImplicitFast:
       break;
     case integrator::kRK4:
-      report("option integrator=\"RK4\"", "the Runge-Kutta integrator");
+      if (m.na) report("option integrator=\"RK4\"", "the Runge-Kutta integrator with activations");
       break;
     default:
       report("option integrator=\"discrete\"", "the discrete-time integrator");

@@ -9,6 +9,7 @@
 #include "spatial/rotation.h"
 #include "step/integrator.h"
 #include "step/lu.h"
+#include "step/runge_kutta.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -186,6 +187,7 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
 }
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
+  if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, arena);
   require_rows(m, d);
   const bool wants_sensors = out.C || out.D || out.Df;
   const Forward f = evaluate_forward(m, d, out.Bf || out.Df, arena);

@@ -64,6 +64,8 @@ _FUNCTIONS = (
     "mj_forward",
     "mj_makeData",
     "mj_deleteData",
+    "mj_stateSize",
+    "mj_getState",
     "mj_setState",
     "mj_id2name",
     "_mjPRIVATE_setTlsLogHandler",
@@ -219,6 +221,7 @@ def install() -> None:
         _symbols(),
         {
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),
+            "mjSTATE_INTEGRATION": int(mujoco.mjtState.mjSTATE_INTEGRATION),
             "mjLOG_ERROR": int(mujoco.mjtLogLevel.mjLOG_ERROR),
             "mjNEQDATA": mujoco.mjNEQDATA,
             "version": mujoco.mj_version(),
