@@ -10,6 +10,7 @@
 #include "layout/enums.h"
 #include "step/batch.h"
 #include "step/diagnostics.h"
+#include "step/inverse.h"
 #include "step/support.h"
 #include "step/transition.h"
 
@@ -64,6 +65,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
   };
   function(e.mj_forward, "mj_forward");
+  function(e.mj_inverse, "mj_inverse");
+  function(e.mj_fwdActuation, "mj_fwdActuation");
   function(e.mj_makeData, "mj_makeData");
   function(e.mj_deleteData, "mj_deleteData");
   function(e.mj_stateSize, "mj_stateSize");
@@ -125,6 +128,38 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
 void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                      nb::handle D, bool run_forward) {
   linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward);
+}
+
+void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle DfDv,
+                  nb::handle DfDa, nb::handle DsDq, nb::handle DsDv, nb::handle DsDa,
+                  nb::handle DmDq, bool actuation) {
+  const void* mj_model = model_address(model);
+  void* mj_data = data_address(data);
+  const ModelView m = view_model(mj_model);
+  DataView d = view_data(mj_data);
+  require_pair(m, d);
+  const Py_ssize_t nv = m.nv, ns = m.nsensordata;
+  Array fq(DfDq, "DfDq", {nv, nv}, true), fv(DfDv, "DfDv", {nv, nv}, true),
+      fa(DfDa, "DfDa", {nv, nv}, true), sq(DsDq, "DsDq", {nv, ns}, true),
+      sv(DsDv, "DsDv", {nv, ns}, true), sa(DsDa, "DsDa", {nv, ns}, true),
+      mq(DmDq, "DmDq", {nv, m.nC}, true);
+  std::exception_ptr error;
+  {
+    nb::gil_scoped_release release;
+    try {
+      require_inverse(m, d);
+      if (sq.data() || sv.data() || sa.data()) require_sensors(m);
+      run_inverse(mj_model, mj_data, actuation);
+      d = view_data(mj_data);
+      thread_local Arena arena;
+      arena.reset();
+      inverse(m, d, actuation,
+              {fq.data(), fv.data(), fa.data(), sq.data(), sv.data(), sa.data(), mq.data()}, arena);
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+  }
+  if (error) raise(error);
 }
 
 void batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
@@ -217,6 +252,10 @@ NB_MODULE(_core, module) {
   module.def("transition", &transition_into, arg("model"), arg("data"), arg("A") = none(),
              arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
              arg("forward") = true);
+  module.def("inverse", &inverse_into, arg("model"), arg("data"), arg("DfDq") = none(),
+             arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(), arg("DsDv") = none(),
+             arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
+             arg("actuation") = false);
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
              arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));

@@ -250,6 +250,27 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
   }
 }
 
+void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, double* K) {
+  const std::ptrdiff_t nv = m.nv;
+  std::memset(K, 0, nv * nv * sizeof(double));
+  for (int i = 0; i < m.nv; i++) {
+    for (int p = m.M_rowadr[i]; p < m.M_rowadr[i] + m.M_rownnz[i]; p++) {
+      K[i * nv + m.M_colind[p]] = K[m.M_colind[p] * nv + i] = d.M[p];
+    }
+  }
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    for (int r = 0; r < b.count; r++)
+      for (int s = 0; s < b.count; s++) {
+        double h = b.hessian[r * b.count + s];
+        for (int i = 0; h != 0 && i < b.n; i++)
+          for (int j = 0; j < b.n; j++) {
+            K[b.dofs[i] * nv + b.dofs[j]] += b.J[r * b.stride + i] * h * b.J[s * b.stride + j];
+          }
+      }
+  }
+}
+
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
                 const double* acc, const Residual& residual, Arena& arena) {
   const BlockMotion motion = block_motion(m, d, blocks, acc, arena);

@@ -24,6 +24,9 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
                   const Component& part, int index, int first, int last);
 
+// K (nv, nv) at the blocks' current Hessians
+void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, double* K);
+
 // Add the blocks' derivative to the residual:
 //   dJ^T f - J^T (H rho - f dlogD)                                                       (ROW-2)
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,

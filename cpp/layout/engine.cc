@@ -42,6 +42,14 @@ bool guarded(F f) {
   return ok;
 }
 
+void call(void (*stage)(const void*, void*), const void* model, void* data) {
+  const DataView before = view_data(data);
+  if (!guarded([=] { stage(model, data); })) {
+    restore_stack(data, before);
+    throw EngineError(text);
+  }
+}
+
 }  // namespace
 
 Engine& engine() {
@@ -49,12 +57,11 @@ Engine& engine() {
   return instance;
 }
 
-void forward(const void* model, void* data) {
-  const DataView before = view_data(data);
-  if (!guarded([=] { engine().mj_forward(model, data); })) {
-    restore_stack(data, before);
-    throw EngineError(text);
-  }
+void forward(const void* model, void* data) { call(engine().mj_forward, model, data); }
+
+void run_inverse(const void* model, void* data, bool actuation) {
+  call(engine().mj_inverse, model, data);
+  if (actuation) call(engine().mj_fwdActuation, model, data);
 }
 
 void* make_data(const void* model) {

@@ -11,6 +11,8 @@ namespace mujacobian {
 
 struct Engine {
   void (*mj_forward)(const void* model, void* data);
+  void (*mj_inverse)(const void* model, void* data);
+  void (*mj_fwdActuation)(const void* model, void* data);
   void* (*mj_makeData)(const void* model);
   void (*mj_deleteData)(void* data);
   int (*mj_stateSize)(const void* model, int spec);
@@ -41,9 +43,11 @@ struct EngineError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// mj_forward and mj_makeData with MuJoCo's errors turned into EngineError; `data`'s stack is
-// restored after an error. Safe in worker threads: the handler is thread-local.
+// mj_forward, mj_inverse (and mj_fwdActuation on request) and mj_makeData with MuJoCo's errors
+// turned into EngineError; `data`'s stack is restored after an error. Safe in worker threads: the
+// handler is thread-local.
 void forward(const void* model, void* data);
+void run_inverse(const void* model, void* data, bool actuation);
 void* make_data(const void* model);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.

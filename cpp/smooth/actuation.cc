@@ -196,13 +196,14 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Pat
 
 }  // namespace
 
+Actuation no_actuation(const ModelView& m, Arena& arena) {
+  unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
+  if (all) std::memset(all, 1, m.nv);
+  return {nullptr, 0, all};
+}
+
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
-  // without actuation MuJoCo also drops the gravity compensation that passes through actuators
-  if (m.nactuator == 0 || (m.opt.disableflags & disable::kActuation)) {
-    unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
-    if (all) std::memset(all, 1, m.nv);
-    return {nullptr, 0, all};
-  }
+  if (m.nactuator == 0 || (m.opt.disableflags & disable::kActuation)) return no_actuation(m, arena);
 
   Output* outputs = arena.take<Output>(m.nactuator);
   int count = 0;

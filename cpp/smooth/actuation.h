@@ -14,6 +14,9 @@ struct Actuation {
 // The forces of all enabled actuators at the current state.
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena);
 
+// No actuator acts; gravity compensation that passes through actuators does not either.
+Actuation no_actuation(const ModelView& m, Arena& arena);
+
 // Its group is switched off by opt.disableactuator.
 bool actuator_disabled(const ModelView& m, int actuator);
 

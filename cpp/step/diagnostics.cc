@@ -97,14 +97,10 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 
 Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena) {
   Diagnostics all{{}, diagnose_clamps(m, d), 0, 0};
-  const std::ptrdiff_t nv = m.nv;
-  for (std::ptrdiff_t k = 0; k < nv * nv; k++) K[k] = 0;
-  for (int i = 0; i < m.nv; i++) {
-    for (int p = m.M_rowadr[i]; p < m.M_rowadr[i] + m.M_rownnz[i]; p++) {
-      K[i * nv + m.M_colind[p]] = K[m.M_colind[p] * nv + i] = d.M[p];
-    }
+  if (d.nefc == 0) {
+    fill_hessian(m, d, {}, K);
+    return all;
   }
-  if (d.nefc == 0) return all;
 
   require_rows(m, d);
   const Topology tree = topology(m, arena);
@@ -121,15 +117,8 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
     if (b.type >= constraint::kLimitJoint) row.activation = d.efc_margin[b.row] - d.efc_pos[b.row];
     if (b.geometry) row.region = b.geometry->region;
     all.rows.push_back(row);
-    for (int r = 0; r < b.count; r++)
-      for (int s = 0; s < b.count; s++) {
-        double h = b.hessian[r * b.count + s];
-        for (int i = 0; h != 0 && i < b.n; i++)
-          for (int j = 0; j < b.n; j++) {
-            K[b.dofs[i] * nv + b.dofs[j]] += b.J[r * b.stride + i] * h * b.J[s * b.stride + j];
-          }
-      }
   }
+  fill_hessian(m, d, blocks, K);
   return all;
 }
 

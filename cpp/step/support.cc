@@ -117,6 +117,15 @@ void require_state(const ModelView& m, const DataView& d) {
   require_finite("mocap_quat", d.mocap_quat, 4 * m.nmocap);
 }
 
+void require_inverse(const ModelView& m, const DataView& d) {
+  require_model(m);
+  if (m.opt.enableflags & enable::kInvDiscrete) {
+    throw Unsupported("flag invdiscrete", "inverse dynamics of discrete-time accelerations");
+  }
+  require_state(m, d);
+  require_finite("qacc", d.qacc, m.nv);
+}
+
 void require_rows(const ModelView& m, const DataView& d) {
   if (m.flg_adhesion) {
     for (int c = 0; c < d.ncon; c++) {

@@ -17,6 +17,9 @@ void require_model(const ModelView& m);
 // Throw std::domain_error that names the field if the state is not one that MuJoCo can step.
 void require_state(const ModelView& m, const DataView& d);
 
+// The same two for inverse dynamics at the qacc in `d`.
+void require_inverse(const ModelView& m, const DataView& d);
+
 // Throw Unsupported if something about the active constraint rows as a whole is not covered.
 void require_rows(const ModelView& m, const DataView& d);
 

@@ -4,7 +4,7 @@ from mujacobian import layout as _layout
 
 _layout.install()
 
-from mujacobian._core import transition  # noqa: E402
+from mujacobian._core import inverse, transition  # noqa: E402
 from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError  # noqa: E402
 from mujacobian.linearization import (  # noqa: E402
@@ -23,6 +23,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "diagnose",
     "fd_count",
+    "inverse",
     "linearize",
     "linearize_batch",
     "support",

@@ -62,6 +62,8 @@ _KINDS = {
 
 _FUNCTIONS = (
     "mj_forward",
+    "mj_inverse",
+    "mj_fwdActuation",
     "mj_makeData",
     "mj_deleteData",
     "mj_stateSize",
