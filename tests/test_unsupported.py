@@ -39,15 +39,6 @@ def actuator(element):
     return arm(rest=f"<actuator>{element}</actuator>")
 
 
-def wrapping(spring="", driver=""):
-    world = """<geom name="drum" type="cylinder" size=".05 .1" pos=".15 0 1.08" zaxis="0 1 0"
-      conaffinity="0"/>"""
-    tendon = f"""<tendon><spatial name="cable" {spring}>
-      <site site="base"/><geom geom="drum"/><site site="tip"/>
-    </spatial></tendon>{driver}"""
-    return arm(world=world, rest=tendon)
-
-
 PLUGIN = """<extension><plugin plugin="mujoco.pid"><instance name="governor">
   <config key="kp" value="3"/></instance></plugin></extension>"""
 PLUGIN_ACTUATOR = """<actuator>
@@ -92,12 +83,6 @@ STATIC = {
     "jointinparent": (
         actuator('<motor name="twist" jointinparent="wrist" gear="1 0 0"/>'),
         "twist",
-    ),
-    "wrapping spring": (wrapping('stiffness="10" springlength=".1"'), "cable"),
-    "wrapping damper": (wrapping('damping="1"'), "cable"),
-    "wrapping actuator": (
-        wrapping(driver='<actuator><motor name="winch" tendon="cable"/></actuator>'),
-        "winch|cable",
     ),
 }
 if NEWEST:  # plastic springs are new in 4.0
@@ -159,14 +144,6 @@ def test_unnamed_elements_are_named_by_their_number():
     xml = actuator('<motor joint="elbow"/><general joint="elbow" dyntype="filter" dynprm=".1"/>')
     model, data = forward(xml)
     refuses(model, data, r"actuator.*1")
-
-
-def test_a_wrapping_tendon_without_force_is_covered():
-    model, data = forward(wrapping(), qpos=[0.3])
-    mujoco.mj_forward(model, data)
-    assert data.ten_wrapnum[0] == 4, "the tendon touches the drum"
-    assert mujacobian.linearize(model, data).A.any()
-    assert not [entry for entry in mujacobian.support(model) if "cable" in entry.element]
 
 
 def test_a_disabled_actuator_is_not_refused():

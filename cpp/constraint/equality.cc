@@ -242,10 +242,6 @@ Path coupled_path(const ModelView& m, const DataView& d, int eq, int id, Arena& 
     static const double one = 1;
     return {1, m.jnt_dofadr + id, &one, &one, nullptr};
   }
-  if (tendon_wraps(m, id)) {
-    throw Unsupported(element_name(m, object::kTendon, id),
-                      "it wraps around a geom and is constrained");
-  }
   return tendon_path(m, d, id, arena);
 }
 
@@ -277,9 +273,8 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
   const Reference r = reference(d, b.row);
   const int n = b.n;
   for (int k = 0; k < n; k++) {
-    change.rho_q[k] = r.stiffness * (r.imp + r.slope * r.gap) * b.J[k];
+    change.rho_q[k] = change.dlogD[k] = 0;
     change.rho_v[k] = r.damping * b.J[k];
-    change.dlogD[k] = r.dlogD * b.J[k];
   }
   Polynomial p = polynomial(m, d, b.id);
   int* place = arena.take<int>(n);
@@ -288,11 +283,14 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
     for (int k = 0, at = 0; k < path.n; k++) {
       while (b.dofs[at] != path.dofs[k]) at++;
       place[k] = at;
+      double dpos = (s ? -p.slope : 1) * path.dlength[k];
+      change.rho_q[at] += r.stiffness * (r.imp + r.slope * r.gap) * dpos;
+      change.dlogD[at] += r.dlogD * dpos;
     }
     for (int i = 0; i < path.n; i++) {
       for (int k = 0; k < path.n; k++) {
         double h = path.hessian ? path.hessian[i * path.n + k] : 0;
-        if (s) h = -p.slope * h - p.curvature * path.moment[i] * path.moment[k];
+        if (s) h = -p.slope * h - p.curvature * path.moment[i] * path.dlength[k];
         change.turned[place[i] * b.stride + place[k]] += b.force[0] * h;
         change.rho_q[place[k]] += h * (motion.acc[path.dofs[i]] + r.damping * d.qvel[path.dofs[i]]);
       }

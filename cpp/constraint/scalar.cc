@@ -43,10 +43,6 @@ Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
 void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   b.count = b.edges = 1;
   if (is_tendon(b)) {
-    if (tendon_wraps(m, b.id)) {
-      throw Unsupported(element_name(m, object::kTendon, b.id),
-                        "it wraps around a geom and is constrained");
-    }
     b.path[0] = tendon_path(m, d, b.id, arena);
     take_jacobian(b, b.path[0].n, b.path[0].dofs, arena);
     double sign = tendon_sign(m, d, b);
@@ -77,13 +73,14 @@ void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
                           const BlockMotion& motion, BlockChange& change) {
   const Reference r = reference(d, b.row);
   const int n = b.n;
-  // d pos = J dq for limits; friction has no position
+  // d pos = J dq for limits, of a tendon the gradient of its length; friction has no position
   double pull = is_limit(b) ? r.stiffness * (r.imp + r.slope * r.gap) : 0;
   double dlogD = is_limit(b) ? r.dlogD : 0;
   for (int k = 0; k < n; k++) {
-    change.rho_q[k] = pull * b.J[k];
+    double dpos = is_tendon(b) ? tendon_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];
+    change.rho_q[k] = pull * dpos;
     change.rho_v[k] = r.damping * b.J[k];
-    change.dlogD[k] = dlogD * b.J[k];
+    change.dlogD[k] = dlogD * dpos;
   }
 
   // dJ_i/dq_k

@@ -26,6 +26,8 @@ namespace mujacobian {
   X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                           \
   X(wrap, kPulley, mjtWrap, mjWRAP_PULLEY, 2)                                         \
   X(wrap, kSite, mjtWrap, mjWRAP_SITE, 3)                                             \
+  X(wrap, kSphere, mjtWrap, mjWRAP_SPHERE, 4)                                         \
+  X(wrap, kCylinder, mjtWrap, mjWRAP_CYLINDER, 5)                                     \
   X(transmission, kJoint, mjtTrn, mjTRN_JOINT, 0)                                     \
   X(transmission, kJointInParent, mjtTrn, mjTRN_JOINTINPARENT, 1)                     \
   X(transmission, kSliderCrank, mjtTrn, mjTRN_SLIDERCRANK, 2)                         \

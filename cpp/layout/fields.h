@@ -190,6 +190,9 @@
   REQ(NUMS, ten_length)                  \
   REQ(NUMS, ten_velocity)                \
   REQ(NUMS, ten_J)                       \
+  REQ(INTS, ten_wrapadr)                 \
+  REQ(INTS, wrap_obj)                    \
+  REQ(NUMS, wrap_xpos)                   \
   REQ(NUMS, actuator_length)             \
   REQ(NUMS, actuator_velocity)           \
   REQ(INTS, moment_rownnz)               \

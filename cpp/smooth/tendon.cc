@@ -1,10 +1,13 @@
 #include "smooth/tendon.h"
 
+#include <algorithm>
+
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/passive.h"
 #include "smooth/point.h"
 #include "smooth/unsupported.h"
+#include "smooth/wrap.h"
 
 namespace mujacobian {
 namespace {
@@ -12,63 +15,141 @@ namespace {
 // Sites closer than this have no direction (mjMINVAL is MuJoCo's own guard).
 constexpr double kMinLength = 1e-15;
 
-// A straight piece of a spatial tendon between sites of different bodies.
+// A geom between two sites around which the tendon wraps.
+struct WrappedGeom {
+  Wrap wrap;
+  Point site[2];     // the sites before and after it
+  Point carrier[2];  // the same points of space, as points of the geom's body
+};
+
+// A straight piece of a spatial tendon, between points of different bodies.
 struct Segment {
   Point end[2];
-  Vec3 direction;        // unit, from end[0] to end[1]
-  double length, scale;  // scale: one over the pulley's divisor
+  Vec3 direction;           // unit, from end[0] to end[1]
+  double length, scale;     // scale: one over the pulley's divisor
+  const WrappedGeom* geom;  // null between two sites
+  int slipping;             // the end that slips on the geom
+
+  // Motion of the slipping end on the geom's surface when dof k moves                  (WRAP-7)
+  Vec3 slip(const ModelView& m, const DataView& d, int k) const;
 };
+
+bool moves(const ModelView& m, int dof, int body) {
+  int last = last_dof(m, body);
+  while (last > dof) last = m.dof_parentid[last];
+  return last == dof;
+}
+
+Vec3 Segment::slip(const ModelView& m, const DataView& d, int k) const {
+  Vec3 sum = {0, 0, 0};
+  for (int e = 0; e < 2; e++) {
+    Vec3 relative = {0, 0, 0};
+    if (moves(m, k, geom->site[e].body)) relative += point_jacobian(d, geom->site[e], k);
+    if (moves(m, k, geom->carrier[e].body)) relative += -point_jacobian(d, geom->carrier[e], k);
+    sum += geom->wrap.slip[1 - slipping][e] * relative;
+  }
+  return sum;
+}
 
 bool is_fixed(const ModelView& m, int tendon) {
   return m.wrap_type[m.tendon_adr[tendon]] == wrap::kJoint;
 }
 
+Segment make_segment(const ModelView& m, const DataView& d, int tendon, const int body[2],
+                     const double* from, const double* to, double scale) {
+  Vec3 span = load3(to) - load3(from);
+  double length = norm(span);
+  if (length < kMinLength) {
+    throw Unsupported(element_name(m, object::kTendon, tendon),
+                      "two consecutive points of its path coincide: its moment arm is undefined");
+  }
+  return {{make_point(m, d, body[0], from), make_point(m, d, body[1], to)},
+          (1 / length) * span,
+          length,
+          scale,
+          nullptr,
+          0};
+}
+
+// Hand the straight pieces of a spatial tendon to visit(segment), following mjData's wrap points.
 template <class F>
 void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) {
-  double divisor = 1;
-  for (int w = m.tendon_adr[tendon], last = w + m.tendon_num[tendon] - 1; w < last; w++) {
-    if (m.wrap_type[w] == wrap::kPulley) divisor = m.wrap_prm[w];
-    if (m.wrap_type[w] != wrap::kSite || m.wrap_type[w + 1] != wrap::kSite) continue;
-    int site[2] = {m.wrap_objid[w], m.wrap_objid[w + 1]};
-    int body[2] = {m.site_bodyid[site[0]], m.site_bodyid[site[1]]};
-    if (body[0] == body[1]) continue;
-    Vec3 span = load3(d.site_xpos + 3 * site[1]) - load3(d.site_xpos + 3 * site[0]);
-    double length = norm(span);
-    if (length < kMinLength) {
-      throw Unsupported(element_name(m, object::kTendon, tendon),
-                        "two consecutive sites coincide: its moment arm is undefined there");
+  double scale = 1;
+  const int last = m.tendon_adr[tendon] + m.tendon_num[tendon] - 1;
+  int entry = d.ten_wrapadr[tendon];  // of the path in mjData
+  for (int w = m.tendon_adr[tendon]; w < last;) {
+    if (m.wrap_type[w] == wrap::kPulley) {
+      scale = 1 / m.wrap_prm[w];
+      entry++, w++;
+      continue;
     }
-    visit(Segment{{make_point(m, d, body[0], d.site_xpos + 3 * site[0]),
-                   make_point(m, d, body[1], d.site_xpos + 3 * site[1])},
-                  (1 / length) * span,
-                  length,
-                  1 / divisor});
+    if (m.wrap_type[w + 1] == wrap::kPulley) {  // the last site of a branch
+      entry++, w++;
+      continue;
+    }
+    const bool over_geom = m.wrap_type[w + 1] != wrap::kSite;
+    const int next = over_geom ? w + 2 : w + 1;
+    const int site[2] = {m.wrap_objid[w], m.wrap_objid[next]};
+    const int body[2] = {m.site_bodyid[site[0]], m.site_bodyid[site[1]]};
+    const double *from = d.site_xpos + 3 * site[0], *to = d.site_xpos + 3 * site[1];
+    entry++;
+    if (!over_geom || d.wrap_obj[entry] < 0) {
+      if (body[0] != body[1]) visit(make_segment(m, d, tendon, body, from, to, scale));
+    } else {
+      const int carrier = m.geom_bodyid[m.wrap_objid[w + 1]];
+      const double* points = d.wrap_xpos + 3 * entry;
+      const Vec3 ends[2] = {load3(from), load3(to)};
+      const WrappedGeom geom = {find_wrap(m, d, tendon, w + 1, ends, points),
+                                {make_point(m, d, body[0], from), make_point(m, d, body[1], to)},
+                                {make_point(m, d, carrier, from), make_point(m, d, carrier, to)}};
+      const int first[2] = {body[0], carrier}, second[2] = {carrier, body[1]};
+      if (body[0] != carrier || body[1] != carrier) {
+        Segment arriving = make_segment(m, d, tendon, first, from, points, scale);
+        Segment leaving = make_segment(m, d, tendon, second, points + 3, to, scale);
+        arriving.geom = leaving.geom = &geom;
+        arriving.slipping = 1;
+        visit(arriving);
+        visit(leaving);
+      }
+      entry += 2;
+    }
+    w = next;
   }
 }
 
-// A dof that moves one or both ends of a segment.
+// A dof that moves a segment, itself or through the geom that it wraps around.
 struct EndMotion {
   int local;  // its index within the tendon's dofs
   int dof;
   bool moves[2];
-  Vec3 jacobian;  // of the span end[1] - end[0]
+  Vec3 jacobian;  // of the span end[1] - end[0] with its ends fixed to their bodies
+  Vec3 slip;      // of the end on the geom
 };
 
 // The dofs that move a segment; `local` maps dofs to indices within the tendon.
 int end_motions(const ModelView& m, const DataView& d, const Segment& s, const int* local,
                 EndMotion* out) {
-  int i = last_dof(m, s.end[0].body), j = last_dof(m, s.end[1].body), n = 0;
-  while (i >= 0 || j >= 0) {
+  // the other site moves the touching point too
+  int bodies[3] = {s.end[0].body, s.end[1].body, s.end[0].body};
+  if (s.geom) bodies[2] = s.geom->site[s.slipping].body;
+  int at[3], n = 0;
+  for (int b = 0; b < 3; b++) at[b] = last_dof(m, bodies[b]);
+  while (true) {
     EndMotion e;
-    e.dof = i > j ? i : j;
-    e.moves[0] = i == e.dof, e.moves[1] = j == e.dof;
+    e.dof = std::max({at[0], at[1], at[2]});
+    if (e.dof < 0) return n;
     e.local = local[e.dof];
-    e.jacobian = {0, 0, 0};
-    if (e.moves[1]) e.jacobian += point_jacobian(d, s.end[1], e.dof), j = m.dof_parentid[j];
-    if (e.moves[0]) e.jacobian += -point_jacobian(d, s.end[0], e.dof), i = m.dof_parentid[i];
+    e.jacobian = e.slip = {0, 0, 0};
+    for (int b = 0; b < 3; b++) {
+      bool moved = at[b] == e.dof;
+      if (moved) at[b] = m.dof_parentid[e.dof];
+      if (b < 2) e.moves[b] = moved;
+    }
+    if (e.moves[0]) e.jacobian += -point_jacobian(d, s.end[0], e.dof);
+    if (e.moves[1]) e.jacobian += point_jacobian(d, s.end[1], e.dof);
+    if (s.geom) e.slip = s.slip(m, d, e.dof);
     out[n++] = e;
   }
-  return n;
 }
 
 // Indices of the tendon's dofs within its row, 0 for other dofs: MuJoCo's row has every dof that
@@ -80,30 +161,36 @@ int* local_indices(const ModelView& m, int tendon, Arena& arena) {
   return local;
 }
 
-// d(ten_J_j)/dq_k summed over the segments                                              (TEN-3)
-double* tendon_hessian(const ModelView& m, const DataView& d, int tendon, Arena& arena) {
-  int n = m.ten_J_rownnz[tendon];
-  double* hessian = arena.zeros<double>(n * n);
-  int* local = local_indices(m, tendon, arena);
-  EndMotion* motions = arena.take<EndMotion>(m.nv);
-  visit_segments(m, d, tendon, [&](const Segment& s) {
-    int count = end_motions(m, d, s, local, motions);
-    for (int a = 0; a < count; a++) {
-      const EndMotion& j = motions[a];
-      Vec3 across = j.jacobian - dot(s.direction, j.jacobian) * s.direction;
-      for (int b = 0; b < count; b++) {
-        const EndMotion& k = motions[b];
-        double h = dot(across, k.jacobian) / s.length;
-        for (int e = 0; e < 2; e++) {
-          if (!j.moves[e] || !k.moves[e]) continue;
-          double along = dot(s.direction, point_hessian(m, d, s.end[e], j.dof, k.dof));
-          h += e ? along : -along;
-        }
-        hessian[j.local * n + k.local] += s.scale * h;
+// Add d(ten_J_j)/dq_k of one segment to the Hessian (n, n).                       (TEN-3, WRAP-8)
+void add_hessian(const ModelView& m, const DataView& d, const Segment& s, const EndMotion* motions,
+                 int count, double* hessian, int n) {
+  for (int a = 0; a < count; a++) {
+    const EndMotion& j = motions[a];
+    Vec3 across = j.jacobian - dot(s.direction, j.jacobian) * s.direction;
+    // the slipping end is another point of the body that j turns
+    Vec3 lever = {0, 0, 0};
+    if (s.geom && j.moves[s.slipping]) lever = cross(s.direction, load3(d.cdof + 6 * j.dof));
+    Vec3 slip = (s.slipping ? 1 : -1) * ((1 / s.length) * across + lever);
+    for (int b = 0; b < count; b++) {
+      const EndMotion& k = motions[b];
+      double h = dot(across, k.jacobian) / s.length + dot(slip, k.slip);
+      for (int e = 0; e < 2; e++) {
+        if (!j.moves[e] || !k.moves[e]) continue;
+        double along = dot(s.direction, point_hessian(m, d, s.end[e], j.dof, k.dof));
+        h += e ? along : -along;
       }
+      hessian[j.local * n + k.local] += s.scale * h;
     }
-  });
-  return hessian;
+  }
+}
+
+// Add to dl/dq what the moment lacks: MuJoCo finds the touching points of inside wraps only to a
+// tolerance, and there the length is not quite stationary.                              (WRAP-9)
+void add_inside_gradient(const Segment& s, const EndMotion* motions, int count, double* gradient) {
+  for (int k = 0; k < count; k++) {
+    double stretch = s.scale * dot(s.direction, motions[k].slip);
+    gradient[motions[k].local] += s.slipping ? stretch : -stretch;
+  }
 }
 
 // beta = d(ten_J)/dt . v and its derivatives with respect to the tendon's dofs          (TEN-5)
@@ -157,10 +244,21 @@ bool tendon_wraps(const ModelView& m, int tendon) {
 }
 
 Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena) {
-  int adr = m.ten_J_rowadr[tendon];
+  const int adr = m.ten_J_rowadr[tendon], n = m.ten_J_rownnz[tendon];
   const double* moment = d.ten_J + adr;
-  return {m.ten_J_rownnz[tendon], m.ten_J_colind + adr, moment, moment,
-          is_fixed(m, tendon) ? nullptr : tendon_hessian(m, d, tendon, arena)};
+  if (is_fixed(m, tendon)) return {n, m.ten_J_colind + adr, moment, moment, nullptr};
+
+  double* gradient = arena.take<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  std::copy(moment, moment + n, gradient);
+  const int* local = local_indices(m, tendon, arena);
+  EndMotion* motions = arena.take<EndMotion>(m.nv);
+  visit_segments(m, d, tendon, [&](const Segment& s) {
+    int count = end_motions(m, d, s, local, motions);
+    add_hessian(m, d, s, motions, count, hessian, n);
+    if (s.geom && s.geom->wrap.inside) add_inside_gradient(s, motions, count, gradient);
+  });
+  return {n, m.ten_J_colind + adr, moment, gradient, hessian};
 }
 
 int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Arena& arena) {

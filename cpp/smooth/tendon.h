@@ -1,4 +1,4 @@
-// Tendons: paths through joints, sites and pulleys, with springs, dampers and armature.
+// Tendons: paths through joints, sites, pulleys and around geoms, with springs, dampers, armature.
 // docs/derivations/tendons.md.
 #pragma once
 

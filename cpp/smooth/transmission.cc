@@ -80,14 +80,13 @@ const char* transmission_refusal(const ModelView& m, int actuator) {
   const int* id = m.actuator_trnid + 2 * actuator;
   switch (m.actuator_trntype[actuator]) {
     case transmission::kJoint:
+    case transmission::kTendon:
       return nullptr;
     case transmission::kJointInParent: {
       int type = m.jnt_type[id[0]];
       bool scalar = type == joint::kHinge || type == joint::kSlide;
       return scalar ? nullptr : "the jointinparent transmission of a ball or free joint";
     }
-    case transmission::kTendon:
-      return tendon_wraps(m, id[0]) ? "its tendon wraps around a geom" : nullptr;
     case transmission::kSite:
       return id[1] >= 0 ? "the site transmission with a reference site" : nullptr;
     case transmission::kSliderCrank:

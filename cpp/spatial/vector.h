@@ -41,6 +41,9 @@ inline Vec3 operator*(const Mat3& a, Vec3 b) {
   return {a.m[0] * b.x + a.m[1] * b.y + a.m[2] * b.z, a.m[3] * b.x + a.m[4] * b.y + a.m[5] * b.z,
           a.m[6] * b.x + a.m[7] * b.y + a.m[8] * b.z};
 }
+inline Mat3 transposed(const Mat3& a) {
+  return {{a.m[0], a.m[3], a.m[6], a.m[1], a.m[4], a.m[7], a.m[2], a.m[5], a.m[8]}};
+}
 inline Vec3 transpose_mul(const Mat3& a, Vec3 b) {
   return {a.m[0] * b.x + a.m[3] * b.y + a.m[6] * b.z, a.m[1] * b.x + a.m[4] * b.y + a.m[7] * b.z,
           a.m[2] * b.x + a.m[5] * b.y + a.m[8] * b.z};

@@ -12,10 +12,6 @@ struct FreeBody {
   Mat3 inertia;      // I
 };
 
-Mat3 transposed(const Mat3& a) {
-  return {{a.m[0], a.m[3], a.m[6], a.m[1], a.m[4], a.m[7], a.m[2], a.m[5], a.m[8]}};
-}
-
 FreeBody load(const ModelView& m, const DataView& d, int body) {
   FreeBody b;
   b.mass = m.body_subtreemass[body];

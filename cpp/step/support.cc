@@ -21,12 +21,6 @@ void require_finite(const char* name, const double* x, int n) {
   }
 }
 
-bool tendon_exerts_force(const ModelView& m, int t) {
-  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
-  bool spring = m.tendon_stiffness[t] != 0 || p[0] != 0 || p[1] != 0;
-  return spring || !tendon_damping(m, t).zero() || tendon_armature(m, t) != 0;
-}
-
 // Hand every uncovered element of the model to report(element, reason).
 template <class F>
 void visit_unsupported(const ModelView& m, F report) {
@@ -70,8 +64,9 @@ void visit_unsupported(const ModelView& m, F report) {
     }
   }
   for (int t = 0; t < m.ntendon; t++) {
-    if (tendon_wraps(m, t) && tendon_exerts_force(m, t)) {
-      report(element_name(m, object::kTendon, t), "it wraps around a geom and exerts a force");
+    if (tendon_wraps(m, t) && tendon_armature(m, t) != 0) {
+      report(element_name(m, object::kTendon, t),
+             "MuJoCo has no armature for tendons that wrap around a geom");
     }
   }
   bool actuated = !(m.opt.disableflags & disable::kActuation);
