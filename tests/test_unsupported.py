@@ -47,8 +47,6 @@ PLUGIN_ACTUATOR = """<actuator>
 # name of the case: (MJCF, what the message must name)
 STATIC = {
     "discrete": (arm(option='integrator="discrete"'), "discrete"),
-    "density": (arm(option='density="1.2"'), "density"),
-    "viscosity": (arm(option='viscosity=".001"'), "viscosity"),
     "filter": (
         actuator('<general name="lag" joint="elbow" dyntype="filter" dynprm=".1"/>'),
         "lag",

@@ -12,7 +12,7 @@ from cases import INTEGRATORS, random_state
 from judge import ROW_TOLERANCE, judge, judge_constrained
 
 TRUSTED_SHARE = 0.8  # a column on a kink (a wrap that begins or ends there) is left out
-STATES = 3
+STATES = 2
 GEOMS = ("sphere", "cylinder")
 # where the side site is, and the height of the tendon's ends above the geom
 WRAPS = {"no side": ("", 0.0), "side": ("0 .4 .1", 0.1), "inside": ("0 .1 .05", 0.5)}

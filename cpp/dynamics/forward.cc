@@ -1,6 +1,7 @@
 #include "dynamics/forward.h"
 
 #include "smooth/external.h"
+#include "smooth/fluid.h"
 #include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
@@ -43,6 +44,7 @@ void fill_residual(const ModelView& m, const DataView& d, const Forward& f, cons
   add_applied(m, d, f.residual, arena);
   add_gravity_compensation(m, d, frozen, f.residual, arena);
   add_passive(m, d, f.residual);
+  add_fluid(m, d, f.residual, arena);
   for (int k = 0; k < f.paths.tendon_count; k++) {
     add_path_force(f.paths.tendon[k], d.qvel, nullptr, f.residual, arena);
   }

@@ -90,8 +90,8 @@ namespace mujacobian {
 MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 #undef MUJACOBIAN_ENUMERATOR
 
-// second extents of MuJoCo's arrays: mjNGAIN, mjNBIAS, mjNPOLY
-inline constexpr int kNGain = 10, kNBias = 10, kNPoly = 2;
+// second extents of MuJoCo's arrays: mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID
+inline constexpr int kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12;
 
 // MuJoCo treats larger numbers as a diverged simulation (mjMAXVAL).
 inline constexpr double kMaxVal = 1e10;

@@ -10,6 +10,7 @@
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT) \
   REQ(NUM, timestep)                       \
   REQ(VEC3, gravity)                       \
+  REQ(VEC3, wind)                          \
   REQ(NUM, ccd_tolerance)                  \
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
@@ -49,6 +50,9 @@
   REQ(INTS, body_jntadr)                  \
   REQ(INTS, body_dofnum)                  \
   REQ(INTS, body_dofadr)                  \
+  REQ(INTS, body_geomnum)                 \
+  REQ(INTS, body_geomadr)                 \
+  REQ(NUMS, body_inertia)                 \
   REQ(NUMS, body_mass)                    \
   REQ(NUMS, body_subtreemass)             \
   REQ(NUMS, body_gravcomp)                \
@@ -83,6 +87,7 @@
   REQ(INTS, geom_dataid)                  \
   REQ(NUMS, geom_rbound)                  \
   REQ(NUMS, geom_size)                    \
+  REQ(NUMS, geom_fluid)                   \
   REQ(NUMS, geom_surfacevel)              \
   REQ(INTS, mesh_vertadr)                 \
   REQ(INTS, mesh_vertnum)                 \
@@ -176,6 +181,7 @@
   REQ(NUMS, geom_xpos)                   \
   REQ(NUMS, geom_xmat)                   \
   REQ(NUMS, xipos)                       \
+  REQ(NUMS, ximat)                       \
   REQ(NUMS, site_xpos)                   \
   REQ(NUMS, site_xmat)                   \
   REQ(NUMS, subtree_com)                 \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layout/arena.h"
+#include "layout/enums.h"
 #include "layout/views.h"
 
 namespace mujacobian {
@@ -40,13 +41,20 @@ inline int last_dof(const ModelView& m, int body) {
   return m.body_dofadr[weld] + m.body_dofnum[weld] - 1;
 }
 
+// The standalone free body in a tree, or -1: a free joint and no other below it.
+inline int free_body(const ModelView& m, int tree) {
+  if (m.tree_dofnum[tree] != 6) return -1;
+  int dof = m.tree_dofadr[tree];
+  return m.jnt_type[m.dof_jntid[dof]] == joint::kFree ? m.dof_bodyid[dof] : -1;
+}
+
 // `k` moves the axis of `j`, both on one chain: j comes after k, or both are rotations of one ball
 // or free joint, whose axes turn with the body.
 inline bool moves_axis(const ModelView& m, int k, int j) {
   if (k <= j) return true;
-  int joint = m.dof_jntid[j];
-  if (joint != m.dof_jntid[k]) return false;
-  return j >= m.jnt_dofadr[joint] + (m.jnt_type[joint] == 0 ? 3 : 0);
+  int id = m.dof_jntid[j];
+  if (id != m.dof_jntid[k]) return false;
+  return j >= m.jnt_dofadr[id] + (m.jnt_type[id] == joint::kFree ? 3 : 0);
 }
 
 }  // namespace mujacobian

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "layout/enums.h"
+#include "smooth/fluid.h"
 #include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
@@ -57,6 +58,27 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
       }
     }
   });
+}
+
+// Subtract h D of the medium likewise.
+void subtract_fluid_damping(const ModelView& m, const DataView& d, const Topology& tree,
+                            bool symmetric, double* packed, TreeBlock* const* blocks,
+                            Arena& arena) {
+  const FluidDamping damping = fluid_damping(m, d, symmetric, arena);
+  if (!damping.composite) return;
+  const double h = m.opt.timestep;
+  for (int i = 0; i < m.nv; i++) {
+    TreeBlock* block = blocks[m.dof_treeid[i]];
+    for (int j = i; j >= 0; j = m.dof_parentid[j]) {
+      if (block) {
+        int r = i - block->dof, c = j - block->dof;
+        block->matrix[block->n * r + c] -= h * damping.entry(m, d, i, j);
+        if (i != j) block->matrix[block->n * c + r] -= h * damping.entry(m, d, j, i);
+      } else if (in_mass_matrix(m, tree, i, j)) {
+        packed[packed_index(m, tree, i, j)] -= h * damping.entry(m, d, i, j);
+      }
+    }
+  }
 }
 
 [[noreturn]] void throw_singular() {
@@ -131,6 +153,7 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f
     packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
   }
   subtract_path_damping(m, f.tree, f.paths, packed, blocks);
+  subtract_fluid_damping(m, d, f.tree, /*symmetric=*/true, packed, blocks, arena);
   if (!factor_inertia(m, packed, inverse)) throw_singular();
   InertiaFactor factor{packed, inverse};
   solve_inertia(m, factor, w);
@@ -156,6 +179,7 @@ Integration implicit(const ModelView& m, const DataView& d, const Forward& f, Ar
       }
   }
   subtract_path_damping(m, f.tree, f.paths, nullptr, blocks);
+  subtract_fluid_damping(m, d, f.tree, /*symmetric=*/false, nullptr, blocks, arena);
   std::memcpy(w, f.force, m.nv * sizeof(double));
   solve_blocks(m, blocks, w, arena);
   return {false, w, {}, blocks};
@@ -238,12 +262,6 @@ bool damping_is_constant(const PathForce& f) {
 
 }  // namespace
 
-int free_body(const ModelView& m, int tree) {
-  if (m.tree_dofnum[tree] != 6) return -1;
-  int dof = m.tree_dofadr[tree];
-  return m.jnt_type[m.dof_jntid[dof]] == joint::kFree ? m.dof_bodyid[dof] : -1;
-}
-
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
   const int type = m.opt.integrator;
   Integration step = type == integrator::kEuler      ? euler(m, d, f, arena)
@@ -273,9 +291,10 @@ void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
     if (damping_is_constant(force)) return;
     add_path_damping_change(m, d, f.tree, step, force, residual, arena);
   });
-  if (m.opt.integrator == integrator::kImplicit) {
-    return subtract_bias_change(m, d, f, step.w, residual, arena);
-  }
+  const bool fully = m.opt.integrator == integrator::kImplicit;
+  add_fluid_damping_change(m, d, /*symmetric=*/!fully, /*full_pattern=*/fully, step.w,
+                           m.opt.timestep, residual, arena);
+  if (fully) return subtract_bias_change(m, d, f, step.w, residual, arena);
   for (int t = 0; t < m.ntree; t++) {
     if (!step.block[t]) continue;
     int dof = step.block[t]->dof;

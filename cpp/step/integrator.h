@@ -28,7 +28,4 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
 void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
                         const Integration& step, const Residual& residual, Arena& arena);
 
-// The standalone free body in a tree, or -1: a free joint and no other below it.
-int free_body(const ModelView& m, int tree);
-
 }  // namespace mujacobian

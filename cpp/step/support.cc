@@ -44,10 +44,6 @@ void visit_unsupported(const ModelView& m, F report) {
   if (flags & kIpc) report("flag ipc", "contacts by barriers");
   if (flags & kSpeculative) report("flag speculative", "contacts that depend on velocities");
   if (flags & ~(kIpc | kSpeculative)) report("an enable flag", "what it does is not known here");
-  if (passive_enabled(m) && (m.opt.density != 0 || m.opt.viscosity != 0)) {
-    const char* name = m.opt.density != 0 ? "option density" : "option viscosity";
-    report(name, "fluid forces");
-  }
   for (const Engine::Callback& callback : engine().callbacks) {
     if (*callback.address) report(callback.name, "a user callback takes part in the step");
   }

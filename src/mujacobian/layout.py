@@ -159,7 +159,7 @@ def _check_enumerators() -> None:
         actual = getattr(getattr(mujoco, enum), name, None)
         if actual is None or int(actual) != value:
             raise _refuse(f"the enumerator {enum}.{name} is no longer {value}")
-    for name, value in (("mjNGAIN", 10), ("mjNBIAS", 10), ("mjNPOLY", 2)):
+    for name, value in (("mjNGAIN", 10), ("mjNBIAS", 10), ("mjNPOLY", 2), ("mjNFLUID", 12)):
         if getattr(mujoco, name) != value:
             raise _refuse(f"the constant {name} is no longer {value}")
 
