@@ -41,6 +41,7 @@ TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
+WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 SMALLEST = 1e-7  # a branch narrower than this is a kink
 SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
 EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
@@ -160,7 +161,7 @@ class Step:
 
 
 class ConstrainedStep(Step):
-    """A step whose map is smooth only within a branch of its constraint rows."""
+    """A step whose map is smooth only within a branch of its constraint rows and tendons."""
 
     zero_is_exact = False  # small steps move a row by less than its resolution
 
@@ -197,8 +198,14 @@ def converge(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return which rows exist, in which zones, with which impedances saturated."""
-    rows = [data.efc_type, data.efc_id, zones(model, data), data.efc_KBIP[:, 3] == 0]
+    """Return which rows exist, in which zones, with which impedances saturated, and what wraps."""
+    rows = [
+        data.ten_wrapnum,
+        data.efc_type,
+        data.efc_id,
+        zones(model, data),
+        data.efc_KBIP[:, 3] == 0,
+    ]
     return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
 
 
@@ -248,7 +255,8 @@ def jacobian(
     Columns whose relative error estimate is below `settled` are not improved any further.
     """
     with quiet():
-        step = ConstrainedStep(model, data) if constrained else Step(model, data)
+        wraps = np.isin(model.wrap_type, WRAPPING).any()
+        step = ConstrainedStep(model, data) if constrained or wraps else Step(model, data)
         columns = step.nz if forces else step.nx + model.nu
         J = np.empty((step.blocks[-1], columns))
         err = np.empty_like(J)

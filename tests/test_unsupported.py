@@ -7,8 +7,6 @@ import pytest
 import mujacobian
 from reference import quiet
 
-NEWEST = tuple(int(x) for x in mujoco.__version__.split(".")[:2]) >= (4, 0)
-
 
 def arm(*, option="", joint="", world="", rest="", asset=""):
     """Return the MJCF of a one-joint arm named "arm" with a ball-jointed "hand"."""
@@ -83,15 +81,6 @@ STATIC = {
         "twist",
     ),
 }
-if NEWEST:  # plastic springs are new in 4.0
-    STATIC["plastic joint"] = (arm(joint='stiffness="3" springyield=".1"'), "elbow")
-    STATIC["plastic tendon"] = (
-        arm(
-            rest='<tendon><fixed name="cord" stiffness="3" springyield=".1">'
-            '<joint joint="elbow" coef="1"/></fixed></tendon>'
-        ),
-        "cord",
-    )
 
 
 def forward(xml, *, qpos=None, qvel=None):

@@ -175,6 +175,7 @@
   REQ(NUMS, xfrc_applied)                \
   REQ(NUMS, mocap_pos)                   \
   REQ(NUMS, mocap_quat)                  \
+  OPT(NUMS, plastic)                     \
   REQ(NUMS, xpos)                        \
   REQ(NUMS, xmat)                        \
   REQ(NUMS, xquat)                       \

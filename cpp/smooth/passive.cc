@@ -56,6 +56,7 @@ void add_springs(const ModelView& m, const DataView& d, const Residual& residual
     if (k.zero()) continue;
     int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j];
     const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
+    if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
     if (type == joint::kSlide || type == joint::kHinge) {
       residual.dq(dof, dof) -= k.slope(qpos[0] - rest[0]);
       continue;

@@ -26,6 +26,10 @@ Poly dof_damping(const ModelView& m, int dof);
 Poly tendon_damping(const ModelView& m, int tendon);
 double tendon_armature(const ModelView& m, int tendon);
 
+// The rest position of spring `id` is a state, mjData.plastic; `adr` is jnt_plasticadr or
+// tendon_plasticadr, null before MuJoCo 4.0.
+inline bool is_plastic(const int* adr, int id) { return adr && adr[id] >= 0; }
+
 // Springs act, dampers act; with both disabled MuJoCo computes no passive force at all.
 bool springs_enabled(const ModelView& m);
 bool dampers_enabled(const ModelView& m);

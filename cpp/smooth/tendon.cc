@@ -273,7 +273,9 @@ int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Aren
 
     // dead band: no force between the two rest lengths
     double length = d.ten_length[t], rate = d.ten_velocity[t];
-    double lower = m.tendon_lengthspring[2 * t], upper = m.tendon_lengthspring[2 * t + 1];
+    const double* rest = m.tendon_lengthspring + 2 * t;
+    if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
+    double lower = rest[0], upper = rest[1];
     double x = length > upper ? length - upper : length < lower ? length - lower : 0;
     bool slack = length <= upper && length >= lower && lower < upper;
 

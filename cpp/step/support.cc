@@ -49,16 +49,6 @@ void visit_unsupported(const ModelView& m, F report) {
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
   for (int p = 0; p < m.nplugin; p++) report(element_name(m, object::kPlugin, p), "plugins");
-  if (springs_enabled(m)) {
-    for (int j = 0; m.jnt_plasticadr && j < m.njnt; j++) {
-      if (m.jnt_plasticadr[j] >= 0) report(element_name(m, object::kJoint, j), "a plastic spring");
-    }
-    for (int t = 0; m.tendon_plasticadr && t < m.ntendon; t++) {
-      if (m.tendon_plasticadr[t] >= 0) {
-        report(element_name(m, object::kTendon, t), "a plastic spring");
-      }
-    }
-  }
   for (int t = 0; t < m.ntendon; t++) {
     if (tendon_wraps(m, t) && tendon_armature(m, t) != 0) {
       report(element_name(m, object::kTendon, t),
