@@ -133,7 +133,7 @@ def test_actuators(geom, wrap):
         assert share >= TRUSTED_SHARE
 
 
-@pytest.mark.parametrize("integrator", ["euler", "implicitfast"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_branches_over_several_geoms(integrator):
     model = mujoco.MjModel.from_xml_string(BRANCHES)
     INTEGRATORS[integrator](model)

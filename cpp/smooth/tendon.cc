@@ -126,7 +126,8 @@ struct EndMotion {
   Vec3 slip;      // of the end on the geom
 };
 
-// The dofs that move a segment; `local` maps dofs to indices within the tendon.
+// The dofs that move a segment's points relative to one another (those that move all of them as one
+// do not change its length); `local` maps dofs to indices within the tendon.
 int end_motions(const ModelView& m, const DataView& d, const Segment& s, const int* local,
                 EndMotion* out) {
   // the other site moves the touching point too
@@ -134,10 +135,10 @@ int end_motions(const ModelView& m, const DataView& d, const Segment& s, const i
   if (s.geom) bodies[2] = s.geom->site[s.slipping].body;
   int at[3], n = 0;
   for (int b = 0; b < 3; b++) at[b] = last_dof(m, bodies[b]);
-  while (true) {
+  while (at[0] != at[1] || at[1] != at[2]) {
     EndMotion e;
     e.dof = std::max({at[0], at[1], at[2]});
-    if (e.dof < 0) return n;
+    if (e.dof < 0) break;
     e.local = local[e.dof];
     e.jacobian = e.slip = {0, 0, 0};
     for (int b = 0; b < 3; b++) {
@@ -150,6 +151,7 @@ int end_motions(const ModelView& m, const DataView& d, const Segment& s, const i
     if (s.geom) e.slip = s.slip(m, d, e.dof);
     out[n++] = e;
   }
+  return n;
 }
 
 // Indices of the tendon's dofs within its row, 0 for other dofs: MuJoCo's row has every dof that
