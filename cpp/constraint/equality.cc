@@ -272,10 +272,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
                             const BlockMotion& motion, BlockChange& change, Arena& arena) {
   const Reference r = reference(d, b.row);
   const int n = b.n;
-  for (int k = 0; k < n; k++) {
-    change.rho_q[k] = change.dlogD[k] = 0;
-    change.rho_v[k] = r.damping * b.J[k];
-  }
+  for (int k = 0; k < n; k++) change.rho_v[k] = r.damping * b.J[k];
   Polynomial p = polynomial(m, d, b.id);
   int* place = arena.take<int>(n);
   for (int s = 0; s < 2; s++) {
