@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from reference import quiet
+from mujacobian.reference import quiet
 
 LOG_MASS = (-3.0, 3.0)  # decades of kg
 MAX_BODIES = 15

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import CONSTRAINT_MODELS, INTEGRATORS, ONE_STAGE, constrained_states, load
 from judge import ROW_TOLERANCE, judge_constrained
+from mujacobian import reference
 
 # Columns on a kink are left out, and entries that drown in rounding (none in these states). A test
 # that left out more would prove little.

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import CONTACT_MODELS, INTEGRATORS, load, simulated_states
 from contact_scenes import PAIRS, STATES, pose, scene, set_motion
 from judge import CONTACT_TOLERANCE, judge_constrained
+from mujacobian import reference
 
 # Columns on a kink are left out, and entries that drown in rounding (none in these states). A test
 # that left out more would prove little.

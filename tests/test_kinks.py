@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
+from mujacobian import reference
 
 CONES = ("pyramidal", "elliptic")
 CONDIMS = (1, 3, 4, 6)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from judge import CONTACT_TOLERANCE, judge_constrained
+from mujacobian import reference
 from random_piles import random_pile
 
 PILES = 14

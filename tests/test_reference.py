@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 
-import reference
 from cases import load, snapshot, states
+from mujacobian import reference
 
 CLOSED_FORM_TOLERANCE = 1e-11  # a hundred times better than what the reference has to judge
 ESTIMATE_MARGIN = 3  # errors may exceed their estimates by this: TRUST is farther below the bar
@@ -113,9 +113,9 @@ def test_the_error_estimate_holds_on_a_finer_ladder():
     err = np.empty_like(ref.err)
     first_step = reference._first_step
     try:
-        reference._first_step = lambda step, j: 0.37 * first_step(step, j)
+        reference._first_step = lambda step, z: 0.37 * first_step(step, z)
         for j in range(ref.J.shape[1]):
-            with_other_steps[:, j], err[:, j] = reference._column(step, j)
+            with_other_steps[:, j], err[:, j] = reference._column(step, np.eye(step.nz)[j])
     finally:
         reference._first_step = first_step
     assert (with_other_steps != ref.J).any()
@@ -133,6 +133,43 @@ def test_compare_sees_a_wrong_entry_and_a_missing_one():
         result = reference.compare(J, ref.J, ref.err, ref.blocks)
         assert result.error > 1e-9
         assert result.worst() == (4, 1)
+
+
+def test_directions_combine_columns():
+    """J d for random directions, forces included, within the estimates of both."""
+    model = load("everything")
+    _, data = next(states(model, "everything"))
+    ref = reference.jacobian(model, data, forces=True)
+    directions = np.random.default_rng(0).normal(size=(4, ref.J.shape[1]))
+    along = reference.directional(model, data, directions)
+    allowed = ESTIMATE_MARGIN * (along.err + ref.err @ abs(directions.T))
+    assert (abs(along.J - ref.J @ directions.T) <= allowed + 1e-12 * abs(along.J).max()).all()
+    assert along.evaluations < ref.evaluations
+
+
+SENSORS = PENDULUM.replace(
+    "</mujoco>",
+    """<sensor>
+      <jointpos joint="swing"/>
+      <jointvel joint="swing" cutoff="1"/>
+      <jointactuatorfrc joint="swing"/>
+    </sensor></mujoco>""",
+).replace('<joint type="hinge"', '<joint name="swing" type="hinge"')
+
+
+def test_sensors_are_rows_and_a_kink_of_one_is_its_own():
+    """The second sensor is at its cutoff; nothing else in the column of v is on a kink."""
+    model = mujoco.MjModel.from_xml_string(SENSORS)
+    data = mujoco.MjData(model)
+    data.qvel[:] = 1.0
+    ref = reference.jacobian(model, data, forces=True)
+    np.testing.assert_allclose(ref.C[[0, 2]], [[1, 0], [0, 0]], atol=CLOSED_FORM_TOLERANCE)
+    assert np.argwhere(np.isinf(ref.err)).tolist() == [[3, 1]]
+    assert ref.D.shape == (3, 0)
+    assert ref.Df.shape == (3, 1)
+    data.qvel[:] = 0.5
+    ref = reference.jacobian(model, data)
+    np.testing.assert_allclose(ref.C, [[1, 0], [0, 1], [0, 0]], atol=CLOSED_FORM_TOLERANCE)
 
 
 def test_the_state_is_left_alone():

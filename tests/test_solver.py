@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
+from mujacobian import reference
 
 # Solvers stop at their own tolerance; polished, they are at the same optimum.
 SOLVER_AGREEMENT = 1e-7

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from reference import quiet
+from mujacobian.reference import quiet
 
 
 def arm(*, option="", joint="", world="", rest="", asset=""):

@@ -1,0 +1,179 @@
+"""One mj_step as a function of tangent coordinates, on data of its own, for differences.
+
+Of a state with constraints, every probe also tells its branch: which rows exist, in which zones,
+with which impedances saturated. The map is smooth only within a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+NOISE_STEP = 1e-8  # between the samples from which rounding is measured
+NOISE_SAMPLES = 16
+BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
+SMALLEST = 1e-7  # a branch narrower than this is a kink
+SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
+EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+FRICTION = [
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF),
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON),
+]
+ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
+SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep MuJoCo's warnings (a singular matrix far from the state) out of stderr and log files."""
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+class Step:
+    """z = (dq, dv, dact, dctrl, dforce) -> (q', v', act', sensors) in tangent coordinates.
+
+    dq moves the state by `mj_integratePos`; q' is measured by `mj_differentiatePos` from the q' of
+    z = 0, so the derivative at zero is that of `mjd_transitionFD`'s conventions. `evaluations`
+    counts the steps taken.
+    """
+
+    zero_is_exact = True  # with large steps, a row that does not move at all is independent
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self.model, self.data = model, mujoco.MjData(model)
+        nv, na = model.nv, model.na
+        self.evaluations = 0
+        self.nx = 2 * nv + na
+        self.nz = self.nx + model.nu + nv
+        self.blocks = [0, nv, 2 * nv, self.nx, self.nx + model.nsensordata]
+        self.origin = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, self.origin, STATE)
+        self.center = data.qpos.copy()
+        self.speed = data.qvel.copy()
+        self(np.zeros(self.nz))
+        self.center = self.data.qpos.copy()
+        self.value = self(np.zeros(self.nz))
+        if not np.isfinite(self.value).all():
+            raise ArithmeticError("the step is not finite at this state")
+        self.noise = self._noise()
+
+    def __call__(self, z: Array) -> Array:
+        """Return the outcome of the step at z; NaN where MuJoCo warns."""
+        m, d, nv, na = self.model, self.data, self.model.nv, self.model.na
+        self.evaluations += 1
+        mujoco.mj_setState(m, d, self.origin, STATE)
+        mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
+        d.qvel += z[nv : 2 * nv]
+        d.act += z[2 * nv : 2 * nv + na]
+        d.ctrl += z[self.nx : self.nx + m.nu]
+        d.qfrc_applied += z[self.nx + m.nu :]
+        mujoco.mj_step(m, d)
+        if d.warning.number.any():  # singular or not finite here: no use to a ladder
+            d.warning.number[:] = 0
+            return np.full(self.blocks[-1], np.nan)
+        out = np.empty(self.blocks[-1])
+        mujoco.mj_differentiatePos(m, out[:nv], 1.0, self.center, d.qpos)
+        out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
+        return out
+
+    def inside(self, direction: Array, h: float) -> float:
+        """Return the largest step <= h in a direction that stays in the branch of the state."""
+        return h
+
+    def _noise(self) -> Array:
+        """Return the standard deviation of each row's rounding.
+
+        Fourth differences of equidistant samples so close together that only rounding is left;
+        those of independent errors have 1 + 16 + 36 + 16 + 1 = 70 times their variance.
+        """
+        direction = np.random.default_rng(0).uniform(0.5, 1.0, self.nz) * NOISE_STEP
+        samples = np.array([self(k * direction) for k in range(NOISE_SAMPLES)])
+        noise = np.sqrt((np.diff(samples, 4, axis=0) ** 2).mean(axis=0) / 70)
+        return np.asarray(np.maximum(noise, np.finfo(float).eps * abs(self.value) / 4))
+
+
+class ConstrainedStep(Step):
+    """A step whose map is smooth only within a branch of its constraint rows."""
+
+    zero_is_exact = False  # small steps move a row by less than its resolution
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        warm = mujoco.MjData(model)
+        mujoco.mj_copyData(warm, model, data)
+        mujoco.mj_forward(model, warm)
+        warm.qacc_warmstart[:] = warm.qacc
+        super().__init__(model, warm)
+        self(np.zeros(self.nz))
+        self.branch = branch(model, self.data)
+
+    def inside(self, direction: Array, h: float) -> float:
+        """Return the largest step <= h in a direction that stays in the branch of the state."""
+        while h > SMALLEST:
+            if all(self._same_branch(s * direction) for s in (h, -h)):
+                return h
+            h /= BRANCH_RATIO
+        return 0.0
+
+    def _same_branch(self, z: Array) -> bool:
+        finite = np.isfinite(self(z)).all()
+        return bool(finite and branch(self.model, self.data) == self.branch)
+
+
+def converge(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Make the solver of `model` stop at machine precision only; return the model."""
+    model.opt.tolerance = 0
+    model.opt.iterations = SOLVER_ITERATIONS
+    model.opt.ls_iterations = 50
+    model.opt.ls_tolerance = 1e-12
+    model.opt.ccd_tolerance = 1e-13
+    model.opt.ccd_iterations = 500
+    return model
+
+
+def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
+    """Return which rows exist, in which zones, with which impedances saturated."""
+    rows = [data.efc_type, data.efc_id, zones(model, data), data.efc_KBIP[:, 3] == 0]
+    return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
+
+
+def zones(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.int_]:
+    """Return the state of every row at `data.qacc`; MuJoCo's own `efc_state` may be stale."""
+    if data.nefc == 0:
+        return np.zeros(0, dtype=int)
+    jar = np.empty(data.nefc)
+    mujoco.mj_mulJacVec(model, data, jar, data.qacc)
+    jar -= data.efc_aref
+    kind = data.efc_type
+    zone = np.where(jar < 0, QUADRATIC, SATISFIED)
+    zone[kind == EQUALITY] = QUADRATIC
+    for i in np.flatnonzero(np.isin(kind, FRICTION)):
+        bound = data.efc_R[i] * data.efc_frictionloss[i]
+        zone[i] = LINEARNEG if jar[i] <= -bound else LINEARPOS if jar[i] >= bound else QUADRATIC
+    if (kind != ELLIPTIC).all():
+        return zone
+    contacts = data.contact
+    for i, dim, mu, friction in zip(
+        contacts.efc_address, contacts.dim, contacts.mu, contacts.friction, strict=True
+    ):
+        if i >= 0 and kind[i] == ELLIPTIC:
+            zone[i : i + dim] = _cone_zone(float(mu), friction[: dim - 1], jar[i : i + dim])
+    return zone
+
+
+def _cone_zone(mu: float, friction: Array, jar: Array) -> int:
+    normal, tangential = mu * jar[0], float(np.linalg.norm(friction * jar[1:]))
+    if normal >= mu * tangential:
+        return SATISFIED
+    return QUADRATIC if mu * normal + tangential <= 0 else CONE

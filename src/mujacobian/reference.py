@@ -1,0 +1,295 @@
+"""Trusted numerical Jacobians of one mj_step, for judging analytic ones.
+
+Every column is a ladder of central differences of the full `mj_step`, extrapolated to zero step
+(Richardson). The ladder starts at a step as large as the map's own scale, where rounding is
+harmless, and shrinks until the extrapolation has settled; the entry of the tableau with the
+smallest error estimate is kept. The rounding of the map is measured, not guessed. A ladder that
+straddles a clamp or a dead band does not settle until its steps are inside one branch, so the
+estimate stays honest; a column whose left and right differences disagree at the smallest step sits
+on a kink and is excluded (infinite error).
+
+With constraints (`ConstrainedStep`), the solver is converged and every probe reports its branch:
+which rows exist, their zones, saturated impedances. The ladder starts at the largest step whose two
+probes are in the branch of the state itself; a column without such a step sits on a kink.
+
+`mujoco.mjd_transitionFD` is not used: it is what we want to be better than.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mujacobian.probe import (
+    CONE,
+    LINEARNEG,
+    LINEARPOS,
+    QUADRATIC,
+    SATISFIED,
+    Array,
+    ConstrainedStep,
+    Step,
+    branch,
+    converge,
+    quiet,
+    zones,
+)
+
+__all__ = [
+    "CONE",
+    "LINEARNEG",
+    "LINEARPOS",
+    "QUADRATIC",
+    "SATISFIED",
+    "Comparison",
+    "ConstrainedStep",
+    "Reference",
+    "Step",
+    "branch",
+    "compare",
+    "converge",
+    "directional",
+    "jacobian",
+    "quiet",
+    "zones",
+]
+
+RATIO = 1.5  # between steps of the ladder: small, so that high orders are reached at large steps
+LEVELS = 34  # 1.5^33: from the map's scale down to a millionth of it
+SETTLED = 3e-12  # relative error estimate at which a ladder stops early, unless told
+NEARLY = 1e-7  # below it a ladder that no longer improves has met rounding
+PATIENCE = 8  # levels without improvement, then
+AMPLIFICATION = 8.0  # standard deviations of rounding, of two values and their extrapolation
+Q_STEP = 0.4  # rad or m: inside the radius of convergence of M^-1 and of tendon paths
+V_STEP = 1.0  # rad/s or m/s: the step is nearly polynomial in velocities
+KINK_STEPS = (1.0, 0.1)  # of the ladder's last step, which is inside one branch
+KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
+TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
+BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
+COLUMN_FLOOR = 1e-9  # below it a column counts as zero
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Derivatives of (q, v, act, sensors), with an estimate of their absolute error.
+
+    The columns are those of (q, v, act, ctrl, qfrc_applied), or whichever were asked for.
+    `blocks` are the boundaries of the four groups of rows, `evaluations` the steps it took.
+    """
+
+    J: Array
+    err: Array
+    blocks: list[int]
+    nx: int
+    nu: int
+    evaluations: int
+
+    @property
+    def A(self) -> Array:
+        """State with respect to state."""
+        return self.J[: self.nx, : self.nx]
+
+    @property
+    def B(self) -> Array:
+        """State with respect to controls."""
+        return self.J[: self.nx, self.nx : self.nx + self.nu]
+
+    @property
+    def C(self) -> Array:
+        """Sensors with respect to state."""
+        return self.J[self.nx :, : self.nx]
+
+    @property
+    def D(self) -> Array:
+        """Sensors with respect to controls."""
+        return self.J[self.nx :, self.nx : self.nx + self.nu]
+
+    @property
+    def Bf(self) -> Array:
+        """State with respect to applied forces."""
+        return self.J[: self.nx, self.nx + self.nu :]
+
+    @property
+    def Df(self) -> Array:
+        """Sensors with respect to applied forces."""
+        return self.J[self.nx :, self.nx + self.nu :]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Worst relative error over trusted entries, share of trusted entries, error of each entry."""
+
+    error: float
+    share: float
+    matrix: Array
+
+    def worst(self) -> tuple[int, int]:
+        """Row and column of the worst entry."""
+        row, column = np.unravel_index(np.argmax(self.matrix), self.matrix.shape)
+        return int(row), int(column)
+
+
+def jacobian(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    *,
+    forces: bool = False,
+    constrained: bool = False,
+    settled: float = SETTLED,
+) -> Reference:
+    """The Jacobian of one step at the state of `data`, which is left unchanged.
+
+    With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. `constrained`
+    is for states with constraint rows, of a model whose solver has been made to `converge`.
+    Columns whose relative error estimate is below `settled` are not improved any further.
+    """
+    nz = 2 * model.nv + model.na + model.nu + model.nv
+    columns = nz if forces else nz - model.nv
+    return directional(model, data, np.eye(nz)[:columns], constrained=constrained, settled=settled)
+
+
+def directional(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    directions: ArrayLike,
+    *,
+    constrained: bool = False,
+    settled: float = SETTLED,
+) -> Reference:
+    """Derivatives of one step along `directions` (n, nz), one column each; see `jacobian`.
+
+    A direction is (dq, dv, dact, dctrl, dforce) in tangent coordinates, nz = 3 nv + na + nu.
+    """
+    directions = np.asarray(directions, dtype=np.float64)
+    with quiet():
+        step = ConstrainedStep(model, data) if constrained else Step(model, data)
+        J = np.empty((step.blocks[-1], len(directions)))
+        err = np.empty_like(J)
+        for j, direction in enumerate(directions):
+            J[:, j], err[:, j] = _column(step, direction, settled)
+    return Reference(J, err, step.blocks, step.nx, model.nu, step.evaluations)
+
+
+def compare(
+    J: Array, ref: Array, err: Array, blocks: list[int], trust: float = TRUST
+) -> Comparison:
+    """Compare J with a reference, entry by entry where the reference is trusted.
+
+    Errors are relative to the largest entry of the same column within the same block of rows, at
+    least `BLOCK_FLOOR` of the column's largest.
+    """
+    scale = _scale(ref, blocks)
+    trusted = err <= trust * scale
+    matrix = np.where(trusted, abs(J - ref) / scale, 0.0)
+    matrix[trusted & ~np.isfinite(J)] = np.inf
+    share = float(trusted.mean()) if trusted.size else 1.0
+    return Comparison(float(matrix.max(initial=0.0)), share, matrix)
+
+
+def _scale(ref: Array, blocks: list[int]) -> Array:
+    """Return the size against which an error counts, for every entry."""
+    column = np.maximum(abs(ref).max(axis=0, initial=0.0), COLUMN_FLOOR)
+    scale = np.empty_like(ref)
+    for lo, hi in pairwise(blocks):
+        largest = abs(ref[lo:hi]).max(axis=0, initial=0.0)
+        scale[lo:hi] = np.maximum(largest, BLOCK_FLOOR * column)
+    return scale
+
+
+def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Array, Array]:
+    """Return one column and its error: Richardson's tableau over a shrinking ladder of steps."""
+    first = step.inside(direction, _first_step(step, direction))
+    best = np.zeros(step.blocks[-1])
+    err = np.full(step.blocks[-1], np.inf)
+    if first == 0:
+        return best, err
+    previous: list[Array] = []
+    idle = 0
+    for level in range(LEVELS):
+        h = first / RATIO**level
+        before = err.copy()
+        row = [_central(step, direction, h)]
+        for k, older in enumerate(previous):
+            row.append(row[k] + (row[k] - older) / (RATIO ** (2 * k + 2) - 1))
+            spread = np.maximum(abs(row[k + 1] - row[k]), abs(row[k + 1] - older))
+            # a row that moved at all carries the rounding of both its values
+            floor = AMPLIFICATION / 2 * step.noise / h
+            if step.zero_is_exact:
+                floor[row[0] == 0] = 0.0
+            _keep(step.blocks, row[k + 1], np.maximum(spread, floor), best, err)
+        previous = row
+        relative = (err / _scale(best[:, None], step.blocks)[:, 0]).max(initial=0.0)
+        idle = 0 if (err < before).any() else idle + 1
+        if relative <= settled or (relative <= NEARLY and idle >= PATIENCE):
+            break
+    err[_kinks(step, direction, h, best)] = np.inf
+    return best, err
+
+
+def _keep(blocks: list[int], value: Array, spread: Array, best: Array, err: Array) -> None:
+    """Keep a tableau entry where its spread is smaller.
+
+    The q, v and act rows are judged together, block by block: a single row may agree by accident.
+    Sensor rows have scales of their own.
+    """
+    for lo, hi in pairwise(blocks[:-1]):
+        worst = spread[lo:hi].max(initial=0.0)
+        if hi > lo and worst < err[lo]:
+            best[lo:hi], err[lo:hi] = value[lo:hi], worst
+    take = np.flatnonzero(spread[blocks[-2] :] < err[blocks[-2] :]) + blocks[-2]
+    best[take], err[take] = value[take], spread[take]
+
+
+def _central(step: Step, direction: Array, h: float) -> Array:
+    return (step(h * direction) - step(-h * direction)) / (2 * h)
+
+
+def _first_step(step: Step, direction: Array) -> float:
+    """Return the largest step in a direction: the scale on which the map bends or moves at all."""
+    nv = step.model.nv
+    dq, dv = abs(direction[:nv]), abs(direction[nv : 2 * nv])
+    limits = [Q_STEP / dq.max()] if dq.any() else []
+    limits += [max(V_STEP, 0.5 * s) / d for s, d in zip(abs(step.speed), dv, strict=True) if d > 0]
+    if direction[2 * nv :].any():
+        limits.append(_force_step(step, direction))
+    return float(min(limits, default=1.0))
+
+
+def _force_step(step: Step, direction: Array) -> float:
+    """Return the step at which activations, controls and forces move velocities by their size.
+
+    The map is nearly affine in them.
+    """
+    nv = step.model.nv
+    forces = np.where(np.arange(step.nz) < 2 * nv, 0.0, direction)
+    rows = slice(nv, 2 * nv)
+    size = max(1.0, abs(step.value[rows]).max(initial=0.0))
+    h = 1e-3
+    while h < 1e6:
+        moved = max(abs(step(s * forces) - step.value)[rows].max(initial=0.0) for s in (h, -h))
+        if moved > 1e-4 * size:
+            return float(h * min(size / moved, 1e3))
+        h *= 30.0
+    return 1.0
+
+
+def _kinks(step: Step, direction: Array, last: float, best: Array) -> np.ndarray:
+    """Return the rows whose left and right derivatives differ.
+
+    Their difference shrinks with the step where the map is smooth, and stays at a kink. A kink of
+    the state touches all rows, that of a sensor only its own.
+    """
+    wide, narrow = (_jump(step, direction, last * h) for h in KINK_STEPS)
+    noise = 4 * AMPLIFICATION * step.noise / (last * KINK_STEPS[1])
+    limit = KINK * _scale(best[:, None], step.blocks)[:, 0] + noise
+    kinks = np.asarray((narrow > limit) & (narrow > 0.5 * wide))
+    return kinks | kinks[: step.nx].any()
+
+
+def _jump(step: Step, direction: Array, h: float) -> Array:
+    """Return |right - left| one-sided derivative in a direction."""
+    return abs(step(h * direction) + step(-h * direction) - 2 * step.value) / h
