@@ -1,41 +1,12 @@
-"""Time per call, measured so that ratios between candidates survive a noisy machine."""
-
-import time
-from collections.abc import Callable, Mapping
+"""Times of calls, and how they grow with size."""
 
 import numpy as np
 
+from mujacobian.timing import best
 
-def best(
-    candidates: Mapping[str, Callable[[], object]], rounds: int = 25, budget: float = 0.004
-) -> dict[str, float]:
-    """Return the best time per call of each candidate, in microseconds.
-
-    The candidates take turns, so that a slow spell of the machine hits all of them; each turn
-    lasts about ``budget`` seconds, and the fastest of the ``rounds`` turns is kept.
-    """
-    counts = {name: _calls_within(budget, call) for name, call in candidates.items()}
-    times = dict.fromkeys(candidates, np.inf)
-    for _ in range(rounds):
-        for name, call in candidates.items():
-            times[name] = min(times[name], _time(call, counts[name]))
-    return {name: 1e6 * seconds for name, seconds in times.items()}
+__all__ = ["best", "exponent"]
 
 
 def exponent(sizes: np.ndarray, times: np.ndarray) -> float:
     """Return the p of the least-squares fit time = c size^p."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
-
-
-def _time(call: Callable[[], object], count: int) -> float:
-    """Seconds per call of `count` calls in a row."""
-    start = time.perf_counter()
-    for _ in range(count):
-        call()
-    return (time.perf_counter() - start) / count
-
-
-def _calls_within(budget: float, call: Callable[[], object]) -> int:
-    """How often `call` fits into the budget, after a first call that fills caches."""
-    call()
-    return max(1, int(budget / _time(call, 1)))

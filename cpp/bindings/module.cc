@@ -235,6 +235,15 @@ bool processor_supported() {
 #endif
 }
 
+// Instructions beyond the architecture's baseline that the core was compiled to use.
+std::vector<std::string> processor_features() {
+#if defined(__AVX2__) && defined(__FMA__)
+  return {"AVX2", "FMA"};
+#else
+  return {};
+#endif
+}
+
 }  // namespace
 }  // namespace mujacobian
 
@@ -243,6 +252,8 @@ NB_MODULE(_core, module) {
   using nanobind::arg, nanobind::none;
   module.doc() = "Compiled core of mujacobian.";
   module.def("processor_supported", &processor_supported);
+  module.def("processor_features", &processor_features);
+  module.def("version", [] { return std::string(MUJACOBIAN_VERSION); });
   module.def("fields", &list_fields);
   module.def("enumerators", &list_enumerators);
   module.def("configure", &configure);

@@ -136,6 +136,11 @@ def _table(struct: str) -> dict[str, tuple[Any, int]]:
     return {field.name: (field.type, offset) for field, offset, _ in _place(fields)}
 
 
+def struct_size(struct: str) -> int:
+    """Bytes of one of MuJoCo's structs."""
+    return _end(structs.STRUCTS[struct].fields)[0]
+
+
 def find_places() -> list[tuple[int, int]]:
     """Offset and size of every field the core reads, in the core's order; -1 where absent."""
     tables = {struct: _table(struct) for struct in {field[0] for field in _core.fields()}}
@@ -219,7 +224,7 @@ def install() -> None:
     _core.configure(
         places,
         _table("mjModel")["opt"][1],
-        _end(structs.STRUCTS["mjContact"].fields)[0],
+        struct_size("mjContact"),
         _symbols(),
         {
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),

@@ -191,10 +191,15 @@ def compare(
 
 
 def _scale(ref: Array, blocks: list[int]) -> Array:
-    """Return the size against which an error counts, for every entry."""
-    column = np.maximum(abs(ref).max(axis=0, initial=0.0), COLUMN_FLOOR)
+    """Return the size against which an error counts, for every entry.
+
+    The first three blocks are those of the state, others of sensors, which have other units.
+    """
     scale = np.empty_like(ref)
+    state = blocks[min(3, len(blocks) - 1)]
     for lo, hi in pairwise(blocks):
+        rows = ref[:state] if lo < state else ref[state:]
+        column = np.maximum(abs(rows).max(axis=0, initial=0.0), COLUMN_FLOOR)
         largest = abs(ref[lo:hi]).max(axis=0, initial=0.0)
         scale[lo:hi] = np.maximum(largest, BLOCK_FLOOR * column)
     return scale

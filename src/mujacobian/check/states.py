@@ -1,0 +1,71 @@
+"""States of a model worth differentiating: at home, driven by smooth controls, falling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+SETTLE = 0.02  # s at home: contacts and limits become active
+DRIVE = 0.3  # s of smooth random controls
+FALL = 0.5  # s without control, from random velocities
+MAX_STEPS = 1000  # of any of these, however small the time step
+RETARGET = 25  # steps between new targets of the controls
+SMOOTHING = 0.1  # share of the way to its target that a control moves in a step
+SHARE = 0.4  # of its range that a control is moved by
+SPEED = 0.3  # rad/s or m/s of a fall's first moment
+JITTER = 1e-3  # rad/s or m/s: nothing sits exactly on the kink of dry friction at rest
+
+
+def states(model: mujoco.MjModel, count: int, seed: int) -> Iterator[tuple[str, mujoco.MjData]]:
+    """Yield `count` labelled states, taking turns through kinds and keyframes."""
+    rng = np.random.default_rng(seed)
+    for k in range(count):
+        kind, move = (("home", _settle), ("driven", _drive), ("falling", _fall))[k % 3]
+        data = mujoco.MjData(model)
+        label = kind
+        if model.nkey:
+            key = (k // 3) % model.nkey
+            mujoco.mj_resetDataKeyframe(model, data, key)
+            label += f" from {model.key(key).name or f'key {key}'}"
+        move(model, data, rng)
+        data.qvel[:] += JITTER * rng.standard_normal(model.nv)
+        yield label, data
+
+
+def _settle(model: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator) -> None:
+    for _ in range(_steps(model, SETTLE)):
+        mujoco.mj_step(model, data)
+
+
+def _drive(model: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator) -> None:
+    low, high = _control_ranges(model)
+    home = target = data.ctrl.copy()
+    for i in range(_steps(model, DRIVE)):
+        if i % RETARGET == 0:
+            moved = home + rng.uniform(-SHARE, SHARE, model.nu) * (high - low)
+            target = np.clip(moved, low, high)
+        data.ctrl[:] += SMOOTHING * (target - data.ctrl)
+        mujoco.mj_step(model, data)
+
+
+def _fall(model: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator) -> None:
+    data.qvel[:] += SPEED * rng.standard_normal(model.nv)
+    data.ctrl[:] = 0
+    for _ in range(_steps(model, FALL)):
+        mujoco.mj_step(model, data)
+
+
+def _steps(model: mujoco.MjModel, duration: float) -> int:
+    return min(MAX_STEPS, max(1, round(duration / float(model.opt.timestep))))
+
+
+def _control_ranges(
+    model: mujoco.MjModel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper ends of the controls; plus and minus one where there is no range."""
+    limited = model.actuator_ctrllimited.astype(bool)
+    ends = np.where(limited[:, None], model.actuator_ctrlrange, [-1.0, 1.0])
+    return ends[:, 0], ends[:, 1]

@@ -1,0 +1,229 @@
+"""What is measured on one model: coverage, errors against the reference, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+
+from mujacobian._core import transition
+from mujacobian.check.states import states
+from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError
+from mujacobian.linearization import Linearization, fd_count, linearize, support
+from mujacobian.probe import STATE
+from mujacobian.reference import quiet
+from mujacobian.timing import best
+from mujacobian.verdict import Judge, converged, stack
+
+EPS = 1e-6  # step of mjd_transitionFD: the best for centred differences
+MAX_COLUMNS = 240  # of a state that are judged; a random choice of them in larger models
+ENOUGH = 0.5  # share of entries that the reference must know for a verdict
+STAGES = 3  # of every state: reached, judged, timed
+ROUNDS, BUDGET = 7, 0.003  # of a measurement of time, and seconds of one of its turns
+
+
+@dataclass
+class StateReport:
+    """What was found at one state.
+
+    `verdict` is "exact", "wrong", "refused", "loose" (exact with a converged collider, but the
+    model's own `ccd_tolerance` is larger) or "unknown" (the reference cannot tell); `reason` says
+    what is behind any but the first. Errors are the worst relative ones of the blocks A to D that
+    could be judged, over the `share` of trusted entries; times are in microseconds.
+    """
+
+    name: str
+    rows: int = 0
+    contacts: int = 0
+    verdict: str = "exact"
+    reason: str = ""
+    sensors_refused: str = ""
+    tolerance: float = 0.0
+    columns: int = 0
+    share: float = 0.0
+    ours: dict[str, float] = field(default_factory=dict)
+    fd: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def speedup(self) -> float | None:
+        """Centred finite differences over ours, `mj_forward` included in both."""
+        return self.times["fd"] / self.times["ours"] if self.times else None
+
+    @property
+    def per_step(self) -> float | None:
+        """The derivative alone over one `mj_step`."""
+        return self.times["derivative"] / self.times["step"] if self.times else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of A, B, C, D are exact here."""
+        return self.verdict == "exact" and not self.sensors_refused
+
+
+@dataclass
+class Report:
+    """Coverage of a model and what was found at its states."""
+
+    model: mujoco.MjModel
+    refused: list[Unsupported]
+    states: list[StateReport] = field(default_factory=list)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every state is exact in all blocks."""
+        return all(state.exact for state in self.states)
+
+
+class Study:
+    """A model, driven into `count` states from a seed; `run` fills `report`."""
+
+    def __init__(self, model: mujoco.MjModel, count: int, seed: int) -> None:
+        self.model, self.count, self.seed = model, count, seed
+        self.report = Report(model, support(model))
+
+    @property
+    def stages(self) -> int:
+        """How many stages `run` yields."""
+        return STAGES * self.count
+
+    def run(self) -> Iterator[str]:
+        """Measure everything; yield a description before each stage."""
+        found = states(self.model, self.count, self.seed)
+        for k in range(self.count):
+            yield f"state {k + 1}: moving there"
+            with quiet():
+                name, data = next(found)
+                mujoco.mj_forward(self.model, data)
+            state = StateReport(name, rows=int(data.nefc), contacts=int(data.ncon))
+            self.report.states.append(state)
+            yield f"{name}: reference"
+            lin = _linearize(self.model, data, state)
+            if lin is not None:
+                self._judge(data, lin, state)
+            yield f"{name}: times"
+            if lin is not None:
+                state.times = _time(self.model, data, lin)
+
+    def _judge(self, data: mujoco.MjData, lin: Linearization, state: StateReport) -> None:
+        try:
+            judge = Judge(self.model, data, columns=self._columns())
+        except ArithmeticError as error:
+            state.verdict, state.reason = "unknown", str(error)
+            return
+        J = stack(lin)
+        result = judge.compare(J)
+        state.tolerance, state.share = judge.tolerance, result.share
+        state.columns = len(judge.columns)
+        state.ours = judge.block_errors(result)
+        theirs = stack(_differences(self.model, data, sensors=lin.C is not None))
+        state.fd = judge.block_errors(judge.compare(theirs))
+        if result.error > judge.tolerance:
+            state.verdict, state.reason = "wrong", judge.describe(result, J)
+            if _is_exact_when_converged(self.model, data, judge, lin.C is not None):
+                state.verdict = "loose"
+                state.reason += "; exact with a converged solver and collider (ccd_tolerance)"
+        elif result.share < ENOUGH:
+            state.verdict = "unknown"
+            state.reason = f"the reference knows only {result.share:.0%} of the entries (kinks)"
+
+    def _columns(self) -> list[int]:
+        """All columns of A and B, or a random choice where there are too many."""
+        count = 2 * self.model.nv + self.model.na + self.model.nu
+        if count <= MAX_COLUMNS:
+            return list(range(count))
+        rng = np.random.default_rng(self.seed)
+        return sorted(rng.choice(count, MAX_COLUMNS, replace=False).tolist())
+
+
+def _linearize(
+    model: mujoco.MjModel, data: mujoco.MjData, state: StateReport
+) -> Linearization | None:
+    """Linearize with sensors, else without; None where that fails too, and why in `state`."""
+    try:
+        if model.nsensordata:
+            try:
+                return linearize(model, data)
+            except UnsupportedFeatureError as error:
+                state.sensors_refused = str(error)
+        lin = linearize(model, data, sensors=False)
+    except UnsupportedFeatureError as error:
+        # the refusal of the dynamics came first, or it is not the sensors' alone
+        state.verdict, state.reason, state.sensors_refused = "refused", str(error), ""
+        return None
+    except (MujacobianError, ValueError) as error:
+        state.verdict, state.reason = "refused", str(error)
+        return None
+    if fd_count():
+        state.verdict, state.reason = "wrong", "a finite difference entered the result"
+    return lin
+
+
+def _is_exact_when_converged(
+    model: mujoco.MjModel, data: mujoco.MjData, judge: Judge, sensors: bool
+) -> bool:
+    try:
+        J = stack(linearize(*converged(model, data), sensors=sensors))
+    except (MujacobianError, ValueError):
+        return False
+    return judge.compare(J).error <= judge.tolerance
+
+
+def _blocks(model: mujoco.MjModel, sensors: bool) -> Linearization:
+    """Arrays for the result of a transition."""
+    nx, nu, ns = 2 * model.nv + model.na, model.nu, model.nsensordata
+    A, B = np.zeros((nx, nx)), np.zeros((nx, nu))
+    if not sensors:
+        return Linearization(A, B)
+    return Linearization(A, B, np.zeros((ns, nx)), np.zeros((ns, nu)))
+
+
+def _differences(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> Linearization:
+    """The centred `mjd_transitionFD` at the same state."""
+    blocks = _blocks(model, sensors)
+    scratch = mujoco.MjData(model)
+    mujoco.mj_copyData(scratch, model, data)
+    with quiet():
+        _fill_with_differences(model, scratch, blocks)
+    return blocks
+
+
+def _fill_with_differences(
+    model: mujoco.MjModel, data: mujoco.MjData, blocks: Linearization
+) -> None:
+    A, B, C, D = (
+        block if block is not None and block.size else None
+        for block in (blocks.A, blocks.B, blocks.C, blocks.D)
+    )
+    mujoco.mjd_transitionFD(model, data, EPS, True, A, B, C, D)
+
+
+def _time(model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization) -> dict[str, float]:
+    """Microseconds of a step, of centred differences, of ours and of ours without mj_forward."""
+    blocks = _blocks(model, lin.C is not None)
+    outputs = blocks.A, blocks.B, blocks.C, blocks.D
+    scratch = mujoco.MjData(model)
+    state = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+
+    def reset() -> None:
+        mujoco.mj_setState(model, scratch, state, STATE)
+
+    def step() -> None:
+        reset()
+        mujoco.mj_step(model, scratch)
+
+    calls = {
+        "reset": reset,
+        "step": step,
+        "fd": lambda: _fill_with_differences(model, data, blocks),
+        "ours": lambda: transition(model, data, *outputs),
+        "derivative": lambda: transition(model, data, *outputs, forward=False),
+    }
+    with quiet():
+        times = best(calls, ROUNDS, BUDGET)
+    # a step needs its state restored; that part is not the step's
+    times["step"] -= times.pop("reset")
+    return times

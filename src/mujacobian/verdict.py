@@ -1,0 +1,119 @@
+"""Whether a linearization agrees with the reference: the bars, the worst entry and its name."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian import reference
+from mujacobian.entry import block_of, column_name, row_name
+from mujacobian.linearization import Linearization
+from mujacobian.probe import STATE
+from mujacobian.reference import Comparison
+
+Array = NDArray[np.float64]
+
+# The bar of the project without constraints; the reference is five times better where trusted.
+SMOOTH_TOLERANCE = 1e-9
+# The bars with constraints: rows that are smooth but for their zones, and contacts.
+ROW_TOLERANCE = 1e-8
+CONTACT_TOLERANCE = 1e-6
+# An entry is judged where the reference is this many times better than the bar.
+TRUST_MARGIN = 5
+# Estimates this many times better than the bar need no improvement.
+SETTLED_MARGIN = 1000
+
+
+def bar(data: mujoco.MjData) -> float:
+    """The tolerance for the state in `data`, on which `mj_forward` has been run."""
+    if data.nefc == 0:
+        return SMOOTH_TOLERANCE
+    return CONTACT_TOLERANCE if data.ncon else ROW_TOLERANCE
+
+
+def converged(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """A copy of the model whose solver converges, and the same state in data of its own."""
+    twin = reference.converge(copy.copy(model))
+    state = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+    same = mujoco.MjData(twin)
+    mujoco.mj_setState(twin, same, state, STATE)
+    mujoco.mj_forward(twin, same)
+    return twin, same
+
+
+def stack(lin: Linearization) -> Array:
+    """[[A, B, Bf], [C, D, Df]] of the blocks that are there."""
+    rows = [[lin.A, lin.B, lin.Bf], [lin.C, lin.D, lin.Df]]
+    present = [[block for block in row if block is not None] for row in rows]
+    return np.vstack([np.hstack(row) for row in present if row])
+
+
+class Judge:
+    """The reference at one state of a model, with which any number of Jacobians are compared.
+
+    Neither model nor data are changed: a copy whose solver has converged is differentiated.
+    `columns` selects columns of [q, v, act, ctrl, qfrc_applied]; by default all but the last.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        *,
+        columns: Sequence[int] | None = None,
+        forces: bool = False,
+    ) -> None:
+        with reference.quiet():
+            twin, same = converged(model, data)
+        nz = 3 * model.nv + model.na + model.nu
+        chosen = range(nz if forces else nz - model.nv) if columns is None else columns
+        self.model = model
+        self.columns = np.array(chosen, dtype=int)
+        self.tolerance = bar(same)
+        smooth = same.nefc == 0
+        self.reference = reference.directional(
+            twin,
+            same,
+            np.eye(nz)[self.columns],
+            constrained=not smooth,
+            settled=reference.SETTLED if smooth else self.tolerance / SETTLED_MARGIN,
+        )
+        nv, nx = model.nv, 2 * model.nv + model.na
+        sensors = (nx + model.sensor_adr + model.sensor_dim).tolist()
+        self._blocks = [0, nv, 2 * nv, nx, *sensors]
+
+    def compare(self, J: Array) -> Comparison:
+        """Compare all columns of [[A, B, ...], [C, D, ...]]; the sensors' rows may be missing."""
+        rows, ref = len(J), self.reference
+        blocks = self._blocks if rows > ref.nx else self._blocks[:4]
+        trust = self.tolerance / TRUST_MARGIN
+        return reference.compare(J[:, self.columns], ref.J[:rows], ref.err[:rows], blocks, trust)
+
+    def block_errors(self, result: Comparison) -> dict[str, float]:
+        """Worst error of each block that a comparison has entries of."""
+        nx, nu = self.reference.nx, self.reference.nu
+        groups = [self.columns < nx, (self.columns >= nx) & (self.columns < nx + nu)]
+        errors = {}
+        for names, rows in (("AB", result.matrix[:nx]), ("CD", result.matrix[nx:])):
+            for name, group in zip(names, groups, strict=True):
+                if rows[:, group].size:
+                    errors[name] = float(rows[:, group].max())
+        return errors
+
+    def describe(self, result: Comparison, J: Array) -> str:
+        """Say where the worst entry is, what was expected there, and how many entries fail."""
+        row, j = result.worst()
+        column = int(self.columns[j])
+        block, i, k = block_of(self.model, row, column)
+        bad = int((result.matrix > self.tolerance).sum())
+        return (
+            f"relative error {result.error:.1e} in {block}[{i}, {k}], the derivative of "
+            f"{row_name(self.model, row)} with respect to {column_name(self.model, column)}: "
+            f"{J[row, column]:.12g} given, {self.reference.J[row, j]:.12g} expected; "
+            f"{bad} of {result.matrix.size} entries are off by more than {self.tolerance:.0e}"
+        )
