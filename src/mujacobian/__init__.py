@@ -4,21 +4,31 @@ from mujacobian import layout as _layout
 
 _layout.install()
 
-from mujacobian._core import inverse, transition  # noqa: E402
+from mujacobian._core import inverse  # noqa: E402
 from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
-from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError  # noqa: E402
+from mujacobian.errors import (  # noqa: E402
+    MujacobianError,
+    SelfCheckError,
+    Unsupported,
+    UnsupportedFeatureError,
+)
 from mujacobian.linearization import (  # noqa: E402
     Linearization,
     fd_count,
+    support,
+)
+from mujacobian.selfcheck import (  # noqa: E402
     linearize,
     linearize_batch,
-    support,
+    selfcheck_count,
+    transition,
 )
 
 __all__ = [
     "Diagnostics",
     "Linearization",
     "MujacobianError",
+    "SelfCheckError",
     "Unsupported",
     "UnsupportedFeatureError",
     "diagnose",
@@ -26,6 +36,7 @@ __all__ = [
     "inverse",
     "linearize",
     "linearize_batch",
+    "selfcheck_count",
     "support",
     "transition",
 ]

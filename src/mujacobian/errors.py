@@ -21,6 +21,19 @@ class UnsupportedFeatureError(MujacobianError):
         self.reason = reason
 
 
+class SelfCheckError(MujacobianError):
+    """A result differs from the reference: an error of this package, or of the reference.
+
+    `block`, `row` and `column` are those of the worst entry. See `mujacobian.selfcheck`.
+    """
+
+    def __init__(self, message: str, block: str, row: int, column: int) -> None:
+        super().__init__(message)
+        self.block = block
+        self.row = row
+        self.column = column
+
+
 @dataclass(frozen=True)
 class Unsupported:
     """An element of a model that `support` found not to be covered, and why."""

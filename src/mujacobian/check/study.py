@@ -15,7 +15,7 @@ from mujacobian.linearization import Linearization, fd_count, linearize, support
 from mujacobian.probe import STATE
 from mujacobian.reference import quiet
 from mujacobian.timing import best
-from mujacobian.verdict import Judge, converged, stack
+from mujacobian.verdict import Judge, stack
 
 EPS = 1e-6  # step of mjd_transitionFD: the best for centred differences
 MAX_COLUMNS = 240  # of a state that are judged; a random choice of them in larger models
@@ -122,9 +122,11 @@ class Study:
         state.fd = judge.block_errors(judge.compare(theirs))
         if result.error > judge.tolerance:
             state.verdict, state.reason = "wrong", judge.describe(result, J)
-            if _is_exact_when_converged(self.model, data, judge, lin.C is not None):
+            best_case = judge.error_when_converged(data, sensors=lin.C is not None)
+            if best_case <= judge.tolerance:
                 state.verdict = "loose"
-                state.reason += "; exact with a converged solver and collider (ccd_tolerance)"
+            if best_case < result.error:
+                state.reason += f"; {best_case:.0e} with a converged solver and collider"
         elif result.share < ENOUGH:
             state.verdict = "unknown"
             state.reason = f"the reference knows only {result.share:.0%} of the entries (kinks)"
@@ -159,16 +161,6 @@ def _linearize(
     if fd_count():
         state.verdict, state.reason = "wrong", "a finite difference entered the result"
     return lin
-
-
-def _is_exact_when_converged(
-    model: mujoco.MjModel, data: mujoco.MjData, judge: Judge, sensors: bool
-) -> bool:
-    try:
-        J = stack(linearize(*converged(model, data), sensors=sensors))
-    except (MujacobianError, ValueError):
-        return False
-    return judge.compare(J).error <= judge.tolerance
 
 
 def _blocks(model: mujoco.MjModel, sensors: bool) -> Linearization:

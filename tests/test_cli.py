@@ -1,0 +1,226 @@
+"""The command line: exit status, output and errors of `mujacobian`."""
+
+import json
+import subprocess
+import sys
+
+import mujoco
+import pytest
+
+import mujacobian
+from cases import FOLDER
+from mujacobian import _core, cli, linearization
+from mujacobian.check import plot
+
+ARM = str(FOLDER / "hinge_chain.xml")
+QUADRUPED = str(FOLDER / "contacts" / "quadruped.xml")
+
+REFUSED = """
+<mujoco>
+  <worldbody>
+    <body>
+      <joint name="hinge" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+    </body>
+  </worldbody>
+  <extension><plugin plugin="mujoco.pid"><instance name="governor">
+    <config key="kp" value="3"/></instance></plugin></extension>
+  <actuator>
+    <plugin name="governor" joint="hinge" plugin="mujoco.pid" instance="governor"/>
+  </actuator>
+</mujoco>"""
+
+URDF = """
+<robot name="arm">
+  <link name="base"/>
+  <link name="link"><inertial><mass value="1"/><origin xyz=".1 0 0"/>
+    <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="10" velocity="1"/></joint>
+</robot>"""
+
+
+def run_json(capsys, *arguments):
+    """Return the exit status and the parsed standard output."""
+    status = cli.main(["check", "--json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_an_exact_model(capsys):
+    status, report = run_json(capsys, ARM)
+    assert status == 0
+    assert report["exact"]
+    assert report["unsupported"] == []
+    assert [state["verdict"] for state in report["states"]] == ["exact"] * 3
+    for state in report["states"]:
+        assert state["error"]["A"] <= state["tolerance"] == 1e-9
+        assert state["share_trusted"] > 0.9
+        assert state["fd_over_ours"] > 0
+        assert state["derivative_over_step"] > 0
+    assert report["sizes"]["nv"] == report["covered"]["joint"]["total"]
+
+
+def test_contacts_and_the_number_of_states(capsys):
+    status, report = run_json(capsys, QUADRUPED, "--states", "2", "--seed", "3")
+    assert status == 0
+    assert len(report["states"]) == 2
+    assert any(state["contacts"] for state in report["states"])
+    errors = [(state["error"]["A"], state["error_fd_centred"]["A"]) for state in report["states"]]
+    assert all(ours < theirs for ours, theirs in errors)
+
+
+def test_the_seed_makes_it_repeatable(capsys):
+    errors = []
+    for seed in ("1", "1", "2"):
+        _, report = run_json(capsys, ARM, "--states", "2", "--seed", seed)
+        errors.append([state["error"] for state in report["states"]])
+    assert errors[0] == errors[1]
+    assert errors[0] != errors[2]
+
+
+def test_refusals_are_named(capsys, tmp_path):
+    path = tmp_path / "plugin.xml"
+    path.write_text(REFUSED)
+    status, report = run_json(capsys, str(path), "--states", "1")
+    assert status == 1
+    assert not report["exact"]
+    assert report["unsupported"]
+    assert report["states"][0]["verdict"] == "refused"
+    assert report["states"][0]["error"] == {}
+    assert cli.main(["check", str(path), "--states", "1"]) == 1
+    assert "governor" in capsys.readouterr().out
+
+
+def test_refused_sensors_leave_the_dynamics(capsys, tmp_path, monkeypatch):
+    """A and B are judged although C and D are refused."""
+    path = tmp_path / "sensor.xml"
+    text = (FOLDER / "hinge_chain.xml").read_text()
+    path.write_text(text.replace("</mujoco>", "<sensor><clock name='watch'/></sensor></mujoco>"))
+    original = linearization.linearize
+
+    def refuse(model, data, *, sensors=True, **options):
+        if sensors:
+            raise mujacobian.UnsupportedFeatureError('sensor "watch"', "it ticks")
+        return original(model, data, sensors=False, **options)
+
+    monkeypatch.setattr("mujacobian.check.study.linearize", refuse)
+    status, report = run_json(capsys, str(path), "--states", "1")
+    state = report["states"][0]
+    assert status == 1
+    assert "watch" in state["sensors_refused"]
+    assert set(state["error"]) == {"A"} | ({"B"} if report["sizes"]["nu"] else set())
+    assert state["verdict"] == "exact"
+    cli.main(["check", str(path), "--states", "1"])
+    assert "sensors refused" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_wrong_result_is_found(capsys, monkeypatch):
+    original = _core.linearize_into
+
+    def wrong(model, data, A, *blocks, **options):
+        original(model, data, A, *blocks, **options)
+        A[-1, 0] += 1e-5 * abs(A).max()
+
+    monkeypatch.setattr(_core, "linearize_into", wrong)
+    status, report = run_json(capsys, ARM, "--states", "1")
+    assert status == 1
+    assert report["states"][0]["verdict"] == "wrong"
+    assert "A[" in report["states"][0]["reason"]
+
+
+def test_urdf(capsys, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF)
+    status, report = run_json(capsys, str(path))
+    assert status == 0
+    assert report["sizes"]["nv"] == 1
+
+
+def test_the_table_and_the_picture(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "errors.png"
+    assert cli.main(["check", ARM, "--plot", str(picture)]) == 0
+    out = capsys.readouterr().out
+    assert "3 of 3 states exact" in out
+    assert "\x1b" not in out, "no colours where there is no terminal"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missing_matplotlib_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
+    assert cli.main(["check", ARM, "--plot", str(tmp_path / "errors.png")]) == 2
+    assert "pip install 'mujacobian[plot]'" in one_line(capsys)
+
+
+def one_line(capsys):
+    """Return the only line of standard error; standard output must be empty."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("mujacobian: ")
+    return captured.err
+
+
+BROKEN = {
+    "empty": "",
+    "truncated": "<mujoco><worldbody><body><geom si",
+    "text": "hello",
+    "other": "<html><body/></html>",
+    "mesh": '<mujoco><asset><mesh file="nowhere.stl"/></asset></mujoco>',
+    "massless": "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>",
+    "include": '<mujoco><include file="nowhere.xml"/></mujoco>',
+    "attribute": '<mujoco><worldbody><geom size="a b"/></worldbody></mujoco>',
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_files(capsys, tmp_path, case):
+    path = tmp_path / f"{case}.xml"
+    path.write_text(BROKEN[case])
+    assert cli.main(["check", str(path)]) == 2
+    assert str(path) in one_line(capsys)
+
+
+def test_binary_files(capsys, tmp_path):
+    path = tmp_path / "binary.xml"
+    path.write_bytes(bytes(range(256)) * 10)
+    assert cli.main(["check", str(path), "--json"]) == 2
+    assert str(path) in one_line(capsys)
+
+
+def test_missing_files_and_folders(capsys, tmp_path):
+    assert cli.main(["check", str(tmp_path / "nowhere.xml")]) == 2
+    assert "no such file" in one_line(capsys)
+    assert cli.main(["check", str(tmp_path)]) == 2
+    assert "not a file" in one_line(capsys)
+    assert cli.main(["check", ARM, "--plot", str(tmp_path / "nowhere" / "errors.png")]) == 2
+    assert "nowhere" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["check"], ["check", ARM, "--states", "0"], ["check", ARM, "--seed", "-1"]]
+)
+def test_wrong_arguments(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_info_and_version(capsys):
+    assert cli.main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert mujoco.__version__ in out
+    assert "fields found" in out
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("mujacobian ")
+
+
+def test_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-m", "mujacobian", "check", "nowhere.xml"], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "mujacobian: nowhere.xml: no such file\n"
