@@ -1,0 +1,106 @@
+"""The models that come with dm_control and gymnasium: all load, none crashes, most are exact.
+
+Derivatives along a few random directions are judged rather than all columns, which is quick.
+"""
+
+import functools
+import importlib.util
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import reference
+from mujacobian.check.states import states
+from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, bar, converged, stack
+
+
+def folder(package):
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        pytest.skip(f"{package} is not installed: pip install 'mujacobian[test]'", True)
+    return Path(spec.submodule_search_locations[0])
+
+
+DIRECTIONS = 3
+FOLDERS = [
+    folder("dm_control") / "suite",
+    folder("dm_control") / "third_party",
+    folder("dm_control") / "locomotion",
+    folder("gymnasium") / "envs" / "mujoco" / "assets",
+]
+# parts of models, which their packages complete before they load them
+FRAGMENTS = ("suite/common", "build_fruitfly", "assets/drosophila.xml", "dog_v2/scene.xml")
+MODELS = [
+    path
+    for parent in FOLDERS
+    for path in sorted(parent.rglob("*.xml"))
+    if not any(fragment in path.as_posix() for fragment in FRAGMENTS)
+]
+# A model counts as exact if no state of it is refused. More features make it more.
+EXACT_SHARE = 0.45
+
+
+def test_there_are_models():
+    assert len(MODELS) >= 40
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_exact_or_refused_by_name(path):
+    errors, _ = judge(path)
+    for label, error, tolerance, share in errors:
+        assert error <= tolerance, label
+        assert share > 0.5, f"{label}: the reference trusts only {share:.2f}"
+
+
+def test_share_of_exact_models(record_property):
+    refusals = {path: judge(path)[1] for path in MODELS}
+    refused = [why for why in refusals.values() if why]
+    share = 1 - len(refused) / len(MODELS)
+    record_property("exact", share)
+    print(f"{share:.0%} of {len(MODELS)} bundled models are exact; refused:")
+    for why in sorted({why.split(" has no ")[0] for why in refused}):
+        print(f"  {why}")
+    assert share >= EXACT_SHARE
+
+
+@functools.cache
+def judge(path):
+    """Return (label, error, tolerance, trusted share) of each state, and the first refusal."""
+    with reference.quiet():
+        model = mujoco.MjModel.from_xml_path(str(path))
+        judged, refusal = [], ""
+        for label, data in list(states(model, 3, seed=0))[1:]:
+            twin, same = converged(model, data)
+            try:
+                lin = mujacobian.linearize(twin, same, sensors=False)
+            except mujacobian.UnsupportedFeatureError as error:
+                refusal = refusal or str(error)
+                continue
+            judged.append((label, *compare(twin, same, stack(lin))))
+    return judged, refusal
+
+
+def compare(model, data, J):
+    """Return the error, its tolerance and the trusted share along random directions."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(DIRECTIONS, 3 * model.nv + model.na + model.nu))
+    directions[:, J.shape[1] :] = 0
+    tolerance = bar(data)
+    ref = reference.directional(
+        model,
+        data,
+        directions,
+        constrained=data.nefc > 0,
+        settled=tolerance / SETTLED_MARGIN,
+    )
+    result = reference.compare(
+        J @ directions[:, : J.shape[1]].T,
+        ref.J[: ref.nx],
+        ref.err[: ref.nx],
+        ref.blocks[:4],
+        trust=tolerance / TRUST_MARGIN,
+    )
+    return result.error, tolerance, result.share
