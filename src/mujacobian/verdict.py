@@ -121,13 +121,29 @@ class Judge:
 
     def describe(self, result: Comparison, J: Array) -> str:
         """Say where the worst entry is, what was expected there, and how many entries fail."""
-        row, j = result.worst()
-        column = int(self.columns[j])
-        block, i, k = block_of(self.model, row, column)
-        bad = int((result.matrix > self.tolerance).sum())
-        return (
-            f"relative error {result.error:.1e} in {block}[{i}, {k}], the derivative of "
-            f"{row_name(self.model, row)} with respect to {column_name(self.model, column)}: "
-            f"{J[row, column]:.12g} given, {self.reference.J[row, j]:.12g} expected; "
-            f"{bad} of {result.matrix.size} entries are off by more than {self.tolerance:.0e}"
-        )
+        given, expected = J[:, self.columns], self.reference.J
+        return describe(self.model, result, given, expected, self.tolerance, self.columns)
+
+
+def describe(
+    model: mujoco.MjModel,
+    result: Comparison,
+    given: Array,
+    expected: Array,
+    tolerance: float,
+    columns: NDArray[np.int_] | None = None,
+) -> str:
+    """Say where the worst entry is, what was expected there, and how many entries fail.
+
+    `columns` are the numbers of the columns of `given` where it does not have all of them.
+    """
+    row, j = result.worst()
+    column = j if columns is None else int(columns[j])
+    block, i, k = block_of(model, row, column)
+    bad = int((result.matrix > tolerance).sum())
+    return (
+        f"relative error {result.error:.1e} in {block}[{i}, {k}], the derivative of "
+        f"{row_name(model, row)} with respect to {column_name(model, column)}: "
+        f"{given[row, j]:.12g} given, {expected[row, j]:.12g} expected; "
+        f"{bad} of {result.matrix.size} entries are off by more than {tolerance:.0e}"
+    )
