@@ -27,6 +27,7 @@ MODEL = """
     </body>
   </worldbody>
   <actuator><motor name="drive" joint="shoulder"/></actuator>
+  <sensor><jointpos name="angle" joint="shoulder"/></sensor>
 </mujoco>"""
 
 
@@ -47,7 +48,7 @@ def fault(monkeypatch):
 
         def faulty(model, data, A, B, C, D, Bf, Df, forward=True):
             original(model, data, A, B, C, D, Bf, Df, forward=forward)
-            target = {"A": A, "B": B, "Bf": Bf}[block]
+            target = {"A": A, "B": B, "C": C, "Bf": Bf}[block]
             target[row, column] += FAULT * abs(target).max()
 
         monkeypatch.setattr(_core, "linearize_into", faulty)
@@ -86,13 +87,14 @@ def test_correct_results_pass_with_constraints(name):
         ("A", 5, 1, ('next v of joint "wrist"[0]', 'q of joint "wrist"[0]')),
         ("A", 0, 4, ('next q of joint "shoulder"', 'v of joint "shoulder"')),
         ("B", 4, 0, ('next v of joint "shoulder"', 'ctrl of actuator "drive"')),
+        ("C", 0, 3, ('sensor "angle"', 'q of joint "wrist"[2]')),
         ("Bf", 7, 2, ('next v of joint "wrist"[2]', 'qfrc_applied of joint "wrist"[1]')),
     ],
 )
 def test_a_wrong_entry_is_caught_and_named(scene, fault, block, row, column, names):
     fault(block, row, column)
     with pytest.raises(mujacobian.SelfCheckError) as caught:
-        selfcheck.checked_linearize(*scene, sensors=False, forces=True)
+        selfcheck.checked_linearize(*scene, forces=True)
     error = caught.value
     assert (error.block, error.row, error.column) == (block, row, column)
     assert f"{block}[{row}, {column}]" in str(error)
@@ -136,8 +138,8 @@ def test_a_batch_is_checked_state_by_state(monkeypatch):
 
     original = _core.batch_into
 
-    def faulty(model, states, controls, nstate, n, A, B, sensors, threads):
-        original(model, states, controls, nstate, n, A, B, sensors, threads)
+    def faulty(model, states, controls, nstate, n, A, *rest):
+        original(model, states, controls, nstate, n, A, *rest)
         A[1, model.nv, 0] += FAULT * abs(A[1]).max()
 
     monkeypatch.setattr(_core, "batch_into", faulty)

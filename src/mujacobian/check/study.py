@@ -21,7 +21,7 @@ EPS = 1e-6  # step of mjd_transitionFD: the best for centred differences
 MAX_COLUMNS = 240  # of a state that are judged; a random choice of them in larger models
 ENOUGH = 0.5  # share of entries that the reference must know for a verdict
 STAGES = 3  # of every state: reached, judged, timed
-ROUNDS, BUDGET = 7, 0.003  # of a measurement of time, and seconds of one of its turns
+ROUNDS, BUDGET = 15, 0.002  # of a measurement of time, and seconds of one of its turns
 
 
 @dataclass
