@@ -40,7 +40,9 @@ MODELS = [
     if not any(fragment in path.as_posix() for fragment in FRAGMENTS)
 ]
 # A model counts as exact if no state of it is refused. More features make it more.
-EXACT_SHARE = 0.45
+EXACT_SHARE = 0.75
+# a sphere that slides on a floor at a distance of zero: rounding makes and breaks the contact
+ON_A_KINK = ("point.xml",)
 
 
 def test_there_are_models():
@@ -52,7 +54,8 @@ def test_exact_or_refused_by_name(path):
     errors, _ = judge(path)
     for label, error, tolerance, share in errors:
         assert error <= tolerance, label
-        assert share > 0.5, f"{label}: the reference trusts only {share:.2f}"
+        if path.name not in ON_A_KINK:
+            assert share > 0.5, f"{label}: the reference trusts only {share:.2f}"
 
 
 def test_share_of_exact_models(record_property):

@@ -48,19 +48,29 @@ LINEAR = f"""
 </mujoco>"""
 
 
-def linear_system(*, implicit):
-    """Return A and B of x' = x + h v', (M + h diag(d)) (v' - v) = h (gear^T u - k x - d v)."""
+def continuous_system(*, implicit):
+    """Return F and G of (x, v)' = F (x, v) + G u; damping is in the mass matrix if implicit."""
     carried = np.cumsum(MASSES[::-1])[::-1]
     M = np.array([[carried[max(i, j)] for j in range(3)] for i in range(3)]) + np.diag(ARMATURE)
     H = M + TIMESTEP * np.diag(DAMPING) if implicit else M
-    dv = TIMESTEP * np.linalg.solve(
-        H, np.hstack([-np.diag(STIFFNESS), -np.diag(DAMPING), np.transpose(GEARS)])
-    )
-    J = np.vstack([TIMESTEP * dv, dv])
-    J[:3, :3] += np.eye(3)
-    J[:3, 3:6] += TIMESTEP * np.eye(3)
-    J[3:, 3:6] += np.eye(3)
-    return J[:, :6], J[:, 6:]
+    forces = np.hstack([-np.diag(STIFFNESS), -np.diag(DAMPING), np.transpose(GEARS)])
+    speeds = np.hstack([np.zeros((3, 3)), np.eye(3), np.zeros((3, 2))])
+    system = np.vstack([speeds, np.linalg.solve(H, forces)])
+    return system[:, :6], system[:, 6:]
+
+
+def linear_system(integrator="euler"):
+    """Return A and B of one step: v' = v + h (F, G) (x, v, u), x' = x + h v', or four stages."""
+    F, G = continuous_system(implicit=integrator not in ("euler_explicit", "rk4"))
+    h, eye = TIMESTEP, np.eye(6)
+    if integrator == "rk4":
+        powers = [eye, h * F, h**2 * F @ F / 2, h**3 * F @ F @ F / 6, h**4 * F @ F @ F @ F / 24]
+        means = sum(power / (k + 1) for k, power in enumerate(powers[:4]))
+        return sum(powers), h * means @ G
+    lift = np.vstack([np.hstack([np.zeros((3, 3)), h * np.eye(3)]), np.eye(6)[3:]])
+    still = np.vstack([eye[:3] + h * eye[3:], eye[3:]])
+    J = h * lift @ np.hstack([F, G])
+    return still + J[:, :6], J[:, 6:]
 
 
 def load_linear(integrator="euler"):
@@ -75,14 +85,14 @@ def load_linear(integrator="euler"):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_linear_system(integrator):
     lin = mujacobian.linearize(*load_linear(integrator))
-    A, B = linear_system(implicit=integrator != "euler_explicit")
+    A, B = linear_system(integrator)
     np.testing.assert_allclose(lin.A, A, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
     np.testing.assert_allclose(lin.B, B, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
 
 
 def test_controls_at_their_limits_have_the_derivative_from_inside():
     model, data = load_linear()
-    _, B = linear_system(implicit=True)
+    _, B = linear_system()
     for ctrl in ((1, -1), (-1, 1)):
         data.ctrl[:] = ctrl
         lin = mujacobian.linearize(model, data)
@@ -91,7 +101,7 @@ def test_controls_at_their_limits_have_the_derivative_from_inside():
 
 def test_controls_beyond_their_limits_have_no_effect():
     model, data = load_linear()
-    A, _ = linear_system(implicit=True)
+    A, _ = linear_system()
     for ctrl in ((2, -2), (-1.5, 1 + 1e-12)):
         data.ctrl[:] = ctrl
         lin = mujacobian.linearize(model, data)
@@ -102,7 +112,7 @@ def test_controls_beyond_their_limits_have_no_effect():
 
 def test_one_control_beyond_its_limit_leaves_the_other():
     model, data = load_linear()
-    _, B = linear_system(implicit=True)
+    _, B = linear_system()
     data.ctrl[:] = 3, 0.5
     lin = mujacobian.linearize(model, data)
     assert not lin.B[:, 0].any()

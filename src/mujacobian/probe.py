@@ -21,6 +21,7 @@ NOISE_SAMPLES = 16
 BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
 SMALLEST = 1e-7  # a branch narrower than this is a kink
 SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
+RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
 EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 FRICTION = [
     int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF),
@@ -71,14 +72,9 @@ class Step:
 
     def __call__(self, z: Array) -> Array:
         """Return the outcome of the step at z; NaN where MuJoCo warns."""
-        m, d, nv, na = self.model, self.data, self.model.nv, self.model.na
+        m, d, nv = self.model, self.data, self.model.nv
         self.evaluations += 1
-        mujoco.mj_setState(m, d, self.origin, STATE)
-        mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
-        d.qvel += z[nv : 2 * nv]
-        d.act += z[2 * nv : 2 * nv + na]
-        d.ctrl += z[self.nx : self.nx + m.nu]
-        d.qfrc_applied += z[self.nx + m.nu :]
+        self._move(z)
         mujoco.mj_step(m, d)
         if d.warning.number.any():  # singular or not finite here: no use to a ladder
             d.warning.number[:] = 0
@@ -87,6 +83,16 @@ class Step:
         mujoco.mj_differentiatePos(m, out[:nv], 1.0, self.center, d.qpos)
         out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
         return out
+
+    def _move(self, z: Array) -> None:
+        """Set the state to that of the origin moved by z."""
+        m, d, nv, na = self.model, self.data, self.model.nv, self.model.na
+        mujoco.mj_setState(m, d, self.origin, STATE)
+        mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
+        d.qvel += z[nv : 2 * nv]
+        d.act += z[2 * nv : 2 * nv + na]
+        d.ctrl += z[self.nx : self.nx + m.nu]
+        d.qfrc_applied += z[self.nx + m.nu :]
 
     def inside(self, direction: Array, h: float) -> float:
         """Return the largest step <= h in a direction that stays in the branch of the state."""
@@ -115,24 +121,47 @@ class ConstrainedStep(Step):
         mujoco.mj_forward(model, warm)
         warm.qacc_warmstart[:] = warm.qacc
         super().__init__(model, warm)
-        self(np.zeros(self.nz))
-        self.branch = branch(model, self.data)
+        self.branch = self._branch(np.zeros(self.nz))
 
     def inside(self, direction: Array, h: float) -> float:
         """Return the largest step <= h in a direction that stays in the branch of the state."""
         while h > SMALLEST:
-            if all(self._same_branch(s * direction) for s in (h, -h)):
+            if all(self._branch(s * direction) == self.branch for s in (h, -h)):
                 return h
             h /= BRANCH_RATIO
         return 0.0
 
-    def _same_branch(self, z: Array) -> bool:
-        finite = np.isfinite(self(z)).all()
-        return bool(finite and branch(self.model, self.data) == self.branch)
+    def _branch(self, z: Array) -> bytes:
+        """Return the branch of the step at z, of all its stages; empty where it is not finite."""
+        if not np.isfinite(self(z)).all():
+            return b""
+        if self.model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
+            return branch(self.model, self.data)
+        return b"".join(self._stage_branches(z))
+
+    def _stage_branches(self, z: Array) -> Iterator[bytes]:
+        """Yield the branches of the four stages of Runge and Kutta's step, which hides them."""
+        m, d = self.model, self.data
+        self._move(z)
+        q, v, act = d.qpos.copy(), d.qvel.copy(), d.act.copy()
+        for share in (*RK4_NODES, None):
+            mujoco.mj_forward(m, d)
+            yield branch(m, d)
+            if share is None:
+                return
+            h = share * m.opt.timestep
+            speed = d.qvel.copy()
+            d.qpos[:] = q
+            mujoco.mj_integratePos(m, d.qpos, speed, h)
+            d.qvel[:], d.act[:] = v + h * d.qacc, act + h * d.act_dot
 
 
 def converge(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Make the solver of `model` stop at machine precision only; return the model."""
+    """Make the solver of `model` stop at machine precision only; return the model.
+
+    All solvers have the same optimum; Newton's method is the one that gets there.
+    """
+    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.tolerance = 0
     model.opt.iterations = SOLVER_ITERATIONS
     model.opt.ls_iterations = 50
