@@ -51,8 +51,6 @@ INTEGRATORS: dict[str, Callable[[mujoco.MjModel], None]] = {
     "rk4": _rk4,
 }
 
-# the reference sees in which branch a step is that evaluates the forces once
-ONE_STAGE = [name for name in INTEGRATORS if name != "rk4"]
 
 FLAGS = {
     "gravity": Disable.mjDSBL_GRAVITY,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, INTEGRATORS, ONE_STAGE, constrained_states, load
+from cases import CONSTRAINT_MODELS, INTEGRATORS, constrained_states, load
 from judge import ROW_TOLERANCE, judge_constrained
 from mujacobian import reference
 
@@ -20,7 +20,7 @@ def load_converged(name):
     return reference.converge(load(f"constraints/{name}"))
 
 
-@pytest.mark.parametrize("integrator", ONE_STAGE)
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", CONSTRAINT_MODELS)
 def test_derivatives_match_the_reference(name, integrator):
     model = load_converged(name)
