@@ -6,7 +6,7 @@ import pytest
 
 import mujacobian
 from cases import CONSTRAINT_MODELS, MODELS, constrained_states, load, random_state
-from reference import converge
+from mujacobian.reference import converge
 
 TOLERANCE = 1e-8
 LEVELS = 9
