@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import INTEGRATORS, random_state
 from judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge, judge_constrained
+from mujacobian import reference
 
 TRUSTED_SHARE = 0.9
 STATES = 1

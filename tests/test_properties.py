@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mujacobian
-from cases import INTEGRATORS, ONE_STAGE, load, random_state
+from cases import INTEGRATORS, load, random_state
 
 ROUNDING = 1e-11  # identities in double precision, relative to the largest entry
 EXAMPLES = 40
 
 seeds = st.integers(0, 2**32 - 1)
-integrators = st.sampled_from(sorted(ONE_STAGE))
+integrators = st.sampled_from(sorted(set(INTEGRATORS) - {"rk4"}))  # of one stage
 
 
 def linearized(name: str, integrator: str, seed: int):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import INTEGRATORS, random_state
 from judge import ROW_TOLERANCE, judge, judge_constrained
+from mujacobian import reference
 
 TRUSTED_SHARE = 0.95  # a column on a kink (a wrap that begins or ends there) is left out
 STATES = 2

@@ -172,8 +172,14 @@ def converge(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return which rows exist, in which zones, with which impedances saturated."""
-    rows = [data.efc_type, data.efc_id, zones(model, data), data.efc_KBIP[:, 3] == 0]
+    """Return which rows exist, in which zones, with which impedances saturated, and what wraps."""
+    rows = [
+        data.ten_wrapnum,
+        data.efc_type,
+        data.efc_id,
+        zones(model, data),
+        data.efc_KBIP[:, 3] == 0,
+    ]
     return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
 
 

@@ -70,6 +70,7 @@ KINK_STEPS = (1.0, 0.1)  # of the ladder's last step, which is inside one branch
 KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
+WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 
 
@@ -166,7 +167,8 @@ def directional(
     """
     directions = np.asarray(directions, dtype=np.float64)
     with quiet():
-        step = ConstrainedStep(model, data) if constrained else Step(model, data)
+        branches = constrained or np.isin(model.wrap_type, WRAPPING).any()
+        step = ConstrainedStep(model, data) if branches else Step(model, data)
         J = np.empty((step.blocks[-1], len(directions)))
         err = np.empty_like(J)
         for j, direction in enumerate(directions):
