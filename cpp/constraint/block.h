@@ -59,6 +59,8 @@ struct BlockChange {
   double* turned;  // (n, n): d(J^T f)/dq at fixed f
 };
 
+BlockChange make_change(const Block& block, Arena& arena);
+
 // Find the blocks and their Jacobians. Throws Unsupported for rows that are not covered.
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
 

@@ -28,66 +28,76 @@ int sources(const Block& b, Source* out) {
   return count;
 }
 
-}  // namespace
+// -(2 dJ z - z dM z) / (J z) with z = M^-1 J^T of the source's row                       (ROW-11)
+double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
+              const Block& b, const Source& source, const Residual& residual, Arena& arena) {
+  double* row = arena.zeros<double>(m.nv);
+  double* z = arena.take<double>(m.nv);
+  for (int r = 0; r < b.count; r++)
+    for (int i = 0; i < b.n; i++) {
+      row[b.dofs[i]] += source.weight[r] * b.J[r * b.stride + i];
+    }
+  std::memcpy(z, row, m.nv * sizeof(double));
+  solve_inertia(m, {d.qLD, d.qLDiagInv}, z);
+  double diagonal = 0;
+  for (int i = 0; i < b.n; i++) diagonal += row[b.dofs[i]] * z[b.dofs[i]];
 
-void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
-                        const Blocks& blocks, const Residual& residual, Arena& arena) {
+  double* dlog = arena.zeros<double>(m.nv);
+  const Residual inertia = make_like(m, residual, arena);
+  inertia_derivative(m, d, tree, z, inertia, arena);
+  const Component& part = residual.components[residual.component[b.dofs[0]]];
+  for (int j = 0; j < part.nv; j++)
+    for (int c = 0; c < part.nv; c++) {
+      dlog[part.dofs[c]] -= z[part.dofs[j]] * inertia.dq(part.dofs[j], part.dofs[c]) / diagonal;
+    }
+
   // at rest and with a reference that does nothing, rho is d(J z)/dq
   DataView resting = at_rest(m, d, arena);
   double* kbip = arena.zeros<double>(4 * d.nefc);
-  for (int row = 0; row < d.nefc; row++) kbip[4 * row + 2] = 0.5;
+  for (int k = 0; k < d.nefc; k++) kbip[4 * k + 2] = 0.5;
   resting.efc_KBIP = kbip;
+  BlockChange moved = make_change(b, arena);
+  differentiate(m, resting, b, block_motion(m, resting, blocks, z, arena), moved, arena);
+  for (int r = 0; r < b.count; r++)
+    for (int i = 0; i < b.n; i++) {
+      dlog[b.dofs[i]] -= 2 * source.weight[r] * moved.rho_q[r * b.stride + i] / diagonal;
+    }
+  return dlog;
+}
 
-  double* z = arena.take<double>(m.nv);
-  double* dlog = arena.take<double>(m.nv);
+}  // namespace
+
+int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
+                    const Blocks& blocks, const Block& b, const Residual& residual,
+                    DiagonalChange* out, Arena& arena) {
+  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
+  if (dry && b.hessian[0] == 0) return 0;  // saturated: the force does not depend on D
+  int changes = 0;
+  Source source[kMaxRows];
+  for (int s = 0, count = sources(b, source); s < count; s++) {
+    if (d.efc_R[b.row + s] <= 1e-15) continue;  // held at its floor
+    out[changes++] = {source[s].first, source[s].last,
+                      dlogD(m, d, tree, blocks, b, source[s], residual, arena)};
+  }
+  return changes;
+}
+
+void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
+                        const Blocks& blocks, const Residual& residual, Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.active || b.n == 0) continue;
-    bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
-    if (dry && b.hessian[0] == 0) continue;  // saturated: the force does not depend on D
-    Source source[kMaxRows];
-    for (int s = 0, count = sources(b, source); s < count; s++) {
-      if (d.efc_R[b.row + s] <= 1e-15) continue;  // held at its floor
-      // z = M^-1 J^T, diagonal = J z
-      std::memset(z, 0, m.nv * sizeof(double));
-      for (int r = 0; r < b.count; r++)
-        for (int i = 0; i < b.n; i++) {
-          z[b.dofs[i]] += source[s].weight[r] * b.J[r * b.stride + i];
-        }
-      double* row = arena.take<double>(m.nv);
-      std::memcpy(row, z, m.nv * sizeof(double));
-      solve_inertia(m, {d.qLD, d.qLDiagInv}, z);
-      double diagonal = 0;
-      for (int i = 0; i < b.n; i++) diagonal += row[b.dofs[i]] * z[b.dofs[i]];
-
-      // d log D = -(2 dJ z - z dM z) / diagonal
-      const Residual change = make_like(m, residual, arena);
-      inertia_derivative(m, d, tree, z, change, arena);
-      std::memset(dlog, 0, m.nv * sizeof(double));
-      const Component& part = residual.components[residual.component[b.dofs[0]]];
-      for (int j = 0; j < part.nv; j++)
-        for (int c = 0; c < part.nv; c++) {
-          dlog[part.dofs[c]] -= z[part.dofs[j]] * change.dq(part.dofs[j], part.dofs[c]) / diagonal;
-        }
-      const int size = b.count * b.stride;
-      double* all = arena.zeros<double>(2 * size + b.stride + b.n * b.stride);
-      BlockChange moved{all, all + size, all + 2 * size, all + 2 * size + b.stride};
-      const BlockMotion motion = block_motion(m, resting, blocks, z, arena);
-      differentiate(m, resting, b, motion, moved, arena);
-      for (int r = 0; r < b.count; r++)
-        for (int i = 0; i < b.n; i++) {
-          double dj = source[s].weight[r] * moved.rho_q[r * b.stride + i];
-          dlog[b.dofs[i]] -= 2 * dj / diagonal;
-        }
-
-      for (int r = source[s].first; r < source[s].last; r++)
+    DiagonalChange change[kMaxRows];
+    const int count = diagonal_change(m, d, tree, blocks, b, residual, change, arena);
+    const Component& part = residual.components[residual.component[b.dofs[0]]];
+    for (int s = 0; s < count; s++)
+      for (int r = change[s].first; r < change[s].last; r++)
         for (int i = 0; i < b.n; i++) {
           double push = b.J[r * b.stride + i] * b.force[r];
           for (int c = 0; push != 0 && c < part.nv; c++) {
-            residual.dq(b.dofs[i], part.dofs[c]) += push * dlog[part.dofs[c]];
+            residual.dq(b.dofs[i], part.dofs[c]) += push * change[s].dlogD[part.dofs[c]];
           }
         }
-    }
   }
 }
 

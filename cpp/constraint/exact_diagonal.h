@@ -5,6 +5,18 @@
 
 namespace mujacobian {
 
+// The part of d log D that comes from the exact diagonal, shared by the rows first .. last-1 of a
+// block. It reaches all dofs of the component.
+struct DiagonalChange {
+  int first, last;
+  const double* dlogD;  // (nv)
+};
+
+// Fill `out` (room for kMaxRows) for an active block that moves dofs; returns how many there are.
+int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
+                    const Blocks& blocks, const Block& block, const Residual& residual,
+                    DiagonalChange* out, Arena& arena);
+
 // Add J^T (f dlogD) for the part of D that comes from the exact diagonal.               (ROW-11)
 void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
                         const Blocks& blocks, const Residual& residual, Arena& arena);

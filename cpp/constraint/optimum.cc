@@ -6,8 +6,10 @@
 #include <string>
 
 #include "constraint/cholesky.h"
+#include "constraint/combine.h"
 #include "constraint/exact_diagonal.h"
 #include "constraint/force.h"
+#include "constraint/force_derivative.h"
 #include "layout/enums.h"
 #include "spatial/lanes.h"
 
@@ -70,27 +72,6 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
     if (m.M_rownnz[b.dofs[k]] != tree.depth[b.dofs[k]] + 1) return false;
   }
   return true;
-}
-
-// out = (add ? out : 0) + sum_r scale c_r x_r over whole lanes; rows x_r of length `stride`, c_r at
-// c[r * step]
-template <bool add>
-inline void combine_rows(double* out, const double* c, int step, double scale, const double* x,
-                         int count, int stride) {
-  for (int k = 0; k < stride; k += kLanes) {
-    Lanes sum = add ? load_lanes(out + k) : Lanes{};
-    for (int r = 0; r < count; r++) {
-      sum += broadcast(scale * c[r * step]) * load_lanes(x + r * stride + k);
-    }
-    store_lanes(out + k, sum);
-  }
-}
-
-// y = H x, both (count, n)
-void multiply_hessian(const Block& b, const double* x, double* y) {
-  for (int r = 0; r < b.count; r++) {
-    combine_rows<false>(y + r * b.stride, b.hessian + r * b.count, 1, 1, x, b.count, b.stride);
-  }
 }
 
 class Metric {
@@ -173,7 +154,7 @@ class Metric {
   }
 
   void add(const Block& b) {
-    multiply_hessian(b, b.J, scratch_);
+    multiply_hessian(b, 1, b.J, scratch_);
     int c = residual_.component[b.dofs[0]];
     double* sum = scratch_ + b.count * b.stride;
     for (int i = 0; i < b.n; i++) {
@@ -279,8 +260,8 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
     if (blocks.block[k].stride > widest) widest = blocks.block[k].stride;
   }
   const int rows = kMaxRows * widest;
-  double* weighted_q = arena.take<double>(rows);
-  double* weighted_v = arena.take<double>(rows);
+  double* force_q = arena.take<double>(rows);
+  double* force_v = arena.take<double>(rows);
   double* entry_v = arena.take<double>(widest);
   double* all = arena.take<double>(2 * rows + widest + widest * widest);
 
@@ -292,18 +273,13 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
     std::memset(all, 0, (2 * size + b.stride + b.n * b.stride) * sizeof(double));
     differentiate(m, d, b, motion, change, arena);
 
-    // H rho - f dlogD
-    multiply_hessian(b, change.rho_q, weighted_q);
-    multiply_hessian(b, change.rho_v, weighted_v);
-    for (int r = 0; r < b.count; r++) {
-      combine_rows<true>(weighted_q + r * b.stride, b.force + r, 1, -1, change.dlogD, 1, b.stride);
-    }
+    force_change(b, change, force_q, force_v);
 
     const int nv = residual.components[residual.component[b.dofs[0]]].nv;
     for (int i = 0; i < b.n; i++) {
       double* entry_q = change.turned + i * b.stride;
-      combine_rows<true>(entry_q, b.J + i, b.stride, -1, weighted_q, b.count, b.stride);
-      combine_rows<false>(entry_v, b.J + i, b.stride, -1, weighted_v, b.count, b.stride);
+      combine_rows<true>(entry_q, b.J + i, b.stride, 1, force_q, b.count, b.stride);
+      combine_rows<false>(entry_v, b.J + i, b.stride, 1, force_v, b.count, b.stride);
       double* row = residual.row[b.dofs[i]];
       for (int c = 0; c < b.n; c++) {
         int column = residual.column[b.dofs[c]];

@@ -6,7 +6,9 @@ namespace mujacobian {
 
 // Positions and velocities of joints. A ball's quaternion is reported normalised; with the tangent
 // w in the body's frame, d quat = quat (0, w) / 2.                                        (SEN-1)
-void sense_joint(const ModelView& m, const DataView& d, int sensor, SensorRows& rows) {
+void sense_joint(Sensing& s, int sensor, SensorRows& rows) {
+  const ModelView& m = s.m;
+  const DataView& d = s.d;
   const int joint = m.sensor_objid[sensor], dof = m.jnt_dofadr[joint];
   switch (m.sensor_type[sensor]) {
     case sensor::kJointPos:

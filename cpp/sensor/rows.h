@@ -28,10 +28,14 @@ class SensorRows {
 
   // Row r += scale * d(acc of the dof)
   void add_acceleration(int r, double scale, int dof) {
+    add_generalized(r, scale, forward_->residual, dof);
+  }
+
+  // Row r += scale * the dof's row of x, which has the components of the forward dynamics
+  void add_generalized(int r, double scale, const Residual& x, int dof) {
     if (scale == 0) return;
-    const Residual& da = forward_->residual;
-    const Component& part = da.components[da.component[dof]];
-    const double* from = da.row[dof];
+    const Component& part = x.components[x.component[dof]];
+    const double* from = x.row[dof];
     double* to = row(r);
     for (int k = 0; k < part.nv; k++) {
       to[part.dofs[k]] += scale * from[k];

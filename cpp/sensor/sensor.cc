@@ -33,17 +33,17 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
   }
 }
 
-void differentiate(const ModelView& m, const DataView& d, int sensor, SensorRows& rows) {
-  switch (m.sensor_type[sensor]) {
+void differentiate(Sensing& s, int sensor, SensorRows& rows) {
+  switch (s.m.sensor_type[sensor]) {
     case sensor::kJointPos:
     case sensor::kJointVel:
     case sensor::kBallQuat:
     case sensor::kBallAngVel:
-      return sense_joint(m, d, sensor, rows);
+      return sense_joint(s, sensor, rows);
     case sensor::kClock:
       return;
     default:
-      throw Unsupported(element_name(m, object::kSensor, sensor), "its type");
+      throw Unsupported(element_name(s.m, object::kSensor, sensor), "its type");
   }
 }
 
@@ -81,11 +81,12 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
 void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
            Arena& arena) {
   const bool disabled = m.opt.disableflags & disable::kSensor;
+  Sensing sensing(m, d, f, arena);
   for (int s = 0; s < m.nsensor; s++) {
     SensorRows rows(m, f, m.sensor_dim[s], arena);
     // a disabled sensor keeps its old value
     if (!disabled) {
-      differentiate(m, d, s, rows);
+      differentiate(sensing, s, rows);
       cut_off(m, d, s, rows);
     }
     write(m, s, rows, out);

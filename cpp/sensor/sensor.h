@@ -1,8 +1,7 @@
 // Derivatives of the sensors: C, D and Df. docs/derivations/sensors.md.
 #pragma once
 
-#include "dynamics/forward.h"
-#include "sensor/rows.h"
+#include "sensor/sensing.h"
 
 namespace mujacobian {
 
@@ -23,6 +22,6 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
            Arena& arena);
 
 // By family; `rows` is zero on entry.
-void sense_joint(const ModelView& m, const DataView& d, int sensor, SensorRows& rows);
+void sense_joint(Sensing& s, int sensor, SensorRows& rows);
 
 }  // namespace mujacobian

@@ -1,0 +1,30 @@
+// Linear combinations of a block's rows, whose padding to whole lanes is zero.
+#pragma once
+
+#include "constraint/block.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+
+// out = (add ? out : 0) + sum_r scale c_r x_r over whole lanes; rows x_r of length `stride`, c_r at
+// c[r * step]
+template <bool add>
+inline void combine_rows(double* out, const double* c, int step, double scale, const double* x,
+                         int count, int stride) {
+  for (int k = 0; k < stride; k += kLanes) {
+    Lanes sum = add ? load_lanes(out + k) : Lanes{};
+    for (int r = 0; r < count; r++) {
+      sum += broadcast(scale * c[r * step]) * load_lanes(x + r * stride + k);
+    }
+    store_lanes(out + k, sum);
+  }
+}
+
+// y = scale H x, both (count, n)
+inline void multiply_hessian(const Block& b, double scale, const double* x, double* y) {
+  for (int r = 0; r < b.count; r++) {
+    combine_rows<false>(y + r * b.stride, b.hessian + r * b.count, 1, scale, x, b.count, b.stride);
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,60 @@
+#include "sensor/sensing.h"
+
+#include "layout/enums.h"
+
+namespace mujacobian {
+
+const MotionSweep& Sensing::motion() {
+  if (!motion_.rates) {
+    bool weightless = m.opt.disableflags & disable::kGravity;
+    Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
+    motion_ = sweep_motion(m, d, f.acc, base, arena);
+  }
+  return motion_;
+}
+
+const Force* Sensing::momentum() {
+  if (momentum_) return momentum_;
+  momentum_ = arena.zeros<Force>(m.nbody);
+  for (int b = m.nbody - 1; b > 0; b--) {
+    momentum_[b] += Inertia{d.cinert + 10 * b} * load_motion(d.cvel + 6 * b);
+    momentum_[m.body_parentid[b]] += momentum_[b];
+  }
+  return momentum_;
+}
+
+const ForceDerivative& Sensing::force(int k) {
+  if (!force_) {
+    force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
+    block_motion_ = block_motion(m, d, f.blocks, f.acc, arena);
+  }
+  if (!force_[k]) {
+    force_[k] = arena.take<ForceDerivative>(1);
+    *force_[k] = force_derivative(m, d, f.tree, f.blocks, f.blocks.block[k], block_motion_,
+                                  f.residual, arena);
+  }
+  return *force_[k];
+}
+
+void Sensing::add_force(SensorRows& rows, int r, int k, const double* weight) {
+  const Block& b = f.blocks.block[k];
+  const ForceDerivative& df = force(k);
+  for (int i = 0; i < b.n; i++) {
+    double acc = 0;
+    for (int row = 0; row < b.count; row++) {
+      const int at = row * b.stride + i;
+      acc += weight[row] * df.acc[at];
+      rows.q(r, b.dofs[i]) += weight[row] * df.q[at];
+      rows.v(r, b.dofs[i]) += weight[row] * df.v[at];
+    }
+    rows.add_acceleration(r, acc, b.dofs[i]);
+  }
+  for (int s = 0; s < df.diagonal_count; s++) {
+    const DiagonalChange& change = df.diagonal[s];
+    double scale = 0;
+    for (int row = change.first; row < change.last; row++) scale += weight[row] * b.force[row];
+    for (int i = 0; i < m.nv; i++) rows.q(r, i) += scale * change.dlogD[i];
+  }
+}
+
+}  // namespace mujacobian
