@@ -2,6 +2,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/inertia_derivative.h"
 #include "smooth/unsupported.h"
 #include "spatial/lanes.h"
 
@@ -129,6 +130,18 @@ void differentiate(const ModelView& m, const DataView& d, const Block& block,
   } else {
     differentiate_scalar(m, d, block, motion, change);
   }
+}
+
+const double* jacobian_change(const ModelView& m, const DataView& d, const Blocks& blocks,
+                              const Block& b, const double* y, Arena& arena) {
+  // at rest and with a reference that does nothing, rho is d(J y)/dq
+  DataView resting = at_rest(m, d, arena);
+  double* kbip = arena.zeros<double>(4 * d.nefc);
+  for (int k = 0; k < d.nefc; k++) kbip[4 * k + 2] = 0.5;
+  resting.efc_KBIP = kbip;
+  BlockChange change = make_change(b, arena);
+  differentiate(m, resting, b, block_motion(m, resting, blocks, y, arena), change, arena);
+  return change.rho_q;
 }
 
 }  // namespace mujacobian

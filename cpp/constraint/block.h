@@ -72,6 +72,10 @@ Residual make_residual(const ModelView& m, const DataView& d, const Blocks& bloc
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
                    const BlockMotion& motion, BlockChange& change, Arena& arena);
 
+// d(J y)/dq for a fixed joint motion y, (count, n).
+const double* jacobian_change(const ModelView& m, const DataView& d, const Blocks& blocks,
+                              const Block& block, const double* y, Arena& arena);
+
 // Set the block's number of dofs and take its Jacobian, zero.
 void take_jacobian(Block& block, int n, const int* dofs, Arena& arena);
 

@@ -51,16 +51,10 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
       dlog[part.dofs[c]] -= z[part.dofs[j]] * inertia.dq(part.dofs[j], part.dofs[c]) / diagonal;
     }
 
-  // at rest and with a reference that does nothing, rho is d(J z)/dq
-  DataView resting = at_rest(m, d, arena);
-  double* kbip = arena.zeros<double>(4 * d.nefc);
-  for (int k = 0; k < d.nefc; k++) kbip[4 * k + 2] = 0.5;
-  resting.efc_KBIP = kbip;
-  BlockChange moved = make_change(b, arena);
-  differentiate(m, resting, b, block_motion(m, resting, blocks, z, arena), moved, arena);
+  const double* moved = jacobian_change(m, d, blocks, b, z, arena);
   for (int r = 0; r < b.count; r++)
     for (int i = 0; i < b.n; i++) {
-      dlog[b.dofs[i]] -= 2 * source.weight[r] * moved.rho_q[r * b.stride + i] / diagonal;
+      dlog[b.dofs[i]] -= 2 * source.weight[r] * moved[r * b.stride + i] / diagonal;
     }
   return dlog;
 }

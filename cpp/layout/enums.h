@@ -63,19 +63,59 @@ namespace mujacobian {
   X(stage, kAcc, mjtStage, mjSTAGE_ACC, 3)                                            \
   X(datatype, kReal, mjtDataType, mjDATATYPE_REAL, 0)                                 \
   X(datatype, kPositive, mjtDataType, mjDATATYPE_POSITIVE, 1)                         \
+  X(sensor, kAccelerometer, mjtSensor, mjSENS_ACCELEROMETER, 1)                       \
+  X(sensor, kVelocimeter, mjtSensor, mjSENS_VELOCIMETER, 2)                           \
+  X(sensor, kGyro, mjtSensor, mjSENS_GYRO, 3)                                         \
+  X(sensor, kMagnetometer, mjtSensor, mjSENS_MAGNETOMETER, 6)                         \
+  X(sensor, kCamProjection, mjtSensor, mjSENS_CAMPROJECTION, 8)                       \
   X(sensor, kJointPos, mjtSensor, mjSENS_JOINTPOS, 9)                                 \
   X(sensor, kJointVel, mjtSensor, mjSENS_JOINTVEL, 10)                                \
+  X(sensor, kTendonPos, mjtSensor, mjSENS_TENDONPOS, 11)                              \
+  X(sensor, kTendonVel, mjtSensor, mjSENS_TENDONVEL, 12)                              \
+  X(sensor, kActuatorPos, mjtSensor, mjSENS_ACTUATORPOS, 13)                          \
+  X(sensor, kActuatorVel, mjtSensor, mjSENS_ACTUATORVEL, 14)                          \
+  X(sensor, kActuatorFrc, mjtSensor, mjSENS_ACTUATORFRC, 15)                          \
+  X(sensor, kJointActFrc, mjtSensor, mjSENS_JOINTACTFRC, 16)                          \
+  X(sensor, kTendonActFrc, mjtSensor, mjSENS_TENDONACTFRC, 17)                        \
   X(sensor, kBallQuat, mjtSensor, mjSENS_BALLQUAT, 18)                                \
   X(sensor, kBallAngVel, mjtSensor, mjSENS_BALLANGVEL, 19)                            \
+  X(sensor, kJointLimitPos, mjtSensor, mjSENS_JOINTLIMITPOS, 20)                      \
+  X(sensor, kJointLimitVel, mjtSensor, mjSENS_JOINTLIMITVEL, 21)                      \
+  X(sensor, kJointLimitFrc, mjtSensor, mjSENS_JOINTLIMITFRC, 22)                      \
+  X(sensor, kTendonLimitPos, mjtSensor, mjSENS_TENDONLIMITPOS, 23)                    \
+  X(sensor, kTendonLimitVel, mjtSensor, mjSENS_TENDONLIMITVEL, 24)                    \
+  X(sensor, kTendonLimitFrc, mjtSensor, mjSENS_TENDONLIMITFRC, 25)                    \
+  X(sensor, kFramePos, mjtSensor, mjSENS_FRAMEPOS, 26)                                \
+  X(sensor, kFrameQuat, mjtSensor, mjSENS_FRAMEQUAT, 27)                              \
+  X(sensor, kFrameXAxis, mjtSensor, mjSENS_FRAMEXAXIS, 28)                            \
+  X(sensor, kFrameYAxis, mjtSensor, mjSENS_FRAMEYAXIS, 29)                            \
+  X(sensor, kFrameZAxis, mjtSensor, mjSENS_FRAMEZAXIS, 30)                            \
+  X(sensor, kFrameLinVel, mjtSensor, mjSENS_FRAMELINVEL, 31)                          \
+  X(sensor, kFrameAngVel, mjtSensor, mjSENS_FRAMEANGVEL, 32)                          \
+  X(sensor, kFrameLinAcc, mjtSensor, mjSENS_FRAMELINACC, 33)                          \
+  X(sensor, kFrameAngAcc, mjtSensor, mjSENS_FRAMEANGACC, 34)                          \
+  X(sensor, kSubtreeCom, mjtSensor, mjSENS_SUBTREECOM, 35)                            \
+  X(sensor, kSubtreeLinVel, mjtSensor, mjSENS_SUBTREELINVEL, 36)                      \
+  X(sensor, kSubtreeAngMom, mjtSensor, mjSENS_SUBTREEANGMOM, 37)                      \
   X(sensor, kGeomFromTo, mjtSensor, mjSENS_GEOMFROMTO, 41)                            \
   X(sensor, kContact, mjtSensor, mjSENS_CONTACT, 42)                                  \
+  X(sensor, kPotential, mjtSensor, mjSENS_E_POTENTIAL, 43)                            \
+  X(sensor, kKinetic, mjtSensor, mjSENS_E_KINETIC, 44)                                \
   X(sensor, kClock, mjtSensor, mjSENS_CLOCK, 45)                                      \
   X(sensor, kTactile, mjtSensor, mjSENS_TACTILE, 46)                                  \
   X(sensor, kPlugin, mjtSensor, mjSENS_PLUGIN, 47)                                    \
   X(sensor, kUser, mjtSensor, mjSENS_USER, 48)                                        \
   X(object, kBody, mjtObj, mjOBJ_BODY, 1)                                             \
+  X(object, kXBody, mjtObj, mjOBJ_XBODY, 2)                                           \
   X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                                           \
   X(object, kGeom, mjtObj, mjOBJ_GEOM, 5)                                             \
+  X(object, kSite, mjtObj, mjOBJ_SITE, 6)                                             \
+  X(object, kCamera, mjtObj, mjOBJ_CAMERA, 7)                                         \
+  X(camera, kFixed, mjtCamLight, mjCAMLIGHT_FIXED, 0)                                 \
+  X(camera, kTrack, mjtCamLight, mjCAMLIGHT_TRACK, 1)                                 \
+  X(camera, kTrackCom, mjtCamLight, mjCAMLIGHT_TRACKCOM, 2)                           \
+  X(camera, kTargetBody, mjtCamLight, mjCAMLIGHT_TARGETBODY, 3)                       \
+  X(camera, kTargetBodyCom, mjtCamLight, mjCAMLIGHT_TARGETBODYCOM, 4)                 \
   X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                             \
   X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                                    \
   X(object, kTendon, mjtObj, mjOBJ_TENDON, 18)                                        \
@@ -92,6 +132,9 @@ MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 
 // second extents of MuJoCo's arrays: mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID
 inline constexpr int kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12;
+
+// The number MuJoCo guards divisions with (mjMINVAL).
+inline constexpr double kMinVal = 1e-15;
 
 // MuJoCo treats larger numbers as a diverged simulation (mjMAXVAL).
 inline constexpr double kMaxVal = 1e10;

@@ -11,6 +11,7 @@
   REQ(NUM, timestep)                       \
   REQ(VEC3, gravity)                       \
   REQ(VEC3, wind)                          \
+  REQ(VEC3, magnetic)                      \
   REQ(NUM, ccd_tolerance)                  \
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
@@ -53,6 +54,7 @@
   REQ(INTS, body_geomnum)                 \
   REQ(INTS, body_geomadr)                 \
   REQ(NUMS, body_inertia)                 \
+  REQ(NUMS, body_iquat)                   \
   REQ(NUMS, body_mass)                    \
   REQ(NUMS, body_subtreemass)             \
   REQ(NUMS, body_gravcomp)                \
@@ -85,10 +87,19 @@
   REQ(INTS, geom_type)                    \
   REQ(INTS, geom_bodyid)                  \
   REQ(INTS, geom_dataid)                  \
+  REQ(NUMS, geom_quat)                    \
   REQ(NUMS, geom_rbound)                  \
   REQ(NUMS, geom_size)                    \
   REQ(NUMS, geom_fluid)                   \
   REQ(NUMS, geom_surfacevel)              \
+  REQ(INTS, cam_mode)                     \
+  REQ(INTS, cam_bodyid)                   \
+  REQ(INTS, cam_targetbodyid)             \
+  REQ(NUMS, cam_quat)                     \
+  REQ(NUMS, cam_fovy)                     \
+  REQ(INTS, cam_resolution)               \
+  REQ(FLOATS, cam_sensorsize)             \
+  REQ(FLOATS, cam_intrinsic)              \
   REQ(INTS, mesh_vertadr)                 \
   REQ(INTS, mesh_vertnum)                 \
   REQ(INTS, mesh_polynum)                 \
@@ -183,6 +194,8 @@
   REQ(NUMS, geom_xmat)                   \
   REQ(NUMS, xipos)                       \
   REQ(NUMS, ximat)                       \
+  REQ(NUMS, cam_xpos)                    \
+  REQ(NUMS, cam_xmat)                    \
   REQ(NUMS, site_xpos)                   \
   REQ(NUMS, site_xmat)                   \
   REQ(NUMS, subtree_com)                 \

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dynamics/forward.h"
+#include "spatial/vector.h"
 
 namespace mujacobian {
 
@@ -20,6 +21,10 @@ class SensorRows {
   double& q(int r, int dof) { return row(r)[dof]; }
   double& v(int r, int dof) { return row(r)[nv_ + dof]; }
   double& input(int r, int input) { return row(r)[2 * nv_ + input]; }  // activations, then controls
+
+  // Rows 0 .. 2 += x
+  void add_q(int dof, Vec3 x) { q(0, dof) += x.x, q(1, dof) += x.y, q(2, dof) += x.z; }
+  void add_v(int dof, Vec3 x) { v(0, dof) += x.x, v(1, dof) += x.y, v(2, dof) += x.z; }
 
   void clear(int r) { std::memset(row(r), 0, width() * sizeof(double)); }
   const double* state(int r) const { return row(r); }

@@ -1,6 +1,8 @@
 #include "sensor/sensing.h"
 
 #include "layout/enums.h"
+#include "smooth/external.h"
+#include "smooth/tendon.h"
 
 namespace mujacobian {
 
@@ -21,6 +23,41 @@ const Force* Sensing::momentum() {
     momentum_[m.body_parentid[b]] += momentum_[b];
   }
   return momentum_;
+}
+
+const Path& Sensing::tendon(int t) {
+  if (!tendon_) {
+    tendon_ = arena.take<Path>(m.ntendon);
+    for (int k = 0; k < m.ntendon; k++) tendon_[k].n = -1;
+  }
+  if (tendon_[t].n < 0) tendon_[t] = tendon_path(m, d, t, arena);
+  return tendon_[t];
+}
+
+const ActuatorForces& Sensing::actuators() {
+  if (actuators_.count < 0) actuators_ = actuator_forces(m, d, arena);
+  return actuators_;
+}
+
+const Residual& Sensing::actuator_force() {
+  if (!actuator_force_) {
+    actuator_force_ = arena.take<Residual>(1);
+    *actuator_force_ = make_like(m, f.residual, arena);
+    const Actuation& all = f.paths.actuation;
+    for (int k = 0; k < all.count; k++) {
+      add_path_force(all.forces[k], d.qvel, nullptr, *actuator_force_, arena);
+    }
+  }
+  return *actuator_force_;
+}
+
+const Residual& Sensing::gravity_compensation() {
+  if (!gravity_compensation_) {
+    gravity_compensation_ = arena.take<Residual>(1);
+    *gravity_compensation_ = make_like(m, f.residual, arena);
+    add_gravity_compensation(m, d, nullptr, *gravity_compensation_, arena);
+  }
+  return *gravity_compensation_;
 }
 
 const ForceDerivative& Sensing::force(int k) {

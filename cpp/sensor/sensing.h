@@ -24,6 +24,16 @@ class Sensing {
   // the linear part only.
   const Force* momentum();
 
+  // The tendon's path, with the derivative of its moment.
+  const Path& tendon(int t);
+
+  // The forces of all enabled actuators.
+  const ActuatorForces& actuators();
+
+  // Rows per dof: d(qfrc_actuator), but for limits and gravity compensation; d(qfrc_gravcomp).
+  const Residual& actuator_force();
+  const Residual& gravity_compensation();
+
   // Derivative of the forces of block k.
   const ForceDerivative& force(int k);
 
@@ -33,6 +43,9 @@ class Sensing {
  private:
   MotionSweep motion_{nullptr, nullptr};
   Force* momentum_ = nullptr;
+  Path* tendon_ = nullptr;
+  ActuatorForces actuators_{nullptr, -1};
+  Residual *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
   BlockMotion block_motion_{};
   ForceDerivative** force_ = nullptr;
 };

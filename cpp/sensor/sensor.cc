@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "smooth/tendon.h"
+#include "smooth/transmission.h"
 
 namespace mujacobian {
 namespace {
@@ -33,17 +33,76 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
   }
 }
 
-void differentiate(Sensing& s, int sensor, SensorRows& rows) {
-  switch (s.m.sensor_type[sensor]) {
+void sense_nothing(Sensing&, int, SensorRows&) {}
+
+using Family = void (*)(Sensing&, int, SensorRows&);
+
+// The function that differentiates sensors of a type, null if there is none.
+Family family(int type) {
+  switch (type) {
+    case sensor::kClock:
+      return sense_nothing;
     case sensor::kJointPos:
     case sensor::kJointVel:
     case sensor::kBallQuat:
     case sensor::kBallAngVel:
-      return sense_joint(s, sensor, rows);
-    case sensor::kClock:
-      return;
+      return sense_joint;
+    case sensor::kTendonPos:
+    case sensor::kTendonVel:
+    case sensor::kActuatorPos:
+    case sensor::kActuatorVel:
+    case sensor::kActuatorFrc:
+    case sensor::kJointActFrc:
+    case sensor::kTendonActFrc:
+      return sense_path;
+    case sensor::kJointLimitPos:
+    case sensor::kJointLimitVel:
+    case sensor::kJointLimitFrc:
+    case sensor::kTendonLimitPos:
+    case sensor::kTendonLimitVel:
+    case sensor::kTendonLimitFrc:
+      return sense_limit;
+    case sensor::kFramePos:
+    case sensor::kFrameQuat:
+    case sensor::kFrameXAxis:
+    case sensor::kFrameYAxis:
+    case sensor::kFrameZAxis:
+    case sensor::kFrameLinVel:
+    case sensor::kFrameAngVel:
+      return sense_frame;
+    case sensor::kGyro:
+    case sensor::kVelocimeter:
+    case sensor::kAccelerometer:
+    case sensor::kMagnetometer:
+    case sensor::kFrameLinAcc:
+    case sensor::kFrameAngAcc:
+      return sense_inertial;
+    case sensor::kSubtreeCom:
+    case sensor::kSubtreeLinVel:
+    case sensor::kSubtreeAngMom:
+      return sense_subtree;
+    case sensor::kCamProjection:
+      return sense_projection;
+    case sensor::kPotential:
+    case sensor::kKinetic:
+      return sense_energy;
     default:
-      throw Unsupported(element_name(s.m, object::kSensor, sensor), "its type");
+      return nullptr;
+  }
+}
+
+// Forces of actuators do not see the acceleration, those of limits only in components where it is
+// differentiated anyway.
+bool senses_acceleration(const ModelView& m, int sensor) {
+  switch (m.sensor_type[sensor]) {
+    case sensor::kActuatorFrc:
+    case sensor::kJointActFrc:
+    case sensor::kTendonActFrc:
+    case sensor::kJointLimitFrc:
+    case sensor::kTendonLimitFrc:
+      return false;
+    default:
+      return m.sensor_needstage[sensor] == stage::kAcc;
   }
 }
 
@@ -51,7 +110,7 @@ void differentiate(Sensing& s, int sensor, SensorRows& rows) {
 
 bool senses_acceleration(const ModelView& m) {
   for (int s = 0; s < m.nsensor; s++) {
-    if (m.sensor_needstage[s] == stage::kAcc) return true;
+    if (senses_acceleration(m, s)) return true;
   }
   return false;
 }
@@ -60,13 +119,16 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
   if (m.sensor_delay[sensor] > 0 || m.sensor_history[2 * sensor] > 0) {
     return "its values come from a history buffer";
   }
+  const int id = m.sensor_objid[sensor];
   switch (m.sensor_type[sensor]) {
-    case sensor::kJointPos:
-    case sensor::kJointVel:
-    case sensor::kBallQuat:
-    case sensor::kBallAngVel:
-    case sensor::kClock:
-      return nullptr;
+    case sensor::kTendonVel:
+      return tendon_wraps(m, id) ? "its tendon wraps around a geom" : nullptr;
+    case sensor::kActuatorPos:
+    case sensor::kActuatorVel:
+      if (m.sensor_dim[sensor] > 1) return "its actuator has several outputs";
+      return transmission_refusal(m, id);
+    case sensor::kActuatorFrc:
+      return m.sensor_dim[sensor] > 1 ? "its actuator has several outputs" : nullptr;
     case sensor::kTactile:
       return "tactile sensors";
     case sensor::kPlugin:
@@ -74,7 +136,7 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
     case sensor::kUser:
       return "a user callback computes it";
     default:
-      return "its type";
+      return family(m.sensor_type[sensor]) ? nullptr : "its type";
   }
 }
 
@@ -86,7 +148,7 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
     SensorRows rows(m, f, m.sensor_dim[s], arena);
     // a disabled sensor keeps its old value
     if (!disabled) {
-      differentiate(sensing, s, rows);
+      family(m.sensor_type[s])(sensing, s, rows);
       cut_off(m, d, s, rows);
     }
     write(m, s, rows, out);

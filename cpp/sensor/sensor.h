@@ -16,12 +16,19 @@ bool senses_acceleration(const ModelView& m);
 // Why the sensor is not covered, null if it is.
 const char* sensor_refusal(const ModelView& m, int sensor);
 
-// Write the rows of all sensors. `f.residual` holds da if senses_acceleration(m). Throws
-// Unsupported where something about this state is not covered.
+// Write the rows of all sensors, none of which is refused. `f.residual` holds da if
+// senses_acceleration(m). Throws Unsupported where something about this state is not covered.
 void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
            Arena& arena);
 
 // By family; `rows` is zero on entry.
 void sense_joint(Sensing& s, int sensor, SensorRows& rows);
+void sense_path(Sensing& s, int sensor, SensorRows& rows);
+void sense_limit(Sensing& s, int sensor, SensorRows& rows);
+void sense_frame(Sensing& s, int sensor, SensorRows& rows);
+void sense_inertial(Sensing& s, int sensor, SensorRows& rows);
+void sense_subtree(Sensing& s, int sensor, SensorRows& rows);
+void sense_projection(Sensing& s, int sensor, SensorRows& rows);
+void sense_energy(Sensing& s, int sensor, SensorRows& rows);
 
 }  // namespace mujacobian

@@ -124,6 +124,35 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
   return scaling;
 }
 
+bool actuated(const ModelView& m) {
+  return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
+}
+
+// The enabled actuators with their limits applied.
+struct LimitedOutputs {
+  Output* output;
+  int count;
+  Scaling* scaling;  // per tendon
+};
+
+LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& arena) {
+  LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
+  for (int a = 0; actuated(m) && a < m.nactuator; a++) {
+    if (actuator_disabled(m, a)) continue;
+    Servo s = servo(m, d, a);
+    all.output[all.count++] = {a, s, s.force, false};
+  }
+  all.scaling = limit_forces(m, all.output, all.count, arena);
+  return all;
+}
+
+// An empty cache of the tendons' paths.
+Path* no_paths(const ModelView& m, Arena& arena) {
+  Path* paths = arena.take<Path>(m.ntendon);
+  for (int t = 0; t < m.ntendon; t++) paths[t].n = -1;
+  return paths;
+}
+
 // The implicit integrators leave saturated actuators out of their damping: those at their own force
 // range, since 4.0 also those at the force range of their joint or tendon.
 bool damping_left_out(const ModelView& m, const DataView& d, const Output& o,
@@ -196,6 +225,38 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Pat
 
 }  // namespace
 
+bool pulls_tendon(const ModelView& m, int actuator, int tendon) {
+  return on_tendon(m, actuator) && m.actuator_trnid[2 * actuator] == tendon;
+}
+
+ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena) {
+  const LimitedOutputs all = limited_outputs(m, d, arena);
+  ActuatorForces forces{arena.zeros<ActuatorForce>(all.count), all.count};
+  Path* tendon_paths = no_paths(m, arena);
+  for (int k = 0; k < all.count; k++) {
+    const Output& o = all.output[k];
+    const bool scaled =
+        on_tendon(m, o.actuator) && all.scaling[m.actuator_trnid[2 * o.actuator]].ratio != 0;
+    const double gear = on_tendon(m, o.actuator) ? gear_of(m, o.actuator) : 1;
+    ActuatorForce& f = forces.force[k];
+    f.actuator = o.actuator;
+    f.slope = o.clamped ? 0 : 1;
+    if (scaled) {
+      const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
+      f.slope *= t.ratio;
+      f.share = o.servo.force / t.total;
+    }
+    f.law.path = transmission_path(m, d, o.actuator, tendon_paths, arena);
+    f.law.force = o.servo.force;
+    f.law.dlength = gear * o.servo.dlength;
+    f.law.drate = gear * o.servo.drate;
+    f.law.inputs = arena.take<InputSlope>(1);
+    f.law.input_count = 1;
+    f.law.inputs[0] = {m.na + m.actuator_ctrladr[o.actuator], o.servo.dctrl, 0};
+  }
+  return forces;
+}
+
 Actuation no_actuation(const ModelView& m, Arena& arena) {
   unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
   if (all) std::memset(all, 1, m.nv);
@@ -203,24 +264,14 @@ Actuation no_actuation(const ModelView& m, Arena& arena) {
 }
 
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
-  if (m.nactuator == 0 || (m.opt.disableflags & disable::kActuation)) return no_actuation(m, arena);
-
-  Output* outputs = arena.take<Output>(m.nactuator);
-  int count = 0;
-  for (int a = 0; a < m.nactuator; a++) {
-    if (actuator_disabled(m, a)) continue;
-    Servo s = servo(m, d, a);
-    outputs[count++] = {a, s, s.force, false};
+  if (!actuated(m)) return no_actuation(m, arena);
+  const LimitedOutputs all = limited_outputs(m, d, arena);
+  Path* tendon_paths = no_paths(m, arena);
+  PathForce* forces = arena.take<PathForce>(all.count);
+  for (int k = 0; k < all.count; k++) {
+    forces[k] = path_force(m, d, all.output[k], all.scaling, tendon_paths, arena);
   }
-  Scaling* scaling = limit_forces(m, outputs, count, arena);
-
-  Path* tendon_paths = arena.take<Path>(m.ntendon);
-  for (int t = 0; t < m.ntendon; t++) tendon_paths[t].n = -1;
-  PathForce* forces = arena.take<PathForce>(count);
-  for (int k = 0; k < count; k++) {
-    forces[k] = path_force(m, d, outputs[k], scaling, tendon_paths, arena);
-  }
-  return {forces, count, saturated_joints(m, d, forces, count, arena)};
+  return {forces, all.count, saturated_joints(m, d, forces, all.count, arena)};
 }
 
 bool actuator_disabled(const ModelView& m, int actuator) {

@@ -17,6 +17,24 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena);
 // No actuator acts; gravity compensation that passes through actuators does not either.
 Actuation no_actuation(const ModelView& m, Arena& arena);
 
+// The force of one enabled actuator, as MuJoCo's actuator_force. The law is its force before any
+// limit. With limits, the force changes by                                               (ACT-5)
+//   slope (d law - share sum_j d law_j), summed over the actuators of its tendon.
+struct ActuatorForce {
+  int actuator;
+  PathForce law;  // along the tendon's path, gear included, where there is one
+  double slope;   // zero at the force range, the scale on a tendon beyond its range, else one
+  double share;   // of the law in the tendon's total where that is beyond its range, else zero
+};
+struct ActuatorForces {
+  ActuatorForce* force;
+  int count;
+};
+ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena);
+
+// The actuator pulls on the tendon.
+bool pulls_tendon(const ModelView& m, int actuator, int tendon);
+
 // Its group is switched off by opt.disableactuator.
 bool actuator_disabled(const ModelView& m, int actuator);
 

@@ -30,7 +30,7 @@ inline Vec3 point_hessian(const ModelView& m, const DataView& d, Point p, int j,
   return cross(load3(d.cdof + 6 * j), point_jacobian(d, p, k));
 }
 
-// Velocity and acceleration of a point at zero joint acceleration, and their derivatives.
+// Velocity and acceleration of a point at the acceleration of the sweep, and their derivatives.
 struct PointMotion {
   Vec3 v, a;
 };
@@ -39,14 +39,18 @@ inline PointMotion point_motion(const DataView& d, const MotionSweep& sweep, Poi
   Vec3 pv = at_point(v, p.offset);
   return {pv, at_point(a, p.offset) + cross(v.ang, pv)};
 }
+// when the motion (v, a) of the body changes by (dv, da) and the point by dp
+inline PointMotion point_motion_change(Motion v, Motion a, Vec3 offset, Motion dv, Motion da,
+                                       Vec3 dp) {
+  Vec3 pv = at_point(v, offset), dpv = at_point(dv, offset) + cross(v.ang, dp);
+  return {dpv, at_point(da, offset) + cross(a.ang, dp) + cross(dv.ang, pv) + cross(v.ang, dpv)};
+}
 inline PointMotion point_motion_dq(const DataView& d, const MotionSweep& sweep, Point p, int k) {
   Motion v = load_motion(d.cvel + 6 * p.body), a = sweep.acceleration[p.body];
   Motion axis = dof_axis(d, k), axis_dot = load_motion(d.cdof_dot + 6 * k);
-  Motion dv = velocity_dq(axis, axis_dot, v);
-  Motion da = acceleration_dq(axis, axis_dot, sweep.rates[k], v, a);
-  Vec3 dp = at_point(axis, p.offset), pv = at_point(v, p.offset);
-  Vec3 dpv = at_point(dv, p.offset) + cross(v.ang, dp);
-  return {dpv, at_point(da, p.offset) + cross(a.ang, dp) + cross(dv.ang, pv) + cross(v.ang, dpv)};
+  return point_motion_change(v, a, p.offset, velocity_dq(axis, axis_dot, v),
+                             acceleration_dq(axis, axis_dot, sweep.rates[k], v, a),
+                             at_point(axis, p.offset));
 }
 inline PointMotion point_motion_dv(const DataView& d, const MotionSweep& sweep, Point p, int k) {
   Motion v = load_motion(d.cvel + 6 * p.body), axis = dof_axis(d, k);

@@ -1,0 +1,100 @@
+// Potential and kinetic energy.
+#include "layout/enums.h"
+#include "sensor/sensor.h"
+#include "smooth/inertia.h"
+#include "smooth/inertia_derivative.h"
+#include "smooth/passive.h"
+#include "smooth/point.h"
+#include "smooth/tendon.h"
+#include "spatial/rotation.h"
+
+namespace mujacobian {
+namespace {
+
+// -m g . (centre of mass) of everything a dof moves
+void add_weight(Sensing& s, SensorRows& rows) {
+  const ModelView& m = s.m;
+  if (m.opt.disableflags & disable::kGravity) return;
+  const Vec3 gravity = load3(m.opt.gravity.v);
+  for (int k = 0; k < m.nv; k++) {
+    const int body = m.dof_bodyid[k];
+    const Point center = make_point(m, s.d, body, s.d.subtree_com + 3 * body);
+    rows.q(0, k) -= m.body_subtreemass[body] * dot(gravity, point_jacobian(s.d, center, k));
+  }
+}
+
+// A spring's gradient is coefficient(|e|) e for a displacement e, of rotations too        (SEN-15)
+void add_joint_springs(Sensing& s, SensorRows& rows) {
+  const ModelView& m = s.m;
+  for (int j = 0; j < m.njnt; j++) {
+    const double* p = m.jnt_stiffnesspoly + kNPoly * j;
+    const Poly spring{m.jnt_stiffness[j], {p[0], p[1]}};
+    if (spring.zero()) continue;
+    const double* qpos = s.d.qpos + m.jnt_qposadr[j];
+    const double* rest = m.qpos_spring + m.jnt_qposadr[j];
+    int dof = m.jnt_dofadr[j];
+    if (m.jnt_type[j] == joint::kSlide || m.jnt_type[j] == joint::kHinge) {
+      const double x = qpos[0] - rest[0];
+      rows.q(0, dof) += x * spring.coefficient(x);
+      continue;
+    }
+    auto add_radial = [&](Vec3 e) {
+      double gradient[3];
+      store3(gradient, spring.coefficient(norm(e)) * e);
+      for (int k = 0; k < 3; k++) rows.q(0, dof + k) += gradient[k];
+    };
+    if (m.jnt_type[j] == joint::kFree) {
+      add_radial(load3(qpos) - load3(rest));
+      dof += 3, qpos += 3, rest += 3;
+    }
+    add_radial(quaternion_difference(qpos, rest));
+  }
+}
+
+void add_tendon_springs(Sensing& s, SensorRows& rows) {
+  const ModelView& m = s.m;
+  for (int t = 0; t < m.ntendon; t++) {
+    const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+    const Poly spring{m.tendon_stiffness[t], {p[0], p[1]}};
+    const double length = s.d.ten_length[t], *rest = m.tendon_lengthspring + 2 * t;
+    const double x = length > rest[1] ? length - rest[1] : length < rest[0] ? length - rest[0] : 0;
+    const double pull = x * spring.coefficient(x);
+    for (int k = m.ten_J_rowadr[t], last = k + m.ten_J_rownnz[t]; k < last; k++) {
+      rows.q(0, m.ten_J_colind[k]) += pull * s.d.ten_J[k];
+    }
+  }
+}
+
+// v M v / 2: bodies change by S' . momentum, tendon armature by its own derivative        (SEN-16)
+void sense_kinetic(Sensing& s, SensorRows& rows) {
+  const ModelView& m = s.m;
+  const double* v = s.d.qvel;
+  for (int i = 0; i < m.nv; i++) {
+    rows.q(0, i) += dot(load_motion(s.d.cdof_dot + 6 * i), s.momentum()[m.dof_bodyid[i]]);
+    const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
+    rows.v(0, i) += s.d.M[last] * v[i];
+    for (int p = first; p < last; p++) {
+      const int j = m.M_colind[p];
+      rows.v(0, i) += s.d.M[p] * v[j];
+      rows.v(0, j) += s.d.M[p] * v[i];
+    }
+  }
+  bool armature = false;
+  for (int t = 0; t < m.ntendon; t++) armature |= tendon_armature(m, t) != 0;
+  if (!armature) return;
+  const Residual change = make_like(m, s.f.residual, s.arena);
+  add_tendon_armature(m, at_rest(m, s.d, s.arena), s.f.tree, v, change, s.arena);
+  for (int i = 0; i < m.nv; i++) rows.add_generalized(0, -0.5 * v[i], change, i);
+}
+
+}  // namespace
+
+void sense_energy(Sensing& s, int sensor, SensorRows& rows) {
+  if (s.m.sensor_type[sensor] == sensor::kKinetic) return sense_kinetic(s, rows);
+  add_weight(s, rows);
+  if (s.m.opt.disableflags & disable::kSpring) return;
+  add_joint_springs(s, rows);
+  add_tendon_springs(s, rows);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,22 @@
+// Centre of mass and momentum of everything below a body.
+#pragma once
+
+#include "sensor/sensing.h"
+
+namespace mujacobian {
+
+// Hand (dof, body) to `visit` for every dof that moves some of the subtree under `root`: what it
+// moves of it is the subtree under `body`.
+template <class F>
+void visit_subtree(const ModelView& m, int root, F visit) {
+  for (int k = last_dof(m, root); k >= 0; k = m.dof_parentid[k]) visit(k, root);
+  // bodies are numbered depth first
+  for (int b = root + 1; b < m.nbody && m.body_parentid[b] >= root; b++) {
+    for (int k = 0; k < m.body_dofnum[b]; k++) visit(m.body_dofadr[b] + k, b);
+  }
+}
+
+// Change of the root's centre of mass with a dof that moves the subtree under `body`.    (SEN-9)
+Vec3 center_jacobian(const ModelView& m, const DataView& d, int root, int dof, int body);
+
+}  // namespace mujacobian
