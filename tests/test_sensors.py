@@ -1,7 +1,6 @@
 """C, D and Df: every sensor against differences of the step, in moving and static frames."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -42,7 +41,8 @@ BODIES = """
           <joint name="extend" type="slide" axis="1 .2 0" stiffness="5" damping=".2"
                  range="-.03 .05" limited="LIMITED"/>
           <joint name="twist" axis="1 0 .1" armature=".02"/>
-          <geom name="lower" type="capsule" fromto="0 0 0 .25 .05 0" size=".02" mass=".4"/>
+          <geom name="lower" type="capsule" fromto="0 0 0 .25 .05 0" size=".02" mass=".4"
+                contype="1" conaffinity="1"/>
           <body name="bracket" pos=".1 0 .05" euler="0 0 40">
             <geom type="sphere" size=".02" mass=".1"/>
             <site name="mount" pos=".01 .02 .03" euler="50 0 10"/>
@@ -50,7 +50,8 @@ BODIES = """
                     resolution="640 480" focal=".02 .02"/>
             <body name="tip" pos=".2 0 0">
               <joint name="wrist" axis="0 0 1" frictionloss="0"/>
-              <geom name="nail" type="ellipsoid" size=".02 .03 .04" pos=".03 0 0" mass=".2"/>
+              <geom name="nail" type="ellipsoid" size=".02 .03 .04" pos=".03 0 0" mass=".2"
+                    contype="1" conaffinity="1"/>
               <site name="touch" pos=".05 .01 .02" euler="0 20 70"/>
             </body>
           </body>
@@ -160,7 +161,9 @@ def limit_sensors() -> Iterator[str]:
         yield f'<tendonlimit{what} tendon="cord"/>'
 
 
-def build(sensors: str, integrator: str, *, limited: bool = False, floor: str = "") -> mujoco.MjModel:
+def build(
+    sensors: str, integrator: str, *, limited: bool = False, floor: str = ""
+) -> mujoco.MjModel:
     """Return the machine with the given sensors."""
     xml = f"""
     <mujoco>
@@ -216,8 +219,10 @@ def judge(model: mujoco.MjModel, data: mujoco.MjData, tolerance: float) -> None:
 def describe(model: mujoco.MjModel, k: int) -> str:
     kind = mujoco.mjtSensor(model.sensor_type[k]).name
     names = []
-    for types, ids in ((model.sensor_objtype, model.sensor_objid),
-                       (model.sensor_reftype, model.sensor_refid)):
+    for types, ids in (
+        (model.sensor_objtype, model.sensor_objid),
+        (model.sensor_reftype, model.sensor_refid),
+    ):
         if ids[k] >= 0:
             names.append(mujoco.mj_id2name(model, types[k], ids[k]))
     return f"{kind} {' about '.join(map(str, names))}"
@@ -241,9 +246,175 @@ def test_other_sensors(integrator: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("seed", (4, 5))
-def test_limits(integrator: str, seed: int) -> None:
+def test_rows_that_come_and_go(integrator: str) -> None:
+    """Limits without a row read zero; two of the five rows here do not press."""
     sensors = [*limit_sensors(), *other_sensors()]
     model = build("".join(sensors), integrator, limited=True)
     reference.converge(model)
-    judge(model, state(model, seed), CONSTRAINED_TOLERANCE)
+    judge(model, state(model, 4), CONSTRAINED_TOLERANCE)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("exact", (False, True))
+def test_limits_that_press(integrator: str, exact: bool) -> None:
+    model = build("".join(limit_sensors()), integrator, limited=True)
+    if exact:
+        model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_DIAGEXACT
+    reference.converge(model)
+    data = state(model, 6, scale=0.1)
+    data.qvel *= 0.1
+    data.joint("elbow").qpos[:] = 0.3
+    data.joint("extend").qpos[:] = -0.031
+    angle = np.array([0.5, 0.6, -0.3])
+    mujoco.mju_axisAngle2Quat(
+        data.joint("gimbal").qpos, angle / np.linalg.norm(angle), np.linalg.norm(angle)
+    )
+    for name, push in (("elbow", 40.0), ("extend", -400.0), ("gimbal", 30 * angle)):
+        data.joint(name).qfrc_applied[:] = push
+    mujoco.mj_forward(model, data)
+    assert set(data.efc_type) == {3, 4} and len(data.efc_type) == 4
+    assert (data.efc_force != 0).all(), "not all limits press"
+    judge(model, data, CONSTRAINED_TOLERANCE)
+
+
+FLOOR_GEOM = '<geom name="floor" type="plane" size="5 5 .1" contype="1" conaffinity="1"/>'
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("cone", ("pyramidal", "elliptic"))
+def test_contacts(integrator: str, cone: str) -> None:
+    """Inertial units and accelerations of bodies that lie on the floor."""
+    chosen = [x for x in [*other_sensors(), *frame_sensors()] if "acc" in x or "site=" in x]
+    model = build("".join(chosen), integrator, floor=FLOOR_GEOM)
+    model.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qpos[2] = 0.4
+    while data.time < 0.35 or (data.ncon == 0 and data.time < 2):
+        mujoco.mj_step(model, data)
+    judge(model, data, CONSTRAINED_TOLERANCE)
+
+
+ARM = """
+<mujoco>
+  <worldbody>
+    <body gravcomp=".7">
+      <joint name="a" axis="0 1 0" actuatorgravcomp="true" {limit}/>
+      <geom type="capsule" fromto="0 0 0 .4 .1 0" size=".03"/>
+      <body pos=".4 .1 0" gravcomp="1.2">
+        <joint name="b" axis="0 .8 .6" actuatorgravcomp="true"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+        <site name="tip" pos=".3 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="t" {range}><joint joint="a" coef=".5"/><joint joint="b" coef="1"/></fixed></tendon>
+  <actuator>
+    <position joint="a" kp="30" kv="2"/>
+    <motor site="tip" gear="1 2 3 0 0 0"/>
+    <motor tendon="t" gear="2"/>
+    <position tendon="t" gear="3" kp="4" forcerange="-.3 .3"/>
+  </actuator>
+  <sensor>
+    <jointactuatorfrc joint="a"/><jointactuatorfrc joint="b"/><tendonactuatorfrc tendon="t"/>
+    <actuatorfrc actuator=""/>
+  </sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("limit", ("", 'actuatorfrcrange="-.1 .1"'))
+@pytest.mark.parametrize("span", ("", 'actuatorfrcrange="-.4 .4"'))
+def test_forces_of_actuators(limit: str, span: str) -> None:
+    """With and without limits of the joint and the tendon, and compensated gravity."""
+    xml = ARM.format(limit=limit, range=span).replace('<actuatorfrc actuator=""/>', "")
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = state(model, 7)
+    mujoco.mj_forward(model, data)
+    judge(model, data, SMOOTH_TOLERANCE)
+    lin = mujacobian.linearize(model, data, forces=True)
+    assert lin.C[0].any() == (not limit)
+    assert lin.C[1].any() and not lin.Df.any()
+
+
+def test_without_actuation_forces_are_constant() -> None:
+    xml = ARM.format(limit="", range="").replace('<actuatorfrc actuator=""/>', "")
+    model = mujoco.MjModel.from_xml_string(xml)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    lin = mujacobian.linearize(model, state(model, 7))
+    assert not lin.C.any() and not lin.D.any()
+
+
+def test_cutoffs() -> None:
+    """A clipped value is constant; quaternions and axes have no cutoff."""
+    plain = ['<gyro site="touch"/>', '<framequat objtype="site" objname="touch"/>', "<e_kinetic/>"]
+    model = build("".join(plain), "euler")
+    data = state(model, 8)
+    mujoco.mj_forward(model, data)
+    free = mujacobian.linearize(model, data).C
+    size = abs(data.sensordata[:3])
+    model.sensor_cutoff[:] = np.median(size)
+    mujoco.mj_forward(model, data)
+    cut = mujacobian.linearize(model, data).C
+    clipped = np.append(size >= np.median(size), [False] * 5)
+    clipped[7] = data.sensordata[7] >= np.median(size)
+    assert clipped[:3].any() and not clipped[:3].all()
+    assert not cut[clipped].any()
+    np.testing.assert_array_equal(cut[~clipped], free[~clipped])
+
+
+def test_disabled_sensors_keep_their_values() -> None:
+    model = build('<gyro site="touch"/>', "euler")
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
+    assert not mujacobian.linearize(model, state(model, 9)).C.any()
+
+
+@pytest.mark.parametrize("limited", (False, True))
+def test_batch_equals_single_calls(limited: bool) -> None:
+    sensors = [*(limit_sensors() if limited else ()), *other_sensors()]
+    model = build("".join(sensors), "implicitfast", limited=limited)
+    reference.converge(model)
+    spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    states, controls, single = [], [], []
+    for seed in range(4):
+        data = cases.random_state(model, np.random.default_rng(seed), scale=0.2)
+        data.mocap_pos[:], data.mocap_quat[:] = model.body_pos[-1], model.body_quat[-1]
+        row = np.empty(mujoco.mj_stateSize(model, spec))
+        mujoco.mj_getState(model, data, row, spec)
+        states.append(row), controls.append(data.ctrl.copy())
+        single.append(mujacobian.linearize(model, data))
+    batch = mujacobian.linearize_batch(model, np.array(states), np.array(controls), threads=2)
+    for k, lin in enumerate(single):
+        np.testing.assert_allclose(batch.C[k], lin.C, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(batch.D[k], lin.D, rtol=1e-9, atol=1e-9)
+
+
+def test_blocks_are_independent() -> None:
+    """D alone, or without A and B, is the same D."""
+    model = build("".join(other_sensors()), "euler")
+    data = state(model, 10)
+    lin = mujacobian.linearize(model, data)
+    C, D = np.full_like(lin.C, np.nan), np.full_like(lin.D, np.nan)
+    mujacobian.transition(model, data, D=D)
+    np.testing.assert_allclose(D, lin.D, rtol=1e-12, atol=1e-12)
+    mujacobian.transition(model, data, C=C)
+    np.testing.assert_allclose(C, lin.C, rtol=1e-12, atol=1e-12)
+
+
+def test_refused_sensors_are_named() -> None:
+    xml = """
+    <mujoco>
+      <worldbody>
+        <geom name="pin" type="cylinder" size=".05 .2"/>
+        <site name="start" pos="-.3 0 0"/>
+        <body pos=".3 0 0"><joint axis="0 1 0"/><geom size=".05"/><site name="end"/></body>
+      </worldbody>
+      <tendon><spatial name="rope"><site site="start"/><geom geom="pin"/><site site="end"/></spatial></tendon>
+      <sensor><tendonpos name="length" tendon="rope"/><tendonvel name="rate" tendon="rope"/></sensor>
+    </mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    assert [x.element for x in mujacobian.support(model)] == ['sensor "rate"']
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="wraps"):
+        mujacobian.linearize(model, data)
+    assert mujacobian.linearize(model, data, sensors=False).C is None
