@@ -54,9 +54,7 @@ void sense_acceleration(Sensing& s, const Frame& frame, bool linear, bool local,
     Vec3 dv = linear ? point_motion_dv(s.d, sweep, frame.point, dof).a
                      : acceleration_dv(axis, sweep.rates[dof], v).ang;
     rows.add_v(dof, turn(dv));
-    double column[3];
-    store3(column, turn(linear ? at_point(axis, frame.point.offset) : axis.ang));
-    for (int r = 0; r < 3; r++) rows.add_acceleration(r, column[r], dof);
+    rows.add_acceleration(turn(linear ? at_point(axis, frame.point.offset) : axis.ang), dof);
   }
 }
 

@@ -5,16 +5,28 @@
 #include <cstring>
 
 #include "dynamics/forward.h"
+#include "spatial/lanes.h"
 #include "spatial/vector.h"
 
 namespace mujacobian {
 
 class SensorRows {
  public:
-  // `forward.residual` holds da where the sensor sees accelerations.
+  // Room for sensors of up to `dim` values. `forward.residual` holds da where they see
+  // accelerations.
   SensorRows(const ModelView& m, const Forward& forward, int dim, Arena& arena)
-      : forward_(&forward), dim_(dim), nv_(m.nv), na_(m.na), nu_(m.nu) {
-    x_ = arena.zeros<double>(static_cast<std::size_t>(dim) * width());
+      : forward_(&forward), nv_(m.nv), na_(m.na), nu_(m.nu) {
+    const Residual& da = forward.residual;
+    forces_ = da.count && da.components[0].nf;
+    whole_ = da.count == 1 && da.components[0].na == m.na && da.components[0].nu == m.nu;
+    stride_ = round_to_lanes(2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0));
+    x_ = arena.take<double>(static_cast<std::size_t>(dim) * stride_);
+  }
+
+  // Start a sensor of `dim` values, all rows zero.
+  void reset(int dim) {
+    dim_ = dim;
+    std::memset(x_, 0, static_cast<std::size_t>(dim) * stride_ * sizeof(double));
   }
 
   int dim() const { return dim_; }
@@ -26,7 +38,7 @@ class SensorRows {
   void add_q(int dof, Vec3 x) { q(0, dof) += x.x, q(1, dof) += x.y, q(2, dof) += x.z; }
   void add_v(int dof, Vec3 x) { v(0, dof) += x.x, v(1, dof) += x.y, v(2, dof) += x.z; }
 
-  void clear(int r) { std::memset(row(r), 0, width() * sizeof(double)); }
+  void clear(int r) { std::memset(row(r), 0, stride_ * sizeof(double)); }
   const double* state(int r) const { return row(r); }
   const double* ctrl(int r) const { return row(r) + 2 * nv_ + na_; }
   const double* force(int r) const { return row(r) + 2 * nv_ + na_ + nu_; }
@@ -36,31 +48,47 @@ class SensorRows {
     add_generalized(r, scale, forward_->residual, dof);
   }
 
+  // Rows 0 .. 2 += scale * d(acc of the dof)
+  void add_acceleration(Vec3 scale, int dof) {
+    add_acceleration(0, scale.x, dof);
+    add_acceleration(1, scale.y, dof);
+    add_acceleration(2, scale.z, dof);
+  }
+
   // Row r += scale * the dof's row of x, which has the components of the forward dynamics
   void add_generalized(int r, double scale, const Residual& x, int dof) {
     if (scale == 0) return;
     const Component& part = x.components[x.component[dof]];
     const double* from = x.row[dof];
     double* to = row(r);
+    if (whole_) return add_scaled(to, scale, from, part.end_column());
+    double* input = to + 2 * nv_;
     for (int k = 0; k < part.nv; k++) {
       to[part.dofs[k]] += scale * from[k];
       to[nv_ + part.dofs[k]] += scale * from[part.nv + k];
     }
     const int act = part.act_column(), ctrl = part.ctrl_column(), applied = part.force_column();
-    for (int k = 0; k < part.na; k++) to[2 * nv_ + part.acts[k]] += scale * from[act + k];
-    for (int k = 0; k < part.nu; k++) to[2 * nv_ + na_ + part.ctrls[k]] += scale * from[ctrl + k];
-    for (int k = 0; k < part.nf; k++) {
-      to[2 * nv_ + na_ + nu_ + part.dofs[k]] += scale * from[applied + k];
-    }
+    for (int k = 0; k < part.na; k++) input[part.acts[k]] += scale * from[act + k];
+    for (int k = 0; k < part.nu; k++) input[na_ + part.ctrls[k]] += scale * from[ctrl + k];
+    for (int k = 0; k < part.nf; k++) input[na_ + nu_ + part.dofs[k]] += scale * from[applied + k];
   }
 
  private:
-  int width() const { return 3 * nv_ + na_ + nu_; }
-  double* row(int r) { return x_ + static_cast<std::ptrdiff_t>(r) * width(); }
-  const double* row(int r) const { return x_ + static_cast<std::ptrdiff_t>(r) * width(); }
+  static void add_scaled(double* to, double scale, const double* from, int n) {
+    int k = 0;
+    for (Lanes factor = broadcast(scale); k + kLanes <= n; k += kLanes) {
+      store_lanes(to + k, load_lanes(to + k) + factor * load_lanes(from + k));
+    }
+    for (; k < n; k++) to[k] += scale * from[k];
+  }
+
+  double* row(int r) { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
+  const double* row(int r) const { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
 
   const Forward* forward_;
-  int dim_, nv_, na_, nu_;
+  int dim_ = 0, nv_, na_, nu_, stride_;
+  bool forces_;  // there are columns of applied force
+  bool whole_;   // one component has all dofs and inputs: its columns are the model's
   double* x_;
 };
 

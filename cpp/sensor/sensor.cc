@@ -1,5 +1,6 @@
 #include "sensor/sensor.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "layout/enums.h"
@@ -143,9 +144,12 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
 void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
            Arena& arena) {
   const bool disabled = m.opt.disableflags & disable::kSensor;
+  int widest = 0;
+  for (int s = 0; s < m.nsensor; s++) widest = std::max(widest, m.sensor_dim[s]);
   Sensing sensing(m, d, f, arena);
+  SensorRows rows(m, f, widest, arena);
   for (int s = 0; s < m.nsensor; s++) {
-    SensorRows rows(m, f, m.sensor_dim[s], arena);
+    rows.reset(m.sensor_dim[s]);
     // a disabled sensor keeps its old value
     if (!disabled) {
       family(m.sensor_type[s])(sensing, s, rows);
