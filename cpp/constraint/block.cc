@@ -2,8 +2,8 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/inertia_derivative.h"
 #include "smooth/unsupported.h"
+#include "smooth/velocity.h"
 #include "spatial/lanes.h"
 
 namespace mujacobian {

@@ -5,7 +5,6 @@
 #include "layout/enums.h"
 #include "smooth/inertia.h"
 #include "smooth/inertia_derivative.h"
-#include "smooth/velocity.h"
 
 namespace mujacobian {
 namespace {

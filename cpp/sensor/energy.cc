@@ -1,11 +1,10 @@
 // Potential and kinetic energy.
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/inertia.h"
-#include "smooth/inertia_derivative.h"
 #include "smooth/passive.h"
 #include "smooth/point.h"
 #include "smooth/tendon.h"
+#include "smooth/velocity.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

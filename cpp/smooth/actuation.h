@@ -18,7 +18,7 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena);
 Actuation no_actuation(const ModelView& m, Arena& arena);
 
 // The force of one enabled actuator, as MuJoCo's actuator_force. The law is its force before any
-// limit. With limits, the force changes by                                               (ACT-5)
+// limit. With limits, the force changes by                                              (SEN-14)
 //   slope (d law - share sum_j d law_j), summed over the actuators of its tendon.
 struct ActuatorForce {
   int actuator;
