@@ -9,6 +9,7 @@ import pytest
 import cases
 import mujacobian
 import reference
+from test_inverse import judge_inverse
 
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-6
@@ -349,6 +350,19 @@ def test_without_actuation_forces_are_constant() -> None:
     lin = mujacobian.linearize(model, state(model, 7))
     assert not lin.C.any()
     assert not lin.D.any()
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_inverse_dynamics(limited: bool) -> None:
+    """The sensors of mj_inverse, at a given acceleration; those of actuators are not evaluated."""
+    sensors = [*(limit_sensors() if limited else ()), *other_sensors()]
+    model = build("".join(sensors), "euler", limited=limited)
+    reference.converge(model)
+    data = state(model, 12, scale=0.1)
+    data.xfrc_applied[:] = 0
+    mujoco.mj_forward(model, data)
+    data.qacc += 1
+    assert judge_inverse(model, data, actuation=True) >= 0.85
 
 
 def test_cutoffs() -> None:

@@ -35,7 +35,11 @@ const Path& Sensing::tendon(int t) {
 }
 
 const ActuatorForces& Sensing::actuators() {
-  if (actuators_.count < 0) actuators_ = actuator_forces(m, d, arena);
+  if (actuators_.count < 0) {
+    // where actuation takes no part, as in inverse dynamics, the forces are constants
+    bool constant = f.paths.actuation.count == 0;
+    actuators_ = constant ? ActuatorForces{nullptr, 0} : actuator_forces(m, d, arena);
+  }
   return actuators_;
 }
 

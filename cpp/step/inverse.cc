@@ -79,8 +79,10 @@ void write_inertia(const ModelView& m, const DataView& d, const Forward& f, doub
 }
 
 // Sensors at fixed acceleration; the columns of applied force stand for those of acceleration.
-void write_sensors(const ModelView& m, const DataView& d, const Forward& f,
-                   const InverseOutputs& out, Arena& arena) {
+// mj_inverse does not evaluate the actuators: their forces are what they were.
+void write_sensors(const ModelView& m, const DataView& d, Forward f, const InverseOutputs& out,
+                   Arena& arena) {
+  f.paths.actuation = no_actuation(m, arena);
   const int nv = m.nv, ns = m.nsensordata, nx = 2 * nv + m.na;
   double* C = arena.take<double>(static_cast<std::size_t>(ns) * nx);
   double* Da = arena.take<double>(static_cast<std::size_t>(ns) * nv);
