@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "layout/enums.h"
-#include "smooth/tendon.h"
 #include "smooth/transmission.h"
 
 namespace mujacobian {
@@ -122,8 +121,6 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
   }
   const int id = m.sensor_objid[sensor];
   switch (m.sensor_type[sensor]) {
-    case sensor::kTendonVel:
-      return tendon_wraps(m, id) ? "its tendon wraps around a geom" : nullptr;
     case sensor::kActuatorPos:
     case sensor::kActuatorVel:
       if (m.sensor_dim[sensor] > 1) return "its actuator has several outputs";
