@@ -8,7 +8,7 @@ import pytest
 
 import cases
 import mujacobian
-import reference
+from mujacobian import reference
 from test_inverse import judge_inverse
 
 SMOOTH_TOLERANCE = 1e-8
