@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "contact/polytope.h"
+#include "contact/prism.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
@@ -159,7 +160,7 @@ SupportChange support_change(const SupportContact& c, Vec3 n, double distance, c
 }
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
-                     ContactGeometry& g) {
+                     ContactGeometry& g, const Prism* prism) {
   g.kind = ContactGeometry::kSupports;
   Vec3 witness[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};
@@ -169,8 +170,11 @@ bool identify_curved(const ModelView& m, const DataView& d, const ContactView& c
   // Newton's method on the optimality conditions, features chosen anew at every step
   for (int step = 0; step < 20; step++) {
     for (int s = 0; s < 2; s++) {
-      g.supports.side[s] = make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s]);
+      g.supports.side[s] = prism && s == 0
+                               ? prism->side(n, witness[0])
+                               : make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s]);
     }
+    if (prism) g.supports.side[1].radius += prism->inflation;
     const SupportSide* side = g.supports.side;
     double reach = distance + side[0].radius + side[1].radius;
     Vec3 gap = side[1].point - side[0].point - reach * n;

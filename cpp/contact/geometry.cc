@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "contact/simplex.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/unsupported.h"
@@ -27,12 +28,6 @@ Vec3 across(Vec3 v, Vec3 n) { return v - dot(v, n) * n; }
 
 Vec3 velocity(const Motion& motion, Vec3 from, Vec3 p) { return at_point(motion, p - from); }
 
-// position, normal and distance from the features
-struct Rederived {
-  Vec3 position, normal;
-  double distance;
-};
-
 Rederived rederive(const ContactGeometry& g) {
   if (g.kind == ContactGeometry::kFace) {
     const FaceContact& f = g.face;
@@ -45,6 +40,7 @@ Rederived rederive(const ContactGeometry& g) {
     double distance = dot(g.normal, span) - side[0].radius - side[1].radius;
     return {side[0].point + (side[0].radius + distance / 2) * g.normal, g.normal, distance};
   }
+  if (g.kind == ContactGeometry::kSimplex) return rederive(g.simplex, g.normal);
   if (g.kind == ContactGeometry::kEdges) {
     const EdgeContact& e = g.edges;
     Vec3 normal = cross(e.axis[0], e.axis[1]);
@@ -256,18 +252,19 @@ namespace {
 
 bool is_curved(int type) { return type == geom::kEllipsoid || type == geom::kCylinder; }
 
-// The pair goes through the convex collider: curved geoms, except planes and spheres on cylinders,
-// and meshes, except on planes.
+// The pair goes through the convex collider: height fields, curved geoms, except planes and spheres
+// on cylinders, and meshes, except on planes.
 bool uses_collider(const ModelView& m, const ContactView& contact) {
   int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
   if (first == geom::kPlane || (first == geom::kSphere && second == geom::kCylinder)) return false;
-  return is_curved(first) || is_curved(second) || second == geom::kMesh;
+  return first == geom::kHField || is_curved(first) || is_curved(second) || second == geom::kMesh;
 }
 
 bool identify_pair(const ModelView& m, const DataView& d, const ContactView& contact,
                    ContactGeometry& g) {
   int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
   if (first == geom::kPlane) return identify_plane(m, d, contact, g);
+  if (first == geom::kHField) return identify_height_field(m, d, contact, g);
   if (uses_collider(m, contact) && (is_curved(first) || is_curved(second))) {
     return identify_curved(m, d, contact, g);
   }
@@ -323,6 +320,7 @@ ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)
                        : g.kind == ContactGeometry::kCenters ? vary_spheres(g, motion)
                        : g.kind == ContactGeometry::kEdges   ? vary_edges(g, motion)
+                       : g.kind == ContactGeometry::kSimplex ? vary_simplex(g, motion)
                                                              : vary_supports(g, motion);
   // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
   // hint                                                                                 (CON-6)

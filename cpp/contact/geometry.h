@@ -9,6 +9,8 @@
 
 namespace mujacobian {
 
+struct Prism;
+
 // A geom as the colliders see it.
 struct Geom {
   int type;
@@ -76,12 +78,22 @@ struct SupportContact {
   SupportSide side[2];
 };
 
+// One to three pairs of vertices whose differences w_k = b_k - a_k span a point, a line or a plane;
+// the contact is where that comes nearest to the origin.                                (CON-20)
+struct SimplexContact {
+  int size;
+  Vec3 point[2][3];  // vertices of geom 0, of geom 1
+  double weight[3];  // of the pairs at the contact, summing to one
+  double radius;     // around the vertices of geom 1
+};
+
 struct ContactGeometry {
-  enum Kind { kFace, kCenters, kEdges, kSupports } kind;
+  enum Kind { kFace, kCenters, kEdges, kSupports, kSimplex } kind;
   FaceContact face;
   CenterContact centers;
   EdgeContact edges;
   SupportContact supports;
+  SimplexContact simplex;
 
   Vec3 position, normal, tangent[2];
   double distance;
@@ -89,6 +101,12 @@ struct ContactGeometry {
   int hint_owner;      // geom whose z axis directs the first tangent, -1: the world's y or z axis
   Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
+};
+
+// Position, normal and distance from the features.
+struct Rederived {
+  Vec3 position, normal;
+  double distance;
 };
 
 // Motion of a contact; the frame turns by `turn`.
@@ -121,8 +139,11 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
                      ContactGeometry& geometry);
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& geometry);
+bool identify_height_field(const ModelView& m, const DataView& d, const ContactView& contact,
+                           ContactGeometry& geometry);
+// `prism`: the piece of the height field that geom 0 is, if it is one
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
-                     ContactGeometry& geometry);
+                     ContactGeometry& geometry, const Prism* prism = nullptr);
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& geometry);
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,

@@ -45,6 +45,7 @@ namespace mujacobian {
   X(constraint, kLimitJoint, mjtConstraint, mjCNSTR_LIMIT_JOINT, 3)                   \
   X(constraint, kLimitTendon, mjtConstraint, mjCNSTR_LIMIT_TENDON, 4)                 \
   X(geom, kPlane, mjtGeom, mjGEOM_PLANE, 0)                                           \
+  X(geom, kHField, mjtGeom, mjGEOM_HFIELD, 1)                                         \
   X(geom, kSphere, mjtGeom, mjGEOM_SPHERE, 2)                                         \
   X(geom, kCapsule, mjtGeom, mjGEOM_CAPSULE, 3)                                       \
   X(geom, kEllipsoid, mjtGeom, mjGEOM_ELLIPSOID, 4)                                   \

@@ -28,6 +28,7 @@
   REQ(SIZE, na)                           \
   REQ(SIZE, nbody)                        \
   REQ(SIZE, ntree)                        \
+  REQ(SIZE, npair)                        \
   REQ(SIZE, njnt)                         \
   REQ(SIZE, ntendon)                      \
   REQ(SIZE, nactuator)                    \
@@ -91,6 +92,7 @@
   REQ(NUMS, geom_rbound)                  \
   REQ(NUMS, geom_size)                    \
   REQ(NUMS, geom_fluid)                   \
+  REQ(NUMS, geom_gap)                     \
   REQ(NUMS, geom_surfacevel)              \
   REQ(INTS, cam_mode)                     \
   REQ(INTS, cam_bodyid)                   \
@@ -109,6 +111,14 @@
   REQ(INTS, mesh_polyvertnum)             \
   REQ(INTS, mesh_polyvert)                \
   REQ(FLOATS, mesh_vert)                  \
+  REQ(NUMS, hfield_size)                  \
+  REQ(INTS, hfield_nrow)                  \
+  REQ(INTS, hfield_ncol)                  \
+  REQ(INTS, hfield_adr)                   \
+  REQ(FLOATS, hfield_data)                \
+  REQ(INTS, pair_geom1)                   \
+  REQ(INTS, pair_geom2)                   \
+  REQ(NUMS, pair_gap)                     \
   REQ(INTS, eq_type)                      \
   REQ(INTS, eq_obj1id)                    \
   REQ(INTS, eq_obj2id)                    \
@@ -238,6 +248,7 @@
   REQ(NUM, dist)                            \
   REQ(VEC3, pos)                            \
   REQ(NUM9, frame)                          \
+  REQ(NUM, includemargin)                   \
   REQ(NUM5, friction)                       \
   REQ(NUM, adhesion)                        \
   REQ(NUM, mu)                              \

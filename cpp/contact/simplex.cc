@@ -1,0 +1,168 @@
+#include "contact/simplex.h"
+
+#include <cmath>
+
+namespace mujacobian {
+namespace {
+
+constexpr double kOn = 1e-9;  // how exactly pairs have the height of the contact and reproduce it
+constexpr int kRoom = 24;     // pairs at the same height, three unless edges or faces are parallel
+
+// w_k = b_k - a_k
+Vec3 difference(const SimplexContact& c, int k) { return c.point[1][k] - c.point[0][k]; }
+
+// Edges e_i = w_i - w_0 and their dual basis d_i . e_j = delta_ij in the span of the edges.
+// (CON-21)
+struct Basis {
+  int size;
+  Vec3 edge[2], dual[2], cross;
+};
+
+Basis make_basis(const SimplexContact& c) {
+  Basis b{c.size - 1, {}, {}, {}};
+  for (int i = 0; i < b.size; i++) b.edge[i] = difference(c, i + 1) - difference(c, 0);
+  if (b.size == 1) b.dual[0] = (1 / dot(b.edge[0], b.edge[0])) * b.edge[0];
+  if (b.size == 2) {
+    b.cross = cross(b.edge[0], b.edge[1]);
+    double area = dot(b.cross, b.cross);
+    b.dual[0] = (1 / area) * cross(b.edge[1], b.cross);
+    b.dual[1] = (1 / area) * cross(b.cross, b.edge[0]);
+  }
+  return b;
+}
+
+// Weights of the pairs at the point nearest to the origin.
+void weigh(SimplexContact& c) {
+  const Basis b = make_basis(c);
+  const Vec3 first = difference(c, 0);
+  c.weight[0] = 1;
+  for (int i = 0; i < b.size; i++) {
+    c.weight[i + 1] = -dot(b.dual[i], first);
+    c.weight[0] -= c.weight[i + 1];
+  }
+}
+
+// How far the nearest point is from where it needs fewer pairs.
+double region(const SimplexContact& c) {
+  const Basis b = make_basis(c);
+  double least = INFINITY;
+  if (b.size > 0) least = std::abs(c.weight[0]) / norm(b.dual[0] + b.dual[1]);
+  for (int i = 0; i < b.size; i++) {
+    least = std::fmin(least, std::abs(c.weight[i + 1]) / norm(b.dual[i]));
+  }
+  return least;
+}
+
+double error(const SimplexContact& c, const ContactGeometry& g) {
+  Rederived r = rederive(c, g.normal);
+  return norm(r.position - g.position) + norm(r.normal - g.normal) +
+         std::abs(r.distance - g.distance);
+}
+
+// The pairs among which those of a contact are.
+struct Candidates {
+  int count;
+  Vec3 point[2][kRoom];
+};
+
+// All pairs at the contact's height: n . (b - a) = dist + radius
+Candidates level_pairs(const Vec3* vertices, int count, const Core& core,
+                       const ContactGeometry& g) {
+  Candidates found;
+  found.count = 0;
+  for (int i = 0; i < core.count; i++) {
+    Vec3 b = core.vertex(i);
+    double height = dot(g.normal, b) - g.distance - core.radius;
+    for (int k = 0; k < count && found.count < kRoom; k++) {
+      if (!(std::abs(dot(g.normal, vertices[k]) - height) < kOn)) continue;
+      found.point[0][found.count] = vertices[k];
+      found.point[1][found.count++] = b;
+    }
+  }
+  return found;
+}
+
+// The next choice of `size` out of `count` in rising order.
+bool advance(int* choice, int size, int count) {
+  for (int k = size - 1; k >= 0; k--) {
+    if (++choice[k] > count - size + k) continue;
+    for (int next = k + 1; next < size; next++) choice[next] = choice[next - 1] + 1;
+    return true;
+  }
+  return false;
+}
+
+// The `size` candidates that reproduce the contact best; false if none do.
+bool choose(const Candidates& candidates, int size, double radius, ContactGeometry& g) {
+  double best = kOn;
+  int choice[3] = {0, 1, 2};
+  if (candidates.count < size) return false;
+  do {
+    SimplexContact c{size, {}, {}, radius};
+    for (int k = 0; k < size; k++) {
+      for (int s = 0; s < 2; s++) c.point[s][k] = candidates.point[s][choice[k]];
+    }
+    weigh(c);
+    double e = error(c, g);
+    if (e < best) best = e, g.simplex = c;
+  } while (advance(choice, size, candidates.count));
+  return best < kOn;
+}
+
+}  // namespace
+
+bool identify_simplex(const Vec3* vertices, int count, const Core& core, int least,
+                      ContactGeometry& g) {
+  const Candidates candidates = level_pairs(vertices, count, core, g);
+  for (int size = least; size <= 3; size++) {
+    if (!choose(candidates, size, core.radius, g)) continue;
+    g.kind = ContactGeometry::kSimplex;
+    g.region = region(g.simplex);
+    return true;
+  }
+  return false;
+}
+
+Rederived rederive(const SimplexContact& c, Vec3 towards) {
+  Vec3 witness[2] = {};
+  for (int s = 0; s < 2; s++) {
+    for (int k = 0; k < c.size; k++) witness[s] += c.weight[k] * c.point[s][k];
+  }
+  // a plane has a normal even where the witness points meet
+  Vec3 normal = c.size == 3 ? make_basis(c).cross : witness[1] - witness[0];
+  normal = (std::copysign(1, dot(normal, towards)) / norm(normal)) * normal;
+  double distance = dot(normal, difference(c, 0)) - c.radius;
+  return {0.5 * (witness[0] + witness[1] - c.radius * normal), normal, distance};
+}
+
+// With u = sum of weight dw and t = sum of d_i (de_i . n):
+//   d(weight_i) = -d_i . (u + D t),   dn = -t + (u across n and the edges) / D          (CON-22)
+ContactVariation vary_simplex(const ContactGeometry& g, const Motion motion[2]) {
+  const SimplexContact& c = g.simplex;
+  const Basis b = make_basis(c);
+  const double reach = g.distance + c.radius;
+  Vec3 moved[3], sum[3], carried{}, middle{}, tilt{};
+  for (int k = 0; k < c.size; k++) {
+    Vec3 v0 = at_point(motion[0], c.point[0][k] - g.position);
+    Vec3 v1 = at_point(motion[1], c.point[1][k] - g.position);
+    moved[k] = v1 - v0;
+    sum[k] = c.point[0][k] + c.point[1][k];
+    carried += c.weight[k] * moved[k];
+    middle += c.weight[k] * (v0 + v1);
+  }
+  for (int i = 0; i < b.size; i++) tilt += dot(moved[i + 1] - moved[0], g.normal) * b.dual[i];
+
+  ContactVariation v;
+  v.distance = dot(g.normal, carried);
+  Vec3 aside = carried - v.distance * g.normal;
+  for (int i = 0; i < b.size; i++) {
+    aside = aside - dot(b.dual[i], carried) * b.edge[i];
+    middle += -dot(b.dual[i], carried + reach * tilt) * (sum[i + 1] - sum[0]);
+  }
+  v.turn = -tilt;  // of the normal, completed by the caller
+  if (c.size < 3) v.turn += (1 / reach) * aside;
+  v.position = 0.5 * (middle - c.radius * v.turn);
+  return v;
+}
+
+}  // namespace mujacobian
