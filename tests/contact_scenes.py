@@ -31,6 +31,12 @@ MESH = """<asset><mesh name="mesh" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .
 
 MESHES = {"mesh", "prism"}
 
+# a rough height field; its steepest sides rise by 60 degrees
+ROWS, COLUMNS = 9, 11
+_HEIGHTS = np.random.default_rng(0).random((ROWS, COLUMNS))
+FIELD = f"""<asset><hfield name="field" nrow="{ROWS}" ncol="{COLUMNS}" size=".5 .4 .06 .1"
+  elevation="{" ".join(f"{height:.3f}" for height in _HEIGHTS.ravel())}"/></asset>"""
+
 JOINTS = """<joint name="lift" type="slide" axis=".2 .1 1" stiffness="50" damping="2"/>
   <joint name="tilt" type="ball" damping=".5"/>
   <inertial pos=".05 -.02 .03" mass="3" fullinertia=".2 .3 .25 .02 -.01 .03"/>"""
@@ -115,6 +121,7 @@ def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "
       <compiler angle="radian"/>
       <option timestep=".004" cone="{cone}" {option}/>
       {MESH if {pair.first, pair.second} & MESHES else ""}
+      {FIELD if pair.first == "field" else ""}
       <worldbody>
         <body name="base" pos=".1 .2 .3" {'mocap="true"' if fixed else ""}>
           {"" if fixed else JOINTS}
@@ -227,6 +234,8 @@ def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _geom(kind: str, condim: int, extra: str) -> str:
     if kind in MESHES:
         shape = f'type="mesh" mesh="{kind}"'
+    elif kind == "field":
+        shape = 'type="hfield" hfield="field"'
     else:
         shape = f'type="{kind}" size="{SIZES[kind]}"'
     friction = "" if "friction" in extra else 'friction=".7 .02 .01"'

@@ -11,7 +11,13 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kFlat = 1e-7;  // tilt at which a cylinder's side or cap faces the contact squarely
+constexpr double kFlat = 1e-7;    // tilt at which a cylinder's side or cap faces a contact squarely
+constexpr double kInside = 1e-6;  // of a side or cap, not on the rim: there MuJoCo's witness tells
+
+// How far MuJoCo's normal may tilt where it should not.
+double normal_error(const ModelView& m) {
+  return kFlat + std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
+}
 
 Mat3 outer(double s, Vec3 a, Vec3 b) {
   return {{s * a.x * b.x, s * a.x * b.y, s * a.x * b.z, s * a.y * b.x, s * a.y * b.y, s * a.y * b.z,
@@ -34,20 +40,19 @@ SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
 }
 
 // side: the axis with a radius; cap: a face; otherwise the rim, which follows the normal around
-SupportSide cylinder_side(const Geom& geom, Vec3 n, Vec3 witness) {
+SupportSide cylinder_side(const Geom& geom, Vec3 n, Vec3 witness, double tilt) {
   Vec3 axis = geom.axis();
   double radius = geom.size[0], half = geom.size[1], along = dot(n, axis);
   Vec3 radial = n - along * axis;
-  double flat = norm(radial);
-  if (std::abs(along) < kFlat) {
-    double x = std::clamp(dot(witness - geom.position, axis), -half, half);
-    return {geom.position + x * axis, radius, {}, {axis, {}}, 1};
+  double flat = norm(radial), x = dot(witness - geom.position, axis);
+  if (std::abs(along) < (std::abs(x) < half * (1 - kInside) ? tilt : kFlat)) {
+    return {geom.position + std::clamp(x, -half, half) * axis, radius, {}, {axis, {}}, 1};
   }
-  if (flat < kFlat) {
+  Vec3 aside = witness - geom.position - x * axis;
+  if (flat < (norm(aside) < radius * (1 - kInside) ? tilt : kFlat)) {
     Vec3 u = column(geom.frame, 0), v = column(geom.frame, 1);
-    double top = along > 0 ? half : -half;
-    Vec3 point = witness - (dot(witness - geom.position, axis) - top) * axis;
-    return {point, 0, {}, {u, v}, 2};
+    Vec3 top = geom.position + (along > 0 ? half : -half) * axis;
+    return {top + aside, 0, {}, {u, v}, 2};
   }
   Vec3 e = (1 / flat) * radial, t = cross(axis, e);
   Vec3 point = geom.position + (along > 0 ? half : -half) * axis + radius * e;
@@ -83,7 +88,7 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
     case geom::kEllipsoid:
       return ellipsoid_side(geom, n);
     case geom::kCylinder:
-      return cylinder_side(geom, n, witness);
+      return cylinder_side(geom, n, witness, normal_error(m));
     default:
       return polytope_side(Polytope(m, d, id), n, witness);
   }

@@ -110,8 +110,8 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
         sharp ? std::optional(Polytope(m, d, id)) : std::nullopt;
     Core core = make_core(other, polytope ? &*polytope : nullptr);
     core.radius += field.inflation();
-    // penetrations end in a plane
-    const int least = sharp ? 3 : 1;
+    // fewer than three pairs only where the cores are apart
+    const int least = g.distance + core.radius > 0 ? 1 : 3;
     if (field.find(witness, [&](const Prism& prism) {
           return identify_simplex(prism.vertex, 6, core, least, g);
         })) {
