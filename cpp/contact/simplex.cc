@@ -43,12 +43,36 @@ void weigh(SimplexContact& c) {
 }
 
 // How far the nearest point is from where it needs fewer pairs.
-double region(const SimplexContact& c) {
-  const Basis b = make_basis(c);
-  double least = INFINITY;
-  if (b.size > 0) least = std::abs(c.weight[0]) / norm(b.dual[0] + b.dual[1]);
+double until_fewer(const SimplexContact& c, const Basis& b) {
+  if (b.size == 0) return INFINITY;
+  double least = std::abs(c.weight[0]) / norm(b.dual[0] + b.dual[1]);
   for (int i = 0; i < b.size; i++) {
     least = std::fmin(least, std::abs(c.weight[i + 1]) / norm(b.dual[i]));
+  }
+  return least;
+}
+
+// How far it is from where the pair (a, b) joins: with e the part across the simplex of the way to
+// it, the normal must turn by n . e / |e|.
+double until_joined(const SimplexContact& c, const Basis& basis, Vec3 a, Vec3 b, double reach,
+                    Vec3 n) {
+  Vec3 e = b - a - difference(c, 0);
+  for (int i = 0; i < basis.size; i++) e = e - dot(basis.dual[i], e) * basis.edge[i];
+  double length = norm(e);
+  return length < kOn ? INFINITY : reach * std::fmax(0, dot(n, e)) / length;
+}
+
+double region(const Vec3* vertices, int count, const Core& core, const ContactGeometry& g) {
+  const SimplexContact& c = g.simplex;
+  const Basis b = make_basis(c);
+  double least = until_fewer(c, b);
+  if (c.size == 3) return least;  // nothing turns the normal of a plane
+  for (int i = 0; i < core.count; i++) {
+    for (int k = 0; k < count; k++) {
+      double joined =
+          until_joined(c, b, vertices[k], core.vertex(i), g.distance + c.radius, g.normal);
+      least = std::fmin(least, joined);
+    }
   }
   return least;
 }
@@ -65,16 +89,20 @@ struct Candidates {
   Vec3 point[2][kRoom];
 };
 
-// All pairs at the contact's height: n . (b - a) = dist + radius
+// All pairs at the contact's height, n . (b - a) = dist + radius; none if geoms that are apart have
+// a pair that is nearer.
 Candidates level_pairs(const Vec3* vertices, int count, const Core& core,
                        const ContactGeometry& g) {
+  const bool apart = g.distance + core.radius > 0;
   Candidates found;
   found.count = 0;
   for (int i = 0; i < core.count; i++) {
     Vec3 b = core.vertex(i);
     double height = dot(g.normal, b) - g.distance - core.radius;
     for (int k = 0; k < count && found.count < kRoom; k++) {
-      if (!(std::abs(dot(g.normal, vertices[k]) - height) < kOn)) continue;
+      double nearer = dot(g.normal, vertices[k]) - height;
+      if (apart && nearer > kOn) return {0, {}};
+      if (!(std::abs(nearer) < kOn)) continue;
       found.point[0][found.count] = vertices[k];
       found.point[1][found.count++] = b;
     }
@@ -117,7 +145,7 @@ bool identify_simplex(const Vec3* vertices, int count, const Core& core, int lea
   for (int size = least; size <= 3; size++) {
     if (!choose(candidates, size, core.radius, g)) continue;
     g.kind = ContactGeometry::kSimplex;
-    g.region = region(g.simplex);
+    g.region = region(vertices, count, core, g);
     return true;
   }
   return false;
