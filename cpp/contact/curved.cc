@@ -14,11 +14,6 @@ namespace {
 constexpr double kFlat = 1e-7;    // tilt at which a cylinder's side or cap faces a contact squarely
 constexpr double kInside = 1e-6;  // of a side or cap, not on the rim: there MuJoCo's witness tells
 
-// How far MuJoCo's normal may tilt where it should not.
-double normal_error(const ModelView& m) {
-  return kFlat + std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
-}
-
 Mat3 outer(double s, Vec3 a, Vec3 b) {
   return {{s * a.x * b.x, s * a.x * b.y, s * a.x * b.z, s * a.y * b.x, s * a.y * b.y, s * a.y * b.z,
            s * a.z * b.x, s * a.z * b.y, s * a.z * b.z}};

@@ -15,12 +15,6 @@ namespace {
 // How well the features must reproduce MuJoCo's contact.
 constexpr double kAgreement = 1e-9;
 
-// The same for curved geoms, where MuJoCo's collider stops within a tolerance of the distance and
-// its normal and position are off by about the square root of that.
-double curved_agreement(const ModelView& m) {
-  return 1e-6 + 30 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
-}
-
 // Below this tilt MuJoCo takes a cylinder to stand flat (mjMINVAL), and its frame to be undefined.
 constexpr double kFlat = 1e-15, kUpright = 1e-12;
 
@@ -243,6 +237,11 @@ ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2])
 
 }  // namespace
 
+// The collider stops within a tolerance of the distance; the normal is off by the square root.
+double normal_error(const ModelView& m) {
+  return 1e-7 + std::sqrt(std::fmax(0, m.opt.ccd_tolerance));
+}
+
 Geom load_geom(const ModelView& m, const DataView& d, int id) {
   return {m.geom_type[id], load3(d.geom_xpos + 3 * id), load9(d.geom_xmat + 9 * id),
           m.geom_size + 3 * id};
@@ -311,7 +310,9 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
   if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
-  double agreement = g.kind == ContactGeometry::kSupports ? curved_agreement(m) : kAgreement;
+  bool curved = g.kind == ContactGeometry::kSupports ||
+                (g.kind == ContactGeometry::kSimplex && g.simplex.rounded);
+  double agreement = curved ? curved_agreement(m) : kAgreement;
   if (!(error < agreement)) refuse("its features were not recognised");
   return g;
 }

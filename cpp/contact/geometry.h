@@ -85,6 +85,7 @@ struct SimplexContact {
   Vec3 point[2][3];  // vertices of geom 0, of geom 1
   double weight[3];  // of the pairs at the contact, summing to one
   double radius;     // around the vertices of geom 1
+  bool rounded;      // MuJoCo found it among rounded geoms, to the precision of curved ones
 };
 
 struct ContactGeometry {
@@ -153,6 +154,11 @@ bool identify_box(const ModelView& m, const DataView& d, const ContactView& cont
 
 // A sphere against a box, whether the contact's first geom is a sphere or a capsule.
 void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& geometry);
+
+// How far the normal of MuJoCo's collider may be off where geoms are curved or rounded by a margin.
+double normal_error(const ModelView& m);
+// How well features must reproduce such contacts.
+inline double curved_agreement(const ModelView& m) { return 30 * normal_error(m); }
 
 Geom load_geom(const ModelView& m, const DataView& d, int id);
 

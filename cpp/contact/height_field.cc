@@ -28,15 +28,18 @@ double detection(const ModelView& m, const ContactView& contact) {
 // The grid of a height field.
 class HeightField {
  public:
-  HeightField(const ModelView& m, const DataView& d, const ContactView& contact)
-      : geom_(load_geom(m, d, contact.geom.v[0])) {
-    const int id = m.geom_dataid[contact.geom.v[0]];
+  HeightField(const ModelView& m, const DataView& d, int geom_id, double margin)
+      : geom_(load_geom(m, d, geom_id)) {
+    const int id = m.geom_dataid[geom_id];
     rows_ = m.hfield_nrow[id], columns_ = m.hfield_ncol[id];
     size_ = m.hfield_size + 4 * id;
     heights_ = m.hfield_data + m.hfield_adr[id];
     step_[0] = 2 * size_[0] / (columns_ - 1), step_[1] = 2 * size_[1] / (rows_ - 1);
     // until 4.0 a detection distance lifts the field, and half of it inflates the other geom
-    lift_ = engine().version < 4000000 ? detection(m, contact) : 0;
+    lift_ = engine().version < 4000000 ? margin : 0;
+    // points of geoms rounded by a margin are off by as much as the collider's tolerance lets a
+    // chord of that radius be
+    fuzz_ = kOn + 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));
   }
 
   // Calls `visit` with the prisms under or over the world point p until it returns true.
@@ -44,7 +47,7 @@ class HeightField {
   bool find(Vec3 p, Visit&& visit) const {
     const Vec3 local = geom_.to_local(p);
     const double x = (local.x + size_[0]) / step_[0], y = (local.y + size_[1]) / step_[1];
-    const double slack[2] = {kOn / step_[0], kOn / step_[1]};
+    const double slack[2] = {fuzz_ / step_[0], fuzz_ / step_[1]};
     for (int r = cell(y - slack[1], rows_); r <= cell(y + slack[1], rows_); r++) {
       for (int c = cell(x - slack[0], columns_); c <= cell(x + slack[0], columns_); c++) {
         double above = (y - r) - (x - c);  // the cell's diagonal
@@ -73,6 +76,7 @@ class HeightField {
     const Vec3 tops[3] = {top(r, c), top(r + 1, c + 1), top(corner_r, corner_c)};
     Prism p;
     p.inflation = inflation();
+    p.fuzz = fuzz_;
     for (int k = 0; k < 3; k++) {
       p.vertex[k] = geom_.to_world({tops[k].x, tops[k].y, -size_[3]});
       p.vertex[3 + k] = geom_.to_world(tops[k]);
@@ -84,7 +88,7 @@ class HeightField {
   int rows_, columns_;
   const double* size_;  // half x, half y, height, depth of the base
   const float* heights_;
-  double step_[2], lift_;
+  double step_[2], lift_, fuzz_;
 };
 
 Core make_core(const Geom& geom, const Polytope* polytope) {
@@ -103,22 +107,31 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
   const bool sharp = other.type == geom::kBox || other.type == geom::kMesh;
   const bool round = other.type == geom::kSphere || other.type == geom::kCapsule;
   const bool curved = other.type == geom::kEllipsoid || other.type == geom::kCylinder;
-  const HeightField field(m, d, contact);
+  const double margin = detection(m, contact);
+  const HeightField field(m, d, contact.geom.v[0], margin);
   const Vec3 witness = g.position - (g.distance / 2) * g.normal;
   if (sharp || round) {
     const std::optional<Polytope> polytope =
         sharp ? std::optional(Polytope(m, d, id)) : std::nullopt;
     Core core = make_core(other, polytope ? &*polytope : nullptr);
     core.radius += field.inflation();
-    // fewer than three pairs only where the cores are apart
-    const int least = g.distance + core.radius > 0 ? 1 : 3;
-    if (field.find(witness, [&](const Prism& prism) {
-          return identify_simplex(prism.vertex, 6, core, least, g);
-        })) {
-      return true;
+    auto find = [&](const PairSearch& search) {
+      return field.find(witness, [&](const Prism& prism) {
+        return identify_simplex(prism.vertex, 6, core, search, g);
+      });
+    };
+    // fewer than three pairs only where the cores are apart; where they are not, MuJoCo stops early
+    const bool apart = g.distance + core.radius > 0;
+    const int least = apart ? 1 : 3;
+    if (find({least, kOn, kOn, apart})) return true;
+    if (sharp) {
+      // a margin rounds boxes and meshes, and is found to the precision of curved geoms
+      const double level = normal_error(m) * m.geom_rbound[id];
+      g.simplex.rounded = margin > 0 && find({least, level, curved_agreement(m), true});
+      return g.simplex.rounded;
     }
     // inside the prism MuJoCo sees the surface of the round geom, not its core
-    if (sharp || g.distance + core.radius > m.opt.ccd_tolerance) return false;
+    if (g.distance + core.radius > m.opt.ccd_tolerance) return false;
   }
   return (round || curved) && field.find(witness, [&](const Prism& prism) {
     return identify_curved(m, d, contact, g, &prism);

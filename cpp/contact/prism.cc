@@ -3,8 +3,6 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // distance at which a point is on a feature
-
 // each quadrilateral side by three of its vertices
 constexpr int kEdges[9][2] = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5},
                               {5, 3}, {0, 3}, {1, 4}, {2, 5}};
@@ -16,12 +14,12 @@ Vec3 unit(Vec3 a) { return (1 / norm(a)) * a; }
 
 SupportSide Prism::side(Vec3 n, Vec3 witness) const {
   for (const Vec3& v : vertex) {
-    if (norm(v - witness) < kOn) return {v, 0, {}, {}, 0};
+    if (norm(v - witness) < fuzz) return {v, 0, {}, {}, 0};
   }
   for (const auto& edge : kEdges) {
     const Vec3 a = vertex[edge[0]], along = unit(vertex[edge[1]] - a);
     const Vec3 foot = a + dot(witness - a, along) * along;
-    if (norm(foot - witness) < kOn) return {foot, 0, {}, {along, {}}, 1};
+    if (norm(foot - witness) < fuzz) return {foot, 0, {}, {along, {}}, 1};
   }
   const Vec3 inside = 0.5 * (vertex[0] + vertex[4]);
   SupportSide best{};

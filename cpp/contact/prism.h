@@ -9,6 +9,7 @@ namespace mujacobian {
 struct Prism {
   Vec3 vertex[6];    // world; the lower triangle, then the upper one above it
   double inflation;  // radius that MuJoCo adds to the other geom
+  double fuzz;       // how far witness points may be off their feature
 
   // The feature at a witness point: a vertex, an edge, or the face that faces n most squarely.
   SupportSide side(Vec3 n, Vec3 witness) const;

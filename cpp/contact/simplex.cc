@@ -1,11 +1,12 @@
 #include "contact/simplex.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // how exactly pairs have the height of the contact and reproduce it
+constexpr double kOn = 1e-9;  // length of what is zero
 constexpr int kRoom = 24;     // pairs at the same height, three unless edges or faces are parallel
 
 // w_k = b_k - a_k
@@ -77,8 +78,7 @@ double region(const Vec3* vertices, int count, const Core& core, const ContactGe
   return least;
 }
 
-double error(const SimplexContact& c, const ContactGeometry& g) {
-  Rederived r = rederive(c, g.normal);
+double error(const Rederived& r, const ContactGeometry& g) {
   return norm(r.position - g.position) + norm(r.normal - g.normal) +
          std::abs(r.distance - g.distance);
 }
@@ -89,25 +89,36 @@ struct Candidates {
   Vec3 point[2][kRoom];
 };
 
-// All pairs at the contact's height, n . (b - a) = dist + radius; none if geoms that are apart have
-// a pair that is nearer.
-Candidates level_pairs(const Vec3* vertices, int count, const Core& core,
+// All pairs at the contact's height: n . (b - a) = dist + radius
+Candidates level_pairs(const Vec3* vertices, int count, const Core& core, double level,
                        const ContactGeometry& g) {
-  const bool apart = g.distance + core.radius > 0;
   Candidates found;
   found.count = 0;
   for (int i = 0; i < core.count; i++) {
     Vec3 b = core.vertex(i);
     double height = dot(g.normal, b) - g.distance - core.radius;
     for (int k = 0; k < count && found.count < kRoom; k++) {
-      double nearer = dot(g.normal, vertices[k]) - height;
-      if (apart && nearer > kOn) return {0, {}};
-      if (!(std::abs(nearer) < kOn)) continue;
+      if (!(std::abs(dot(g.normal, vertices[k]) - height) < level)) continue;
       found.point[0][found.count] = vertices[k];
       found.point[1][found.count++] = b;
     }
   }
   return found;
+}
+
+// The contact of c is between its pairs, and no pair is nearer along its normal n.
+bool is_outermost(const SimplexContact& c, Vec3 n, const Vec3* vertices, int count,
+                  const Core& core) {
+  for (int k = 0; k < c.size; k++) {
+    if (c.weight[k] < -kOn) return false;
+  }
+  const double reach = dot(n, difference(c, 0));
+  double highest = -INFINITY;
+  for (int k = 0; k < count; k++) highest = std::fmax(highest, dot(n, vertices[k]));
+  for (int i = 0; i < core.count; i++) {
+    if (dot(n, core.vertex(i)) - highest < reach - kOn) return false;
+  }
+  return true;
 }
 
 // The next choice of `size` out of `count` in rising order.
@@ -120,30 +131,27 @@ bool advance(int* choice, int size, int count) {
   return false;
 }
 
-// The `size` candidates that reproduce the contact best; false if none do.
-bool choose(const Candidates& candidates, int size, double radius, ContactGeometry& g) {
-  double best = kOn;
-  int choice[3] = {0, 1, 2};
-  if (candidates.count < size) return false;
-  do {
-    SimplexContact c{size, {}, {}, radius};
-    for (int k = 0; k < size; k++) {
-      for (int s = 0; s < 2; s++) c.point[s][k] = candidates.point[s][choice[k]];
-    }
-    weigh(c);
-    double e = error(c, g);
-    if (e < best) best = e, g.simplex = c;
-  } while (advance(choice, size, candidates.count));
-  return best < kOn;
-}
-
 }  // namespace
 
-bool identify_simplex(const Vec3* vertices, int count, const Core& core, int least,
+bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
                       ContactGeometry& g) {
-  const Candidates candidates = level_pairs(vertices, count, core, g);
-  for (int size = least; size <= 3; size++) {
-    if (!choose(candidates, size, core.radius, g)) continue;
+  const Candidates candidates = level_pairs(vertices, count, core, search.level, g);
+  for (int size = search.least; size <= std::min(3, candidates.count); size++) {
+    double best = search.agreement;
+    int choice[3] = {0, 1, 2};
+    do {
+      SimplexContact c{size, {}, {}, core.radius, false};
+      for (int k = 0; k < size; k++) {
+        for (int s = 0; s < 2; s++) c.point[s][k] = candidates.point[s][choice[k]];
+      }
+      weigh(c);
+      const Rederived r = rederive(c, g.normal);
+      const double e = error(r, g);
+      if (!(e < best)) continue;
+      if (search.outermost && !is_outermost(c, r.normal, vertices, count, core)) continue;
+      best = e, g.simplex = c;
+    } while (advance(choice, size, candidates.count));
+    if (best == search.agreement) continue;
     g.kind = ContactGeometry::kSimplex;
     g.region = region(vertices, count, core, g);
     return true;

@@ -17,9 +17,17 @@ struct Core {
   Vec3 vertex(int i) const { return polytope ? polytope->vertex(i) : points[i]; }
 };
 
+// How pairs are sought.
+struct PairSearch {
+  int least;         // how many there are at least
+  double level;      // how exactly they have the same height over the contact's plane
+  double agreement;  // how exactly they reproduce the contact
+  bool outermost;    // the contact is optimal: not so where the collider stops early
+};
+
 // Finds the pairs of one of `count` vertices of geom 0 and one of the core of geom 1 that make the
-// contact, at least `least` of them; false if there are none.
-bool identify_simplex(const Vec3* vertices, int count, const Core& core, int least,
+// contact; false if there are none.
+bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
                       ContactGeometry& g);
 
 // `towards` tells the two sides of a plane apart.
