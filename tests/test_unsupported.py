@@ -208,18 +208,19 @@ PILE = """
     <body name="top" pos=".02 .01 {height}"><freejoint/><geom name="upper" {upper}/></body>
   </worldbody>
 </mujoco>"""
-HILLS = """<asset><hfield name="hills" nrow="3" ncol="3" size="1 1 .2 .1"
-  elevation="0 0 0 0 1 0 0 0 0"/></asset>"""
+PLAIN = """<asset><hfield name="plain" nrow="3" ncol="3" size="1 1 .2 .1"
+  elevation="0 0 0 0 0 0 0 0 1"/></asset>"""
 
 
-def on_hills():
-    lower, upper = 'type="hfield" hfield="hills"', 'type="sphere" size=".1"'
-    text = PILE.format(lower=lower, upper=upper, height=0.29)
-    return forward(text.replace("<worldbody>", HILLS + "<worldbody>"))
+def standing_on_a_plain():
+    """Return a cylinder flat on a flat height field: any point of its cap may be the contact."""
+    lower, upper = 'type="hfield" hfield="plain"', 'type="cylinder" size=".1 .1"'
+    text = PILE.format(lower=lower, upper=upper, height=0.099)
+    return forward(text.replace("<worldbody>", PLAIN + "<worldbody>"))
 
 
-def test_height_fields_are_refused_with_the_names_of_both_geoms():
-    model, data = on_hills()
+def test_contacts_without_a_feature_are_refused_with_the_names_of_both_geoms():
+    model, data = standing_on_a_plain()
     mujoco.mj_forward(model, data)
     assert data.ncon > 0
     for name in ("lower", "upper"):
@@ -238,7 +239,7 @@ def test_the_legacy_collider_is_refused():
 
 
 def test_a_refused_contact_does_not_matter_when_contacts_are_disabled():
-    model, data = on_hills()
+    model, data = standing_on_a_plain()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     assert mujacobian.linearize(model, data).A.any()
 

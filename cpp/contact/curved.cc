@@ -35,16 +35,16 @@ SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
 }
 
 // side: the axis with a radius; cap: a face; otherwise the rim, which follows the normal around
-SupportSide cylinder_side(const Geom& geom, Vec3 n, Vec3 witness, double tilt) {
+SupportSide cylinder_side(const ModelView& m, const Geom& geom, Vec3 n, Vec3 witness) {
   Vec3 axis = geom.axis();
   double radius = geom.size[0], half = geom.size[1], along = dot(n, axis);
   Vec3 radial = n - along * axis;
   double flat = norm(radial), x = dot(witness - geom.position, axis);
-  if (std::abs(along) < (std::abs(x) < half * (1 - kInside) ? tilt : kFlat)) {
+  if (std::abs(along) < (std::abs(x) < half * (1 - kInside) ? curved_agreement(m) : kFlat)) {
     return {geom.position + std::clamp(x, -half, half) * axis, radius, {}, {axis, {}}, 1};
   }
   Vec3 aside = witness - geom.position - x * axis;
-  if (flat < (norm(aside) < radius * (1 - kInside) ? tilt : kFlat)) {
+  if (flat < (norm(aside) < radius * (1 - kInside) ? normal_error(m) : kFlat)) {
     Vec3 u = column(geom.frame, 0), v = column(geom.frame, 1);
     Vec3 top = geom.position + (along > 0 ? half : -half) * axis;
     return {top + aside, 0, {}, {u, v}, 2};
@@ -83,7 +83,7 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
     case geom::kEllipsoid:
       return ellipsoid_side(geom, n);
     case geom::kCylinder:
-      return cylinder_side(geom, n, witness, normal_error(m));
+      return cylinder_side(m, geom, n, witness);
     default:
       return polytope_side(Polytope(m, d, id), n, witness);
   }

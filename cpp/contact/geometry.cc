@@ -59,6 +59,11 @@ double slack(const CenterContact& c) {
   return sum;
 }
 
+// How far supporting points are from lying on a common normal.
+double slack(const SupportContact& c, Vec3 normal) {
+  return norm(across(c.side[1].point - c.side[0].point, normal));
+}
+
 // The first tangent is directed by a hint: the axis of a capsule on a plane, else the world's y
 // axis, or z where the normal is close to y.
 Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
@@ -310,9 +315,10 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   double error = norm(r.position - g.position) + norm(r.normal - g.normal);
   error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
   if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
-  bool curved = g.kind == ContactGeometry::kSupports ||
-                (g.kind == ContactGeometry::kSimplex && g.simplex.rounded);
-  double agreement = curved ? curved_agreement(m) : kAgreement;
+  if (g.kind == ContactGeometry::kSupports) error += slack(g.supports, g.normal);
+  double agreement = g.kind == ContactGeometry::kSupports  ? curved_agreement(m)
+                     : g.kind == ContactGeometry::kSimplex ? g.simplex.agreement
+                                                           : kAgreement;
   if (!(error < agreement)) refuse("its features were not recognised");
   return g;
 }

@@ -85,7 +85,7 @@ struct SimplexContact {
   Vec3 point[2][3];  // vertices of geom 0, of geom 1
   double weight[3];  // of the pairs at the contact, summing to one
   double radius;     // around the vertices of geom 1
-  bool rounded;      // MuJoCo found it among rounded geoms, to the precision of curved ones
+  double agreement;  // how well it must reproduce MuJoCo's contact
 };
 
 struct ContactGeometry {

@@ -25,6 +25,12 @@ double detection(const ModelView& m, const ContactView& contact) {
   return contact.includemargin + m.geom_gap[g[0]] + m.geom_gap[g[1]];
 }
 
+// How well contacts of boxes and meshes rounded by a margin are reproduced: the collider's
+// tolerance over that radius.
+double rounded_agreement(const ModelView& m, double margin) {
+  return curved_agreement(m) + 4 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance) / margin);
+}
+
 // The grid of a height field.
 class HeightField {
  public:
@@ -125,10 +131,11 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
     const int least = apart ? 1 : 3;
     if (find({least, kOn, kOn, apart})) return true;
     if (sharp) {
-      // a margin rounds boxes and meshes, and is found to the precision of curved geoms
-      const double level = normal_error(m) * m.geom_rbound[id];
-      g.simplex.rounded = margin > 0 && find({least, level, curved_agreement(m), true});
-      return g.simplex.rounded;
+      // a margin rounds boxes and meshes, which are then found as curved geoms are
+      if (margin == 0) return false;
+      const double error = rounded_agreement(m, margin), reach = m.geom_rbound[id];
+      return find({least, normal_error(m) * reach, error, true}) ||
+             find({least, error * reach, error, true});
     }
     // inside the prism MuJoCo sees the surface of the round geom, not its core
     if (g.distance + core.radius > m.opt.ccd_tolerance) return false;

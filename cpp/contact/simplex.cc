@@ -140,7 +140,7 @@ bool identify_simplex(const Vec3* vertices, int count, const Core& core, const P
     double best = search.agreement;
     int choice[3] = {0, 1, 2};
     do {
-      SimplexContact c{size, {}, {}, core.radius, false};
+      SimplexContact c{size, {}, {}, core.radius, search.agreement};
       for (int k = 0; k < size; k++) {
         for (int s = 0; s < 2; s++) c.point[s][k] = candidates.point[s][choice[k]];
       }
