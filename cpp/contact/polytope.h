@@ -17,6 +17,9 @@ class Polytope {
   int vertex_count() const { return vertex_count_; }
   Vec3 vertex(int i) const;  // world
 
+  // Height of a vertex over the geom's origin, along a direction in the geom's frame.
+  double height(int i, Vec3 local_direction) const { return dot(local_direction, local_vertex(i)); }
+
   int face_count() const { return face_count_; }
   Vec3 face_normal(int face) const;  // world, outward
   int face_size(int face) const;

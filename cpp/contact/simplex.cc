@@ -89,18 +89,44 @@ struct Candidates {
   Vec3 point[2][kRoom];
 };
 
+// Heights of the vertices of a core along n, without turning every vertex of a mesh to the world.
+class Heights {
+ public:
+  Heights(const Core& core, Vec3 n) : core_(core), direction_(n), origin_(0) {
+    if (!core.polytope) return;
+    const Geom& geom = core.polytope->geom();
+    direction_ = transpose_mul(geom.frame, n);
+    origin_ = dot(n, geom.position);
+  }
+  double operator[](int i) const {
+    return core_.polytope ? origin_ + core_.polytope->height(i, direction_)
+                          : dot(direction_, core_.points[i]);
+  }
+
+ private:
+  const Core& core_;
+  Vec3 direction_;
+  double origin_;
+};
+
 // All pairs at the contact's height: n . (b - a) = dist + radius
 Candidates level_pairs(const Vec3* vertices, int count, const Core& core, double level,
                        const ContactGeometry& g) {
   Candidates found;
   found.count = 0;
+  const Heights heights(core, g.normal);
+  double lowest = INFINITY, highest = -INFINITY;
+  for (int k = 0; k < count; k++) {
+    double height = dot(g.normal, vertices[k]);
+    lowest = std::fmin(lowest, height), highest = std::fmax(highest, height);
+  }
   for (int i = 0; i < core.count; i++) {
-    Vec3 b = core.vertex(i);
-    double height = dot(g.normal, b) - g.distance - core.radius;
+    double height = heights[i] - g.distance - core.radius;
+    if (!(height > lowest - level && height < highest + level)) continue;
     for (int k = 0; k < count && found.count < kRoom; k++) {
       if (!(std::abs(dot(g.normal, vertices[k]) - height) < level)) continue;
       found.point[0][found.count] = vertices[k];
-      found.point[1][found.count++] = b;
+      found.point[1][found.count++] = core.vertex(i);
     }
   }
   return found;
@@ -113,10 +139,11 @@ bool is_outermost(const SimplexContact& c, Vec3 n, const Vec3* vertices, int cou
     if (c.weight[k] < -kOn) return false;
   }
   const double reach = dot(n, difference(c, 0));
+  const Heights heights(core, n);
   double highest = -INFINITY;
   for (int k = 0; k < count; k++) highest = std::fmax(highest, dot(n, vertices[k]));
   for (int i = 0; i < core.count; i++) {
-    if (dot(n, core.vertex(i)) - highest < reach - kOn) return false;
+    if (heights[i] - highest < reach - kOn) return false;
   }
   return true;
 }
