@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+MENAGERIE_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # the compiler CMake would find, unless the caller names one
@@ -18,7 +19,7 @@ PIP := -m pip -qq install --upgrade
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 lint format type bench docs sanitize clean
+.PHONY: help demo test test-315 lint format type bench menagerie docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -47,6 +48,9 @@ type: src/mujacobian/_core.pyi  ## mypy on src
 
 bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
 	$(BIN)/python -m benchmarks
+
+menagerie: .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
+	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
 
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
 	$(BIN)/python tools/check_docs.py

@@ -12,10 +12,13 @@ from benchmarks.timing import best
 EPS = 1e-6
 
 
-def transition_calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[], object]]:
-    """Return the calls that all write the same A and B, and the step they differentiate."""
-    nx = 2 * model.nv + model.na
-    A, B = np.zeros((nx, nx)), np.zeros((nx, model.nu)) if model.nu else None
+def transition_calls(
+    model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool = False
+) -> dict[str, Callable[[], object]]:
+    """Return the calls that all write the same blocks, and the step they differentiate."""
+    nx, ns = 2 * model.nv + model.na, model.nsensordata if sensors else 0
+    shapes = ((nx, nx), (nx, model.nu), (ns, nx), (ns, model.nu))
+    out = [np.zeros(shape) if 0 not in shape else None for shape in shapes]
     scratch, spec = mujoco.MjData(model), mujoco.mjtState.mjSTATE_INTEGRATION
     state = np.empty(mujoco.mj_stateSize(model, spec))
     mujoco.mj_getState(model, data, state, spec)
@@ -30,10 +33,10 @@ def transition_calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Ca
     return {
         "reset": reset,
         "step": step,
-        "fd": lambda: mujoco.mjd_transitionFD(model, data, EPS, False, A, B, None, None),
-        "fdc": lambda: mujoco.mjd_transitionFD(model, data, EPS, True, A, B, None, None),
-        "ours": lambda: mujacobian.transition(model, data, A, B),
-        "bare": lambda: mujacobian.transition(model, data, A, B, forward=False),
+        "fd": lambda: mujoco.mjd_transitionFD(model, data, EPS, False, *out),
+        "fdc": lambda: mujoco.mjd_transitionFD(model, data, EPS, True, *out),
+        "ours": lambda: mujacobian.transition(model, data, *out),
+        "bare": lambda: mujacobian.transition(model, data, *out, forward=False),
     }
 
 
@@ -51,10 +54,15 @@ def pinocchio_call(robot: Robot, seed: int = 0) -> Callable[[], object]:
 
 
 def measure(
-    model: mujoco.MjModel, data: mujoco.MjData, robot: Robot | None = None, rounds: int = 25
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    robot: Robot | None = None,
+    rounds: int = 25,
+    *,
+    sensors: bool = False,
 ) -> dict[str, float]:
     """Return microseconds per call and the ratios of the table."""
-    calls = transition_calls(model, data)
+    calls = transition_calls(model, data, sensors=sensors)
     if robot is not None:
         calls["pinocchio"] = pinocchio_call(robot)
     times = best(calls, rounds)

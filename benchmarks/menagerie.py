@@ -1,0 +1,268 @@
+"""Judge every scene of MuJoCo Menagerie: exact, refused by name, or wrong; and time it.
+
+The scenes are those of the checkout that the environment variable MENAGERIE_ROOT names, else of the
+package mujoco-menagerie, which downloads them. Prints a table and writes build/menagerie.md; the
+exit status is 1 if any state is wrong or crashes.
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import mujacobian
+from benchmarks import speed
+from benchmarks.states import driven
+from benchmarks.suite import reference
+
+# the bars of the project: without constraint rows, with rows, with contacts
+SMOOTH, ROWS, CONTACTS = 1e-9, 1e-8, 1e-6
+TRUST_MARGIN = 5  # an entry is judged where the reference is this many times better than the bar
+SETTLED_MARGIN = 1000  # estimates this many times better need no improvement
+BLOCKS = ("A", "B", "C", "D")
+ROUNDS = 10  # turns per candidate of the timing
+REASONS = 3  # reported per scene
+
+
+@dataclass
+class Scene:
+    """What was found about one scene over all its states."""
+
+    name: str
+    nv: int
+    verdicts: list[str] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)  # reasons
+    sensors_refused: str = ""
+    worst: dict[str, float] = field(default_factory=dict)  # error per block
+    pairs: set[str] = field(default_factory=set)
+    shares: list[float] = field(default_factory=list)  # trusted entries per state
+    notes: list[str] = field(default_factory=list)  # what is wrong or crashed, and where
+    times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether any state is wrong or crashed."""
+        return bool(self.notes)
+
+    @property
+    def verdict(self) -> str:
+        """One word or two for all states."""
+        count = Counter(self.verdicts)
+        if not count:
+            return "no state"
+        if set(count) == {"exact"}:
+            return "A B exact" if self.sensors_refused else "exact"
+        return ", ".join(f"{word} {n}/{len(self.verdicts)}" for word, n in count.most_common())
+
+    @property
+    def why(self) -> str:
+        """The reasons of refusals, the most frequent ones."""
+        reasons = [reason for reason, _ in self.refused.most_common(REASONS)]
+        return "; ".join([*reasons, *filter(None, [self.sensors_refused])])
+
+
+def main() -> None:
+    """Judge and time all scenes."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.menagerie",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--states", type=int, default=6, help="states per scene and seed")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of the random controls")
+    parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the table")
+    arguments = parser.parse_args()
+    try:
+        paths = scene_paths()
+    except FileNotFoundError as error:
+        sys.exit(str(error))
+
+    console = Console()
+    columns = (TextColumn("{task.description:36}"), BarColumn(), MofNCompleteColumn())
+    scenes = []
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(paths))
+        for path in paths:
+            progress.update(task, description=label(path))
+            scenes.append(judge_scene(path, arguments.states, arguments.seeds))
+            progress.advance(task)
+    text = report(scenes)
+    console.print(Markdown(text))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "menagerie.md").write_text(text)
+    console.print(f"written: {arguments.out / 'menagerie.md'}")
+    sys.exit(any(scene.failed for scene in scenes))
+
+
+def scene_paths() -> list[Path]:
+    """Return all scene*.xml, from MENAGERIE_ROOT or from the package mujoco-menagerie."""
+    root = os.environ.get("MENAGERIE_ROOT")
+    if root:
+        folders = sorted(path for path in Path(root).glob("*/") if path.is_dir())
+    else:
+        folders = _downloaded()
+    paths = [path for folder in folders for path in sorted(folder.glob("scene*.xml"))]
+    if not paths:
+        raise FileNotFoundError(f"no scene*.xml in the folders of MENAGERIE_ROOT={root}")
+    return paths
+
+
+def _downloaded() -> list[Path]:
+    try:
+        import mujoco_menagerie as menagerie
+    except ImportError:
+        raise FileNotFoundError(
+            "no Menagerie: set MENAGERIE_ROOT to a checkout of google-deepmind/mujoco_menagerie, "
+            "or pip install mujoco-menagerie"
+        ) from None
+    try:
+        return [Path(menagerie.get(name).path()) for name in menagerie.names()]
+    except (menagerie.MenagerieError, OSError) as error:
+        raise FileNotFoundError(
+            f"mujoco-menagerie could not download its robots ({error}): set MENAGERIE_ROOT to a "
+            "checkout of google-deepmind/mujoco_menagerie"
+        ) from None
+
+
+def label(path: Path) -> str:
+    """Return the robot's name, with the scene's where the robot has several."""
+    scene = path.stem.removeprefix("scene").strip("_")
+    return f"{path.parent.name} {scene}".strip()
+
+
+def judge_scene(path: Path, states: int, seeds: int) -> Scene:
+    """Judge one scene at states of several seeds; time it where it has the most contacts."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    scene = Scene(label(path), model.nv)
+    converged = reference.converge(copy(model))
+    exact = []
+    for seed in range(seeds):
+        for name, data in driven(converged, states, seed):
+            scene.verdicts.append(judge_state(scene, f"seed {seed}, {name}", converged, data))
+            if scene.verdicts[-1] == "exact":
+                exact.append(data)
+    if exact:
+        busiest = max(exact, key=lambda data: data.ncon)
+        scene.times = measure(model, busiest, sensors=not scene.sensors_refused)
+    return scene
+
+
+def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.MjData) -> str:
+    """Return the verdict on one state, entering what was found into `scene`."""
+    mujoco.mj_forward(model, data)
+    scene.pairs |= set(pairs(model, data))
+    try:
+        lin, sensors_refused = linearize(model, data)
+    except mujacobian.UnsupportedFeatureError as error:
+        scene.refused[_reason(error)] += 1
+        return "refused"
+    except Exception as error:
+        scene.notes.append(f"{where}: {type(error).__name__}: {error}")
+        return "crashed"
+    scene.sensors_refused = sensors_refused
+
+    bar = CONTACTS if data.ncon else ROWS if data.nefc else SMOOTH
+    ref = reference.jacobian(model, data, constrained=True, settled=bar / SETTLED_MARGIN)
+    J = np.hstack([lin.A, lin.B])
+    if lin.C is not None:
+        J = np.vstack([J, np.hstack([lin.C, lin.D])])
+    blocks = _row_blocks(model, len(J))
+    result = reference.compare(
+        J, ref.J[: len(J)], ref.err[: len(J)], blocks, trust=bar / TRUST_MARGIN
+    )
+    for name, error in block_errors(result.matrix, ref.nx).items():
+        scene.worst[name] = max(scene.worst.get(name, 0.0), error)
+    scene.shares.append(result.share)
+    if result.error <= bar and mujacobian.fd_count() == 0:
+        return "exact"
+    row, column = result.worst()
+    scene.notes.append(f"{where}: error {result.error:.1e} in row {row}, column {column}")
+    return "wrong"
+
+
+def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Linearization, str]:
+    """Return the linearization, without sensors if one is refused, and that refusal."""
+    try:
+        return mujacobian.linearize(model, data), ""
+    except mujacobian.UnsupportedFeatureError as error:
+        if not error.element.startswith("sensor"):
+            raise
+        return mujacobian.linearize(model, data, sensors=False), _reason(error)
+
+
+def _reason(error: mujacobian.UnsupportedFeatureError) -> str:
+    return f"{error.element}: {error.reason}"
+
+
+def _row_blocks(model: mujoco.MjModel, rows: int) -> list[int]:
+    """Return the borders of rows with one unit each: q, v, act, and every sensor by itself."""
+    nx = 2 * model.nv + model.na
+    ends = [int(a + n) for a, n in zip(model.sensor_adr, model.sensor_dim, strict=True)]
+    return [0, model.nv, 2 * model.nv, nx, *(end for end in ends if nx + end <= rows)]
+
+
+def block_errors(matrix: np.ndarray, nx: int) -> dict[str, float]:
+    """Return the worst entry within A, B, C and D, of those that have entries."""
+    parts = (matrix[:nx, :nx], matrix[:nx, nx:], matrix[nx:, :nx], matrix[nx:, nx:])
+    return {name: float(e.max()) for name, e in zip(BLOCKS, parts, strict=True) if e.size}
+
+
+def pairs(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:
+    """Yield the types of the geoms of every contact, as in box-plane."""
+    for contact in data.contact[: data.ncon]:
+        kinds = (mujoco.mjtGeom(model.geom_type[g]).name for g in contact.geom)
+        yield "-".join(sorted(kind.removeprefix("mjGEOM_").lower() for kind in kinds))
+
+
+def measure(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> dict[str, float]:
+    """Return the ratios of times at one state, with the model's own solver settings."""
+    own = mujoco.MjData(model)
+    mujoco.mj_copyData(own, model, data)
+    mujoco.mj_forward(model, own)
+    try:
+        return speed.measure(model, own, rounds=ROUNDS, sensors=sensors)
+    except ValueError:  # the model's own solver settings leave it too far from the optimum
+        return {}
+
+
+def report(scenes: list[Scene]) -> str:
+    """Return the table and the totals in Markdown."""
+    head = ("scene", "nv", "verdict", *BLOCKS, "trusted", "contacts", "FDc / ours", "alone / step")
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(_cells(scene))} |" for scene in scenes]
+    exact = sum(scene.verdict == "exact" for scene in scenes)
+    partly = sum(scene.verdict == "A B exact" for scene in scenes)
+    total = Counter(verdict for scene in scenes for verdict in scene.verdicts)
+    lines += [
+        "",
+        f"{exact} of {len(scenes)} scenes exact, {partly} more in A and B; states: "
+        + ", ".join(f"{word} {n}" for word, n in total.most_common())
+        + f" (MuJoCo {mujoco.__version__})",
+    ]
+    refused = [f"- {scene.name} refused: {scene.why}" for scene in scenes if scene.why]
+    notes = [f"- {scene.name} FAILED: {note}" for scene in scenes for note in scene.notes]
+    return "\n".join([*lines, "", *refused, *notes]) + "\n"
+
+
+def _cells(scene: Scene) -> list[str]:
+    worst = (f"{scene.worst[name]:.0e}" if name in scene.worst else "" for name in BLOCKS)
+    ratios = (scene.times.get(key) for key in ("fdc/ours", "bare/step"))
+    share = f"{np.mean(scene.shares):.2f}" if scene.shares else ""
+    contacts = ", ".join(sorted(scene.pairs))
+    return [scene.name, str(scene.nv), scene.verdict, *worst, share, contacts] + [
+        "" if ratio is None else f"{ratio:.1f}" for ratio in ratios
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""What the benchmarks share with the tests, which are not an installed package."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+
+import reference
+
+__all__ = ["reference"]
