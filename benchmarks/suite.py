@@ -5,6 +5,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
+import directional
+import random_scenes
 import reference
 
-__all__ = ["reference"]
+__all__ = ["directional", "random_scenes", "reference"]

@@ -1,0 +1,44 @@
+"""Random scenes of all shapes: exact, or refused by name; never wrong, never NaN, never a crash."""
+
+from collections import Counter
+
+import mujoco
+import pytest
+
+import reference
+from directional import EXACT, FAILURES, REFUSED, judge_directions
+from random_scenes import random_scene
+
+# Scenes at rest are on kinks, where there is no verdict; these must remain the exception.
+EXACT_SHARE = 0.7
+REFUSED_SHARE = 0.06
+
+
+def judge_seeds(seeds):
+    """Return how often each verdict was given, and each refusal."""
+    verdicts, refusals = Counter(), Counter()
+    for seed in seeds:
+        with reference.quiet():
+            model, data = random_scene(seed)
+            reference.converge(model)
+            mujoco.mj_forward(model, data)
+            verdict = judge_directions(model, data, seed)
+        assert verdict.word not in FAILURES, f"seed {seed}: {verdict}"
+        verdicts[verdict.word] += 1
+        if verdict.word == REFUSED:
+            refusals[verdict.why] += 1
+    return verdicts, refusals
+
+
+def test_scenes():
+    verdicts, _ = judge_seeds(range(60))
+    assert verdicts[EXACT] >= EXACT_SHARE * (verdicts.total() - verdicts[REFUSED]), verdicts
+
+
+@pytest.mark.slow
+def test_many_scenes():
+    verdicts, refusals = judge_seeds(range(1000, 1400))
+    for why in [why for why in refusals if "hfield" in why]:
+        verdicts[REFUSED] -= refusals.pop(why)
+    assert verdicts[EXACT] >= EXACT_SHARE * verdicts.total(), verdicts
+    assert verdicts[REFUSED] <= REFUSED_SHARE * verdicts.total(), refusals
