@@ -38,7 +38,8 @@ def main() -> None:
 
 def measure(progress: Progress, rounds: int) -> dict[str, Any]:
     """Return all results; each list of rows is one table."""
-    steps = 2 * len(robots.ROBOTS) + len(scaling.LINKS) + len(scaling.BODIES) + 1
+    steps = 2 * len(robots.ROBOTS) + 1
+    steps += len(scaling.LINKS) + len(scaling.BODIES) + len(scaling.CROWDS)
     task = progress.add_task("", total=steps)
     results: dict[str, Any] = {"machine": machine(), "accuracy": [], "speed": []}
 
@@ -62,6 +63,12 @@ def measure(progress: Progress, rounds: int) -> dict[str, Any]:
         for row in scaling.growth(build, sizes, rounds):
             results[key].append(row)
             progress.advance(task)
+
+    progress.update(task, description="scaling: contacts")
+    results["crowds"] = []
+    for row in scaling.crowds(rounds):
+        results["crowds"].append(row)
+        progress.advance(task)
 
     progress.update(task, description="batch: talos")
     results["batch"] = scaling.batch(models["talos"], 2 * rounds)

@@ -85,6 +85,21 @@ def body_table(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
+def crowd_table(rows: list[dict[str, Any]]) -> Table:
+    """Return times of scenes with many contacts."""
+    table = Table(title="many contacts (microseconds)")
+    table.add_column("scene")
+    columns = ("nv", "contacts", "islands", "mj_step", "FD centred", "ours, no forward")
+    for name in (*columns, "per island", "no forward / mj_step"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        sizes = (str(row[key]) for key in ("nv", "contacts", "islands"))
+        times = _numbers(row["step"], row["fdc"], row["bare"], row["per island"])
+        table.add_row(row["name"], *sizes, *times, _number(row["bare"] / row["step"]))
+    table.caption = "per island: beyond writing A"
+    return table
+
+
 def growth_exponent(rows: list[dict[str, Any]], key: str) -> float:
     """Return the fitted power of nv."""
     return exponent(np.array([row["nv"] for row in rows]), np.array([row[key] for row in rows]))
@@ -106,6 +121,7 @@ def print_tables(console: Console, results: dict[str, Any]) -> None:
     console.print(ratio_table(results["speed"]))
     console.print(chain_table(results["chains"]))
     console.print(body_table(results["bodies"]))
+    console.print(crowd_table(results["crowds"]))
     console.print(batch_table(results["batch"]))
 
 

@@ -1,4 +1,4 @@
-"""How the time of one linearization grows: chains, scenes of free bodies, batches on threads."""
+"""How the time of one linearization grows: chains, free bodies, contacts, batches on threads."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -6,13 +6,23 @@ import mujoco
 import numpy as np
 
 import mujacobian
+from benchmarks import piles
 from benchmarks.robots import random_data
-from benchmarks.timing import best
+from benchmarks.speed import transition_calls
+from benchmarks.timing import best, once
 
 LINKS = (10, 20, 40, 60, 80, 100, 140, 200)
 BODIES = (1, 2, 5, 10, 20, 50, 100)
 CACHED = 100  # up to this nv the solve stays in the cache and costs the same per column
 BATCH = 200
+CROWDS: tuple[tuple[str, Callable[[], tuple[mujoco.MjModel, mujoco.MjData]]], ...] = (
+    ("hand holding a prism", piles.grasp),
+    ("10 boxes in stacks", lambda: piles.stacks(10)),
+    ("30 boxes in stacks", lambda: piles.stacks(30)),
+    ("100 boxes in stacks", lambda: piles.stacks(100)),
+    ("30 boxes in a heap", lambda: piles.heap(30)),
+    ("100 boxes in a heap", lambda: piles.heap(100)),
+)
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
@@ -74,6 +84,27 @@ def _calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[],
         calls["A"] = lambda: mujacobian.transition(model, data, A, forward=False)
         calls["B"] = lambda: mujacobian.transition(model, data, None, B, forward=False)
     return calls
+
+
+def crowds(rounds: int) -> Iterator[dict[str, float | str]]:
+    """Yield the times of scenes with many contacts: a step, the derivative alone, differences."""
+    for name, build in CROWDS:
+        model, data = build()
+        calls = transition_calls(model, data)
+        nx = 2 * model.nv
+        A = np.zeros((nx, nx))
+        names = ("reset", "step", "bare")
+        times = best({key: calls[key] for key in names} | {"fill": lambda A=A: A.fill(0.0)}, rounds)
+        times["step"] -= times.pop("reset")
+        yield {
+            "name": name,
+            "nv": model.nv,
+            "contacts": data.ncon,
+            "islands": data.nisland,
+            "fdc": once(calls["fdc"]),
+            "per island": (times["bare"] - times["fill"]) / max(1, data.nisland),
+            **times,
+        }
 
 
 def batch(model: mujoco.MjModel, rounds: int) -> dict[str, float]:

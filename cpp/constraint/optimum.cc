@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -20,6 +21,8 @@ namespace {
 // leaves about 1e-14, and the derivative is as far from that at the optimum as the residual.
 constexpr double kConverged = 1e-10, kTooFar = 1e-9;
 constexpr int kMaxSteps = 20;
+// Share of a dense factor's entries up to which blocks are faster, by measurement
+constexpr double kSparse = 0.5;
 
 // y += M x
 void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y) {
@@ -82,14 +85,19 @@ class Metric {
     packed_ = arena.take<double>(m.nC);
     inverse_ = arena.take<double>(m.nv);
     dense_ = arena.zeros<double*>(residual.count);
+    sparse_ = arena.zeros<Elimination*>(residual.count);
     int rows = 0;
+    bool* coupled = arena.zeros<bool>(residual.count);
     for (int k = 0; k < blocks.count; k++) {
       const Block& b = blocks.block[k];
       if (rows < (b.count + 1) * b.stride) rows = (b.count + 1) * b.stride;
-      if (b.n == 0 || within_pattern(m, tree, b)) continue;
-      int c = residual.component[b.dofs[0]];
-      int n = residual.components[c].nv;
-      if (!dense_[c]) dense_[c] = arena.take<double>(static_cast<std::size_t>(n) * stride(c));
+      if (b.n && !within_pattern(m, tree, b)) coupled[residual.component[b.dofs[0]]] = true;
+    }
+    for (int c = 0; c < residual.count; c++) {
+      if (!coupled[c]) continue;
+      sparse_[c] = plan_blocks(c, arena);
+      std::size_t n = residual.components[c].nv;
+      if (!sparse_[c]) dense_[c] = arena.take<double>(n * stride(c));
     }
     scratch_ = arena.take<double>(rows);
   }
@@ -99,6 +107,7 @@ class Metric {
     std::memcpy(packed_, d_.M, m_.nC * sizeof(double));
     for (int c = 0; c < residual_.count; c++) {
       if (dense_[c]) start_dense(c);
+      if (sparse_[c]) start_sparse(c);
     }
     for (int k = 0; k < blocks_.count; k++) {
       if (blocks_.block[k].active && blocks_.block[k].n) add(blocks_.block[k]);
@@ -106,6 +115,7 @@ class Metric {
     bool ok = factor_inertia(m_, packed_, inverse_);
     for (int c = 0; c < residual_.count && ok; c++) {
       if (dense_[c]) ok = factor_dense(dense_[c], residual_.components[c].nv, stride(c));
+      if (sparse_[c]) ok = sparse_[c]->factor();
     }
     if (!ok) {
       throw std::domain_error("the Hessian of the constraint problem is not positive definite");
@@ -122,6 +132,8 @@ class Metric {
       }
       if (dense_[c]) {
         solve_dense(dense_[c], part.nv, stride(c), rows, kLanes, 0, 1);
+      } else if (sparse_[c]) {
+        sparse_[c]->solve(rows, kLanes, 0, 1);
       } else {
         for (int i = 0; i < part.nv;) {
           int t = m_.dof_treeid[part.dofs[i]], num = m_.tree_dofnum[t];
@@ -136,9 +148,74 @@ class Metric {
 
   InertiaFactor tree() const { return {packed_, inverse_}; }
   double* const* dense() const { return dense_; }
+  Elimination* const* sparse() const { return sparse_; }
 
  private:
   int stride(int c) const { return round_to_lanes(residual_.components[c].nv); }
+
+  // An elimination by trees, unless few of their blocks are zero.
+  Elimination* plan_blocks(int c, Arena& arena) {
+    const Component& part = residual_.components[c];
+    if (!index_) index_ = arena.take<int>(m_.ntree);
+    int* sizes = arena.take<int>(part.nv);
+    int count = 0;
+    for (int i = 0; i < part.nv; i += sizes[count++]) {
+      int t = m_.dof_treeid[part.dofs[i]];
+      index_[t] = count;
+      sizes[count] = m_.tree_dofnum[t];
+    }
+    if (count < 3) return nullptr;
+    bool* touching = arena.zeros<bool>(static_cast<std::size_t>(count) * count);
+    for (int k = 0; k < blocks_.count; k++) {
+      const Block& b = blocks_.block[k];
+      if (b.n == 0 || residual_.component[b.dofs[0]] != c) continue;
+      visit_trees(b, [&](int t, int, int) {
+        visit_trees(b, [&](int s, int, int) { touching[index_[t] * count + index_[s]] = true; });
+      });
+    }
+    Elimination plan(count, sizes, touching, arena);
+    if (2.0 * plan.entries() > kSparse * part.nv * part.nv) return nullptr;
+    plan.allocate(arena);
+    return new (arena.take<Elimination>(1)) Elimination(plan);
+  }
+
+  // Call visit(tree, first, last) for the block's dofs first .. last-1 of each tree.
+  template <class F>
+  void visit_trees(const Block& b, F visit) const {
+    for (int first = 0, last; first < b.n; first = last) {
+      int t = m_.dof_treeid[b.dofs[first]];
+      for (last = first + 1; last < b.n && m_.dof_treeid[b.dofs[last]] == t;) last++;
+      visit(t, first, last);
+    }
+  }
+
+  void start_sparse(int c) {
+    const Component& part = residual_.components[c];
+    sparse_[c]->clear();
+    for (int i = 0; i < part.nv;) {
+      int t = m_.dof_treeid[part.dofs[i]], adr = m_.tree_dofadr[t];
+      Elimination::Place to = sparse_[c]->block(index_[t], index_[t]);
+      for (int r = 0; r < m_.tree_dofnum[t]; r++, i++) {
+        int first = m_.M_rowadr[adr + r], last = first + m_.M_rownnz[adr + r];
+        for (int p = first; p < last; p++) {
+          to.entry[r * to.row_step + m_.M_colind[p] - adr] = d_.M[p];
+        }
+      }
+    }
+  }
+
+  // Add row i of the block's J^T H J, whose dof is one of tree t.
+  void add_sparse(const Block& b, int i, int t, const double* sum) {
+    const Elimination& to = *sparse_[residual_.component[b.dofs[0]]];
+    visit_trees(b, [&](int s, int first, int last) {
+      if (first > i) return;
+      Elimination::Place at = to.block(index_[t], index_[s]);
+      double* row = at.entry + (b.dofs[i] - m_.tree_dofadr[t]) * at.row_step;
+      for (int j = first; j < last && j <= i; j++) {
+        row[(b.dofs[j] - m_.tree_dofadr[s]) * at.column_step] += sum[j];
+      }
+    });
+  }
 
   void start_dense(int c) {
     const Component& part = residual_.components[c];
@@ -159,6 +236,10 @@ class Metric {
     double* sum = scratch_ + b.count * b.stride;
     for (int i = 0; i < b.n; i++) {
       combine_rows<false>(sum, b.J + i, b.stride, 1, scratch_, b.count, b.stride);
+      if (sparse_[c]) {
+        add_sparse(b, i, m_.dof_treeid[b.dofs[i]], sum);
+        continue;
+      }
       double* row = dense_[c] ? dense_[c] + residual_.column[b.dofs[i]] * stride(c)
                               : packed_ + m_.M_rowadr[b.dofs[i]];
       for (int j = 0; j <= i; j++) {
@@ -174,6 +255,8 @@ class Metric {
   const Blocks& blocks_;
   double *packed_, *inverse_, *scratch_;
   double** dense_;
+  Elimination** sparse_;
+  int* index_ = nullptr;  // of each tree within its component
 };
 
 }  // namespace
@@ -214,7 +297,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
         std::to_string(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
-  return {p.acc, p.force, p.residual, before, metric.tree(), metric.dense()};
+  return {p.acc, p.force, p.residual, before, metric.tree(), metric.dense(), metric.sparse()};
 }
 
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
@@ -223,6 +306,7 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
     return solve_dense(optimum.dense[index], part.nv, round_to_lanes(part.nv), part.x, part.stride,
                        first, last);
   }
+  if (optimum.sparse[index]) return optimum.sparse[index]->solve(part.x, part.stride, first, last);
   for (int i = 0; i < part.nv;) {
     int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
     solve_inertia(m, tree, optimum.tree, m.tree_dofadr[t], num,

@@ -3,17 +3,19 @@
 #pragma once
 
 #include "constraint/block.h"
+#include "constraint/elimination.h"
 #include "smooth/inertia.h"
 
 namespace mujacobian {
 
 struct Optimum {
-  double* acc;             // qacc, polished where MuJoCo's solver stopped short of the optimum
-  double* force;           // J^T f
-  double residual;         // of M a = qfrc_smooth + J^T f, relative to the largest of the three
-  double residual_before;  // the same at MuJoCo's own qacc
-  InertiaFactor tree;      // K of the components whose blocks stay within the pattern of M
-  double* const* dense;    // per component: its dense factor, null where `tree` serves
+  double* acc;                 // qacc, polished where MuJoCo's solver stopped short of the optimum
+  double* force;               // J^T f
+  double residual;             // of M a = qfrc_smooth + J^T f, relative to the largest of the three
+  double residual_before;      // the same at MuJoCo's own qacc
+  InertiaFactor tree;          // K of the components whose blocks stay within the pattern of M
+  double* const* dense;        // per component: its dense factor, null where `tree` serves
+  Elimination* const* sparse;  // or its factor by blocks
 };
 
 // Find the optimum starting from qacc. Throws std::domain_error if it is too far away.
