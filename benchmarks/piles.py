@@ -27,8 +27,8 @@ def stacks(count: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def heap(count: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """Return `count` boxes that fell into a pit and lie on one another."""
-    rng = np.random.default_rng(0)
+    """Return `count` boxes that fell into a pit and lie on one another: one island of 100."""
+    rng = np.random.default_rng(2)
     boxes = ""
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         wall = f'pos="{PIT * x} {PIT * y} 0" zaxis="{-x} {-y} 0"'
