@@ -10,6 +10,7 @@ import cases
 import mujacobian
 from mujacobian import reference
 from test_inverse import judge_inverse
+from test_plastic import WIRE, deformed
 
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-6
@@ -460,3 +461,11 @@ def test_energies(name: str, flag: int) -> None:
     data = state(model, 11)
     judge(model, data, SMOOTH_TOLERANCE)
     assert mujacobian.linearize(model, data).C.any(axis=1).all()
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjData, "plastic"), reason="new in MuJoCo 4.0")
+def test_energy_of_springs_that_have_yielded() -> None:
+    model = mujoco.MjModel.from_xml_string(
+        WIRE.replace("</mujoco>", "<sensor><e_potential/></sensor></mujoco>")
+    )
+    judge(model, deformed(model, np.random.default_rng(0)), SMOOTH_TOLERANCE)

@@ -31,6 +31,7 @@ void add_joint_springs(Sensing& s, SensorRows& rows) {
     if (spring.zero()) continue;
     const double* qpos = s.d.qpos + m.jnt_qposadr[j];
     const double* rest = m.qpos_spring + m.jnt_qposadr[j];
+    if (is_plastic(m.jnt_plasticadr, j)) rest = s.d.plastic + m.jnt_plasticadr[j];
     int dof = m.jnt_dofadr[j];
     if (m.jnt_type[j] == joint::kSlide || m.jnt_type[j] == joint::kHinge) {
       const double x = qpos[0] - rest[0];
@@ -56,6 +57,7 @@ void add_tendon_springs(Sensing& s, SensorRows& rows) {
     const double* p = m.tendon_stiffnesspoly + kNPoly * t;
     const Poly spring{m.tendon_stiffness[t], {p[0], p[1]}};
     const double length = s.d.ten_length[t], *rest = m.tendon_lengthspring + 2 * t;
+    if (is_plastic(m.tendon_plasticadr, t)) rest = s.d.plastic + m.tendon_plasticadr[t];
     const double x = length > rest[1] ? length - rest[1] : length < rest[0] ? length - rest[0] : 0;
     const double pull = x * spring.coefficient(x);
     for (int k = m.ten_J_rowadr[t], last = k + m.ten_J_rownnz[t]; k < last; k++) {
