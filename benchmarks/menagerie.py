@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import mujacobian
 from benchmarks import speed
 from benchmarks.states import driven
-from benchmarks.suite import reference
+from mujacobian import reference
 
 # the bars of the project: without constraint rows, with rows, with contacts
 SMOOTH, ROWS, CONTACTS = 1e-9, 1e-8, 1e-6

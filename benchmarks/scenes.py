@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.suite import directional, random_scenes, reference
+from benchmarks.suite import directional, random_scenes
+from mujacobian import reference
 
 
 def main() -> None:

@@ -7,6 +7,5 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
 import directional
 import random_scenes
-import reference
 
-__all__ = ["directional", "random_scenes", "reference"]
+__all__ = ["directional", "random_scenes"]

@@ -2,14 +2,9 @@
 
 import numpy as np
 
-from mujacobian.timing import best
+from mujacobian.timing import best, once
 
-__all__ = ["best", "exponent"]
-
-
-def once(call: Callable[[], object]) -> float:
-    """Return the microseconds of one call, for calls of many seconds."""
-    return 1e6 * _time(call, 1)
+__all__ = ["best", "exponent", "once"]
 
 
 def exponent(sizes: np.ndarray, times: np.ndarray) -> float:

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 import mujacobian
-import reference
+from mujacobian import reference
 
 TOLERANCE = 1e-6  # the bar of the project with contacts
 TRUST_MARGIN = 5  # the reference must be this many times better than the bar
@@ -48,8 +48,8 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
     if not np.isfinite(lin.A).all():
         return Verdict(WRONG, np.inf, "not finite")
     directions = random_directions(model, seed)
-    ref = reference.jacobian(
-        model, data, constrained=True, settled=TOLERANCE / SETTLED_MARGIN, directions=directions
+    ref = reference.directional(
+        model, data, directions, constrained=True, settled=TOLERANCE / SETTLED_MARGIN
     )
     rows = slice(ref.nx)
     given = lin.A @ directions[:, rows].T

@@ -3,9 +3,9 @@
 import mujoco
 import numpy as np
 import pytest
+import reference
 
 import mujacobian
-import reference
 from directional import EXACT, judge_directions
 
 # K dv'/df = h without damping; what is left is the rounding of a solve.

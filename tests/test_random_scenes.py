@@ -5,8 +5,8 @@ from collections import Counter
 import mujoco
 import pytest
 
-import reference
 from directional import EXACT, FAILURES, REFUSED, judge_directions
+from mujacobian import reference
 from random_scenes import random_scene
 
 # Scenes at rest are on kinks, where there is no verdict; these must remain the exception.

@@ -10,13 +10,19 @@ on a kink and is excluded (infinite error).
 
 With constraints (`ConstrainedStep`), the solver is converged and every probe reports its branch:
 which rows exist, their zones, saturated impedances. The ladder starts at the largest step whose two
-probes are in the branch of the state itself; a column without such a step sits on a kink.
+probes are in the branch of the state itself; a column without such a step sits on a kink. MuJoCo's
+convex collider stops short of the contact of curved geoms, smoothly, which no ladder sees: such
+states are differentiated at two tolerances of the collider, and trusted as far as these agree; and
+since it measures only distances, the slope of a contact point is known to about the root of
+rounding.
 
 `mujoco.mjd_transitionFD` is not used: it is what we want to be better than.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian.probe import (
+    COLLIDER_TOLERANCES,
     CONE,
     LINEARNEG,
     LINEARPOS,
@@ -54,6 +61,7 @@ __all__ = [
     "converge",
     "directional",
     "jacobian",
+    "meets_curved",
     "quiet",
     "zones",
 ]
@@ -70,6 +78,13 @@ KINK_STEPS = (1.0, 0.1)  # of the ladder's last step, which is inside one branch
 KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
+TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
+CURVED = {  # height fields too: the collider rounds what is near them
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER),
+    int(mujoco.mjtGeom.mjGEOM_HFIELD),
+}
+PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
 WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 
@@ -168,12 +183,50 @@ def directional(
     directions = np.asarray(directions, dtype=np.float64)
     with quiet():
         branches = constrained or np.isin(model.wrap_type, WRAPPING).any()
-        step = ConstrainedStep(model, data) if branches else Step(model, data)
-        J = np.empty((step.blocks[-1], len(directions)))
-        err = np.empty_like(J)
-        for j, direction in enumerate(directions):
-            J[:, j], err[:, j] = _column(step, direction, settled)
-    return Reference(J, err, step.blocks, step.nx, model.nu, step.evaluations)
+        kind = ConstrainedStep if branches else Step
+        step = kind(model, data)
+        truncated = meets_curved(model, step.data)
+        J, err = _columns(step, directions, settled)
+        evaluations = step.evaluations
+        if truncated and model.opt.ccd_tolerance == COLLIDER_TOLERANCES[0]:
+            with _collider_tolerance(model, COLLIDER_TOLERANCES[1]):
+                finer = kind(model, data)
+                other, other_err = _columns(finer, directions, settled)
+            evaluations += finer.evaluations
+            err = np.maximum(np.maximum(err, other_err), abs(J - other))
+            moves = directions[:, : model.nv].any(axis=1)
+            for lo, hi in pairwise(step.blocks):
+                largest = abs(J[lo:hi, moves]).max(initial=0.0)
+                err[lo:hi, moves] = np.maximum(err[lo:hi, moves], TRUNCATION * largest)
+    return Reference(J, err, step.blocks, step.nx, model.nu, evaluations)
+
+
+def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    """Whether a contact is the limit of MuJoCo's convex collider on curved geoms."""
+    for contact in data.contact:
+        kinds = {int(model.geom_type[g]) for g in contact.geom if g >= 0}
+        if kinds & CURVED and PLANE not in kinds:
+            return True
+    return False
+
+
+@contextmanager
+def _collider_tolerance(model: mujoco.MjModel, tolerance: float) -> Iterator[None]:
+    before = model.opt.ccd_tolerance
+    model.opt.ccd_tolerance = tolerance
+    try:
+        yield
+    finally:
+        model.opt.ccd_tolerance = before
+
+
+def _columns(step: Step, directions: Array, settled: float) -> tuple[Array, Array]:
+    """Return the derivatives along `directions` and their errors."""
+    J = np.empty((step.blocks[-1], len(directions)))
+    err = np.empty_like(J)
+    for j, direction in enumerate(directions):
+        J[:, j], err[:, j] = _column(step, direction, settled)
+    return J, err
 
 
 def compare(

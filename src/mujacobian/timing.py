@@ -22,6 +22,11 @@ def best(
     return {name: 1e6 * seconds for name, seconds in times.items()}
 
 
+def once(call: Callable[[], object]) -> float:
+    """Return the microseconds of one call, for calls of many seconds."""
+    return 1e6 * _time(call, 1)
+
+
 def _time(call: Callable[[], object], count: int) -> float:
     """Seconds per call of `count` calls in a row."""
     start = time.perf_counter()
