@@ -185,22 +185,6 @@ def test_active_constraint_rows_are_covered(case):
     assert mujacobian.linearize(model, data).A.any()
 
 
-@pytest.mark.parametrize("case", ["contact", "friction loss"])
-def test_noslip_is_refused_where_friction_acts(case):
-    xml, qpos = ROWS[case]
-    model, data = forward(xml, qpos=qpos)
-    model.opt.noslip_iterations = 3
-    refuses(model, data, "noslip")
-
-
-@pytest.mark.parametrize("case", ["joint limit", "equality", "tendon limit"])
-def test_noslip_is_covered_where_nothing_rubs(case):
-    xml, qpos = ROWS[case]
-    model, data = forward(xml, qpos=qpos)
-    model.opt.noslip_iterations = 3
-    assert mujacobian.linearize(model, data).A.any()
-
-
 PILE = """
 <mujoco>
   <worldbody>

@@ -25,11 +25,8 @@ void evaluate_friction(const DataView& d, Block& b, double x) {
 void evaluate_pyramid(const DataView& d, Block& b, const double* moved) {
   for (int k = 1; k < b.count; k++) {
     for (int side = 0; side < 2; side++) {
-      int row = b.row + 2 * (k - 1) + side;
-      double mu = side ? -b.contact.friction.v[k - 1] : b.contact.friction.v[k - 1];
-      double x = moved[0] + mu * moved[k] - d.efc_aref[row];
-      if (x >= 0) continue;
-      double stiffness = d.efc_D[row], force = -stiffness * x;
+      const auto [mu, force, stiffness] = pyramid_edge(d, b, moved, k, side);
+      if (stiffness == 0) continue;
       b.force[0] += force, b.force[k] += mu * force;
       b.hessian[0] += stiffness;
       b.hessian[k] += mu * stiffness, b.hessian[k * b.count] += mu * stiffness;
@@ -72,6 +69,14 @@ void evaluate_cone(const DataView& d, Block& b, const double* x) {
 }
 
 }  // namespace
+
+Edge pyramid_edge(const DataView& d, const Block& b, const double* moved, int k, int side) {
+  int row = b.row + 2 * (k - 1) + side;
+  double mu = side ? -b.contact.friction.v[k - 1] : b.contact.friction.v[k - 1];
+  double x = moved[0] + mu * moved[k] - d.efc_aref[row];
+  if (x >= 0) return {mu, 0, 0};
+  return {mu, -d.efc_D[row] * x, d.efc_D[row]};
+}
 
 void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) {
   double moved[kMaxRows], x[kMaxRows];  // J a, J a - aref

@@ -20,7 +20,10 @@ namespace {
 // Relative residuals: good enough to differentiate at; too far to be called converged. Rounding
 // leaves about 1e-14, and the derivative is as far from that at the optimum as the residual.
 constexpr double kConverged = 1e-10, kTooFar = 1e-9;
-constexpr int kMaxSteps = 20;
+constexpr int kMaxSteps = 50;
+// The line search: share of the slope that may be left, and how often it halves
+constexpr double kSlope = 0.01;
+constexpr int kMaxHalvings = 40;
 // Share of a dense factor's entries up to which blocks are faster, by measurement
 constexpr double kSparse = 0.5;
 
@@ -75,6 +78,26 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
     if (m.M_rownnz[b.dofs[k]] != tree.depth[b.dofs[k]] + 1) return false;
   }
   return true;
+}
+
+// Bring q to where the cost along p - length step is lowest, by bisection: the cost is convex, so
+// its slope -gradient . step changes sign once. On entry q is at length 1.
+template <class F>
+void descend_to_lowest(int nv, const double* step, const Search& p, const Search& q, F descend) {
+  auto slope = [&](const Search& at) {
+    double sum = 0;
+    for (int i = 0; i < nv; i++) sum -= at.gradient[i] * step[i];
+    return sum;
+  };
+  const double enough = kSlope * std::abs(slope(p));
+  double low = 0, high = 1, here = slope(q);
+  for (int k = 0; k < kMaxHalvings && here > enough; k++) {
+    double middle = (low + high) / 2;
+    descend(middle);
+    here = slope(q);
+    (here > 0 ? high : low) = middle;
+    here = std::abs(here);
+  }
 }
 
 class Metric {
@@ -274,16 +297,16 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   const double before = p.residual;
   metric.factor();
   for (int k = 0; k < kMaxSteps && p.residual > kConverged; k++) {
-    // Newton step, shortened until it improves
+    // Newton step; where it does not improve, the lowest point along it
     std::memcpy(step, p.gradient, m.nv * sizeof(double));
     metric.solve(step, rows);
-    double length = 1;
-    for (int half = 0; half < 10; half++, length /= 2) {
+    auto descend = [&](double length) {
       for (int i = 0; i < m.nv; i++) q.acc[i] = p.acc[i] - length * step[i];
       evaluate_all(m, d, blocks, q);
-      if (q.residual < p.residual) break;
-    }
-    if (!(q.residual < p.residual)) {
+    };
+    descend(1);
+    if (!(q.residual < p.residual)) descend_to_lowest(m.nv, step, p, q, descend);
+    if (!(q.residual < p.residual) && p.residual <= kTooFar) {
       evaluate_all(m, d, blocks, p);  // back to where it was: this is as far as rounding lets us
       break;
     }

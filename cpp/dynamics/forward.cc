@@ -25,13 +25,19 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   }
   f.constrained = constrained;
 
-  f.acc = d.qacc;
+  f.solved = f.acc = d.qacc;
   f.force = d.qfrc_smooth;
   if (f.blocks.count) {
     f.optimum = find_optimum(m, d, f.tree, f.residual, f.blocks, arena);
-    for (int i = 0; i < m.nv; i++) f.optimum.force[i] += d.qfrc_smooth[i];
-    f.acc = f.optimum.acc;
-    f.force = f.optimum.force;
+    f.solved = f.acc = f.optimum.acc;
+    double* force = f.optimum.force;
+    if (m.opt.noslip_iterations > 0) {
+      f.noslip = sweep_noslip(m, d, f.blocks, f.optimum, arena);
+      f.acc = f.noslip.acc;
+      force = f.noslip.force;
+    }
+    for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
+    f.force = force;
   }
   return f;
 }
@@ -51,13 +57,16 @@ void fill_residual(const ModelView& m, const DataView& d, const Forward& f, cons
   for (int k = 0; k < f.paths.actuation.count; k++) {
     add_path_force(f.paths.actuation.forces[k], d.qvel, frozen, f.residual, arena);
   }
-  add_blocks(m, d, f.tree, f.blocks, f.acc, f.residual, arena);
+  add_blocks(m, d, f.tree, f.blocks, f.solved, f.residual, arena);
 }
 
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
-                        int last) {
+                        int last, Arena& arena) {
   const Component& part = f.residual.components[c];
-  if (f.constrained[c]) return solve_metric(m, f.tree, f.optimum, part, c, first, last);
+  if (f.constrained[c]) {
+    solve_metric(m, f.tree, f.optimum, part, c, first, last);
+    return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
+  }
   for (int i = 0; i < part.nv;) {
     int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
     solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,

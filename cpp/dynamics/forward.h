@@ -1,8 +1,9 @@
 // Forward dynamics of a state and its derivative: the acceleration a that solves
-//   g(a) = ID(q, v, a) - tau - J^T f(J a - aref) = 0,   K da = -dg.
+//   g(a) = ID(q, v, a) - tau - J^T f(J a - aref) = 0,   K da = -dg,
+// and what the noslip solver makes of it.
 #pragma once
 
-#include "constraint/optimum.h"
+#include "constraint/noslip.h"
 #include "smooth/actuation.h"
 
 namespace mujacobian {
@@ -19,7 +20,9 @@ struct Forward {
   PathForces paths;
   Blocks blocks;
   Optimum optimum;          // of the constrained components
-  const double* acc;        // the constrained acceleration
+  Noslip noslip;            // what follows it
+  const double* solved;     // the acceleration that solves g
+  const double* acc;        // the constrained acceleration: the same, unless noslip changes it
   const double* force;      // the total generalized force, M acc
   const bool* constrained;  // per component
   Residual residual;        // zero, but for the columns of applied force
@@ -28,12 +31,12 @@ struct Forward {
 // Evaluate the state; `forces` asks for the columns of qfrc_applied.
 Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena);
 
-// Fill the residual with -dg: at acceleration `at`, which is f.acc in constrained components.
+// Fill the residual with -dg: at acceleration `at`, which is f.solved in constrained components.
 void fill_residual(const ModelView& m, const DataView& d, const Forward& f, const double* at,
                    Arena& arena);
 
 // Columns first .. last-1 of component c: -dg becomes da.
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
-                        int last);
+                        int last, Arena& arena);
 
 }  // namespace mujacobian

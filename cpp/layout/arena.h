@@ -45,6 +45,15 @@ class Arena {
     return result;
   }
 
+  // Forget what was taken since `mark`, unless the arena has grown in the meantime.
+  struct Mark {
+    std::size_t chunks, used;
+  };
+  Mark mark() const { return {chunks_.size(), used_}; }
+  void rewind(Mark mark) {
+    if (mark.chunks == chunks_.size()) used_ = mark.used;
+  }
+
  private:
   static constexpr std::size_t kAlign = 64;
   struct Chunk {

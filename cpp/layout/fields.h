@@ -4,7 +4,8 @@
 //
 // Kinds: SIZE an mjtSize or int, NUM a double, INT an int, FLAG a one-byte boolean, WORD an
 // unsigned 64-bit integer; NUMS, INTS, FLAGS, VOID pointers to such; VEC3, INT2, TEXT arrays stored
-// inline. Fields marked OPT are absent from some supported versions and read as null or zero there.
+// inline; STATISTIC an mjStatistic, of which the first member is read. Fields marked OPT are absent
+// from some supported versions and read as null or zero there.
 #pragma once
 
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT) \
@@ -19,6 +20,7 @@
   REQ(INT, disableflags)                   \
   REQ(INT, enableflags)                    \
   REQ(INT, disableactuator)                \
+  REQ(NUM, noslip_tolerance)               \
   REQ(INT, noslip_iterations)
 
 #define MUJACOBIAN_MODEL_FIELDS(REQ, OPT) \
@@ -40,6 +42,7 @@
   REQ(SIZE, nmocap)                       \
   REQ(SIZE, nC)                           \
   REQ(WORD, signature)                    \
+  REQ(STATISTIC, stat)                    \
   REQ(FLAG, flg_gravcomp)                 \
   REQ(FLAG, flg_surfacevel)               \
   REQ(FLAG, flg_adhesion)                 \
@@ -183,6 +186,7 @@
 #define MUJACOBIAN_DATA_FIELDS(REQ, OPT) \
   REQ(SIZE, nefc)                        \
   REQ(SIZE, ncon)                        \
+  REQ(SIZE, nisland)                     \
   REQ(WORD, signature)                   \
   REQ(WORD, pstack)                      \
   REQ(WORD, pbase)                       \
@@ -232,6 +236,9 @@
   REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
+  REQ(NUMS, qfrc_constraint)             \
+  REQ(INTS, dof_island)                  \
+  REQ(INTS, efc_island)                  \
   REQ(NUMS, sensordata)                  \
   REQ(INTS, efc_type)                    \
   REQ(INTS, efc_id)                      \

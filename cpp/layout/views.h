@@ -33,6 +33,9 @@ struct NUM9 {
 struct INT2 {
   int v[2];
 };
+struct STATISTIC {
+  double meaninertia;
+};
 struct TEXT {
   const char* text;
 };

@@ -3,6 +3,7 @@
 #include "layout/enums.h"
 #include "smooth/external.h"
 #include "smooth/tendon.h"
+#include "smooth/unsupported.h"
 
 namespace mujacobian {
 
@@ -65,6 +66,8 @@ const Residual& Sensing::gravity_compensation() {
 }
 
 const ForceDerivative& Sensing::force(int k) {
+  // the forces follow d(acc) at the optimum, which the sweeps have replaced by that after them
+  if (f.noslip.first) throw Unsupported("option noslip_iterations", "sensors of constraint forces");
   if (!force_) {
     force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
     block_motion_ = block_motion(m, d, f.blocks, f.acc, arena);

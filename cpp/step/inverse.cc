@@ -21,7 +21,7 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
   f.blocks = make_blocks(m, d, arena);
   for (int k = 0; k < f.blocks.count; k++) evaluate(m, d, d.qacc, f.blocks.block[k]);
   f.residual = make_residual(m, d, f.blocks, true, arena);
-  f.acc = d.qacc;
+  f.solved = f.acc = d.qacc;
   return f;
 }
 

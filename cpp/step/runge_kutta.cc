@@ -144,12 +144,12 @@ class RungeKutta {
                   Varying& acc) {
     require_rows(m_, at);
     const Forward f = evaluate_forward(m_, at, forces_, arena_);
-    fill_residual(m_, at, f, f.acc, arena_);
+    fill_residual(m_, at, f, f.solved, arena_);
     clear(acc);
     std::memcpy(acc.value, f.acc, m_.nv * sizeof(double));
     for (int c = 0; c < f.residual.count; c++) {
       const Component& part = f.residual.components[c];
-      solve_acceleration(m_, at, f, c, 0, part.end_column());
+      solve_acceleration(m_, at, f, c, 0, part.end_column(), arena_);
       for (int i = 0; i < part.nv; i++) {
         const int dof = part.dofs[i];
         const double* from = f.residual.row[dof];

@@ -115,15 +115,6 @@ void require_rows(const ModelView& m, const DataView& d) {
       throw Unsupported(contact_name(m, contact), "adhesion across a gap");
     }
   }
-  if (d.nefc == 0) return;
-  for (int row = 0; row < d.nefc; row++) {
-    int type = d.efc_type[row];
-    bool dry = type == constraint::kFrictionDof || type == constraint::kFrictionTendon;
-    bool rubs = type == constraint::kContactPyramidal || type == constraint::kContactElliptic;
-    if (m.opt.noslip_iterations > 0 && (dry || rubs)) {
-      throw Unsupported("option noslip_iterations", "the noslip solver");
-    }
-  }
 }
 
 void require_sensors(const ModelView& m) {

@@ -195,8 +195,8 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
   const Integration step = integrate(m, d, f, arena);
 
   // Components are differentiated at w and solved once, unless their d(acc) is wanted: those with
-  // constraints, or all of them when sensors see the acceleration. They are differentiated at acc
-  // and solved for d(acc) first; `late` is what enters after that.
+  // constraints, or all of them when sensors see the acceleration. They are differentiated at
+  // the optimum and solved for d(acc) first; `late` is what enters after that.
   const bool senses = wants_sensors && senses_acceleration(m);
   auto held = [&](int c) { return f.constrained[c] || senses; };
   const bool twice = (f.blocks.count || senses) && !step.explicit_;
@@ -204,7 +204,7 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
   double* lag = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) {
     bool hold = held(residual.component[i]);
-    at[i] = hold ? f.acc[i] : step.w[i];
+    at[i] = hold ? f.solved[i] : step.w[i];
     lag[i] = hold ? step.w[i] - f.acc[i] : 0;
   }
   fill_residual(m, d, f, at, arena);
@@ -221,7 +221,7 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
     Targets targets = make_targets(m, part, out);
 
     // d(acc), which drives w through M d(acc)                                            (INT-10)
-    if (held(c)) solve_acceleration(m, d, f, c, targets.first, targets.last);
+    if (held(c)) solve_acceleration(m, d, f, c, targets.first, targets.last, arena);
     if (twice && held(c)) {
       for (int i = 0; i < part.nv;) {
         int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];

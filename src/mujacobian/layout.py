@@ -57,6 +57,7 @@ _KINDS = {
     "NUM5": {"mjtNum [5]", "double [5]"},
     "NUM9": {"mjtNum [9]", "double [9]"},
     "INT2": {"int [2]"},
+    "STATISTIC": {"mjStatistic"},
     "TEXT": {"char [1024]"},
 }
 
@@ -169,6 +170,11 @@ def _check_enumerators() -> None:
             raise _refuse(f"the constant {name} is no longer {value}")
 
 
+def _check_statistic() -> None:
+    if _table("mjStatistic")["meaninertia"][1] != 0:
+        raise _refuse("mjStatistic.meaninertia is no longer its first member")
+
+
 def _check_live() -> None:
     """Compare offsets with live objects: a few sizes and arrays of a small model."""
     model = mujoco.MjModel.from_xml_string(
@@ -220,6 +226,7 @@ def install() -> None:
         raise ImportError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()
     _check_enumerators()
+    _check_statistic()
     _check_live()
     _core.configure(
         places,

@@ -1,17 +1,20 @@
 """One mj_step as a function of tangent coordinates, on data of its own, for differences.
 
 Of a state with constraints, every probe also tells its branch: which rows exist, in which zones,
-with which impedances saturated. The map is smooth only within a branch.
+with which impedances saturated, and what the noslip sweeps ran into. The map is smooth only within a branch.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+
+from mujacobian.sweeps import sweep
 
 Array = NDArray[np.float64]
 
@@ -122,6 +125,8 @@ class ConstrainedStep(Step):
         mujoco.mj_copyData(warm, model, data)
         mujoco.mj_forward(model, warm)
         warm.qacc_warmstart[:] = warm.qacc
+        self.bare = copy.copy(model)  # before noslip
+        self.bare.opt.noslip_iterations = 0
         super().__init__(model, warm)
         self.branch = self._branch(np.zeros(self.nz))
 
@@ -140,8 +145,20 @@ class ConstrainedStep(Step):
         if not np.isfinite(self(z)).all():
             return b""
         if self.model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
-            return branch(self.model, self.data)
+            if self.model.opt.noslip_iterations == 0:
+                return branch(self.model, self.data)
+            self._move(z)
+            return self._swept_branch()
         return b"".join(self._stage_branches(z))
+
+    def _swept_branch(self) -> bytes:
+        """Return the branch of the state that `data` is in, noslip included."""
+        mujoco.mj_forward(self.bare, self.data)
+        rows, option = branch(self.bare, self.data), self.model.opt
+        if self.data.nefc == 0 or option.noslip_iterations == 0:
+            return rows
+        found = sweep(self.bare, self.data, option.noslip_iterations, option.noslip_tolerance)
+        return rows + np.array([*found.counts, *found.outcomes], dtype=np.int32).tobytes()
 
     def _stage_branches(self, z: Array) -> Iterator[bytes]:
         """Yield the branches of the four stages of Runge and Kutta's step, which hides them."""
@@ -149,8 +166,8 @@ class ConstrainedStep(Step):
         self._move(z)
         q, v, act = d.qpos.copy(), d.qvel.copy(), d.act.copy()
         for share in (*RK4_NODES, None):
+            yield self._swept_branch()
             mujoco.mj_forward(m, d)
-            yield branch(m, d)
             if share is None:
                 return
             h = share * m.opt.timestep

@@ -1,0 +1,221 @@
+#include "constraint/noslip.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "constraint/force.h"
+#include "layout/engine.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+// MuJoCo's guards: the curvature below which a pair of pyramid edges is evened out, and the
+// increase of the cost at which an update is taken back
+constexpr double kMinCurvature = 1e-15, kMaxIncrease = 1e-10;
+
+// Largest difference to MuJoCo's constraint force, relative to the largest generalized force. Its
+// Newton solver stops up to 4e-5 from the optimum where cones slide, and the derivative there is
+// the same to 1e-9; a solver that has not converged (PGS on cones) ends 1e-2 away and in other
+// branches.
+constexpr double kSameForce = 1e-4;
+
+// Sum of R f^2 / 2, which MuJoCo counts as improved by the first sweep
+double regularization(const DataView& d, const Block& b, const double* acc) {
+  double sum = 0;
+  if (b.type == constraint::kContactPyramidal) {
+    double moved[kMaxRows];
+    move_block(b, acc, moved);
+    for (int e = 0; e < b.edges; e++) {
+      const double f = pyramid_edge(d, b, moved, 1 + e / 2, e % 2).force;
+      sum += 0.5 * d.efc_R[b.row + e] * f * f;
+    }
+    return sum;
+  }
+  for (int r = 0; r < b.count; r++) sum += 0.5 * d.efc_R[b.row + r] * b.force[r] * b.force[r];
+  return sum;
+}
+
+void residual_of(const Rub& rub, const double* acc, double* res) {
+  const Block& b = *rub.block;
+  for (int r = 0; r < rub.count; r++) {
+    res[r] = -rub.aref[r];
+    for (int k = 0; k < b.n; k++) res[r] += row_of(rub, r)[k] * acc[b.dofs[k]];
+  }
+}
+
+// One force between bounds                                                              (SLIP-4)
+void update_bounded(const Rub& rub, double res, Visit& visit) {
+  const double mu = is_dry(*rub.block) ? 0 : rub.block->contact.friction.v[rub.first - 1];
+  double force = 0;
+  if (mu > 0 && 4 * mu * mu * rub.A[0] < kMinCurvature) {
+    visit.outcome = Visit::kZero;
+  } else {
+    force = rub.force[0] - res / rub.A[0];
+    visit.outcome = Visit::kInside;
+    if (force < -rub.limit) {
+      force = -rub.limit;
+      visit.outcome = Visit::kLow;
+    } else if (force > rub.limit) {
+      force = rub.limit;
+      visit.outcome = Visit::kHigh;
+    }
+  }
+  visit.delta[0] = force - rub.force[0];
+}
+
+// The tangential forces of a cone                                                       (SLIP-6)
+void update_cone(const Rub& rub, const double* res, Visit& visit, Arena& arena) {
+  const int n = rub.count;
+  double b[kMaxFriction];
+  for (int r = 0; r < n; r++) {
+    b[r] = res[r];
+    for (int s = 0; s < n; s++) b[r] -= rub.A[r * n + s] * rub.force[s];
+  }
+  Qcqp* qcqp = arena.take<Qcqp>(1);
+  *qcqp = solve_qcqp(n, rub.A, b, rub.block->contact.friction.v, rub.limit, arena);
+  visit.qcqp = qcqp;
+  visit.outcome = Visit::kCone;
+  for (int r = 0; r < n; r++) visit.delta[r] = qcqp->x[r] - rub.force[r];
+}
+
+double cost_change(const Rub& rub, const double* res, const double* delta) {
+  double change = 0;
+  for (int r = 0; r < rub.count; r++) {
+    change += delta[r] * res[r];
+    for (int s = 0; s < rub.count; s++) {
+      change += 0.5 * delta[r] * rub.A[r * rub.count + s] * delta[s];
+    }
+  }
+  return change;
+}
+
+// f += delta, J^T f += J^T delta, a += z delta
+void apply(Rub& rub, const double* delta, Noslip& noslip) {
+  const Block& b = *rub.block;
+  for (int r = 0; r < rub.count; r++) {
+    rub.force[r] += delta[r];
+    for (int k = 0; k < b.n; k++) noslip.force[b.dofs[k]] += row_of(rub, r)[k] * delta[r];
+    for (int i = 0; i < rub.reach; i++) {
+      noslip.acc[rub.dofs[i]] += rub.z[r * rub.reach + i] * delta[r];
+    }
+  }
+}
+
+// The number by which MuJoCo divides improvements: a total inertia of the island
+double inertia_scale(const ModelView& m, const DataView& d, int island) {
+  // since 3.17 the trace of M, before that a constant of the model
+  if (engine().version < 3017000) return m.stat.meaninertia * std::fmax(1, m.nv);
+  double trace = 0;
+  for (int i = 0; i < m.nv; i++) {
+    if (d.nisland && d.dof_island[i] != island) continue;
+    trace += d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1];
+  }
+  return trace;
+}
+
+class Sweeper {
+ public:
+  Sweeper(const ModelView& m, const DataView& d, const Blocks& blocks, const Optimum& optimum,
+          Noslip& noslip, Arena& arena)
+      : m_(m), d_(d), blocks_(blocks), start_(optimum.acc), noslip_(noslip), arena_(arena) {}
+
+  // All sweeps of one island; without islands all rows are one
+  void run(int island) {
+    double bonus = 0;
+    for (int k = 0; k < blocks_.count; k++) {
+      if (in_island(blocks_.block[k], island)) {
+        bonus += regularization(d_, blocks_.block[k], start_);
+      }
+    }
+    const double scale = inertia_scale(m_, d_, island);
+    for (int sweep = 0; sweep < m_.opt.noslip_iterations; sweep++) {
+      double improvement = sweep == 0 ? bonus : 0;
+      for (int k = 0; k < noslip_.count; k++) {
+        if (in_island(*noslip_.rubs[k].block, island)) improvement -= visit(k);
+      }
+      if (improvement / scale < m_.opt.noslip_tolerance) break;
+    }
+  }
+
+ private:
+  bool in_island(const Block& b, int island) const {
+    return d_.nisland == 0 || d_.efc_island[b.row] == island;
+  }
+
+  // Update one rub; returns the change of the cost.
+  double visit(int index) {
+    Rub& rub = noslip_.rubs[index];
+    double res[kMaxFriction];
+    residual_of(rub, noslip_.acc, res);
+    const Arena::Mark mark = arena_.mark();
+    Visit* v = arena_.take<Visit>(1);
+    v->rub = index;
+    v->next = nullptr;
+    if (rub.cone) {
+      update_cone(rub, res, *v, arena_);
+    } else {
+      update_bounded(rub, res[0], *v);
+    }
+    const double change = cost_change(rub, res, v->delta);
+    if (change > kMaxIncrease && !is_dry(*rub.block)) {
+      arena_.rewind(mark);
+      return 0;
+    }
+    apply(rub, v->delta, noslip_);
+    (last_ ? last_->next : head_) = v;
+    noslip_.first = head_;
+    last_ = v;
+    return change;
+  }
+
+  const ModelView& m_;
+  const DataView& d_;
+  const Blocks& blocks_;
+  const double* start_;
+  Noslip& noslip_;
+  Arena& arena_;
+  Visit *head_ = nullptr, *last_ = nullptr;
+};
+
+double largest(const double* x, int n) {
+  double result = 0;
+  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
+  return result;
+}
+
+// Compare with the forces of MuJoCo's own sweeps.
+void require_same(const ModelView& m, const DataView& d, const Noslip& noslip) {
+  double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(d.qfrc_constraint, m.nv));
+  double difference = 0;
+  for (int i = 0; i < m.nv; i++) {
+    difference = std::fmax(difference, std::abs(noslip.force[i] - d.qfrc_constraint[i]));
+  }
+  if (difference <= kSameForce * scale) return;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "the forces after the sweeps differ from MuJoCo's by %.1e of the largest force, "
+                "because its solver stopped short of the optimum: lower opt.tolerance or raise "
+                "opt.iterations",
+                difference / scale);
+  throw Unsupported("option noslip_iterations", text);
+}
+
+}  // namespace
+
+Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
+                    const Optimum& optimum, Arena& arena) {
+  Noslip noslip{arena.take<double>(m.nv), arena.take<double>(m.nv), nullptr, 0, nullptr};
+  std::memcpy(noslip.acc, optimum.acc, m.nv * sizeof(double));
+  std::memcpy(noslip.force, optimum.force, m.nv * sizeof(double));
+  noslip.rubs = arena.take<Rub>(d.nefc);
+  noslip.count = make_rubs(m, d, blocks, optimum.acc, noslip.rubs, arena);
+  Sweeper sweeper(m, d, blocks, optimum, noslip, arena);
+  for (int island = 0; island < (d.nisland ? d.nisland : 1); island++) sweeper.run(island);
+
+  require_same(m, d, noslip);
+  return noslip;
+}
+
+}  // namespace mujacobian

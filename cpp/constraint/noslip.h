@@ -1,0 +1,38 @@
+// MuJoCo's noslip solver: after the optimum, Gauss-Seidel sweeps over the friction forces that
+// ignore their regularization and leave all other forces as they are. Executed again here, and
+// differentiated as executed. docs/derivations/noslip.md.
+#pragma once
+
+#include "constraint/optimum.h"
+#include "constraint/rub.h"
+
+namespace mujacobian {
+
+// An update of a rub's forces by `delta`.
+struct Visit {
+  enum Outcome { kInside, kLow, kHigh, kZero, kCone } outcome;
+  int rub;
+  double delta[kMaxFriction];
+  const Qcqp* qcqp;  // of a cone
+  Visit* next;
+};
+
+struct Noslip {
+  double* acc;    // after the sweeps
+  double* force;  // J^T f after the sweeps
+  Rub* rubs;      // what the sweeps go over
+  int count;
+  const Visit* first;  // every update that changed a force, in the order of execution
+};
+
+// Repeat MuJoCo's sweeps from the optimum. Throws Unsupported if they end elsewhere.
+Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
+                    const Optimum& optimum, Arena& arena);
+
+// Turn the rows of component c of `residual` from d(acc) at the optimum into d(acc) after the
+// sweeps.
+void differentiate_noslip(const ModelView& m, const DataView& d, const Topology& tree,
+                          const Blocks& blocks, const Optimum& optimum, const Noslip& noslip,
+                          const Residual& residual, int c, Arena& arena);
+
+}  // namespace mujacobian

@@ -1,0 +1,305 @@
+#include <cmath>
+#include <cstring>
+
+#include "constraint/exact_diagonal.h"
+#include "constraint/force.h"
+#include "constraint/noslip.h"
+#include "smooth/inertia_derivative.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+// y += s x over whole lanes
+void add_scaled(double* y, double s, const double* x, int n) {
+  for (int c = 0; c < n; c += kLanes) {
+    store_lanes(y + c, load_lanes(y + c) + broadcast(s) * load_lanes(x + c));
+  }
+}
+
+// What the derivative knows of a rub. Rows are over the columns of its component (`stride`), or
+// only over its positions (`width`).
+struct RubTangent {
+  const double* rho;  // (count, stride): d(J a - aref) at the optimum's acceleration, held
+  double* dforce;     // (count, stride)
+  double* dlimit;     // (stride)
+  double* dJ;         // (count, n, width): dJ_i/dq
+  double* dz;         // (count, reach, width)
+  double* dA;         // (count, count, width)
+};
+
+class Differentiator {
+ public:
+  Differentiator(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
+                 const Noslip& noslip, const Residual& residual, int c, const double* acc,
+                 Arena& arena)
+      : m_(m),
+        d_(d),
+        tree_(tree),
+        blocks_(blocks),
+        noslip_(noslip),
+        residual_(residual),
+        part_(residual.components[c]),
+        stride_(part_.stride),
+        width_(round_to_lanes(part_.nv)),
+        arena_(arena),
+        start_(acc) {
+    motion_ = block_motion(m, d, blocks, acc, arena);
+    moved_ = arena.zeros<double>(m.nv);
+    tangents_ = arena.take<RubTangent>(noslip.count);
+    dres_ = arena.take<double>(kMaxFriction * stride_);
+    ddelta_ = arena.take<double>(kMaxFriction * stride_);
+  }
+
+  void run(int c) {
+    auto in_component = [&](int rub) {
+      return residual_.component[noslip_.rubs[rub].block->dofs[0]] == c;
+    };
+    for (int k = 0; k < noslip_.count;) {
+      const Block* b = noslip_.rubs[k].block;
+      int end = k;
+      while (end < noslip_.count && noslip_.rubs[end].block == b) end++;
+      if (in_component(k)) start_block(*b, k, end);
+      k = end;
+    }
+    for (const Visit* v = noslip_.first; v; v = v->next) {
+      if (in_component(v->rub)) replay(*v);
+    }
+  }
+
+ private:
+  // d(J a - aref), dforce and dlimit of a block's rubs at the optimum, and how A and z change
+  void start_block(const Block& b, int first, int last) {
+    const int stride = stride_;
+    double* rho = arena_.zeros<double>(b.count * stride);
+    double* dx = arena_.take<double>(b.count * stride);
+    double* dlogD = arena_.zeros<double>(stride);
+    BlockChange change = make_change(b, arena_);
+    differentiate(m_, d_, b, motion_, change, arena_);
+    for (int k = 0; k < b.n; k++) {
+      const int column = residual_.column[b.dofs[k]];
+      dlogD[column] = change.dlogD[k];
+      for (int r = 0; r < b.count; r++) {
+        rho[r * stride + column] = change.rho_q[r * b.stride + k];
+        rho[r * stride + part_.nv + column] = change.rho_v[r * b.stride + k];
+      }
+    }
+    if (m_.opt.enableflags & enable::kDiagExact) {
+      DiagonalChange diagonal[kMaxRows];  // a contact or a dry friction has one, if any
+      if (diagonal_change(m_, d_, tree_, blocks_, b, residual_, diagonal, arena_)) {
+        for (int k = 0; k < part_.nv; k++) dlogD[k] += diagonal[0].dlogD[part_.dofs[k]];
+      }
+    }
+    for (int r = 0; r < b.count; r++) {
+      std::memcpy(dx + r * stride, rho + r * stride, stride * sizeof(double));
+      add_moved(b, r, dx + r * stride);
+    }
+
+    for (int k = first; k < last; k++) {
+      const Rub& rub = noslip_.rubs[k];
+      RubTangent& t = tangents_[k];
+      t.rho = rho + rub.first * stride;
+      t.dforce = arena_.zeros<double>(rub.count * stride);
+      t.dlimit = arena_.zeros<double>(stride);
+      start_forces(rub, t, dx, dlogD);
+      set_mobility_change(rub, t);
+    }
+  }
+
+  // y += J_r d(acc)
+  void add_moved(const Block& b, int r, double* y) const {
+    for (int k = 0; k < b.n; k++) {
+      add_scaled(y, b.J[r * b.stride + k], residual_.row[b.dofs[k]], stride_);
+    }
+  }
+
+  // df = -H dx + f dlogD of the rub's rows and of what bounds them                      (SLIP-3)
+  void start_forces(const Rub& rub, RubTangent& t, const double* dx, const double* dlogD) {
+    const Block& b = *rub.block;
+    const int stride = stride_;
+    if (b.type == constraint::kContactPyramidal) {
+      double moved[kMaxRows];
+      move_block(b, start_, moved);
+      for (int side = 0; side < 2; side++) {
+        const Edge edge = pyramid_edge(d_, b, moved, rub.first, side);
+        auto add_edge = [&](double weight, double* out) {
+          add_scaled(out, -weight * edge.stiffness, dx, stride);
+          add_scaled(out, -weight * edge.stiffness * edge.mu, dx + rub.first * stride, stride);
+          add_scaled(out, weight * edge.force, dlogD, stride);
+        };
+        add_edge(edge.mu, t.dforce);
+        add_edge(std::abs(edge.mu), t.dlimit);
+      }
+      return;
+    }
+    auto add_force = [&](int row, double* out) {
+      for (int s = 0; s < b.count; s++) {
+        add_scaled(out, -b.hessian[row * b.count + s], dx + s * stride, stride);
+      }
+      add_scaled(out, b.force[row], dlogD, stride);
+    };
+    for (int r = 0; r < rub.count; r++) add_force(rub.first + r, t.dforce + r * stride);
+    if (rub.cone) add_force(0, t.dlimit);
+  }
+
+  // dJ, dz = M^-1 (dJ^T - dM z) and dA = dJ z + J dz                                    (SLIP-2)
+  void set_mobility_change(const Rub& rub, RubTangent& t) {
+    const Block& b = *rub.block;
+    const int n = rub.count, width = width_;
+    t.dJ = arena_.zeros<double>(n * b.n * width);
+    t.dz = arena_.take<double>(n * rub.reach * width);
+    t.dA = arena_.zeros<double>(n * n * width);
+    for (int r = 0; r < n; r++) {
+      const Arena::Mark mark = arena_.mark();
+      set_jacobian_change(rub, r, t.dJ + r * b.n * width);
+      set_reach_change(rub, r, t);
+      arena_.rewind(mark);
+    }
+    for (int r = 0; r < n; r++)
+      for (int s = 0; s < n; s++) {
+        double* out = t.dA + (r * n + s) * width;
+        for (int k = 0; k < b.n; k++) {
+          const int i = place(rub, b.dofs[k]);
+          add_scaled(out, rub.z[s * rub.reach + i], t.dJ + (r * b.n + k) * width, width);
+          add_scaled(out, row_of(rub, r)[k], t.dz + (s * rub.reach + i) * width, width);
+        }
+      }
+  }
+
+  static int place(const Rub& rub, int dof) {
+    int i = 0;
+    while (rub.dofs[i] != dof) i++;
+    return i;
+  }
+
+  // d(J^T f)/dq at a unit force is the derivative of one row
+  void set_jacobian_change(const Rub& rub, int r, double* dJ) {
+    Block unit = *rub.block;
+    for (int k = 0; k < unit.count; k++) unit.force[k] = k == rub.first + r;
+    unit.contact.adhesion = 0;
+    BlockChange change = make_change(unit, arena_);
+    differentiate(m_, d_, unit, motion_, change, arena_);
+    for (int i = 0; i < unit.n; i++)
+      for (int k = 0; k < unit.n; k++) {
+        dJ[i * width_ + residual_.column[unit.dofs[k]]] = change.turned[i * unit.stride + k];
+      }
+  }
+
+  void set_reach_change(const Rub& rub, int r, RubTangent& t) {
+    const Block& b = *rub.block;
+    double* z = arena_.zeros<double>(m_.nv);
+    for (int i = 0; i < rub.reach; i++) z[rub.dofs[i]] = rub.z[r * rub.reach + i];
+    const Residual change = make_like(m_, residual_, arena_);
+    inertia_derivative(m_, d_, tree_, z, change, arena_);
+    for (int i = 0; i < b.n; i++) {
+      add_scaled(change.row[b.dofs[i]], 1, t.dJ + (r * b.n + i) * width_, width_);
+    }
+    for (int i = 0; i < rub.reach;) {
+      const int tree = m_.dof_treeid[rub.dofs[i]], num = m_.tree_dofnum[tree];
+      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, rub.dofs[i], num, change.row[rub.dofs[i]],
+                    stride_, 0, width_);
+      i += num;
+    }
+    for (int i = 0; i < rub.reach; i++) {
+      std::memcpy(t.dz + (r * rub.reach + i) * width_, change.row[rub.dofs[i]],
+                  width_ * sizeof(double));
+    }
+  }
+
+  // The derivative of one update: of its forces, and of the acceleration              (SLIP-7)
+  void replay(const Visit& v) {
+    const Rub& rub = noslip_.rubs[v.rub];
+    const RubTangent& t = tangents_[v.rub];
+    const int n = rub.count;
+    if (v.outcome == Visit::kInside || v.outcome == Visit::kCone) set_dres(rub, t);
+    for (int r = 0; r < n; r++) std::memset(ddelta_ + r * stride_, 0, stride_ * sizeof(double));
+    switch (v.outcome) {
+      case Visit::kInside:
+        add_scaled(ddelta_, -1 / rub.A[0], dres_, stride_);
+        add_scaled(ddelta_, -v.delta[0] / rub.A[0], t.dA, width_);
+        break;
+      case Visit::kLow:
+      case Visit::kHigh:
+        add_scaled(ddelta_, v.outcome == Visit::kLow ? -1 : 1, t.dlimit, stride_);
+        add_scaled(ddelta_, -1, t.dforce, stride_);
+        break;
+      case Visit::kZero:
+        add_scaled(ddelta_, -1, t.dforce, stride_);
+        break;
+      case Visit::kCone:
+        set_cone_change(rub, t, v);
+        break;
+    }
+    for (int r = 0; r < n; r++) {
+      const double* change = ddelta_ + r * stride_;
+      add_scaled(t.dforce + r * stride_, 1, change, stride_);
+      for (int i = 0; i < rub.reach; i++) {
+        const double z = rub.z[r * rub.reach + i];
+        double* row = residual_.row[rub.dofs[i]];
+        add_scaled(row, z, change, stride_);
+        add_scaled(row, v.delta[r], t.dz + (r * rub.reach + i) * width_, width_);
+        moved_[rub.dofs[i]] += z * v.delta[r];
+      }
+    }
+  }
+
+  // d(J a - aref) = rho + dJ (a - a_optimum) + J da                                    (SLIP-1)
+  void set_dres(const Rub& rub, const RubTangent& t) {
+    const Block& b = *rub.block;
+    for (int r = 0; r < rub.count; r++) {
+      double* out = dres_ + r * stride_;
+      std::memcpy(out, t.rho + r * stride_, stride_ * sizeof(double));
+      add_moved(b, rub.first + r, out);
+      for (int k = 0; k < b.n; k++) {
+        add_scaled(out, moved_[b.dofs[k]], t.dJ + (r * b.n + k) * width_, width_);
+      }
+    }
+  }
+
+  void set_cone_change(const Rub& rub, const RubTangent& t, const Visit& v) {
+    const int n = rub.count;
+    double dA[kMaxFriction * kMaxFriction], db[kMaxFriction], dx[kMaxFriction];
+    for (int c = 0; c < stride_; c++) {
+      for (int k = 0; k < n * n; k++) dA[k] = c < width_ ? t.dA[k * width_ + c] : 0;
+      for (int r = 0; r < n; r++) {
+        // b = res - A f, with the force before the update
+        db[r] = dres_[r * stride_ + c];
+        for (int s = 0; s < n; s++) {
+          const double before = v.qcqp->x[s] - v.delta[s];
+          db[r] -= dA[r * n + s] * before + rub.A[r * n + s] * t.dforce[s * stride_ + c];
+        }
+      }
+      differentiate_qcqp(*v.qcqp, dA, db, t.dlimit[c], dx);
+      for (int r = 0; r < n; r++) {
+        ddelta_[r * stride_ + c] = dx[r] - t.dforce[r * stride_ + c];
+      }
+    }
+  }
+
+  const ModelView& m_;
+  const DataView& d_;
+  const Topology& tree_;
+  const Blocks& blocks_;
+  const Noslip& noslip_;
+  const Residual& residual_;
+  const Component& part_;
+  const int stride_;  // of rows over all columns of the component
+  const int width_;   // of rows over its positions
+  Arena& arena_;
+  BlockMotion motion_;
+  const double* start_;  // the optimum's acceleration
+  double* moved_;        // what the sweeps have added to it so far
+  RubTangent* tangents_;
+  double *dres_, *ddelta_;
+};
+
+}  // namespace
+
+void differentiate_noslip(const ModelView& m, const DataView& d, const Topology& tree,
+                          const Blocks& blocks, const Optimum& optimum, const Noslip& noslip,
+                          const Residual& residual, int c, Arena& arena) {
+  if (!noslip.first) return;
+  Differentiator(m, d, tree, blocks, noslip, residual, c, optimum.acc, arena).run(c);
+}
+
+}  // namespace mujacobian
