@@ -131,6 +131,16 @@ def test_sliding(cone, condim):
     assert share >= TRUSTED_SHARE
 
 
+@pytest.mark.parametrize("integrator", ["euler_explicit", "implicit", "rk4"])
+@pytest.mark.parametrize("cone", CONES)
+def test_other_integrators(cone, integrator):
+    model = scene(cone, 3)
+    model.opt.noslip_tolerance = 1e-15  # a stage with fewer sweeps is a branch of its own
+    INTEGRATORS[integrator](model)
+    share = judge_constrained(model, settled(model), CONTACT_TOLERANCE, forces=False)
+    assert share >= TRUSTED_SHARE
+
+
 @pytest.mark.parametrize(
     "integrator", ["euler", pytest.param("implicitfast", marks=pytest.mark.slow)]
 )
