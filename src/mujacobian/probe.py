@@ -1,7 +1,8 @@
 """One mj_step as a function of tangent coordinates, on data of its own, for differences.
 
 Of a state with constraints, every probe also tells its branch: which rows exist, in which zones,
-with which impedances saturated, and what the noslip sweeps ran into. The map is smooth only within a branch.
+with which impedances saturated, and what the noslip sweeps ran into. The map is smooth only within
+a branch.
 """
 
 from __future__ import annotations

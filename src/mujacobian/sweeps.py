@@ -119,12 +119,12 @@ def _bounded(bound: float) -> Solve:
 
 
 def _opposed(A: Array, b: Array, f: Array) -> tuple[Array, int]:
-    middle = f.mean()
+    middle = float(f.mean())
     curvature = A[0, 0] + A[1, 1] - 2 * A[0, 1]
     if curvature < 1e-15:
         return np.full(2, middle), 2
-    y = -(middle * (A[0, 0] - A[1, 1]) + b[0] - b[1]) / curvature
-    clipped = np.clip(y, -middle, middle)
+    y = float(-(middle * (A[0, 0] - A[1, 1]) + b[0] - b[1]) / curvature)
+    clipped = min(max(y, -middle), middle)
     return middle + clipped * np.array([1, -1]), int(np.sign(y) * (abs(y) > middle))
 
 
@@ -132,21 +132,22 @@ def _cone(mu: Array, r: float) -> Solve:
     def solve(A: Array, b: Array, _: Array) -> tuple[Array, int]:
         if r < 1e-15:
             return np.zeros(len(b)), -2
-        A, b, multiplier, count = mu[:, None] * A * mu, mu * b, 0.0, 0
+        A, b = mu[:, None] * A * mu, mu * b
+        multiplier, count = 0.0, 0
         while count < 20:
             count += 1
             shifted = A + multiplier * np.eye(len(b))
             if _is_singular(shifted):
                 return np.zeros(len(b)), -3
             v = -np.linalg.solve(shifted, b)
-            excess = v @ v - r * r
+            excess = float(v @ v) - r * r
             if excess < 1e-10:
                 break
-            step = excess / (2 * v @ np.linalg.solve(shifted, v))
+            step = excess / (2 * float(v @ np.linalg.solve(shifted, v)))
             if step < 1e-10:
                 break
             multiplier += step
-        scale = r / np.sqrt(max(1e-15, v @ v)) if multiplier else 1.0
+        scale = r / np.sqrt(max(1e-15, float(v @ v))) if multiplier else 1.0
         return scale * mu * v, count
 
     return solve
