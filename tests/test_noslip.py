@@ -249,3 +249,35 @@ def test_blocks_alone_equal_those_of_a_full_call():
     B = np.empty_like(lin.B)
     mujacobian.transition(model, data, B=B)
     np.testing.assert_allclose(B, lin.B, rtol=1e-12, atol=1e-15)
+
+
+SENSORS = """
+<sensor>
+  <accelerometer site="high"/><framelinacc objtype="site" objname="low"/>{more}
+</sensor>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("cone", CONES)
+def test_sensors_see_the_swept_acceleration(cone):
+    model = scene(cone, 3, SCENE.replace("</mujoco>", SENSORS), more="")
+    data = settled(model)
+    lin = mujacobian.linearize(model, data)
+    ref = reference.jacobian(model, data, constrained=True, settled=CONTACT_TOLERANCE / 1000)
+    given, expected, err = np.hstack([lin.C, lin.D]), ref.J[ref.nx :], ref.err[ref.nx :]
+    own = given.any(axis=0)  # the other bodies move nothing here
+    result = reference.compare(
+        given[:, own], expected[:, own], err[:, own], [0, 3, 6], CONTACT_TOLERANCE / 5
+    )
+    assert result.error <= CONTACT_TOLERANCE
+    assert result.share >= TRUSTED_SHARE
+    assert abs(expected[:, ~own]).max() <= CONTACT_TOLERANCE * abs(expected).max()
+
+
+def test_sensors_of_constraint_forces_are_refused():
+    xml = SCENE.replace("</mujoco>", SENSORS)
+    xml = xml.replace('name="elbow"', 'name="elbow" range="1 2" limited="true"')
+    model = scene("elliptic", 3, xml, more='<jointlimitfrc joint="elbow"/>')
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="noslip"):
+        mujacobian.linearize(model, settled(model))
+    assert mujacobian.linearize(model, settled(model), sensors=False).A.any()

@@ -57,6 +57,12 @@ void take_jacobian(Block& b, int n, const int* dofs, Arena& arena) {
   b.J = arena.zeros<double>(b.count * b.stride);
 }
 
+BlockChange make_change(const Block& b, Arena& arena) {
+  const int size = b.count * b.stride;
+  double* all = arena.zeros<double>(2 * size + b.stride + b.n * b.stride);
+  return {all, all + size, all + 2 * size, all + 2 * size + b.stride};
+}
+
 int merge_chains(const ModelView& m, int body0, int body1, int* dofs) {
   int i = last_dof(m, body0), j = last_dof(m, body1), n = 0;
   while (i >= 0 || j >= 0) {
@@ -71,12 +77,6 @@ int merge_chains(const ModelView& m, int body0, int body1, int* dofs) {
     dofs[b] = swapped;
   }
   return n;
-}
-
-BlockChange make_change(const Block& b, Arena& arena) {
-  const int size = b.count * b.stride;
-  double* all = arena.zeros<double>(2 * size + b.stride + b.n * b.stride);
-  return {all, all + size, all + 2 * size, all + 2 * size + b.stride};
 }
 
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
