@@ -28,6 +28,8 @@ SLOW = [
     if (condim, sweeps) not in QUICK
 ]
 
+# The joint that turns the capsule wants another acceleration than its contacts do; if they
+# agreed, its residual would be rounding and so would be the branch of its update.
 SCENE = """
 <mujoco>
   <option cone="{cone}" noslip_iterations="3"/>
@@ -39,7 +41,7 @@ SCENE = """
     <body pos="1 0 .0999">
       <joint type="slide" axis="0 0 1"/>
       <joint type="slide" axis="1 0 0" frictionloss=".5"/>
-      <joint axis="0 0 1" frictionloss=".01"/>
+      <joint axis="0 0 1" frictionloss=".01" solreffriction=".03 1"/>
       <geom type="capsule" fromto="-.1 0 0 .1 .05 0" size=".1"/>
       <site name="low" pos=".1 .02 .1"/>
       <body pos="0 0 .15">
@@ -159,8 +161,8 @@ def test_without_islands(cone):
     """All rows are swept until the improvement of all together is small."""
     model = scene(cone, 3)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
-    model.opt.noslip_iterations = 10
-    share = judge_constrained(model, settled(model), CONTACT_TOLERANCE)
+    model.opt.noslip_iterations = 4
+    share = judge_constrained(model, settled(model, SLIDE), CONTACT_TOLERANCE)
     assert share >= TRUSTED_SHARE
 
 
@@ -261,6 +263,7 @@ SENSORS = """
 @pytest.mark.parametrize("cone", CONES)
 def test_sensors_see_the_swept_acceleration(cone):
     model = scene(cone, 3, SCENE.replace("</mujoco>", SENSORS), more="")
+    model.opt.noslip_iterations = 1
     data = settled(model)
     lin = mujacobian.linearize(model, data)
     ref = reference.jacobian(model, data, constrained=True, settled=CONTACT_TOLERANCE / 1000)

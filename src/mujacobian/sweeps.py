@@ -21,6 +21,7 @@ Constraint = mujoco.mjtConstraint
 DRY = (int(Constraint.mjCNSTR_FRICTION_DOF), int(Constraint.mjCNSTR_FRICTION_TENDON))
 PYRAMIDAL = int(Constraint.mjCNSTR_CONTACT_PYRAMIDAL)
 ELLIPTIC = int(Constraint.mjCNSTR_CONTACT_ELLIPTIC)
+CONVERGED = 1e-12  # relative: what is left of the cone solver's equation
 TRACE_SINCE = 3017000  # mj_version() from which improvements are scaled by the trace of M
 
 
@@ -148,7 +149,9 @@ def _cone(mu: Array, r: float) -> Solve:
                 break
             multiplier += step
         scale = r / np.sqrt(max(1e-15, float(v @ v))) if multiplier else 1.0
-        return scale * mu * v, count
+        # where the steps have converged, one more or less is not another branch
+        exact = abs(excess) <= CONVERGED * r * r or multiplier == 0
+        return scale * mu * v, int(multiplier > 0) if exact else count + 2
 
     return solve
 
