@@ -45,41 +45,13 @@ PLUGIN_ACTUATOR = """<actuator>
 # name of the case: (MJCF, what the message must name)
 STATIC = {
     "discrete": (arm(option='integrator="discrete"'), "discrete"),
-    "filter": (
-        actuator('<general name="lag" joint="elbow" dyntype="filter" dynprm=".1"/>'),
-        "lag",
+    "user dynamics": (
+        actuator('<general name="custom" joint="elbow" dyntype="user" actdim="1"/>'),
+        "custom",
     ),
-    "filterexact": (
-        actuator('<general name="lag" joint="elbow" dyntype="filterexact" dynprm=".1"/>'),
-        "lag",
-    ),
-    "integrator": (actuator('<general name="sum" joint="elbow" dyntype="integrator"/>'), "sum"),
-    "intvelocity": (
-        actuator('<intvelocity name="servo" joint="elbow" kp="3" actrange="-1 1"/>'),
-        "servo",
-    ),
-    "muscle": (actuator('<muscle name="biceps" joint="elbow" lengthrange="-1 1"/>'), "biceps"),
-    "cylinder": (actuator('<cylinder name="press" joint="elbow" timeconst=".1"/>'), "press"),
-    "pid": (actuator('<pid name="servo" joint="elbow" kp="3" ki="1"/>'), "servo"),
-    "dcmotor": (
-        actuator('<dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/>'),
-        "drive",
-    ),
-    "orientation": (actuator('<orientation name="aim" joint="wrist" kp="3"/>'), "aim"),
+    "user gain": (actuator('<general name="custom" joint="elbow" gaintype="user"/>'), "custom"),
+    "user bias": (actuator('<general name="custom" joint="elbow" biastype="user"/>'), "custom"),
     "plugin": (arm(asset=PLUGIN, rest=PLUGIN_ACTUATOR), "governor"),
-    "refsite": (
-        actuator('<motor name="cartesian" site="finger" refsite="base" gear="1 0 0 0 0 0"/>'),
-        "cartesian",
-    ),
-    "slidercrank": (
-        actuator('<motor name="piston" slidersite="base" cranksite="tip" cranklength=".5"/>'),
-        "piston",
-    ),
-    "body": (actuator('<adhesion name="pad" body="hand" ctrlrange="0 1"/>'), "pad"),
-    "jointinparent": (
-        actuator('<motor name="twist" jointinparent="wrist" gear="1 0 0"/>'),
-        "twist",
-    ),
 }
 
 
@@ -128,13 +100,13 @@ def test_sensors_are_listed():
 
 
 def test_unnamed_elements_are_named_by_their_number():
-    xml = actuator('<motor joint="elbow"/><general joint="elbow" dyntype="filter" dynprm=".1"/>')
+    xml = actuator('<motor joint="elbow"/><general joint="elbow" gaintype="user"/>')
     model, data = forward(xml)
     refuses(model, data, r"actuator.*1")
 
 
 def test_a_disabled_actuator_is_not_refused():
-    motor = '<motor name="cartesian" site="finger" refsite="base" group="2"/>'
+    motor = '<general name="custom" joint="elbow" gaintype="user" group="2"/>'
     xml = arm(option='actuatorgroupdisable="2"', rest=f"<actuator>{motor}</actuator>")
     model, data = forward(xml)
     lin = mujacobian.linearize(model, data)

@@ -63,22 +63,6 @@ BlockChange make_change(const Block& b, Arena& arena) {
   return {all, all + size, all + 2 * size, all + 2 * size + b.stride};
 }
 
-int merge_chains(const ModelView& m, int body0, int body1, int* dofs) {
-  int i = last_dof(m, body0), j = last_dof(m, body1), n = 0;
-  while (i >= 0 || j >= 0) {
-    int dof = i > j ? i : j;
-    if (i == dof) i = m.dof_parentid[i];
-    if (j == dof) j = m.dof_parentid[j];
-    dofs[n++] = dof;
-  }
-  for (int a = 0, b = n - 1; a < b; a++, b--) {
-    int swapped = dofs[a];
-    dofs[a] = dofs[b];
-    dofs[b] = swapped;
-  }
-  return n;
-}
-
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
   Blocks blocks{arena.take<Block>(d.nefc), 0};
   for (int row = 0; row < d.nefc;) {
@@ -99,13 +83,13 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
   return blocks;
 }
 
-Residual make_residual(const ModelView& m, const DataView& d, const Blocks& blocks, bool forces,
-                       Arena& arena) {
+Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
+                       bool forces, Arena& arena) {
   Coupling* couplings = arena.take<Coupling>(blocks.count);
   for (int k = 0; k < blocks.count; k++) {
     couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
   }
-  return make_residual(m, d, couplings, blocks.count, forces, arena);
+  return make_residual(m, couplings, blocks.count, actuators, forces, arena);
 }
 
 BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& blocks,

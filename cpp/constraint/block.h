@@ -64,9 +64,9 @@ BlockChange make_change(const Block& block, Arena& arena);
 // Find the blocks and their Jacobians. Throws Unsupported for rows that are not covered.
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
 
-// A residual whose components are the trees that the blocks couple.
-Residual make_residual(const ModelView& m, const DataView& d, const Blocks& blocks, bool forces,
-                       Arena& arena);
+// A residual whose components are the trees that the blocks and the actuators couple.
+Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
+                       bool forces, Arena& arena);
 
 // The derivative of one block; `change` is zero on entry.
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
@@ -98,8 +98,5 @@ struct Reference {
   double dlogD;                           // d log D / d pos
 };
 Reference reference(const DataView& d, int row);
-
-// The dofs that move body[0] or body[1], increasing; returns their number.
-int merge_chains(const ModelView& m, int body0, int body1, int* dofs);
 
 }  // namespace mujacobian

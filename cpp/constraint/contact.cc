@@ -1,59 +1,16 @@
 // Contacts: rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of the
 // two bodies at the contact point.
 #include "constraint/block.h"
+#include "contact/wrench.h"
 #include "layout/enums.h"
 #include "smooth/passive.h"
-#include "spatial/lanes.h"
 
 namespace mujacobian {
 namespace {
 
-// The two bodies of a contact.
-struct Sides {
-  int body[2];
-  Vec3 offset[2];  // of the contact from the reference point of each body's tree
-  int last[2];     // last dof that moves each body
-};
-
-Sides sides(const ModelView& m, const DataView& d, const Block& b) {
-  Sides s;
-  Vec3 p = load3(b.contact.pos.v);
-  for (int k = 0; k < 2; k++) {
-    s.body[k] = m.geom_bodyid[b.contact.geom.v[k]];
-    s.offset[k] = p - load3(d.subtree_com + 3 * m.body_rootid[s.body[k]]);
-    s.last[k] = last_dof(m, s.body[k]);
-  }
-  return s;
-}
-
-Motion about(Motion v, Vec3 offset) { return {v.ang, at_point(v, offset)}; }
-
 Vec3 axis(const ContactGeometry& g, int row) {
   int k = row % 3;
   return k == 0 ? g.normal : g.tangent[k - 1];
-}
-
-// The dofs of a contact: their axes about its position and the bodies they move.
-struct ContactDofs {
-  Motion* axis;          // about the contact, for dofs that move one body only
-  unsigned char* moves;  // bit 0: body 0, bit 1: body 1
-};
-
-ContactDofs contact_dofs(const ModelView& m, const DataView& d, const Block& b, const Sides& s,
-                         Arena& arena) {
-  ContactDofs c{arena.take<Motion>(b.n), arena.take<unsigned char>(b.n)};
-  int at[2] = {s.last[0], s.last[1]};
-  for (int k = b.n - 1; k >= 0; k--) {
-    c.moves[k] = 0;
-    for (int side = 0; side < 2; side++) {
-      if (at[side] != b.dofs[k]) continue;
-      at[side] = m.dof_parentid[at[side]];
-      c.moves[k] |= 1 << side;
-    }
-    // bodies moved by one dof are in one tree and have one reference point
-    c.axis[k] = about(load_motion(d.cdof + 6 * b.dofs[k]), s.offset[c.moves[k] >> 1]);
-  }
-  return c;
 }
 
 // Velocities of conveyor-like surfaces, turning with their geoms.
@@ -97,26 +54,6 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
   return dot(axis(g, r), change + cross(value, v.turn));
 }
 
-// Wrench changes by component, (6, n).
-struct Wrenches {
-  double* p;
-  int stride;
-  void put(int k, Force f) const {
-    double* q = p + k;
-    q[0] = f.ang.x, q[stride] = f.ang.y, q[2 * stride] = f.ang.z;
-    q[3 * stride] = f.lin.x, q[4 * stride] = f.lin.y, q[5 * stride] = f.lin.z;
-  }
-  // axis . (all wrenches)
-  void project(Motion axis, double* out) const {
-    const double a[6] = {axis.ang.x, axis.ang.y, axis.ang.z, axis.lin.x, axis.lin.y, axis.lin.z};
-    for (int k = 0; k < stride; k += kLanes) {
-      Lanes sum{};
-      for (int c = 0; c < 6; c++) sum += broadcast(a[c]) * load_lanes(p + c * stride + k);
-      store_lanes(out + k, sum);
-    }
-  }
-};
-
 }  // namespace
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
@@ -126,16 +63,12 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena)
   b.geometry = arena.take<ContactGeometry>(1);
   *b.geometry = identify(m, d, b.contact);
 
-  const Sides s = sides(m, d, b);
-  int* dofs = arena.take<int>(m.nv);
-  take_jacobian(b, merge_chains(m, s.body[0], s.body[1], dofs), dofs, arena);
-  const ContactDofs c = contact_dofs(m, d, b, s, arena);
+  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
+  take_jacobian(b, c.n, c.dofs, arena);
   for (int k = 0; k < b.n; k++) {
-    if (c.moves[k] == 3) continue;  // a dof that moves both changes nothing
-    double sign = c.moves[k] == 2 ? 1 : -1;
     for (int r = 0; r < b.count; r++) {
       Vec3 motion = r < 3 ? c.axis[k].lin : c.axis[k].ang;
-      b.J[r * b.stride + k] = sign * dot(axis(*b.geometry, r), motion);
+      b.J[r * b.stride + k] = c.sign(k) * dot(axis(*b.geometry, r), motion);
     }
   }
 }
@@ -143,8 +76,7 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena)
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& b,
                            const BlockMotion& motion, BlockChange& change, Arena& arena) {
   const ContactGeometry& g = *b.geometry;
-  const Sides s = sides(m, d, b);
-  const ContactDofs c = contact_dofs(m, d, b, s, arena);
+  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
   const int n = b.n, stride = b.stride;
 
   // contact force on body 1; adhesion pulls along the normal as a passive force
@@ -163,14 +95,13 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   Motion y[2][2], relative[2];  // [kind of row][side]
   for (int kind = 0; kind < kinds; kind++) {
     for (int side = 0; side < 2; side++) {
-      Motion v = load_motion(d.cvel + 6 * s.body[side]);
-      y[kind][side] = about(motion.moved[s.body[side]] + damping[kind] * v, s.offset[side]);
+      Motion v = load_motion(d.cvel + 6 * c.body[side]);
+      y[kind][side] = about(motion.moved[c.body[side]] + damping[kind] * v, c.offset[side]);
     }
     relative[kind] = y[kind][1] + -1.0 * y[kind][0];
   }
 
-  const Wrenches turned{arena.zeros<double>(6 * stride), stride};
-  const Wrenches carried{arena.zeros<double>(6 * stride), stride};
+  ContactVariation* variation = arena.take<ContactVariation>(n);
   // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
   const double share = b.edges == b.count ? 1 : b.edges;
   const double adhesive = b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
@@ -182,14 +113,14 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     for (int side = 0; side < 2; side++) {
       if (c.moves[k] >> side & 1) moved[side] = c.axis[k];
     }
-    const ContactVariation v = vary(g, moved);
+    const ContactVariation v = variation[k] = vary(g, moved);
 
     // d(J y) for y = a + B v                                                            (ROW-4)
     for (int kind = 0; kind < kinds; kind++) {
       Vec3 lin = cross(relative[kind].ang, v.position), ang{0, 0, 0};
       Motion rate =
           about(motion.moved_rate[dof] + damping[kind] * load_motion(d.cdof_dot + 6 * dof),
-                s.offset[c.moves[k] >> 1]);
+                c.offset[c.moves[k] >> 1]);
       for (int side = 0; side < 2; side++) {
         if (!(c.moves[k] >> side & 1)) continue;
         double sign = side ? 1 : -1;
@@ -211,32 +142,13 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
       }
     }
     change.dlogD[k] = normal.dlogD * v.distance;
-
-    // change of the wrench, and the same beyond being carried along                     (ROW-5)
-    Force change_k = {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin),
-                      cross(v.turn, wrench.lin)};
-    turned.put(k, change_k);
-    carried.put(k, change_k - cross(c.axis[k], wrench));
   }
   for (int r = 0; r < b.count; r++) {
     for (int k = 0; k < stride; k++) {
       change.rho_v[r * stride + k] = damping[r > 0] * b.J[r * stride + k];
     }
   }
-
-  // d(J^T f): rows of dofs that move one body; columns that carry that body and the row's axis
-  double* other = arena.take<double>(stride);
-  for (int j = 0; j < n; j++) {
-    if (c.moves[j] == 3) continue;
-    double* row = change.turned + j * stride;
-    double sign = c.moves[j] == 2 ? 1 : -1;
-    carried.project(sign * c.axis[j], row);
-    turned.project(sign * c.axis[j], other);
-    for (int k = 0; k < n; k++) {
-      bool with = c.moves[k] & c.moves[j] && moves_axis(m, b.dofs[k], b.dofs[j]);
-      if (!with) row[k] = other[k];
-    }
-  }
+  turn_wrench(m, c, variation, wrench, stride, change.turned, arena);
 }
 
 }  // namespace mujacobian

@@ -17,7 +17,7 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
 
   // trees that constraints couple form one component
   f.blocks = make_blocks(m, d, arena);
-  f.residual = make_residual(m, d, f.blocks, forces, arena);
+  f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, forces, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];

@@ -34,11 +34,30 @@ namespace mujacobian {
   X(transmission, kTendon, mjtTrn, mjTRN_TENDON, 3)                                   \
   X(transmission, kSite, mjtTrn, mjTRN_SITE, 4)                                       \
   X(transmission, kBody, mjtTrn, mjTRN_BODY, 5)                                       \
+  X(transmission, kSO3, mjtTrn, mjTRN_SO3, 6)                                         \
   X(dynamics, kNone, mjtDyn, mjDYN_NONE, 0)                                           \
+  X(dynamics, kIntegrator, mjtDyn, mjDYN_INTEGRATOR, 1)                               \
+  X(dynamics, kFilter, mjtDyn, mjDYN_FILTER, 2)                                       \
+  X(dynamics, kFilterExact, mjtDyn, mjDYN_FILTEREXACT, 3)                             \
+  X(dynamics, kMuscle, mjtDyn, mjDYN_MUSCLE, 4)                                       \
+  X(dynamics, kMotor, mjtDyn, mjDYN_DCMOTOR, 5)                                       \
+  X(dynamics, kPid, mjtDyn, mjDYN_PID, 6)                                             \
   X(gain, kFixed, mjtGain, mjGAIN_FIXED, 0)                                           \
   X(gain, kAffine, mjtGain, mjGAIN_AFFINE, 1)                                         \
+  X(gain, kMuscle, mjtGain, mjGAIN_MUSCLE, 2)                                         \
+  X(gain, kMotor, mjtGain, mjGAIN_DCMOTOR, 3)                                         \
+  X(gain, kSO3, mjtGain, mjGAIN_SO3, 4)                                               \
+  X(gain, kPid, mjtGain, mjGAIN_PID, 5)                                               \
   X(bias, kNone, mjtBias, mjBIAS_NONE, 0)                                             \
   X(bias, kAffine, mjtBias, mjBIAS_AFFINE, 1)                                         \
+  X(bias, kMuscle, mjtBias, mjBIAS_MUSCLE, 2)                                         \
+  X(bias, kMotor, mjtBias, mjBIAS_DCMOTOR, 3)                                         \
+  X(bias, kSO3, mjtBias, mjBIAS_SO3, 4)                                               \
+  X(input, kPosition, mjtCtrlInput, mjINPUT_POS, 1)                                   \
+  X(input, kVelocity, mjtCtrlInput, mjINPUT_VEL, 2)                                   \
+  X(input, kFeedforward, mjtCtrlInput, mjINPUT_FF, 4)                                 \
+  X(input, kVoltage, mjtCtrlInput, mjINPUT_VOLTAGE, 8)                                \
+  X(chart, kQuaternion, mjtCtrlChart, mjCHART_QUAT, 2)                                \
   X(constraint, kEquality, mjtConstraint, mjCNSTR_EQUALITY, 0)                        \
   X(constraint, kFrictionDof, mjtConstraint, mjCNSTR_FRICTION_DOF, 1)                 \
   X(constraint, kFrictionTendon, mjtConstraint, mjCNSTR_FRICTION_TENDON, 2)           \
@@ -131,8 +150,8 @@ namespace mujacobian {
 MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 #undef MUJACOBIAN_ENUMERATOR
 
-// second extents of MuJoCo's arrays: mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID
-inline constexpr int kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12;
+// second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID
+inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12;
 
 // The number MuJoCo guards divisions with (mjMINVAL).
 inline constexpr double kMinVal = 1e-15;

@@ -34,7 +34,6 @@
   REQ(SIZE, njnt)                         \
   REQ(SIZE, ntendon)                      \
   REQ(SIZE, nactuator)                    \
-  REQ(SIZE, nout)                         \
   REQ(SIZE, nsensor)                      \
   REQ(SIZE, nsensordata)                  \
   REQ(SIZE, nflex)                        \
@@ -153,6 +152,7 @@
   REQ(INTS, actuator_trnid)               \
   REQ(INTS, actuator_ctrladr)             \
   REQ(INTS, actuator_ctrlnum)             \
+  REQ(INTS, actuator_ctrlspec)            \
   REQ(INTS, actuator_outadr)              \
   REQ(INTS, actuator_outnum)              \
   REQ(INTS, actuator_actadr)              \
@@ -161,9 +161,16 @@
   REQ(INTS, actuator_plugin)              \
   REQ(FLAGS, actuator_ctrllimited)        \
   REQ(FLAGS, actuator_forcelimited)       \
+  REQ(FLAGS, actuator_actlimited)         \
+  REQ(FLAGS, actuator_actearly)           \
   REQ(NUMS, actuator_ctrlrange)           \
+  REQ(NUMS, actuator_actrange)            \
   REQ(NUMS, actuator_forcerange)          \
   REQ(NUMS, actuator_gear)                \
+  REQ(NUMS, actuator_dynprm)              \
+  REQ(NUMS, actuator_acc0)                \
+  REQ(NUMS, actuator_lengthrange)         \
+  REQ(NUMS, actuator_cranklength)         \
   REQ(NUMS, actuator_gainprm)             \
   REQ(NUMS, actuator_biasprm)             \
   REQ(NUMS, actuator_damping)             \
@@ -229,9 +236,6 @@
   REQ(NUMS, wrap_xpos)                   \
   REQ(NUMS, actuator_length)             \
   REQ(NUMS, actuator_velocity)           \
-  REQ(INTS, moment_rownnz)               \
-  REQ(INTS, moment_rowadr)               \
-  REQ(INTS, moment_colind)               \
   REQ(NUMS, qfrc_gravcomp)               \
   REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
@@ -261,6 +265,7 @@
   REQ(NUM, mu)                              \
   REQ(INT, dim)                             \
   REQ(INT2, geom)                           \
+  REQ(INT, exclude)                         \
   REQ(INT, efc_address)
 
 #define MUJACOBIAN_LOG_FIELDS(REQ, OPT) \

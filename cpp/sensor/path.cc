@@ -36,6 +36,7 @@ void add_law(Sensing& s, const PathForce& law, double scale, SensorRows& rows) {
 // Row 0 += d(actuator_force)                                                             (SEN-14)
 void add_actuator_force(Sensing& s, const ActuatorForce& a, SensorRows& rows) {
   add_law(s, a.law, a.slope, rows);
+  add_law(s, a.mechanical, 1, rows);
   if (a.share == 0) return;
   const int tendon = s.m.actuator_trnid[2 * a.actuator];
   const ActuatorForces& all = s.actuators();

@@ -5,74 +5,21 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/law.h"
+#include "smooth/orientation.h"
 #include "smooth/passive.h"
 #include "smooth/transmission.h"
-#include "spatial/vector.h"
 
 namespace mujacobian {
 namespace {
 
-// Beyond the range, where a clamp makes the derivative zero; at its ends the inside counts.
-bool outside(double x, const double range[2]) { return x < range[0] || x > range[1]; }
-
 // Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
 
-double clamp(double x, const double range[2]) {
-  return x < range[0] ? range[0] : x > range[1] ? range[1] : x;
-}
-
-// The force of one actuator as a function of its length l, rate and control.
-struct Servo {
-  double force, dlength, drate, dctrl;
-  double damping, damping_dctrl;  // MuJoCo's own d force/d rate, and its change with the control
-};
-
-Servo servo(const ModelView& m, const DataView& d, int a) {
-  int out = m.actuator_outadr[a], u = m.actuator_ctrladr[a];
-  const double *g = m.actuator_gainprm + kNGain * a, *b = m.actuator_biasprm + kNBias * a;
-  bool affine_gain = m.actuator_gaintype[a] == gain::kAffine;
-  bool affine_bias = m.actuator_biastype[a] == bias::kAffine;
-  double l = d.actuator_length[out], rate = d.actuator_velocity[out];
-
-  // control within its range
-  double ctrl = d.ctrl[u];
-  bool clamped = false;
-  if (m.actuator_ctrllimited[u] && !(m.opt.disableflags & disable::kClampCtrl)) {
-    const double* range = m.actuator_ctrlrange + 2 * u;
-    clamped = outside(ctrl, range);
-    ctrl = clamp(ctrl, range);
-  }
-
-  // position servo on a ball joint: the setpoint's representative nearest to the length
-  bool servo_shape = !affine_gain && affine_bias && g[0] == -b[1];
-  int trn = m.actuator_trntype[a];
-  if (servo_shape && trn == transmission::kJoint &&
-      m.jnt_type[m.actuator_trnid[2 * a]] == joint::kBall) {
-    double period = 2 * M_PI * norm(load3(m.actuator_gear + 6 * out));
-    if (period > 0) ctrl -= period * std::round((ctrl - l) / period);
-  }
-
-  Servo s{};
-  double gain = affine_gain ? g[0] + g[1] * l + g[2] * rate : g[0];
-  s.force = gain * ctrl;
-  s.dctrl = clamped ? 0 : gain;
-  if (affine_gain) {
-    s.dlength = g[1] * ctrl, s.drate = g[2] * ctrl;
-    s.damping = g[2] * ctrl;
-    s.damping_dctrl = clamped ? 0 : g[2];
-  }
-  if (affine_bias) {
-    s.force += b[0] + b[1] * l + b[2] * rate;
-    s.dlength += b[1], s.drate += b[2], s.damping += b[2];
-  }
-  return s;
-}
-
-// Everything about an actuator between its servo law and the generalized force.
+// Everything about an actuator with one output between its law and the generalized force.
 struct Output {
   int actuator;
-  Servo servo;
+  Law law;
   double force;  // after tendon scaling and clamping
   bool clamped;  // by its force range
 };
@@ -82,8 +29,9 @@ struct Output {
 //   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j /
 //   total
 struct Scaling {
-  double total;  // of the forces before scaling
-  double ratio;  // limit / total where the range is exceeded, else 0
+  double total;    // of the forces before scaling
+  double exerted;  // of the forces after scaling and clamping
+  double ratio;    // limit / total where the range is exceeded, else 0
   double mean;
 };
 
@@ -93,6 +41,11 @@ double gear_of(const ModelView& m, int actuator) {
 
 bool on_tendon(const ModelView& m, int actuator) {
   return m.actuator_trntype[actuator] == transmission::kTendon;
+}
+
+// Length of the actuator per length of its path.
+double path_gear(const ModelView& m, int actuator) {
+  return on_tendon(m, actuator) ? gear_of(m, actuator) : 1;
 }
 
 // Scale the forces on overloaded tendons and clamp all to their force ranges.
@@ -117,18 +70,96 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
       o.clamped = outside(o.force, range);
       o.force = clamp(o.force, range);
     }
+    if (s) s->exerted += o.force;
     if (s && s->ratio && !o.clamped) {
-      s->mean += gear_of(m, o.actuator) * o.servo.force / s->total;
+      s->mean += gear_of(m, o.actuator) * o.law.force.v / s->total;
     }
   }
   return scaling;
+}
+
+// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
+bool near_limit(double x, const double range[2]) {
+  constexpr double kSlack = 1e-10;
+  return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
+}
+
+bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
+  int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
+  bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
+  if (!on_joint || !m.jnt_actfrclimited[id]) return false;
+  return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
+}
+
+// The damping in the implicit integrators' matrix. They leave out actuators at their force range,
+// friction of motors included. Since 4.0 they also leave out those whose joint or tendon is at its
+// range, and a force range or tendon does not concern the friction.                        (ACT-6)
+Number integrator_damping(const ModelView& m, const DataView& d, const Output& o,
+                          const Scaling* scaling) {
+  const int a = o.actuator, id = m.actuator_trnid[2 * a];
+  const Number friction = Number(o.law.mechanical_damping);
+  const bool limited = m.actuator_forcelimited[a];
+  const double* range = m.actuator_forcerange + 2 * a;
+  if (engine().version < 4000000) {
+    bool left_out = limited && at_limit(o.force + o.law.mechanical.v, range);
+    return left_out ? Number{} : o.law.damping + friction;
+  }
+  if (at_joint_limit(m, d, a)) return {};
+  const bool motor =
+      m.actuator_gaintype[a] == gain::kMotor;  // measured before its tendon scales it
+  if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return friction;
+  if (on_tendon(m, a) && m.tendon_actfrclimited[id] &&
+      near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id)) {
+    return friction;
+  }
+  return o.law.damping + friction;
+}
+
+// A force as a function of the actuator's variables, along its path. On tendons the path is the
+// tendon's, so the lengths of the two differ by the gear.
+PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
+                const Number& damping, Arena& arena) {
+  const double gear = path_gear(m, actuator);
+  PathForce f{};
+  f.path = path;
+  f.force = force.v;
+  f.dlength = gear * force.d[local::kLength];
+  f.drate = gear * force.d[local::kRate];
+  f.damping = damping.v;
+  f.damping_dlength = gear * damping.d[local::kLength];
+  f.damping_drate = gear * damping.d[local::kRate];
+  const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
+  f.inputs = arena.take<InputSlope>(acts + ctrls);
+  auto add_input = [&](int number, int i) {
+    if (force.d[i] == 0 && damping.d[i] == 0) return;
+    f.inputs[f.input_count++] = {number, force.d[i], damping.d[i]};
+  };
+  for (int k = 0; k < acts; k++) add_input(m.actuator_actadr[actuator] + k, local::kAct + k);
+  for (int k = 0; k < ctrls; k++) {
+    add_input(m.na + m.actuator_ctrladr[actuator] + k, local::kCtrl + k);
+  }
+  return f;
+}
+
+// What an actuator adds to the force along its path, limits and gear included.
+PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
+                     const Path& path, Arena& arena) {
+  const int a = o.actuator;
+  double gear = path_gear(m, a), weight = o.clamped ? 0 : gear;
+  if (on_tendon(m, a)) {
+    const Scaling& t = scaling[m.actuator_trnid[2 * a]];
+    if (t.ratio) weight = t.ratio * (weight - t.mean);
+  }
+  Number force = weight * o.law.force + gear * o.law.mechanical;
+  force.v = gear * (o.force + o.law.mechanical.v);
+  return along(m, a, path, force, gear * gear * integrator_damping(m, d, o, scaling), arena);
 }
 
 bool actuated(const ModelView& m) {
   return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
 }
 
-// The enabled actuators with their limits applied.
+// The enabled actuators of one output, with their limits applied.
 struct LimitedOutputs {
   Output* output;
   int count;
@@ -138,9 +169,9 @@ struct LimitedOutputs {
 LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& arena) {
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
-    if (actuator_disabled(m, a)) continue;
-    Servo s = servo(m, d, a);
-    all.output[all.count++] = {a, s, s.force, false};
+    if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
+    Law law = actuator_law(m, a, actuator_variables(m, d, a));
+    all.output[all.count++] = {a, law, law.force.v, false};
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
   return all;
@@ -153,50 +184,31 @@ Path* no_paths(const ModelView& m, Arena& arena) {
   return paths;
 }
 
-// The implicit integrators leave saturated actuators out of their damping: those at their own force
-// range, since 4.0 also those at the force range of their joint or tendon.
-bool damping_left_out(const ModelView& m, const DataView& d, const Output& o,
-                      const Scaling* scaling) {
-  int a = o.actuator, trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
-  if (m.actuator_forcelimited[a] && at_limit(o.force, m.actuator_forcerange + 2 * a)) return true;
-  if (engine().version < 4000000) return false;
-  if (trn == transmission::kTendon && m.tendon_actfrclimited[id]) {
-    return at_limit(scaling[id].total, m.tendon_actfrcrange + 2 * id);
-  }
-  bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
-  if (on_joint && m.jnt_actfrclimited[id]) {
-    return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
-  }
-  return false;
+// The activations of disabled actuators do not change by themselves.
+void hold_activations(Variables& x) {
+  for (Number& rate : x.act_rate) rate = 0;
+  x.slewed = -1;
 }
 
-// Path force of one actuator. On tendons the path is the tendon's, so the gear is part of the
-// force.
-PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
-                     Path* tendon_paths, Arena& arena) {
-  const Servo& s = o.servo;
-  PathForce f{};
-  f.path = transmission_path(m, d, o.actuator, tendon_paths, arena);
+bool moves(const Number& x) { return x.d[local::kLength] != 0 || x.d[local::kRate] != 0; }
 
-  double gear = 1, weight = o.clamped ? 0 : 1;
-  if (on_tendon(m, o.actuator)) {
-    const Scaling& t = scaling[m.actuator_trnid[2 * o.actuator]];
-    gear = gear_of(m, o.actuator);
-    weight *= gear;
-    if (t.ratio) weight = t.ratio * (weight - t.mean);
+NextActivation* all_activations(const ModelView& m, const DataView& d, Path* tendon_paths,
+                                Arena& arena) {
+  NextActivation* next = arena.take<NextActivation>(m.na);
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_actnum[a] == 0) continue;
+    Variables x = actuator_variables(m, d, a);
+    if (actuator_disabled(m, a)) hold_activations(x);
+    Number values[local::kMaxActs];
+    next_activations(m, a, x, x.act_rate, values);
+    for (int k = 0; k < m.actuator_actnum[a]; k++) {
+      int act = m.actuator_actadr[a] + k;
+      next[act] = {act, a, x.act_rate[k], values[k], {}, path_gear(m, a)};
+      if (!moves(values[k]) && !moves(x.act_rate[k])) continue;
+      next[act].path = transmission_path(m, d, a, tendon_paths, arena);
+    }
   }
-  f.force = gear * o.force;
-  f.dlength = weight * s.dlength * gear;
-  f.drate = weight * s.drate * gear;
-  f.inputs = arena.take<InputSlope>(1);
-  f.input_count = 1;
-  f.inputs[0] = {m.na + m.actuator_ctrladr[o.actuator], weight * s.dctrl, 0};
-
-  if (!damping_left_out(m, d, o, scaling)) {
-    f.damping = gear * gear * s.damping;
-    f.inputs[0].damping = gear * gear * s.damping_dctrl;
-  }
-  return f;
+  return next;
 }
 
 // Dofs of joints whose total actuator force exceeds their range; null if there is none.
@@ -235,24 +247,16 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
   Path* tendon_paths = no_paths(m, arena);
   for (int k = 0; k < all.count; k++) {
     const Output& o = all.output[k];
-    const bool scaled =
-        on_tendon(m, o.actuator) && all.scaling[m.actuator_trnid[2 * o.actuator]].ratio != 0;
-    const double gear = on_tendon(m, o.actuator) ? gear_of(m, o.actuator) : 1;
+    const Path path = transmission_path(m, d, o.actuator, tendon_paths, arena);
     ActuatorForce& f = forces.force[k];
     f.actuator = o.actuator;
     f.slope = o.clamped ? 0 : 1;
-    if (scaled) {
+    if (on_tendon(m, o.actuator)) {
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
-      f.slope *= t.ratio;
-      f.share = o.servo.force / t.total;
+      if (t.ratio) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.law.path = transmission_path(m, d, o.actuator, tendon_paths, arena);
-    f.law.force = o.servo.force;
-    f.law.dlength = gear * o.servo.dlength;
-    f.law.drate = gear * o.servo.drate;
-    f.law.inputs = arena.take<InputSlope>(1);
-    f.law.input_count = 1;
-    f.law.inputs[0] = {m.na + m.actuator_ctrladr[o.actuator], o.servo.dctrl, 0};
+    f.law = along(m, o.actuator, path, o.law.force, {}, arena);
+    f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, arena);
   }
   return forces;
 }
@@ -260,18 +264,30 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
 Actuation no_actuation(const ModelView& m, Arena& arena) {
   unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
   if (all) std::memset(all, 1, m.nv);
-  return {nullptr, 0, all};
+  return {nullptr, 0, all, nullptr, nullptr};
 }
 
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   if (!actuated(m)) return no_actuation(m, arena);
   const LimitedOutputs all = limited_outputs(m, d, arena);
   Path* tendon_paths = no_paths(m, arena);
-  PathForce* forces = arena.take<PathForce>(all.count);
+  PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
+  Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
+  int count = 0;
   for (int k = 0; k < all.count; k++) {
-    forces[k] = path_force(m, d, all.output[k], all.scaling, tendon_paths, arena);
+    const int a = all.output[k].actuator;
+    const Path path = transmission_path(m, d, a, tendon_paths, arena);
+    forces[count++] = path_force(m, d, all.output[k], all.scaling, path, arena);
+    dofs[a] = {path.dofs, path.n};
   }
-  return {forces, all.count, saturated_joints(m, d, forces, all.count, arena)};
+  for (int a = 0; a < m.nactuator; a++) {
+    if (actuator_disabled(m, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
+    orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
+    dofs[a] = {forces[count].path.dofs, forces[count].path.n};
+    count += 3;
+  }
+  return {forces, count, saturated_joints(m, d, forces, count, arena), dofs,
+          all_activations(m, d, tendon_paths, arena)};
 }
 
 bool actuator_disabled(const ModelView& m, int actuator) {
@@ -282,12 +298,8 @@ bool actuator_disabled(const ModelView& m, int actuator) {
 const char* actuator_refusal(const ModelView& m, int a) {
   if (m.actuator_plugin[a] >= 0) return "it is a plugin";
   if (m.actuator_delay[a] != 0) return "its control is delayed";
-  if (m.actuator_dyntype[a] != dynamics::kNone || m.actuator_actnum[a]) {
-    return "activation dynamics";
-  }
-  int gain_type = m.actuator_gaintype[a], bias_type = m.actuator_biastype[a];
-  if (gain_type != gain::kFixed && gain_type != gain::kAffine) return "its gain type";
-  if (bias_type != bias::kNone && bias_type != bias::kAffine) return "its bias type";
+  if (const char* reason = activation_refusal(m, a)) return reason;
+  if (const char* reason = law_refusal(m, a)) return reason;
   return transmission_refusal(m, a);
 }
 

@@ -10,7 +10,6 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kMinVal = 1e-15;  // mjMINVAL
 constexpr int kNext[3] = {1, 2, 0}, kAfter[3] = {2, 0, 1};
 
 // The law of a box in principal axes: component i of the wrench is -(linear + quadratic |v_i|) v_i

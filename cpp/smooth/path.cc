@@ -1,6 +1,28 @@
 #include "smooth/path.h"
 
 namespace mujacobian {
+namespace {
+
+// m_i dF through the rates of other paths                                               (PATH-4)
+void add_other_rates(const PathForce& f, const double* qvel, const unsigned char* frozen,
+                     const Residual& residual, double* rate) {
+  const Path& p = f.path;
+  for (int o = 0; o < f.other_count; o++) {
+    const Path& other = *f.others[o].path;
+    path_rate_derivative(other, qvel, rate);
+    for (int a = 0; a < p.n; a++) {
+      int i = p.dofs[a];
+      if (frozen && frozen[i]) continue;
+      double m = p.moment[a] * f.others[o].force;
+      for (int b = 0; b < p.n; b++) {
+        residual.dq(i, p.dofs[b]) += m * rate[b];
+        residual.dv(i, p.dofs[b]) += m * other.moment[b];
+      }
+    }
+  }
+}
+
+}  // namespace
 
 void add_path_force(const PathForce& f, const double* qvel, const unsigned char* frozen,
                     const Residual& residual, Arena& arena) {
@@ -36,6 +58,7 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
       residual.du(i, f.inputs[b].input) += m * f.inputs[b].force;
     }
   }
+  add_other_rates(f, qvel, frozen, residual, rate);
 }
 
 }  // namespace mujacobian

@@ -23,12 +23,20 @@ struct InputSlope {
   double damping;  // d(damping)/dinput
 };
 
+// Another path, over the same dofs, on whose rate a force depends.
+struct RateSlope {
+  const Path* path;
+  double force;  // dF/d(m v) with the other's m
+};
+
 struct PathForce {
   Path path;
   double force;           // F
   double dlength, drate;  // dF/dl, dF/d(m v)
   InputSlope* inputs;
   int input_count;
+  const RateSlope* others;
+  int other_count;
 
   // what MuJoCo's implicit integrators know of dF/d(m v), and how that changes
   double damping;

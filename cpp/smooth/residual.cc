@@ -12,8 +12,8 @@ int find(int* leader, int tree) {
 
 // Component number of every tree: trees that share a tendon, an actuator or a coupling share a
 // component.
-int* couple_trees(const ModelView& m, const DataView& d, const Coupling* couplings,
-                  int coupling_count, int& count, Arena& arena) {
+int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_count,
+                  const Coupling* actuators, int& count, Arena& arena) {
   int* leader = arena.take<int>(m.ntree);
   for (int t = 0; t < m.ntree; t++) leader[t] = t;
   auto join = [&](const int* dofs, int n) {
@@ -23,7 +23,7 @@ int* couple_trees(const ModelView& m, const DataView& d, const Coupling* couplin
     }
   };
   for (int t = 0; t < m.ntendon; t++) join(m.ten_J_colind + m.ten_J_rowadr[t], m.ten_J_rownnz[t]);
-  for (int o = 0; o < m.nout; o++) join(d.moment_colind + d.moment_rowadr[o], d.moment_rownnz[o]);
+  for (int a = 0; actuators && a < m.nactuator; a++) join(actuators[a].dofs, actuators[a].n);
   for (int k = 0; k < coupling_count; k++) join(couplings[k].dofs, couplings[k].n);
   int* number = arena.take<int>(m.ntree);
   count = 0;
@@ -34,15 +34,12 @@ int* couple_trees(const ModelView& m, const DataView& d, const Coupling* couplin
   return number;
 }
 
-// Component of every input, activations first: that of a dof its actuator moves, -1 if it moves
-// none.
-int* place_inputs(const ModelView& m, const DataView& d, const int* component, Arena& arena) {
+// Component of every input, activations first: that of the dofs of its actuator, -1 if it has none.
+int* place_inputs(const ModelView& m, const Coupling* actuators, const int* component,
+                  Arena& arena) {
   int* place = arena.take<int>(m.na + m.nu);
   for (int a = 0; a < m.nactuator; a++) {
-    int c = -1;
-    for (int o = m.actuator_outadr[a], last = o + m.actuator_outnum[a]; o < last && c < 0; o++) {
-      if (d.moment_rownnz[o]) c = component[d.moment_colind[d.moment_rowadr[o]]];
-    }
+    int c = actuators && actuators[a].n ? component[actuators[a].dofs[0]] : -1;
     for (int k = 0; k < m.actuator_actnum[a]; k++) place[m.actuator_actadr[a] + k] = c;
     for (int k = 0; k < m.actuator_ctrlnum[a]; k++) place[m.na + m.actuator_ctrladr[a] + k] = c;
   }
@@ -87,14 +84,14 @@ void take_rows(const ModelView& m, Residual& r, Arena& arena) {
 
 }  // namespace
 
-Residual make_residual(const ModelView& m, const DataView& d, const Coupling* couplings, int count,
-                       bool forces, Arena& arena) {
+Residual make_residual(const ModelView& m, const Coupling* couplings, int count,
+                       const Coupling* actuators, bool forces, Arena& arena) {
   Residual r;
-  const int* number = couple_trees(m, d, couplings, count, r.count, arena);
+  const int* number = couple_trees(m, couplings, count, actuators, r.count, arena);
   r.components = arena.zeros<Component>(r.count);
   int* component = arena.take<int>(m.nv);
   for (int i = 0; i < m.nv; i++) component[i] = number[m.dof_treeid[i]];
-  const int* place = place_inputs(m, d, component, arena);
+  const int* place = place_inputs(m, actuators, component, arena);
 
   int* column = arena.take<int>(m.nv);
   int* input_column = arena.take<int>(m.na + m.nu);

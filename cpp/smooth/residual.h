@@ -40,15 +40,16 @@ struct Residual {
   double& du(int i, int input) const { return row[i][input_column[input]]; }
 };
 
-// Dofs that influence one another, beyond those of one tree, tendon or actuator.
+// Dofs that influence one another, beyond those of one tree or tendon.
 struct Coupling {
   const int* dofs;
   int n;
 };
 
-// An empty (zero) residual; `forces` adds the columns of qfrc_applied, set to the identity.
-Residual make_residual(const ModelView& m, const DataView& d, const Coupling* couplings, int count,
-                       bool forces, Arena& arena);
+// An empty (zero) residual. `actuators` has the dofs that each actuator moves or depends on, null:
+// none does; `forces` adds the columns of qfrc_applied, set to the identity.
+Residual make_residual(const ModelView& m, const Coupling* couplings, int count,
+                       const Coupling* actuators, bool forces, Arena& arena);
 
 // A zero residual with the same components as `other`.
 Residual make_like(const ModelView& m, const Residual& other, Arena& arena);

@@ -57,4 +57,25 @@ inline bool moves_axis(const ModelView& m, int k, int j) {
   return j >= m.jnt_dofadr[id] + (m.jnt_type[id] == joint::kFree ? 3 : 0);
 }
 
+// The dofs that move body0 or body1, increasing; returns their number. Bit s of moves[k] (if
+// wanted) says that dof k moves body s.
+inline int merge_chains(const ModelView& m, int body0, int body1, int* dofs,
+                        unsigned char* moves = nullptr) {
+  int at[2] = {last_dof(m, body0), last_dof(m, body1)}, n = 0;
+  for (int i = at[0], j = at[1]; i >= 0 || j >= 0; n++) {
+    int dof = i > j ? i : j;
+    if (i == dof) i = m.dof_parentid[i];
+    if (j == dof) j = m.dof_parentid[j];
+  }
+  for (int k = n - 1; k >= 0; k--) {
+    dofs[k] = at[0] > at[1] ? at[0] : at[1];
+    unsigned char bits = (at[0] == dofs[k]) | (at[1] == dofs[k]) << 1;
+    for (int s = 0; s < 2; s++) {
+      if (bits >> s & 1) at[s] = m.dof_parentid[at[s]];
+    }
+    if (moves) moves[k] = bits;
+  }
+  return n;
+}
+
 }  // namespace mujacobian

@@ -30,4 +30,10 @@ inline Quaternion quaternion_exp(Vec3 w) {
   return {std::cos(half), scale * w};
 }
 
+// R(q)^T a for a unit quaternion
+inline Vec3 rotate_back(Quaternion q, Vec3 a) {
+  Vec3 t = 2 * cross(a, q.v);
+  return a + q.w * t + cross(t, q.v);
+}
+
 }  // namespace mujacobian

@@ -75,13 +75,16 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
   if (m.opt.disableflags & disable::kActuation) return clamps;
   for (int a = 0; a < m.nactuator; a++) {
     std::string name = element_name(m, object::kActuator, a);
-    int u = m.actuator_ctrladr[a], out = m.actuator_outadr[a];
-    if (m.actuator_ctrlnum[a] && m.actuator_ctrllimited[u] &&
-        !(m.opt.disableflags & disable::kClampCtrl)) {
+    int first = m.actuator_ctrladr[a], last = first + m.actuator_ctrlnum[a];
+    for (int u = first; u < last; u++) {
+      if (!m.actuator_ctrllimited[u] || (m.opt.disableflags & disable::kClampCtrl)) continue;
       clamps.push_back({name, "ctrlrange", inside(d.ctrl[u], m.actuator_ctrlrange + 2 * u)});
     }
     if (m.actuator_forcelimited[a]) {
-      double distance = inside(d.actuator_force[out], m.actuator_forcerange + 2 * a);
+      const double *force = d.actuator_force + m.actuator_outadr[a],
+                   *range = m.actuator_forcerange + 2 * a;
+      bool vector = m.actuator_gaintype[a] == gain::kSO3;  // limited in norm
+      double distance = vector ? range[1] - norm(load3(force)) : inside(*force, range);
       clamps.push_back({name, "forcerange", distance});
     }
   }
@@ -105,7 +108,7 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
   require_rows(m, d);
   const Topology tree = topology(m, arena);
   Blocks blocks = make_blocks(m, d, arena);
-  const Residual residual = make_residual(m, d, blocks, false, arena);
+  const Residual residual = make_residual(m, blocks, nullptr, false, arena);
   const Optimum optimum = find_optimum(m, d, tree, residual, blocks, arena);
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;

@@ -20,7 +20,7 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
   f.paths.actuation = actuated ? actuation(m, d, arena) : no_actuation(m, arena);
   f.blocks = make_blocks(m, d, arena);
   for (int k = 0; k < f.blocks.count; k++) evaluate(m, d, d.qacc, f.blocks.block[k]);
-  f.residual = make_residual(m, d, f.blocks, true, arena);
+  f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.solved = f.acc = d.qacc;
   return f;
 }

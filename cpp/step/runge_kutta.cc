@@ -6,6 +6,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
+#include "smooth/activation.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
 #include "step/support.h"
@@ -17,9 +18,10 @@ constexpr int kStages = 4;
 constexpr double kNext[kStages - 1] = {0.5, 0.5, 1};                   // stage i+1 from stage i
 constexpr double kWeight[kStages] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.};  // of the stages in the sum
 
-// A vector over the dofs and its derivative with respect to all inputs of the step: a row per dof,
-// columns (q, v, act, ctrl, applied force).
+// A vector over the dofs or activations and its derivative with respect to all inputs of the step:
+// a row for each, columns (q, v, act, ctrl, applied force).
 struct Varying {
+  int rows;
   double* value;
   double* change;
 };
@@ -37,11 +39,12 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { engine().mj_deleteData(data_); }
 
-  // The data at another position and velocity, evaluated.
-  DataView at(const ModelView& m, const double* qpos, const double* qvel) {
+  // The data at another position, velocity and activation, evaluated.
+  DataView at(const ModelView& m, const double* qpos, const double* qvel, const double* act) {
     DataView d = view_data(data_);
     std::memcpy(const_cast<double*>(d.qpos), qpos, m.nq * sizeof(double));
     std::memcpy(const_cast<double*>(d.qvel), qvel, m.nv * sizeof(double));
+    std::memcpy(const_cast<double*>(d.act), act, m.na * sizeof(double));
     forward(m.address, data_);
     return view_data(data_);
   }
@@ -65,17 +68,24 @@ class RungeKutta {
   void run() {
     Scratch scratch(m_, d_, arena_);
     double* qpos = arena_.take<double>(m_.nq);
-    Varying rate = make(), velocity = make(), acc = make();
-    Varying rate_sum = make(), acc_sum = make(), turn = make(), position = make();
+    Varying rate = make(m_.nv), velocity = make(m_.nv), acc = make(m_.nv);
+    Varying rate_sum = make(m_.nv), acc_sum = make(m_.nv), turn = make(m_.nv);
+    Varying position = make(m_.nv);
+    Varying act = make(m_.na), act_rate = make(m_.na), act_rate_sum = make(m_.na);
     start(position, 0, d_.qpos);
     start(velocity, m_.nv, d_.qvel);
+    start(act, 2 * m_.nv, d_.act);
     copy(rate, velocity);
 
     DataView at = d_;
+    Actuation actuation, first;
     for (int i = 0; i < kStages; i++) {
-      accelerate(at, i == 0, position, velocity, acc);
+      actuation = accelerate(at, i == 0, position, velocity, act, acc);
+      if (i == 0) first = actuation;
+      if (actuation.next) activate(at, actuation, position, velocity, act, act_rate);
       add(rate_sum, kWeight[i], rate);
       add(acc_sum, kWeight[i], acc);
+      add(act_rate_sum, kWeight[i], act_rate);
       if (i == kStages - 1) break;
 
       // the next stage: a part of the step along this one's rates                        (INT-13)
@@ -83,43 +93,52 @@ class RungeKutta {
       clear(turn);
       add(turn, h, rate);
       move(turn, qpos, position);
-      clear(velocity);
-      start(velocity, m_.nv, d_.qvel);
+      restart(velocity, m_.nv, d_.qvel);
       add(velocity, h, acc);
+      restart(act, 2 * m_.nv, d_.act);
+      add(act, h, act_rate);
       rates(velocity, turn, rate);
-      at = scratch.at(m_, qpos, velocity.value);
+      at = scratch.at(m_, qpos, velocity.value, act.value);
     }
 
+    // activations see the lengths and speeds of the last stage, since 4.0 of the first
+    if (engine().version >= 4000000) {
+      restart(position, 0, d_.qpos);
+      restart(velocity, m_.nv, d_.qvel);
+      finish(d_, first, position, velocity, act_rate_sum, act);
+    } else {
+      finish(at, actuation, position, velocity, act_rate_sum, act);
+    }
     clear(turn);
     add(turn, m_.opt.timestep, rate_sum);
     move(turn, qpos, position);
-    clear(velocity);
-    start(velocity, m_.nv, d_.qvel);
+    restart(velocity, m_.nv, d_.qvel);
     add(velocity, m_.opt.timestep, acc_sum);
     write(position, 0);
     write(velocity, m_.nv);
+    write(act, 2 * m_.nv);
   }
 
  private:
-  Varying make() {
-    return {arena_.zeros<double>(m_.nv),
-            arena_.zeros<double>(static_cast<std::size_t>(m_.nv) * width_)};
+  Varying make(int rows) {
+    return {rows, arena_.zeros<double>(rows),
+            arena_.zeros<double>(static_cast<std::size_t>(rows) * width_)};
   }
   double* row(const Varying& x, int i) const {
     return x.change + static_cast<std::ptrdiff_t>(i) * width_;
   }
-  std::size_t size() const { return static_cast<std::size_t>(m_.nv) * width_; }
+  std::size_t size(const Varying& x) const { return static_cast<std::size_t>(x.rows) * width_; }
   void clear(Varying& x) const {
-    std::memset(x.value, 0, m_.nv * sizeof(double));
-    std::memset(x.change, 0, size() * sizeof(double));
+    std::memset(x.value, 0, x.rows * sizeof(double));
+    std::memset(x.change, 0, size(x) * sizeof(double));
   }
   void copy(Varying& to, const Varying& from) const {
-    std::memcpy(to.value, from.value, m_.nv * sizeof(double));
-    std::memcpy(to.change, from.change, size() * sizeof(double));
+    std::memcpy(to.value, from.value, to.rows * sizeof(double));
+    std::memcpy(to.change, from.change, size(to) * sizeof(double));
   }
   void add(Varying& to, double scale, const Varying& from) const {
-    for (int i = 0; i < m_.nv; i++) to.value[i] += scale * from.value[i];
-    for (std::size_t k = 0; k < size(); k++) to.change[k] += scale * from.change[k];
+    for (int i = 0; i < to.rows; i++) to.value[i] += scale * from.value[i];
+    for (std::size_t k = 0; k < size(to); k++) to.change[k] += scale * from.change[k];
   }
   void add_row(double* to, double scale, const double* from) const {
     for (int c = 0; c < width_; c++) to[c] += scale * from[c];
@@ -127,10 +146,14 @@ class RungeKutta {
 
   // A part of the initial state: its own columns start at `column`.
   void start(Varying& x, int column, const double* value) const {
-    for (int i = 0; i < m_.nv; i++) {
+    for (int i = 0; i < x.rows; i++) {
       if (column) x.value[i] = value[i];
       row(x, i)[column + i] = 1;
     }
+  }
+  void restart(Varying& x, int column, const double* value) const {
+    clear(x);
+    start(x, column, value);
   }
 
   // Rows dof .. dof+2 of `to` += g rows dof .. dof+2 of `from`
@@ -140,8 +163,8 @@ class RungeKutta {
   }
 
   // The acceleration of a stage, as a function of the step's inputs.
-  void accelerate(const DataView& at, bool first, const Varying& position, const Varying& velocity,
-                  Varying& acc) {
+  Actuation accelerate(const DataView& at, bool first, const Varying& position,
+                       const Varying& velocity, const Varying& act, Varying& acc) {
     require_rows(m_, at);
     const Forward f = evaluate_forward(m_, at, forces_, arena_);
     fill_residual(m_, at, f, f.solved, arena_);
@@ -158,6 +181,9 @@ class RungeKutta {
           add_row(to, from[k], row(position, part.dofs[k]));
           add_row(to, from[part.nv + k], row(velocity, part.dofs[k]));
         }
+        for (int k = 0; k < part.na; k++) {
+          add_row(to, from[part.act_column() + k], row(act, part.acts[k]));
+        }
         const int ctrl = 2 * m_.nv + m_.na, applied = ctrl + m_.nu;
         for (int k = 0; k < part.nu; k++) to[ctrl + part.ctrls[k]] += from[part.ctrl_column() + k];
         for (int k = 0; k < part.nf; k++) {
@@ -168,6 +194,70 @@ class RungeKutta {
     // sensors are those of the first stage
     if (first && (out_.C || out_.D || out_.Df)) {
       sense(m_, at, f, {out_.C, out_.D, out_.Df}, arena_);
+    }
+    return f.paths.actuation;
+  }
+
+  // to += the change of a function of one actuator's length and rate
+  void add_motion(const DataView& at, const NextActivation& next, const Number& x,
+                  const Varying& position, const Varying& velocity, double* to) {
+    const Path& p = next.path;
+    const double length = next.gear * x.d[local::kLength], speed = next.gear * x.d[local::kRate];
+    double* rate = arena_.take<double>(p.n);
+    path_rate_derivative(p, at.qvel, rate);
+    for (int k = 0; k < p.n; k++) {
+      add_row(to, length * p.dlength[k] + speed * rate[k], row(position, p.dofs[k]));
+      add_row(to, speed * p.moment[k], row(velocity, p.dofs[k]));
+    }
+  }
+
+  // The rates of the activations of a stage.
+  void activate(const DataView& at, const Actuation& actuation, const Varying& position,
+                const Varying& velocity, const Varying& act, Varying& act_rate) {
+    clear(act_rate);
+    for (int i = 0; i < m_.na; i++) {
+      const NextActivation& next = actuation.next[i];
+      const int a = next.actuator;
+      double* to = row(act_rate, i);
+      act_rate.value[i] = next.rate.v;
+      add_motion(at, next, next.rate, position, velocity, to);
+      for (int k = 0; k < m_.actuator_actnum[a]; k++) {
+        add_row(to, next.rate.d[local::kAct + k], row(act, m_.actuator_actadr[a] + k));
+      }
+      for (int k = 0; k < m_.actuator_ctrlnum[a]; k++) {
+        to[2 * m_.nv + m_.na + m_.actuator_ctrladr[a] + k] += next.rate.d[local::kCtrl + k];
+      }
+    }
+  }
+
+  // The activations after the step: MuJoCo advances the initial ones with the mean rates, by the
+  // rules of one step, at the lengths and speeds of the given stage.                      (INT-15)
+  void finish(const DataView& at, const Actuation& actuation, const Varying& position,
+              const Varying& velocity, const Varying& mean, Varying& act) {
+    restart(act, 2 * m_.nv, d_.act);
+    if (!actuation.next) return;
+    constexpr int kMean = local::kCtrl;  // in the place of the controls: the mean rates
+    for (int a = 0; a < m_.nactuator; a++) {
+      const int first = m_.actuator_actadr[a], out = m_.actuator_outadr[a];
+      Variables x{};
+      Number rates[local::kMaxActs], next[local::kMaxActs];
+      x.length = at.actuator_length[out];
+      x.rate = variable<local::kCount>(at.actuator_velocity[out], local::kRate);
+      x.slewed = -1;
+      for (int k = 0; k < m_.actuator_actnum[a]; k++) {
+        x.act[k] = variable<local::kCount>(d_.act[first + k], local::kAct + k);
+        rates[k] = variable<local::kCount>(mean.value[first + k], kMean + k);
+      }
+      next_activations(m_, a, x, rates, next);
+      for (int k = 0; k < m_.actuator_actnum[a]; k++) {
+        double* to = row(act, first + k);
+        std::memset(to, 0, width_ * sizeof(double));
+        add_motion(at, actuation.next[first + k], next[k], position, velocity, to);
+        for (int j = 0; j < m_.actuator_actnum[a]; j++) {
+          to[2 * m_.nv + first + j] += next[k].d[local::kAct + j];
+          add_row(to, next[k].d[kMean + j], row(mean, first + j));
+        }
+      }
     }
   }
 
@@ -211,10 +301,10 @@ class RungeKutta {
     }
   }
 
-  // Rows first .. first+nv-1 of A, B, Bf
+  // Rows first .. of A, B, Bf
   void write(const Varying& x, int first) const {
     const std::size_t nx = 2 * m_.nv + m_.na, nu = m_.nu, nv = m_.nv;
-    for (int i = 0; i < m_.nv; i++) {
+    for (int i = 0; i < x.rows; i++) {
       const double* from = row(x, i);
       const std::size_t r = first + i;
       if (out_.A) std::memcpy(out_.A + r * nx, from, nx * sizeof(double));

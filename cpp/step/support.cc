@@ -30,7 +30,6 @@ void visit_unsupported(const ModelView& m, F report) {
     case integrator::kImplicitFast:
       break;
     case integrator::kRK4:
-      if (m.na) report("option integrator=\"RK4\"", "the Runge-Kutta integrator with activations");
       break;
     default:
       report("option integrator=\"discrete\"", "the discrete-time integrator");
@@ -56,10 +55,10 @@ void visit_unsupported(const ModelView& m, F report) {
     }
   }
   bool actuated = !(m.opt.disableflags & disable::kActuation);
-  for (int a = 0; a < m.nactuator; a++) {
-    const char* reason = actuator_refusal(m, a);
+  for (int a = 0; actuated && a < m.nactuator; a++) {
     // activations are states even where they exert no force
-    if (reason && (m.actuator_actnum[a] || (actuated && !actuator_disabled(m, a)))) {
+    if (actuator_disabled(m, a) && m.actuator_actnum[a] == 0) continue;
+    if (const char* reason = actuator_refusal(m, a)) {
       report(element_name(m, object::kActuator, a), reason);
     }
   }

@@ -7,6 +7,7 @@
 #include "smooth/inertia_derivative.h"
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
+#include "step/activation.h"
 #include "step/integrator.h"
 #include "step/lu.h"
 #include "step/runge_kutta.h"
@@ -239,6 +240,7 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
     }
     write_component(m, d, step.w, late, late.components[c], targets, out.A);
   }
+  write_activations(m, d, f.paths.actuation, out, arena);
   if (wants_sensors) sense(m, d, f, {out.C, out.D, out.Df}, arena);
 }
 

@@ -165,7 +165,8 @@ def _check_enumerators() -> None:
         actual = getattr(getattr(mujoco, enum), name, None)
         if actual is None or int(actual) != value:
             raise _refuse(f"the enumerator {enum}.{name} is no longer {value}")
-    for name, value in (("mjNGAIN", 10), ("mjNBIAS", 10), ("mjNPOLY", 2), ("mjNFLUID", 12)):
+    extents = {"mjNDYN": 10, "mjNGAIN": 10, "mjNBIAS": 10, "mjNPOLY": 2, "mjNFLUID": 12}
+    for name, value in extents.items():
         if getattr(mujoco, name) != value:
             raise _refuse(f"the constant {name} is no longer {value}")
 

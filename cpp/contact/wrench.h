@@ -1,0 +1,39 @@
+// A wrench that is fixed to the frame of a contact and acts between its two bodies: how the
+// generalized force J^T W changes with the configuration. docs/derivations/constraints.md.
+#pragma once
+
+#include "contact/geometry.h"
+#include "layout/arena.h"
+#include "smooth/topology.h"
+
+namespace mujacobian {
+
+// The dofs that move one or both bodies of a contact.
+struct ContactDofs {
+  int n;
+  const int* dofs;             // increasing
+  const unsigned char* moves;  // bit 0: body 0, bit 1: body 1
+  const Motion* axis;          // about the contact, for dofs that move one body only
+  int body[2];
+  Vec3 offset[2];  // of the contact from the reference point of each body's tree
+
+  // a positive motion of dof k moves body 1 away from body 0 by +1, or closer by -1; a dof that
+  // moves both changes nothing
+  double sign(int k) const { return moves[k] == 3 ? 0 : moves[k] == 2 ? 1 : -1; }
+};
+
+ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
+                         Arena& arena);
+
+// The motion v about a point at `offset` from the reference point of v.
+inline Motion about(Motion v, Vec3 offset) { return {v.ang, at_point(v, offset)}; }
+
+// How the contact moves with dof k.
+ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
+
+// d(J^T W)/dq, (n, n) with rows `stride` apart, for a wrench on body 1 about the contact that turns
+// with its frame; variation[k] is the contact's motion with dof k; `out` is zero on entry.  (ROW-5)
+void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariation* variation,
+                 Force wrench, int stride, double* out, Arena& arena);
+
+}  // namespace mujacobian

@@ -1,0 +1,22 @@
+// The force of an actuator with one output: gain, input and bias. docs/derivations/actuation.md.
+#pragma once
+
+#include "smooth/activation.h"
+
+namespace mujacobian {
+
+struct Law {
+  Number force;       // subject to force limits
+  Number mechanical;  // cogging and friction of motors, which are not
+
+  // their derivatives with respect to the rate as MuJoCo's implicit integrators know them
+  Number damping;
+  double mechanical_damping = 0;
+};
+
+Law actuator_law(const ModelView& m, int actuator, const Variables& x);
+
+// Why the gain or bias is not covered, null if they are.
+const char* law_refusal(const ModelView& m, int actuator);
+
+}  // namespace mujacobian

@@ -1,0 +1,32 @@
+// Numbers that carry their derivatives with respect to the variables of one actuator: its length,
+// its rate, its activations and its controls.
+#pragma once
+
+#include "spatial/dual.h"
+
+namespace mujacobian {
+
+namespace local {
+inline constexpr int kLength = 0, kRate = 1;
+inline constexpr int kAct = 2, kMaxActs = 5;    // a motor with every state
+inline constexpr int kCtrl = 7, kMaxCtrls = 4;  // position, velocity, feedforward, voltage
+inline constexpr int kCount = 12;               // whole vector registers
+}  // namespace local
+
+using Number = Dual<local::kCount>;
+
+// Beyond the range, where a clamp makes the derivative zero; at its ends the inside counts.
+inline bool outside(double x, const double range[2]) { return x < range[0] || x > range[1]; }
+inline double clamp(double x, const double range[2]) {
+  return x < range[0] ? range[0] : x > range[1] ? range[1] : x;
+}
+inline Number clamp(const Number& x, const double range[2]) {
+  return outside(x.v, range) ? Number(clamp(x.v, range)) : x;
+}
+// within [-limit, limit], if the limit is positive
+inline Number clamp(const Number& x, double limit) {
+  const double range[2] = {-limit, limit};
+  return limit > 0 ? clamp(x, range) : x;
+}
+
+}  // namespace mujacobian
