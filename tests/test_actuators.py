@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from cases import INTEGRATORS, random_state
-from judge import CONTACT_TOLERANCE, judge, judge_constrained
+from judge import CONTACT_TOLERANCE, SMOOTH_TOLERANCE, judge, judge_constrained
+from mujacobian import reference
 
 TRUSTED_SHARE = 0.9
 NEWEST = tuple(int(x) for x in mujoco.__version__.split(".")[:2]) >= (4, 0)
@@ -288,6 +288,34 @@ def test_limits(limit):
         for trn in (TRANSMISSIONS["fixed tendon"], TRANSMISSIONS["hinge"])
     )
     check(world(actuators, **places))
+
+
+@pytest.mark.parametrize("tendon", ["", 'actuatorfrcrange="-.4 .4"'])
+def test_sensors_of_actuators(tendon):
+    """Forces, lengths and rates see activations, friction of motors and limits."""
+    actuators = f"""
+      <general name="a" {TRANSMISSIONS["fixed tendon"]} {LAWS["muscle"]}
+        {DYNAMICS["muscle smooth"]}/>
+      <dcmotor name="b" {TRANSMISSIONS["fixed tendon"]} motorconst=".6" resistance="1.4"
+        {MOTORS["everything"]}/>
+      <general name="c" {TRANSMISSIONS["refsite on other tree"]} {LAWS["servo"]}
+        {DYNAMICS["integrator early"]}/>
+      <general name="d" {TRANSMISSIONS["crank"]} {LAWS["affine"]} forcerange="-.1 .1"/>"""
+    sensors = "".join(
+        f'<actuator{kind} actuator="{name}"/>' for name in "abcd" for kind in ("frc", "pos", "vel")
+    )
+    sensors += '<jointactuatorfrc joint="elbow"/><tendonactuatorfrc tendon="belt"/>'
+    xml = WORLD.format(actuators=actuators, option="", joint="", tendon=tendon)
+    xml = xml.replace("</mujoco>", f"<sensor>{sensors}</sensor></mujoco>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    for seed in range(2):
+        data = state(model, seed)
+        lin = mujacobian.linearize(model, data)
+        ref = reference.jacobian(model, data)
+        J = np.block([[lin.A, lin.B], [lin.C, lin.D]])
+        result = reference.compare(J, ref.J, ref.err, ref.blocks)
+        assert result.error <= SMOOTH_TOLERANCE
+        assert result.share >= TRUSTED_SHARE
 
 
 @pytest.mark.parametrize("flag", ["group", "actuation", "clampctrl"])
