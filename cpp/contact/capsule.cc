@@ -1,38 +1,16 @@
-// Capsules against capsules and boxes: spheres at points of the capsule's segment.
-#include <algorithm>
+// Capsules against capsules: spheres at points of their segments.
 #include <cmath>
 
 #include "contact/geometry.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
-namespace {
-
-// A sphere at MuJoCo's witness on the capsule's segment. Inside the segment it is where the segment
-// is nearest to an edge or corner of the box; a point inside the segment over a face is not
-// stationary, and left to the caller to refuse.
-bool against_box(const Geom& capsule, const Geom& box, ContactGeometry& g) {
-  double half = capsule.size[1];
-  Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
-  double x = dot(witness - capsule.position, capsule.axis());
-  bool inside = std::abs(x) < half * (1 - 1e-9);
-  if (inside) g.region = half - std::abs(x);
-  Geom sphere = capsule;
-  sphere.position = capsule.position + std::clamp(x, -half, half) * capsule.axis();
-  identify_sphere_box(sphere, box, g);
-  if (!inside) return true;
-  if (g.kind == ContactGeometry::kFace) return false;
-  g.centers.slide[0] = CenterContact::kLine;
-  g.centers.axis[0] = capsule.axis();
-  return true;
-}
-
-}  // namespace
-
 bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& g) {
   const Geom capsule[2] = {load_geom(m, d, contact.geom.v[0]), load_geom(m, d, contact.geom.v[1])};
-  if (capsule[1].type == geom::kBox) return against_box(capsule[0], capsule[1], g);
+  if (capsule[1].type == geom::kBox) {
+    return identify_capsule_box(capsule[0], capsule[1], g);
+  }
   if (capsule[1].type == geom::kMesh) return identify_mesh_round(m, d, contact, g);
   if (capsule[1].type != geom::kCapsule) return false;
 

@@ -103,7 +103,10 @@ Vec3 above_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const 
 }
 
 // Motion of the point that touches the face
-Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const Motion& other) {
+Vec3 center_velocity(const ContactGeometry& g, const Motion motion[2]) {
+  const FaceContact& f = g.face;
+  const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
+  Vec3 from = g.position;
   Vec3 carried = velocity(other, from, f.center);
   switch (f.slide) {
     case FaceContact::kFixed:
@@ -128,6 +131,8 @@ Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const
       double height = dot(f.base, f.above - f.center);
       return above - dot(f.base, above - below) * f.base - height * cross(other.ang, f.base);
     }
+    case FaceContact::kSegment:
+      return segment_velocity(g.segment, from, motion);
   }
   return carried;
 }
@@ -135,7 +140,7 @@ Vec3 center_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const
 ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   const FaceContact& f = g.face;
   const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
-  Vec3 center = center_velocity(f, g.position, owner, other);
+  Vec3 center = center_velocity(g, motion);
   Vec3 turned = cross(f.shift_with_other ? other.ang : owner.ang, f.shift);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
@@ -150,11 +155,65 @@ ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   return v;
 }
 
-// Motion of the centers: fixed ones with their bodies, sliding ones so that the span stays
-// perpendicular to their feature.
+ContactVariation vary_spheres(const ContactGeometry& g, const Motion motion[2]) {
+  const CenterContact& c = g.centers;
+  Vec3 n = g.between(), moved[2];
+  if (c.slide[0] == CenterContact::kSegment) {
+    moved[0] = segment_velocity(g.segment, g.position, motion);
+  }
+  vary_centers(c, g.position, motion, moved);
+  double length = norm(c.center[1] - c.center[0]);
+  Vec3 u = moved[1] - moved[0];
+  ContactVariation v;
+  v.distance = dot(n, u);
+  v.turn = (1 / length) * across(u, n);  // of the normal, completed by the caller
+  v.position = moved[0] + (c.radius[0] + g.distance / 2) * v.turn + (v.distance / 2) * n;
+  return v;
+}
+
+// Crossing edges: the normal turns with both, the witness points slide along them.
+ContactVariation vary_edges(const ContactGeometry& g, const Motion motion[2]) {
+  const EdgeContact& e = g.edges;
+  CenterContact lines{};
+  for (int s = 0; s < 2; s++) {
+    lines.center[s] = e.point[s];
+    lines.axis[s] = e.axis[s];
+    lines.slide[s] = CenterContact::kLine;
+  }
+  Vec3 moved[2];
+  vary_centers(lines, g.position, motion, moved);
+  Vec3 product = cross(e.axis[0], e.axis[1]);
+  Vec3 change = cross(cross(motion[0].ang, e.axis[0]), e.axis[1]) +
+                cross(e.axis[0], cross(motion[1].ang, e.axis[1]));
+  ContactVariation v;
+  v.distance = dot(g.between(), moved[1] - moved[0]);
+  v.position = 0.5 * (moved[0] + moved[1]);
+  v.turn = (e.sign / norm(product)) * across(change, g.normal);  // completed by the caller
+  return v;
+}
+
+ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2]) {
+  const SupportSide* side = g.supports.side;
+  Vec3 n = g.between(), moved[2], turn[2];
+  for (int s = 0; s < 2; s++) {
+    moved[s] = velocity(motion[s], g.position, side[s].point);
+    turn[s] = motion[s].ang;
+  }
+  SupportChange c = support_change(g.supports, n, g.distance, moved, turn, {0, 0, 0});
+  ContactVariation v;
+  v.distance = c.distance;
+  v.turn = c.normal;  // completed by the caller
+  v.position = c.point[0] + (side[0].radius + g.distance / 2) * c.normal + (c.distance / 2) * n;
+  return v;
+}
+
+}  // namespace
+
 void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec3 moved[2]) {
   Vec3 span = c.center[1] - c.center[0];
-  for (int s = 0; s < 2; s++) moved[s] = velocity(motion[s], from, c.center[s]);
+  for (int s = 0; s < 2; s++) {
+    if (c.slide[s] != CenterContact::kSegment) moved[s] = velocity(motion[s], from, c.center[s]);
+  }
 
   if (c.slide[0] == CenterContact::kLine && c.slide[1] == CenterContact::kLine) {
     // a_s . span = 0 for both, with moved_s += a_s t_s                                  (CON-4)
@@ -168,7 +227,7 @@ void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec
     return;
   }
   for (int s = 0; s < 2; s++) {
-    if (c.slide[s] == CenterContact::kFixed) continue;
+    if (c.slide[s] == CenterContact::kFixed || c.slide[s] == CenterContact::kSegment) continue;
     // direction in which the center slides, and the condition that the other's nearest point obeys
     Vec3 other = moved[1 - s], to_other = c.center[1 - s] - c.center[s];
     Vec3 a = c.axis[s];
@@ -190,57 +249,30 @@ void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec
   }
 }
 
-ContactVariation vary_spheres(const ContactGeometry& g, const Motion motion[2]) {
-  const CenterContact& c = g.centers;
-  Vec3 moved[2];
-  vary_centers(c, g.position, motion, moved);
-  double length = norm(c.center[1] - c.center[0]);
-  Vec3 u = moved[1] - moved[0];
-  ContactVariation v;
-  v.distance = dot(g.normal, u);
-  v.turn = (1 / length) * across(u, g.normal);  // of the normal, completed by the caller
-  v.position = moved[0] + (c.radius[0] + g.distance / 2) * v.turn + (v.distance / 2) * g.normal;
-  return v;
-}
-
-// Crossing edges: the normal turns with both, the witness points slide along them.
-ContactVariation vary_edges(const ContactGeometry& g, const Motion motion[2]) {
-  const EdgeContact& e = g.edges;
-  CenterContact lines{};
-  for (int s = 0; s < 2; s++) {
-    lines.center[s] = e.point[s];
-    lines.axis[s] = e.axis[s];
-    lines.slide[s] = CenterContact::kLine;
+Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]) {
+  Vec3 nearest[2], a = p.axis, da = cross(motion[0].ang, a);
+  if (p.nearest_start || p.nearest_direction) vary_centers(p.nearest, from, motion, nearest);
+  Vec3 start = p.nearest_start ? nearest[0] : velocity(motion[0], from, p.start);
+  Vec3 moved = start + dot(p.point - p.start, a) * da;
+  if (p.radius > 0) {
+    // the segment's point under the surface, and the direction across the segment        (CON-16)
+    Vec3 n = p.direction, dn = cross(motion[1].ang, n);
+    if (p.nearest_direction) {
+      dn = (1 / norm(p.nearest.center[1] - p.nearest.center[0])) *
+           across(nearest[1] - nearest[0], n);
+    }
+    Vec3 off = p.radius * across(n, a);
+    Vec3 turned = dn - (dot(dn, a) + dot(n, da)) * a - dot(n, a) * da;
+    moved = velocity(motion[0], from, p.point - off) + p.radius * turned;
   }
-  Vec3 moved[2];
-  vary_centers(lines, g.position, motion, moved);
-  Vec3 product = cross(e.axis[0], e.axis[1]);
-  Vec3 change = cross(cross(motion[0].ang, e.axis[0]), e.axis[1]) +
-                cross(e.axis[0], cross(motion[1].ang, e.axis[1]));
-  ContactVariation v;
-  v.distance = dot(g.normal, moved[1] - moved[0]);
-  v.position = 0.5 * (moved[0] + moved[1]);
-  v.turn = (e.sign / norm(product)) * across(change, g.normal);  // completed by the caller
-  return v;
+  if (p.rule == SegmentPoint::kStart) return moved;
+  // how far the point must go, as geom 1 sees it                                         (CON-15)
+  auto seen = [&](Vec3 v, Vec3 at) { return dot(p.side, v - velocity(motion[1], from, at)); };
+  double advance = -seen(moved, p.point);
+  if (p.rule == SegmentPoint::kStep) advance += seen(start, p.start);
+  if (p.to_end) advance -= seen(nearest[1], p.nearest.center[1]);
+  return moved + (advance / dot(p.side, a)) * a;
 }
-
-ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2]) {
-  const SupportSide* side = g.supports.side;
-  Vec3 moved[2], turn[2];
-  for (int s = 0; s < 2; s++) {
-    moved[s] = velocity(motion[s], g.position, side[s].point);
-    turn[s] = motion[s].ang;
-  }
-  SupportChange c = support_change(g.supports, g.normal, g.distance, moved, turn, {0, 0, 0});
-  ContactVariation v;
-  v.distance = c.distance;
-  v.turn = c.normal;  // completed by the caller
-  v.position =
-      c.point[0] + (side[0].radius + g.distance / 2) * c.normal + (c.distance / 2) * g.normal;
-  return v;
-}
-
-}  // namespace
 
 // The collider stops within a tolerance of the distance; the normal is off by the square root.
 double normal_error(const ModelView& m) {
@@ -286,6 +318,44 @@ bool identify_pair(const ModelView& m, const DataView& d, const ContactView& con
   }
 }
 
+ContactGeometry load_contact(const ContactView& contact) {
+  ContactGeometry g;
+  g.position = load3(contact.pos.v);
+  g.normal = load3(contact.frame.v);
+  g.tangent[0] = load3(contact.frame.v + 3);
+  g.tangent[1] = load3(contact.frame.v + 6);
+  g.distance = contact.dist;
+  g.flipped = false;
+  g.hint_owner = -1;
+  g.region = std::numeric_limits<double>::infinity();
+  return g;
+}
+
+double agreement(const ModelView& m, const ContactGeometry& g) {
+  if (g.kind == ContactGeometry::kSupports) return curved_agreement(m);
+  return g.kind == ContactGeometry::kSimplex ? g.simplex.agreement : kAgreement;
+}
+
+// Finds the features and returns how far they are from giving MuJoCo's contact. The colliders'
+// files know one normal, that from geom 0 to geom 1.
+double identify_features(const ModelView& m, const DataView& d, const ContactView& contact,
+                         ContactGeometry& g, bool& touches) {
+  Vec3 normal = g.normal;
+  g.normal = g.between();
+  double error = std::numeric_limits<double>::infinity();
+  g.kind = ContactGeometry::kFace;
+  if (identify_pair(m, d, contact, g)) {
+    touches = true;
+    Rederived r = rederive(g);
+    error = norm(r.position - g.position) + norm(r.normal - g.normal) +
+            std::abs(r.distance - g.distance);
+    if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
+    if (g.kind == ContactGeometry::kSupports) error += slack(g.supports, g.normal);
+  }
+  g.normal = normal;
+  return error;
+}
+
 }  // namespace
 
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact) {
@@ -293,33 +363,26 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
     throw Unsupported("a flex contact", "flexible bodies");
   }
-  ContactGeometry g;
-  g.position = load3(contact.pos.v);
-  g.normal = load3(contact.frame.v);
-  g.tangent[0] = load3(contact.frame.v + 3);
-  g.tangent[1] = load3(contact.frame.v + 6);
-  g.distance = contact.dist;
-  g.hint_owner = -1;
-  g.region = std::numeric_limits<double>::infinity();
-
   if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
-  if (!identify_pair(m, d, contact, g)) refuse("the way in which these geoms touch");
-
-  // the features must give MuJoCo's contact
-  Rederived r = rederive(g);
+  ContactGeometry g = load_contact(contact);
+  bool touches = false;
+  double error = identify_features(m, d, contact, g, touches);
+  // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest
+  if (!(error < agreement(m, g)) && uses_collider(m, contact)) {
+    g = load_contact(contact);
+    g.flipped = true;
+    error = identify_features(m, d, contact, g, touches);
+  }
+  if (!touches) refuse("the way in which these geoms touch");
+  if (!(error < agreement(m, g))) refuse("its features were not recognised");
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
   Vec3 tangent = across(g.hint, g.normal);
-  double length = g.hint_length = norm(tangent);
-  double error = norm(r.position - g.position) + norm(r.normal - g.normal);
-  error += std::abs(r.distance - g.distance) + norm(tangent - length * g.tangent[0]);
-  if (g.kind == ContactGeometry::kCenters) error += slack(g.centers);
-  if (g.kind == ContactGeometry::kSupports) error += slack(g.supports, g.normal);
-  double agreement = g.kind == ContactGeometry::kSupports  ? curved_agreement(m)
-                     : g.kind == ContactGeometry::kSimplex ? g.simplex.agreement
-                                                           : kAgreement;
-  if (!(error < agreement)) refuse("its features were not recognised");
+  g.hint_length = norm(tangent);
+  if (!(norm(tangent - g.hint_length * g.tangent[0]) < kAgreement)) {
+    refuse("its frame was not recognised");
+  }
   return g;
 }
 
@@ -331,7 +394,7 @@ ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
                                                              : vary_supports(g, motion);
   // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
   // hint                                                                                 (CON-6)
-  Vec3 dn = v.turn;
+  Vec3 dn = g.flipped ? -v.turn : v.turn;
   Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
   double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
   // a capsule standing on end has no direction along the plane: any spin describes the same contact

@@ -25,9 +25,9 @@ struct Geom {
 struct FaceContact {
   // the point is fixed to its body, is the lowest point of an ellipsoid, turns around the axis of a
   // cylinder with the direction of steepest descent, is where an edge of its body crosses a side of
-  // the face, where a face of its body lies over a corner of the face, or is the foot, on a face of
-  // its body, of a point of the owner
-  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner, kFoot };
+  // the face, where a face of its body lies over a corner of the face, is the foot, on a face of
+  // its body, of a point of the owner, or is a point of a capsule that lies along the face
+  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner, kFoot, kSegment };
   int owner;     // which geom of the contact has the face, 0 or 1
   Vec3 outward;  // unit normal of the face, away from its owner
   Vec3 center;
@@ -55,14 +55,37 @@ struct EdgeContact {
 };
 
 // Two spheres whose centers are fixed to their bodies or slide along features of them so that they
-// stay nearest to each other.                                                           (CON-2)
+// stay nearest to each other, or move as a point of a capsule's segment does.           (CON-2)
 struct CenterContact {
-  enum Slide { kFixed, kLine, kCircle };
+  enum Slide { kFixed, kLine, kCircle, kSegment };
   Vec3 center[2];
   double radius[2];
   Slide slide[2];
   Vec3 axis[2];    // unit direction of the line, or axis of the circle
   Vec3 middle[2];  // of the circle
+};
+
+// A point of a capsule, geom 0, that lies along a face of geom 1: on its segment, or on the line of
+// its surface that faces geom 1.                                                (CON-15, CON-16)
+struct SegmentPoint {
+  // the point goes with its start, stays in a plane fixed to geom 1, or keeps its distance from the
+  // start along an axis of geom 1
+  enum Rule { kStart, kPlane, kStep };
+  Rule rule;
+  Vec3 start, point;  // apart along the segment
+  Vec3 axis;          // of the segment
+  Vec3 side;          // kPlane, kStep: normal of the plane, or the axis; fixed to geom 1
+  bool to_end;        // kStep: the distance is that of the point of geom 1 from the end of its edge
+
+  // the start is fixed to the capsule, or is where the segment is nearest to geom 1, center 0
+  bool nearest_start;
+  CenterContact nearest;
+
+  // a point of the surface is off the segment by radius times the part of `direction` across it;
+  // the direction is fixed to geom 1 (its face) or goes with `nearest`
+  double radius;
+  Vec3 direction;
+  bool nearest_direction;
 };
 
 // One side of the nearest or deepest points of two convex geoms: a point whose position follows the
@@ -95,13 +118,17 @@ struct ContactGeometry {
   EdgeContact edges;
   SupportContact supports;
   SimplexContact simplex;
+  SegmentPoint segment;  // kFace or kCenters with a point of a capsule's segment
 
   Vec3 position, normal, tangent[2];
   double distance;
+  bool flipped;        // MuJoCo's normal points from geom 1 to geom 0
   double region;       // distance to where other features take over, infinite if none is near
   int hint_owner;      // geom whose z axis directs the first tangent, -1: the world's y or z axis
   Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
+
+  Vec3 between() const { return flipped ? -normal : normal; }  // from geom 0 to geom 1
 };
 
 // Position, normal and distance from the features.
@@ -129,6 +156,13 @@ struct SupportChange {
 SupportChange support_change(const SupportContact& c, Vec3 normal, double distance,
                              const Vec3 moved[2], const Vec3 turn[2], Vec3 gap);
 
+// Motion of the centers about `from`: fixed ones go with their bodies, sliding ones so that the
+// span stays perpendicular to their feature. A center that is a point of a segment has moved
+// already.
+void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec3 moved[2]);
+
+Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]);
+
 // Motion of the contact when its geoms move by motion[0] and motion[1], both about its position.
 ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
 
@@ -143,6 +177,7 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
 bool identify_height_field(const ModelView& m, const DataView& d, const ContactView& contact,
                            ContactGeometry& geometry);
 // `prism`: the piece of the height field that geom 0 is, if it is one
+bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry& geometry);
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& geometry, const Prism* prism = nullptr);
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,

@@ -204,6 +204,7 @@ ContactVariation vary_simplex(const ContactGeometry& g, const Motion motion[2]) 
   const SimplexContact& c = g.simplex;
   const Basis b = make_basis(c);
   const double reach = g.distance + c.radius;
+  const Vec3 n = g.between();
   Vec3 moved[3], sum[3], carried{}, middle{}, tilt{};
   for (int k = 0; k < c.size; k++) {
     Vec3 v0 = at_point(motion[0], c.point[0][k] - g.position);
@@ -213,11 +214,11 @@ ContactVariation vary_simplex(const ContactGeometry& g, const Motion motion[2]) 
     carried += c.weight[k] * moved[k];
     middle += c.weight[k] * (v0 + v1);
   }
-  for (int i = 0; i < b.size; i++) tilt += dot(moved[i + 1] - moved[0], g.normal) * b.dual[i];
+  for (int i = 0; i < b.size; i++) tilt += dot(moved[i + 1] - moved[0], n) * b.dual[i];
 
   ContactVariation v;
-  v.distance = dot(g.normal, carried);
-  Vec3 aside = carried - v.distance * g.normal;
+  v.distance = dot(n, carried);
+  Vec3 aside = carried - v.distance * n;
   for (int i = 0; i < b.size; i++) {
     aside = aside - dot(b.dual[i], carried) * b.edge[i];
     middle += -dot(b.dual[i], carried + reach * tilt) * (sum[i + 1] - sum[0]);

@@ -1,0 +1,231 @@
+// Capsules against boxes: spheres at up to two points of the capsule's segment, the one nearest to
+// the box and a second one from which the capsule lies along a face or an edge.
+#include <cmath>
+#include <limits>
+
+#include "contact/geometry.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kParallel = 1e-15;  // mjMINVAL
+
+// A segment in the frame of a box; its points are middle + t half, t from -1 to 1.
+struct Segment {
+  double middle[3], half[3];
+  double at(double t, int k) const { return middle[k] + t * half[k]; }
+};
+
+Segment in_box_frame(const Geom& capsule, const Geom& box) {
+  Segment s;
+  store3(s.middle, box.to_local(capsule.position));
+  store3(s.half, capsule.size[1] * transpose_mul(box.frame, capsule.axis()));
+  return s;
+}
+
+// Where a segment is nearest to a box: at an end over a face, or over an edge.
+struct Nearest {
+  double gap;  // squared distance
+  double t;    // on the segment
+  bool inner;  // t is between the ends
+  int face;    // axis of the face under the end, -1: the end is inside the box, or over an edge
+  int edge;    // axis of the edge, -1: over a face
+  int corner;  // positive sides of the edge and of its end, as bits; of its lower end if `along`
+  double on_edge;  // -1 to 1
+  bool along;      // on_edge is between the ends
+};
+
+void over_faces(const Segment& s, const double* size, Nearest& best) {
+  for (int end = -1; end <= 1; end += 2) {
+    int outside = 0, face = -1;
+    double gap = 0;
+    for (int k = 0; k < 3; k++) {
+      double beyond = std::abs(s.at(end, k)) - size[k];
+      if (beyond <= 0) continue;
+      outside++, face = k;
+      gap += beyond * beyond;
+    }
+    if (outside <= 1 && gap < best.gap) best = {gap, double(end), false, face, -1, 0, 0, false};
+  }
+}
+
+// t within -1 to 1; `end` is set to the sign of the end that it is beyond, and left alone otherwise
+double clamped(double t, int& end) {
+  if (t >= -1 && t <= 1) return t;
+  return end = t > 0 ? 1 : -1;
+}
+
+// The edge along `axis` through `corner`, whose bit `axis` is not set.
+void over_edge(const Segment& s, const double* size, int axis, int corner, Nearest& best) {
+  double from[3];  // from the segment's middle to the middle of the edge
+  for (int k = 0; k < 3; k++) {
+    from[k] = (k == axis ? 0 : corner >> k & 1 ? size[k] : -size[k]) - s.middle[k];
+  }
+  double ee = size[axis] * size[axis], es = -size[axis] * s.half[axis], ss = 0, v = 0;
+  for (int k = 0; k < 3; k++) ss += s.half[k] * s.half[k], v += s.half[k] * from[k];
+  double u = -size[axis] * from[axis], det = ee * ss - es * es;
+  if (std::abs(det) < kParallel) return;
+
+  Nearest n{0, 0, false, -1, axis, corner, 0, false};
+  int edge_end = 0, segment_end = 0;
+  n.on_edge = clamped((ss * u - es * v) / det, edge_end);
+  n.t = clamped((v - es * n.on_edge) / ss, segment_end);
+  // MuJoCo remembers that it was at the end of an edge though it has gone back from there
+  if (segment_end != 0) n.on_edge = clamped((u - es * n.t) / ee, edge_end);
+  n.inner = segment_end == 0;
+  n.along = edge_end == 0;
+  if (edge_end > 0) n.corner |= 1 << axis;
+  for (int k = 0; k < 3; k++) {
+    double gap = from[k] - n.t * s.half[k] + (k == axis ? n.on_edge * size[k] : 0);
+    n.gap += gap * gap;
+  }
+  if (n.gap < best.gap - kParallel) best = n;
+}
+
+Nearest nearest(const Segment& s, const double* size) {
+  Nearest best{std::numeric_limits<double>::infinity(), 0, false, -1, -1, 0, 0, false};
+  over_faces(s, size, best);
+  for (int axis = 0; axis < 3; axis++) {
+    for (int corner = 0; corner < 8; corner++) {
+      if (!(corner >> axis & 1)) over_edge(s, size, axis, corner, best);
+    }
+  }
+  return best;
+}
+
+// From the nearest point to the second: how far, and what ends the way.
+struct Step {
+  double length;  // of t, 0: there is no second point
+  int axis;       // of the box, along which the way ends; -1: at the end of the segment
+  SegmentPoint::Rule rule;
+  bool to_end;
+};
+
+void shorten(Step& step, double length, int axis, bool to_end = false) {
+  if (length < step.length) step = {length, axis, SegmentPoint::kStep, to_end};
+}
+
+Step signed_by(Step step, double sign) {
+  step.length *= sign;
+  return step;
+}
+
+double width(const Segment& s, const double* size, int k) {
+  return 2 * size[k] / std::abs(s.half[k]);
+}
+
+// From a corner: along the edge that the segment follows, or along a face
+Step from_corner(const Segment& s, const double* size, const Nearest& n, int against) {
+  if (against == 0 || against == 7) return {};  // towards the corner or away from it
+  bool one = against == 1 || against == 2 || against == 4;
+  if (!one) against = 7 - against;
+  int axis = against / 2;  // 1, 2, 4: axis 0, 1, 2
+  double forward = one ? 1 : -1, length = 0;
+  for (int k = 0; k < 3; k++) length += s.half[k] * s.half[k];
+  if (s.half[axis] * s.half[axis] > 0.5 * length) {
+    Step step{1 - forward * n.t, -1, SegmentPoint::kStart, false};
+    shorten(step, width(s, size, axis), axis);
+    return signed_by(step, forward);
+  }
+  Step step{1 + forward * n.t, -1, SegmentPoint::kStart, false};
+  for (int k = 1; k < 3; k++) {
+    int other = (axis + k) % 3;
+    shorten(step, width(s, size, other), other);
+  }
+  return signed_by(step, -forward);
+}
+
+// From an edge that the segment crosses: over the face to which it is less inclined
+Step from_edge(const Segment& s, const double* size, const Nearest& n, int against) {
+  against &= 7 - (1 << n.edge);
+  if (against != 1 && against != 2 && against != 4) return {};
+  int first = (n.edge + 1) % 3, across = (n.edge + 2) % 3;
+  if (std::abs(s.half[first]) > std::abs(s.half[across])) across = first;
+  double forward = against >> across & 1 ? 1 : -1;
+  Step step{1 - forward * n.t, -1, SegmentPoint::kStart, false};
+  shorten(step, width(s, size, across), across);
+  double rest = (s.half[n.edge] > 0) == (forward > 0) ? 1 - n.on_edge : 1 + n.on_edge;
+  shorten(step, size[n.edge] * rest / std::abs(s.half[n.edge]), n.edge, true);
+  return signed_by(step, forward);
+}
+
+// From an end over a face: to where the segment leaves the face
+Step from_face(const Segment& s, const double* size, const Nearest& n) {
+  if (n.face < 0) return {};
+  Step step{2, -1, SegmentPoint::kStart, false};
+  for (int k = 0; k < 3; k++) {
+    if (k == n.face) continue;
+    for (int side = -1; side <= 1; side += 2) {
+      double length = (side * size[k] - s.at(n.t, k)) / (-n.t * s.half[k]);
+      if (length > 0 && length < step.length) step = {length, k, SegmentPoint::kPlane, false};
+    }
+  }
+  return signed_by(step, -n.t);
+}
+
+Step second(const Segment& s, const double* size, const Nearest& n) {
+  if (n.edge < 0) return from_face(s, size, n);
+  int ahead = (s.half[0] > 0) + 2 * (s.half[1] > 0) + 4 * (s.half[2] > 0);
+  int against = ahead ^ n.corner;
+  return n.along ? from_edge(s, size, n, against) : from_corner(s, size, n, against);
+}
+
+CenterContact centers_at(const Nearest& n, const Geom& capsule, const Geom& box) {
+  CenterContact c{};
+  c.center[0] = capsule.position + (n.t * capsule.size[1]) * capsule.axis();
+  c.axis[0] = capsule.axis();
+  c.slide[0] = n.inner ? CenterContact::kLine : CenterContact::kFixed;
+  if (n.edge < 0) return c;
+  double p[3];
+  for (int k = 0; k < 3; k++) p[k] = n.corner >> k & 1 ? box.size[k] : -box.size[k];
+  p[n.edge] = n.on_edge * box.size[n.edge];
+  c.center[1] = box.to_world(load3(p));
+  c.axis[1] = column(box.frame, n.edge);
+  c.slide[1] = n.along ? CenterContact::kLine : CenterContact::kFixed;
+  return c;
+}
+
+}  // namespace
+
+bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry& g) {
+  const double half = capsule.size[1];
+  const Segment segment = in_box_frame(capsule, box);
+  const Nearest first = nearest(segment, box.size);
+  const Step step = second(segment, box.size, first);
+
+  // which of the two this contact is
+  Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
+  double t = dot(witness - capsule.position, capsule.axis()) / half;
+  bool is_first = std::abs(t - first.t) <= std::abs(t - first.t - step.length);
+
+  SegmentPoint& p = g.segment;
+  p = {};
+  p.nearest = centers_at(first, capsule, box);
+  p.nearest_start = first.inner;
+  p.start = p.nearest.center[0];
+  p.axis = capsule.axis();
+  p.point = p.start;
+  if (!is_first) {
+    p.point = p.start + (step.length * half) * p.axis;
+    p.rule = step.rule;
+    p.to_end = step.to_end;
+    if (step.axis >= 0) p.side = column(box.frame, step.axis);
+  }
+  // at an end of the segment
+  bool fixed = is_first ? !first.inner : step.axis < 0;
+  if (is_first && first.inner) g.region = half * (1 - std::abs(first.t));
+
+  Geom sphere = capsule;
+  sphere.position =
+      fixed && !is_first ? capsule.position + ((step.length > 0 ? half : -half) * p.axis) : p.point;
+  identify_sphere_box(sphere, box, g);
+  if (fixed) return true;
+  if (g.kind == ContactGeometry::kFace) {
+    g.face.slide = FaceContact::kSegment;
+  } else {
+    g.centers.slide[0] = CenterContact::kSegment;
+  }
+  return true;
+}
+
+}  // namespace mujacobian
