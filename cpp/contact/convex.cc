@@ -1,6 +1,5 @@
 // Meshes and boxes through the convex collider: vertices on faces, crossing edges, and the clipped
-// points of manifolds; spheres and capsules against meshes.
-#include <algorithm>
+// points of manifolds.
 #include <cmath>
 
 #include "contact/polytope.h"
@@ -11,30 +10,6 @@ namespace mujacobian {
 namespace {
 
 constexpr double kOn = 1e-9;
-
-// Which feature of a polytope faces a direction: its number of vertices (3: a face) and points.
-struct Feature {
-  int size;
-  Vec3 point[3];
-  Vec3 along() const { return (1 / norm(point[1] - point[0])) * (point[1] - point[0]); }
-};
-
-Feature facing(const Polytope& p, Vec3 direction) {
-  int vertex[3];
-  Feature f;
-  f.size = p.support(direction, vertex, 3);
-  for (int k = 0; k < f.size; k++) f.point[k] = p.vertex(vertex[k]);
-  return f;
-}
-
-// `flatness` is how well the face defines the distance; MuJoCo's own is taken where they agree.
-FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
-                         const Geom& other, double flatness, const ContactGeometry& g) {
-  double distance = dot(outward, center - on_face) - radius;
-  if (std::abs(distance - g.distance) < flatness) distance = g.distance;
-  return {owner, outward, center, radius,  distance, FaceContact::kFixed, other, {}, {},
-          {},    {},      {},     outward, false};
-}
 
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
@@ -55,10 +30,11 @@ bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3
   const Polytope& ref = p[owner];
   identify_vertex(p, owner, face, x, g);
   if (!p[1 - owner].edge_through(x, g.face.along)) return false;
-  for (int f = 0; f < ref.face_count(); f++) {
-    if (norm(ref.face_normal(f) - g.face.outward) > kOn) continue;
+  int faces[Polytope::kRoom];
+  for (int j = 0, count = ref.faces_near(face.point[0], ref.flatness(), faces); j < count; j++) {
+    if (norm(ref.face_normal(faces[j]) - g.face.outward) > kOn) continue;
     Vec3 sides[2], corner;
-    for (int k = 0, n = ref.sides_through(f, x, sides, corner); k < n; k++) {
+    for (int k = 0, n = ref.sides_through(faces[j], x, sides, corner); k < n; k++) {
       if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
       g.face.slide = FaceContact::kEdge;
       g.face.side = sides[k];
@@ -72,7 +48,9 @@ bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3
 // 0, then projected onto that face, whose points are measured against the polygon's plane. (CON-13)
 bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometry& g) {
   Vec3 x = g.position - (g.distance / 2) * g.normal;
-  for (int f = 0; f < p[0].face_count(); f++) {
+  int faces[Polytope::kRoom];
+  for (int j = 0, count = p[0].faces_near(x, p[0].flatness(), faces); j < count; j++) {
+    int f = faces[j];
     Vec3 base = p[0].face_normal(f);
     double slope = dot(base, g.normal);
     double height = dot(base, x - p[0].face_vertex(f, 0));
@@ -100,7 +78,11 @@ bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometr
 // the polygon's own.                                                                     (CON-12)
 bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
   Vec3 x = g.position + (g.distance / 2) * g.normal;
-  for (int f = 0; f < p[0].face_count(); f++) {
+  // the foot of x is as deep under the face as the normals differ
+  double depth = p[0].flatness() + (1 - kAligned) * std::abs(g.distance);
+  int faces[Polytope::kRoom];
+  for (int j = 0, n = p[0].faces_near(x - g.distance * g.normal, depth, faces); j < n; j++) {
+    int f = faces[j];
     Vec3 outward = p[0].face_normal(f);
     if (dot(outward, g.normal) < kAligned) continue;
     FaceContact c =
@@ -146,34 +128,6 @@ bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
   return norm(product) > kOn;
 }
 
-// A sphere of the first geom, its center fixed or on a line, against a feature of a mesh.
-bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& mesh,
-                    ContactGeometry& g) {
-  const Feature feature = facing(mesh, -g.normal);
-  if (feature.size == 3) {
-    g.kind = ContactGeometry::kFace;
-    g.face = face_contact(1, -g.normal, feature.point[0], center, geom.size[0], geom,
-                          mesh.flatness(), g);
-    return !slides;
-  }
-  g.kind = ContactGeometry::kCenters;
-  g.centers = {};
-  g.centers.center[0] = center;
-  g.centers.center[1] = g.position + (g.distance / 2) * g.normal;
-  g.centers.radius[0] = geom.size[0];
-  if (slides) {
-    g.centers.slide[0] = CenterContact::kLine;
-    g.centers.axis[0] = geom.axis();
-  }
-  if (feature.size == 2) {
-    g.centers.slide[1] = CenterContact::kLine;
-    g.centers.axis[1] = feature.along();
-    Vec3 gap = cross(g.centers.center[1] - feature.point[0], g.centers.axis[1]);
-    return norm(gap) < kOn;
-  }
-  return norm(g.centers.center[1] - feature.point[0]) < kOn;
-}
-
 }  // namespace
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
@@ -181,7 +135,7 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   const Polytope p[2] = {{m, d, contact.geom.v[0]}, {m, d, contact.geom.v[1]}};
   const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};
-  const Feature feature[2] = {facing(p[0], g.normal), facing(p[1], -g.normal)};
+  const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
   // aligned faces come before edges on faces, as in the collider: where they are nearly parallel
   // the points are the same but move differently
   if (feature[1].size == 3) {
@@ -209,21 +163,6 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
     g.centers.axis[s] = feature[s].along();
   }
   return true;
-}
-
-bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
-                         ContactGeometry& g) {
-  const Geom geom = load_geom(m, d, contact.geom.v[0]);
-  const Polytope mesh(m, d, contact.geom.v[1]);
-  if (geom.type == geom::kSphere) return identify_round(geom, geom.position, false, mesh, g);
-  // capsule: the point of its segment at MuJoCo's witness
-  double half = geom.size[1];
-  Vec3 witness = g.position - (g.distance / 2 + geom.size[0]) * g.normal;
-  double along = dot(witness - geom.position, geom.axis());
-  bool inside = std::abs(along) < half * (1 - 1e-9);
-  if (inside) g.region = half - std::abs(along);
-  Vec3 center = geom.position + std::clamp(along, -half, half) * geom.axis();
-  return identify_round(geom, center, inside, mesh, g);
 }
 
 }  // namespace mujacobian

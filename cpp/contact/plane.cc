@@ -1,24 +1,11 @@
 // Planes against everything they meet: the plane is a face, the other geom touches it with a point.
 #include <cmath>
 
-#include "contact/geometry.h"
+#include "contact/polytope.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
-
-// A vertex of the geom's mesh at the world point p.
-bool is_vertex(const ModelView& m, int geom_id, const Geom& mesh, Vec3 p) {
-  int data = m.geom_dataid[geom_id];
-  if (data < 0) return false;
-  Vec3 local = mesh.to_local(p);
-  const float* vertex = m.mesh_vert + 3 * m.mesh_vertadr[data];
-  for (int k = 0; k < m.mesh_vertnum[data]; k++, vertex += 3) {
-    Vec3 gap = {vertex[0] - local.x, vertex[1] - local.y, vertex[2] - local.z};
-    if (dot(gap, gap) < 1e-18) return true;
-  }
-  return false;
-}
 
 bool is_corner(const Geom& box, Vec3 p) {
   Vec3 local = box.to_local(p);
@@ -85,7 +72,7 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       g.face.center = touch;
       break;
     case geom::kMesh:
-      if (!is_vertex(m, contact.geom.v[1], other, touch)) return false;
+      if (!Polytope(m, d, contact.geom.v[1]).is_vertex(touch)) return false;
       g.face.center = touch;
       break;
     case geom::kEllipsoid:

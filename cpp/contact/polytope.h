@@ -1,9 +1,17 @@
-// Boxes and convex hulls of meshes, by vertices and polygons.
+// Boxes and convex hulls of meshes, by vertices and polygons. Features of large hulls are found by
+// walking from neighbour to neighbour, those of small ones by looking at all.
 #pragma once
 
 #include "contact/geometry.h"
 
 namespace mujacobian {
+
+// The feature of a polytope that faces a direction: its number of vertices (3: a face) and points.
+struct Feature {
+  int size;
+  Vec3 point[3];
+  Vec3 along() const { return (1 / norm(point[1] - point[0])) * (point[1] - point[0]); }
+};
 
 class Polytope {
  public:
@@ -28,6 +36,13 @@ class Polytope {
   // The vertices farthest along `direction`, at most `room` of them; returns their number.
   int support(Vec3 direction, int* vertices, int room) const;
 
+  Feature facing(Vec3 direction) const;
+
+  // The faces under which p is less than `depth` deep, or which it is above, at most `room` of
+  // them; returns their number. p is on the surface or near it.
+  static constexpr int kRoom = 48;
+  int faces_near(Vec3 p, double depth, int* faces, int room = kRoom) const;
+
   // p is a vertex.
   bool is_vertex(Vec3 p) const;
 
@@ -40,6 +55,11 @@ class Polytope {
 
  private:
   Vec3 local_vertex(int i) const;
+  Vec3 local_normal(int face) const;
+  int face_vertex_id(int face, int k) const;
+  double height(int face, Vec3 local) const;
+  int climb_vertices(Vec3 local, int* vertices, int room) const;
+  int climb_faces(Vec3 local) const;
 
   Geom geom_;
   double flatness_;
@@ -47,6 +67,13 @@ class Polytope {
   int vertex_count_, face_count_;
   const double* normals_;
   const int *face_adr_, *face_num_, *face_vertices_;
+  const int *fan_adr_, *fan_num_, *fans_;  // the faces around every vertex
+  const int* graph_;                       // the hull's vertices and edges; null: look at all
 };
+
+// A point of `other`, or a sphere around it, over a face of a polytope. `flatness` is how well the
+// face defines the distance; MuJoCo's own is taken where they agree.
+FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
+                         const Geom& other, double flatness, const ContactGeometry& g);
 
 }  // namespace mujacobian

@@ -21,6 +21,7 @@ namespace mujacobian {
   X(disable, kActuation, mjtDisableBit, mjDSBL_ACTUATION, 2048)                       \
   X(disable, kEulerDamp, mjtDisableBit, mjDSBL_EULERDAMP, 32768)                      \
   X(disable, kNativeCCD, mjtDisableBit, mjDSBL_NATIVECCD, 131072)                     \
+  X(disable, kMultiCCD, mjtDisableBit, mjDSBL_MULTICCD, 524288)                       \
   X(enable, kInvDiscrete, mjtEnableBit, mjENBL_INVDISCRETE, 8)                        \
   X(enable, kSleep, mjtEnableBit, mjENBL_SLEEP, 16)                                   \
   X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                           \

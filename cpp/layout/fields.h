@@ -92,6 +92,7 @@
   REQ(INTS, geom_dataid)                  \
   REQ(NUMS, geom_quat)                    \
   REQ(NUMS, geom_rbound)                  \
+  REQ(NUMS, geom_margin)                  \
   REQ(NUMS, geom_size)                    \
   REQ(NUMS, geom_fluid)                   \
   REQ(NUMS, geom_gap)                     \
@@ -112,6 +113,11 @@
   REQ(INTS, mesh_polyvertadr)             \
   REQ(INTS, mesh_polyvertnum)             \
   REQ(INTS, mesh_polyvert)                \
+  REQ(INTS, mesh_polymapadr)              \
+  REQ(INTS, mesh_polymapnum)              \
+  REQ(INTS, mesh_polymap)                 \
+  REQ(INTS, mesh_graphadr)                \
+  REQ(INTS, mesh_graph)                   \
   REQ(FLOATS, mesh_vert)                  \
   REQ(NUMS, hfield_size)                  \
   REQ(INTS, hfield_nrow)                  \
