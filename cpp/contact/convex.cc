@@ -14,6 +14,9 @@ constexpr double kOn = 1e-9;
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
+// Cosine under which faces are looked at.
+constexpr double kFacing = 0.99;
+
 // A face of `owner` and a point x of the other polytope that is one of its vertices.
 bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x,
                      ContactGeometry& g) {
@@ -29,9 +32,9 @@ bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3
                        ContactGeometry& g) {
   const Polytope& ref = p[owner];
   identify_vertex(p, owner, face, x, g);
-  if (!p[1 - owner].edge_through(x, g.face.along)) return false;
+  if (!p[1 - owner].edge_through(x, -g.face.outward, g.face.along)) return false;
   int faces[Polytope::kRoom];
-  for (int j = 0, count = ref.faces_near(face.point[0], ref.flatness(), faces); j < count; j++) {
+  for (int j = 0, count = ref.faces_facing(g.face.outward, kFacing, faces); j < count; j++) {
     if (norm(ref.face_normal(faces[j]) - g.face.outward) > kOn) continue;
     Vec3 sides[2], corner;
     for (int k = 0, n = ref.sides_through(faces[j], x, sides, corner); k < n; k++) {
@@ -44,71 +47,123 @@ bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3
   return false;
 }
 
-// Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
-// 0, then projected onto that face, whose points are measured against the polygon's plane. (CON-13)
-bool identify_projected(const Polytope p[2], const Feature& face, ContactGeometry& g) {
-  Vec3 x = g.position - (g.distance / 2) * g.normal;
-  int faces[Polytope::kRoom];
-  for (int j = 0, count = p[0].faces_near(x, p[0].flatness(), faces); j < count; j++) {
-    int f = faces[j];
-    Vec3 base = p[0].face_normal(f);
-    double slope = dot(base, g.normal);
-    double height = dot(base, x - p[0].face_vertex(f, 0));
-    if (slope < kAligned || std::abs(height) > p[0].flatness()) continue;
-    FaceContact c =
-        face_contact(1, -g.normal, face.point[0], x, 0, p[0].geom(), p[1].flatness(), g);
-    c.slide = FaceContact::kFoot;
-    c.base = base;
-    c.above = x + (dot(g.normal, face.point[0] - x) / slope) * base;
-    g.kind = ContactGeometry::kFace;
-    g.face = c;
-    if (p[1].is_vertex(c.above)) return true;
-    if (!p[1].edge_through(c.above, g.face.along)) continue;
-    Vec3 sides[2], corner;
-    for (int k = 0, n = p[0].sides_through(f, x, sides, corner); k < n; k++) {
-      if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
-      g.face.side = sides[k];
-      return true;
-    }
+// Where on the boundary of a face a point is, seen along `ray` (zero: from everywhere).
+struct BoundaryPoint {
+  Vec3 point;
+  Vec3 along;  // of the edge, zero at a vertex
+};
+
+bool on_boundary(const Polytope& p, int face, Vec3 x, Vec3 ray, BoundaryPoint& found) {
+  auto lateral = [&](Vec3 v) { return v - dot(v, ray) * ray; };
+  int size = p.face_size(face);
+  for (int k = 0; k < size; k++) {
+    found = {p.face_vertex(face, k), {0, 0, 0}};
+    if (norm(lateral(found.point - x)) < kOn) return true;
+  }
+  for (int k = 0; k < size; k++) {
+    Vec3 a = p.face_vertex(face, k), edge = p.face_vertex(face, (k + 1) % size) - a;
+    Vec3 across = lateral(edge);
+    double t = dot(across, x - a) / dot(across, across);
+    if (!(t >= 0 && t <= 1) || norm(lateral(a + t * edge - x)) > kOn) continue;
+    found = {a + t * edge, (1 / norm(edge)) * edge};
+    return true;
   }
   return false;
 }
 
+// The point where an edge crosses a side of a face; false if x is on no side or the side is
+// parallel to the edge.
+bool crossed_side(const Polytope& p, int face, Vec3 x, Vec3 along, Vec3& side) {
+  Vec3 sides[2], corner;
+  for (int k = 0, n = p.sides_through(face, x, sides, corner); k < n; k++) {
+    side = sides[k];
+    if (std::abs(dot(side, along)) > kOn) return true;
+  }
+  return false;
+}
+
+// MuJoCo measures from the last vertex of a polygon.
+double height_over(const Polytope& p, int face, Vec3 x) {
+  return dot(p.face_normal(face), x - p.face_vertex(face, p.face_size(face) - 1));
+}
+
+bool is_flat(const Polytope& p, int face, Vec3 normal, Vec3 x) {
+  for (int k = 0; k < p.face_size(face); k++) {
+    if (std::abs(dot(normal, p.face_vertex(face, k) - x)) > p.flatness()) return false;
+  }
+  return true;
+}
+
+// Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
+// 0, then projected onto that face.                                                       (CON-13)
+bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+  Vec3 x = g.position - (g.distance / 2) * g.normal, base = p[0].face_normal(f0);
+  if (std::abs(height_over(p[0], f0, x)) > kOn) return false;
+  g.kind = ContactGeometry::kFace;
+  g.face = {1,  -g.normal, x,  0,  g.distance, FaceContact::kFixed, p[0].geom(),
+            {}, {},        {}, {}, base,       -g.normal,           false};
+  BoundaryPoint y;
+  if (on_boundary(p[1], f1, x, base, y)) {
+    g.face.slide = FaceContact::kFoot;
+    g.face.above = y.point;
+    g.face.along = y.along;
+    g.face.distance = dot(g.normal, y.point - x);
+    if (dot(y.along, y.along) == 0 || crossed_side(p[0], f0, x, y.along, g.face.side)) return true;
+  }
+  // a corner of the face of geom 0 under the polygon
+  g.face.slide = FaceContact::kFixed;
+  Vec3 above = x + (g.distance / dot(g.normal, base)) * base;
+  return on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
+         is_flat(p[1], f1, g.normal, above);
+}
+
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
 // the polygon's own.                                                                     (CON-12)
-bool identify_manifold(const Polytope p[2], ContactGeometry& g) {
-  Vec3 x = g.position + (g.distance / 2) * g.normal;
-  // the foot of x is as deep under the face as the normals differ
-  double depth = p[0].flatness() + (1 - kAligned) * std::abs(g.distance);
-  int faces[Polytope::kRoom];
-  for (int j = 0, n = p[0].faces_near(x - g.distance * g.normal, depth, faces); j < n; j++) {
-    int f = faces[j];
-    Vec3 outward = p[0].face_normal(f);
-    if (dot(outward, g.normal) < kAligned) continue;
-    FaceContact c =
-        face_contact(0, outward, p[0].face_vertex(f, 0), x, 0, p[1].geom(), p[0].flatness(), g);
-    if (c.distance != g.distance) continue;
-    c.shift = g.normal;
-    c.shift_with_other = true;
-    g.kind = ContactGeometry::kFace;
+bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+  Vec3 x = g.position + (g.distance / 2) * g.normal, outward = p[0].face_normal(f0);
+  FaceContact& c = g.face;
+  c = {0,
+       outward,
+       x,
+       0,
+       height_over(p[0], f0, x),
+       FaceContact::kFixed,
+       p[1].geom(),
+       {},
+       {},
+       {},
+       {},
+       {},
+       g.normal,
+       true};
+  g.kind = ContactGeometry::kFace;
+  if (std::abs(c.distance - g.distance) > kOn) return false;
+  BoundaryPoint y;
+  if (on_boundary(p[1], f1, x, {0, 0, 0}, y)) {
+    if (dot(y.along, y.along) == 0) return true;
+    c.slide = FaceContact::kEdge;
+    c.along = y.along;
+    if (crossed_side(p[0], f0, x, y.along, c.side)) return true;
+  }
+  Vec3 sides[2];
+  c.slide = FaceContact::kCorner;
+  c.side = g.normal;
+  return p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
+}
 
-    Vec3 sides[2], corner;
-    int count = p[0].sides_through(f, x, sides, corner);
-    bool fixed = p[1].is_vertex(x);
-    if (!fixed && p[1].edge_through(x, c.along)) {
-      for (int k = 0; k < count && c.slide == FaceContact::kFixed; k++) {
-        if (std::abs(dot(sides[k], c.along)) < kOn) continue;
-        c.slide = FaceContact::kEdge;
-        c.side = sides[k];
+// A pair of faces of which the second has the normal of the contact.
+bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
+  int second[Polytope::kRoom], first[Polytope::kRoom], count = -1;
+  for (int i = 0, n = p[1].faces_facing(-g.normal, kFacing, second); i < n; i++) {
+    if (norm(p[1].face_normal(second[i]) + g.normal) > kOn) continue;
+    if (count < 0) count = p[0].faces_facing(g.normal, kFacing, first);
+    for (int j = 0; j < count; j++) {
+      if (dot(p[0].face_normal(first[j]), g.normal) < kAligned) continue;
+      if (engine().version >= 4000000 ? identify_projected(p, first[j], second[i], g)
+                                      : identify_manifold(p, first[j], second[i], g)) {
+        return true;
       }
-    } else if (!fixed && count == 2) {
-      c.slide = FaceContact::kCorner;
-      c.side = g.normal;
-      c.corner = corner;
     }
-    if (!fixed && c.slide == FaceContact::kFixed) continue;
-    g.face = c;
-    return true;
   }
   return false;
 }
@@ -138,12 +193,9 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
   // aligned faces come before edges on faces, as in the collider: where they are nearly parallel
   // the points are the same but move differently
+  if (identify_aligned(p, g)) return true;
   if (feature[1].size == 3) {
     if (identify_vertex(p, 1, feature[1], x[0], g)) return true;
-    if (engine().version >= 4000000 ? identify_projected(p, feature[1], g)
-                                    : identify_manifold(p, g)) {
-      return true;
-    }
     if (identify_crossing(p, 1, feature[1], x[0], g)) return true;
   }
   if (feature[0].size == 3) {

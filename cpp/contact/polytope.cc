@@ -79,33 +79,36 @@ int Polytope::face_vertex_id(int face, int k) const {
 
 Vec3 Polytope::face_vertex(int face, int k) const { return vertex(face_vertex_id(face, k)); }
 
-double Polytope::height(int face, Vec3 local) const {
-  return dot(local_normal(face), local - local_vertex(face_vertex_id(face, 0)));
-}
-
-// On a convex hull, a vertex that is farther than its neighbours is farthest. Those as far, within
-// the flatness, are connected.
-int Polytope::climb_vertices(Vec3 local, int* out, int room) const {
+// A vertex of the hull that `value` makes greater than its neighbours, by its place in the graph.
+template <typename Value>
+int Polytope::walk(Value value) const {
   const int count = graph_[0];
   const int *edges_of = graph_ + 2, *id = graph_ + 2 + count, *edges = graph_ + 2 + 2 * count;
-  auto reach = [&](int i) { return dot(local, local_vertex(id[i])); };
   int best = 0;
-  double farthest = reach(0);
+  double greatest = value(id[0]);
   auto consider = [&](int i) {
-    double r = reach(i);
-    if (r > farthest) farthest = r, best = i;
+    double v = value(id[i]);
+    if (v > greatest) greatest = v, best = i;
   };
   for (int k = 1; k < kStarts; k++) consider(k * (count / kStarts));
   for (int from = -1; from != best;) {
     from = best;
     for (const int* e = edges + edges_of[from]; *e >= 0; e++) consider(*e);
   }
+  return best;
+}
+
+// The vertices around `best` that are as far within the flatness: they are connected.
+int Polytope::collect(Vec3 local, int best, int* out, int room) const {
+  const int count = graph_[0];
+  const int *edges_of = graph_ + 2, *id = graph_ + 2 + count, *edges = graph_ + 2 + 2 * count;
+  double least = dot(local, local_vertex(id[best])) - flatness_;
   int found = 0;
   out[found++] = best;
   for (int k = 0; k < found; k++) {
     for (const int* e = edges + edges_of[out[k]]; *e >= 0 && found < room; e++) {
       bool known = std::find(out, out + found, *e) != out + found;
-      if (!known && reach(*e) > farthest - flatness_) out[found++] = *e;
+      if (!known && dot(local, local_vertex(id[*e])) > least) out[found++] = *e;
     }
   }
   for (int k = 0; k < found; k++) out[k] = id[out[k]];
@@ -114,7 +117,11 @@ int Polytope::climb_vertices(Vec3 local, int* out, int room) const {
 
 int Polytope::support(Vec3 direction, int* out, int room) const {
   Vec3 local = transpose_mul(geom_.frame, direction);
-  if (graph_) return climb_vertices(local, out, room);
+  if (graph_) {
+    // on a convex hull, a vertex farther than its neighbours is farthest
+    int best = walk([&](int i) { return dot(local, local_vertex(i)); });
+    return collect(local, best, out, room);
+  }
   double best = -INFINITY;
   for (int i = 0; i < vertex_count_; i++) best = std::fmax(best, dot(local, local_vertex(i)));
   int count = 0;
@@ -132,84 +139,69 @@ Feature Polytope::facing(Vec3 direction) const {
   return f;
 }
 
-// The face through which the ray from the origin to p leaves the hull: N . p / N . v is greatest.
-// That is a linear function of the vertices N / (N . v) of the dual polytope, so that here, too, a
-// face that is better than its neighbours is best.
-int Polytope::climb_faces(Vec3 local) const {
-  int best = 0;
-  double greatest = -INFINITY;
-  auto consider = [&](int face) {
-    Vec3 n = local_normal(face);
-    double r = dot(n, local) / dot(n, local_vertex(face_vertex_id(face, 0)));
-    if (r > greatest) greatest = r, best = face;
-  };
-  for (int k = 0; k < kStarts; k++) consider(k * (face_count_ / kStarts));
-  for (int from = -1; from != best;) {
-    from = best;
-    for (int k = 0; k < face_size(from) && best == from; k++) {
-      int v = face_vertex_id(from, k);
-      for (int i = 0; i < fan_num_[v]; i++) consider(fans_[fan_adr_[v] + i]);
-    }
-  }
-  return best;
-}
-
-int Polytope::faces_near(Vec3 p, double depth, int* faces, int room) const {
-  Vec3 local = geom_.to_local(p);
+int Polytope::faces_facing(Vec3 direction, double cosine, int* faces, int room) const {
+  Vec3 local = transpose_mul(geom_.frame, direction);
   int found = 0;
+  auto faces_it = [&](int f) { return dot(local_normal(f), local) > cosine; };
   if (!graph_) {
     for (int f = 0; f < face_count_ && found < room; f++) {
-      if (height(f, local) > -depth) faces[found++] = f;
+      if (faces_it(f)) faces[found++] = f;
     }
     return found;
   }
-  int first = climb_faces(local);
-  if (height(first, local) <= -depth) return 0;
-  faces[found++] = first;
-  for (int j = 0; j < found; j++) {
-    for (int k = 0, n = face_size(faces[j]); k < n; k++) {
-      int v = face_vertex_id(faces[j], k);
-      for (int i = 0; i < fan_num_[v] && found < room; i++) {
-        int f = fans_[fan_adr_[v] + i];
-        bool known = std::find(faces, faces + found, f) != faces + found;
-        if (!known && height(f, local) > -depth) faces[found++] = f;
-      }
+  auto add_around = [&](int v) {
+    for (int i = 0; i < fan_num_[v] && found < room; i++) {
+      int f = fans_[fan_adr_[v] + i];
+      if (faces_it(f) && std::find(faces, faces + found, f) == faces + found) faces[found++] = f;
     }
+  };
+  int start[3];
+  for (int k = 0, n = support(direction, start, 3); k < n; k++) add_around(start[k]);
+  for (int j = 0; j < found; j++) {
+    for (int k = 0, n = face_size(faces[j]); k < n; k++) add_around(face_vertex_id(faces[j], k));
   }
   return found;
 }
 
 bool Polytope::is_vertex(Vec3 p) const {
   Vec3 local = geom_.to_local(p);
-  auto is = [&](int i) {
-    Vec3 gap = local_vertex(i) - local;
-    return dot(gap, gap) < flatness_ * flatness_;
+  auto gap = [&](int i) {
+    Vec3 d = local_vertex(i) - local;
+    return dot(d, d);
   };
-  if (!graph_) {
-    for (int i = 0; i < vertex_count_; i++) {
-      if (is(i)) return true;
-    }
-    return false;
+  auto is = [&](int i) { return gap(i) < flatness_ * flatness_; };
+  if (graph_) {
+    // a vertex nearer than its neighbours need not be nearest, but nearly always is
+    int nearest = walk([&](int i) { return -gap(i); });
+    if (is(graph_[2 + graph_[0] + nearest])) return true;
   }
-  int faces[kRoom];
-  for (int j = 0, count = faces_near(p, flatness_, faces); j < count; j++) {
-    for (int k = 0, n = face_size(faces[j]); k < n; k++) {
-      if (is(face_vertex_id(faces[j], k))) return true;
-    }
+  for (int i = 0; i < vertex_count_; i++) {
+    if (is(i)) return true;
   }
   return false;
 }
 
-bool Polytope::edge_through(Vec3 p, Vec3& direction) const {
-  int faces[kRoom];
-  for (int j = 0, count = faces_near(p, flatness_, faces); j < count; j++) {
-    int f = faces[j];
-    if (std::abs(height(f, geom_.to_local(p))) > flatness_) continue;
+bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
+  auto of_face = [&](int f) {
     for (int k = 0, n = face_size(f); k < n; k++) {
       Vec3 a = face_vertex(f, k), b = face_vertex(f, (k + 1) % n);
       if (!on_segment(p, a, b, flatness_)) continue;
       direction = (1 / norm(b - a)) * (b - a);
       return true;
+    }
+    return false;
+  };
+  if (!graph_) {
+    for (int f = 0; f < face_count_; f++) {
+      double height = dot(face_normal(f), p - face_vertex(f, 0));
+      if (std::abs(height) <= flatness_ && of_face(f)) return true;
+    }
+    return false;
+  }
+  int start[3];
+  for (int k = 0, n = support(outward, start, 3); k < n; k++) {
+    for (int i = 0; i < fan_num_[start[k]]; i++) {
+      if (of_face(fans_[fan_adr_[start[k]] + i])) return true;
     }
   }
   return false;
@@ -224,7 +216,7 @@ int Polytope::sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) con
     double length = norm(side);
     if (length == 0) continue;
     side = (1 / length) * side;
-    if (std::abs(dot(side, p - a)) > flatness_) continue;
+    if (std::abs(dot(side, p - a)) > kOn) continue;
     // neighbours share a corner: the start of the later side, or of the first after going round
     if (count == 1) corner = k == first + 1 ? a : face_vertex(face, first);
     if (count == 0) first = k;

@@ -38,16 +38,17 @@ class Polytope {
 
   Feature facing(Vec3 direction) const;
 
-  // The faces under which p is less than `depth` deep, or which it is above, at most `room` of
-  // them; returns their number. p is on the surface or near it.
-  static constexpr int kRoom = 48;
-  int faces_near(Vec3 p, double depth, int* faces, int room = kRoom) const;
+  // Faces around the vertices farthest along `direction`, and on from there, whose normals are that
+  // close to it (cosine), at most `room` of them; returns their number.
+  static constexpr int kRoom = 128;
+  int faces_facing(Vec3 direction, double cosine, int* faces, int room = kRoom) const;
 
   // p is a vertex.
   bool is_vertex(Vec3 p) const;
 
-  // Direction of an edge that p is on; false if there is none.
-  bool edge_through(Vec3 p, Vec3& direction) const;
+  // Direction of an edge that p is on, of a face around the vertices farthest along `outward`;
+  // false if there is none.
+  bool edge_through(Vec3 p, Vec3 outward, Vec3& direction) const;
 
   // Normals of the planes through the sides of a face, perpendicular to it, that p is on; at most
   // two, with the corner they share if they are neighbours.
@@ -57,9 +58,9 @@ class Polytope {
   Vec3 local_vertex(int i) const;
   Vec3 local_normal(int face) const;
   int face_vertex_id(int face, int k) const;
-  double height(int face, Vec3 local) const;
-  int climb_vertices(Vec3 local, int* vertices, int room) const;
-  int climb_faces(Vec3 local) const;
+  template <typename Value>
+  int walk(Value value) const;
+  int collect(Vec3 local, int best, int* vertices, int room) const;
 
   Geom geom_;
   double flatness_;

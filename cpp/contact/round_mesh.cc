@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kOn = 1e-9;
 
+// Cosine under which faces are looked at that may be the one with a given normal.
+constexpr double kFacing = 0.99;
+
 // How well the direction from the segment to a mesh is known, whose faces are not quite flat.
 constexpr double kSeen = 1e-6;
 
@@ -110,8 +113,7 @@ bool identify_lying(const Geom& capsule, const Polytope& mesh, double half_margi
   bool at_end = std::abs(std::abs(along) - capsule.size[1]) < kOn;
 
   int faces[Polytope::kRoom];
-  Vec3 on_mesh = g.position + (g.distance / 2) * g.normal;
-  for (int j = 0, n = mesh.faces_near(on_mesh, mesh.flatness(), faces); j < n; j++) {
+  for (int j = 0, n = mesh.faces_facing(-g.normal, kFacing, faces); j < n; j++) {
     if (norm(mesh.face_normal(faces[j]) + g.normal) > kOn) continue;
     SegmentPoint& p = g.segment;
     p = {};
