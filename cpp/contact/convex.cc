@@ -151,23 +151,6 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
   return p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
 }
 
-// A pair of faces of which the second has the normal of the contact.
-bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
-  int second[Polytope::kRoom], first[Polytope::kRoom], count = -1;
-  for (int i = 0, n = p[1].faces_facing(-g.normal, kFacing, second); i < n; i++) {
-    if (norm(p[1].face_normal(second[i]) + g.normal) > kOn) continue;
-    if (count < 0) count = p[0].faces_facing(g.normal, kFacing, first);
-    for (int j = 0; j < count; j++) {
-      if (dot(p[0].face_normal(first[j]), g.normal) < kAligned) continue;
-      if (engine().version >= 4000000 ? identify_projected(p, first[j], second[i], g)
-                                      : identify_manifold(p, first[j], second[i], g)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
   g.kind = ContactGeometry::kEdges;
   EdgeContact& e = g.edges;
@@ -184,6 +167,22 @@ bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
 }
 
 }  // namespace
+
+bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
+  int second[Polytope::kRoom], first[Polytope::kRoom], count = -1;
+  for (int i = 0, n = p[1].faces_facing(-g.normal, kFacing, second); i < n; i++) {
+    if (norm(p[1].face_normal(second[i]) + g.normal) > kOn) continue;
+    if (count < 0) count = p[0].faces_facing(g.normal, kFacing, first);
+    for (int j = 0; j < count; j++) {
+      if (dot(p[0].face_normal(first[j]), g.normal) < kAligned) continue;
+      if (engine().version >= 4000000 ? identify_projected(p, first[j], second[i], g)
+                                      : identify_manifold(p, first[j], second[i], g)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {

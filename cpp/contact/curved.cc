@@ -161,6 +161,7 @@ SupportChange support_change(const SupportContact& c, Vec3 n, double distance, c
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g, const Prism* prism) {
+  if (!prism && identify_along(m, d, contact, g)) return true;
   g.kind = ContactGeometry::kSupports;
   Vec3 witness[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};

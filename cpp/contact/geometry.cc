@@ -249,24 +249,39 @@ void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec
   }
 }
 
-Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]) {
-  Vec3 nearest[2], a = p.axis, da = cross(motion[0].ang, a);
+namespace {
+
+// Change of the vector from a segment to the line of its surface
+Vec3 off_velocity(const SegmentPoint& p, const Motion motion[2], const Vec3 nearest[2]) {
+  Vec3 a = p.axis, da = cross(motion[0].ang, a);
+  Vec3 n = p.direction, dn = cross(motion[1].ang, n);
+  if (p.nearest_direction) {
+    Vec3 span = p.nearest.center[1] - p.nearest.center[0];
+    dn = (1 / norm(span)) * across(nearest[1] - nearest[0], n);
+  }
+  Vec3 off = across(n, a), change = dn - (dot(dn, a) + dot(n, da)) * a - dot(n, a) * da;
+  if (p.unit) {
+    double length = norm(off);
+    change = (1 / length) * across(change, (1 / length) * off);
+  }
+  return p.radius * change;
+}
+
+}  // namespace
+
+Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion both[2]) {
+  const Motion motion[2] = {both[p.owner], both[1 - p.owner]};
+  Vec3 nearest[2], a = p.axis;
   if (p.nearest_start || p.nearest_direction) vary_centers(p.nearest, from, motion, nearest);
   Vec3 start = p.nearest_start ? nearest[0] : velocity(motion[0], from, p.start);
-  Vec3 moved = start + dot(p.point - p.start, a) * da;
+  Vec3 moved = start + dot(p.point - p.start, a) * cross(motion[0].ang, a);
   if (p.radius > 0) {
-    // the segment's point under the surface, and the direction across the segment        (CON-16)
-    Vec3 n = p.direction, dn = cross(motion[1].ang, n);
-    if (p.nearest_direction) {
-      dn = (1 / norm(p.nearest.center[1] - p.nearest.center[0])) *
-           across(nearest[1] - nearest[0], n);
-    }
-    Vec3 off = p.radius * across(n, a);
-    Vec3 turned = dn - (dot(dn, a) + dot(n, da)) * a - dot(n, a) * da;
-    moved = velocity(motion[0], from, p.point - off) + p.radius * turned;
+    Vec3 off = across(p.direction, a);
+    off = (p.unit ? p.radius / norm(off) : p.radius) * off;
+    moved = velocity(motion[0], from, p.point - off) + off_velocity(p, motion, nearest);
   }
   if (p.rule == SegmentPoint::kStart) return moved;
-  // how far the point must go, as geom 1 sees it                                         (CON-15)
+  // how far the point must go, as the other geom sees it                                 (CON-15)
   auto seen = [&](Vec3 v, Vec3 at) { return dot(p.side, v - velocity(motion[1], from, at)); };
   double advance = -seen(moved, p.point);
   if (p.rule == SegmentPoint::kStep) advance += seen(start, p.start);

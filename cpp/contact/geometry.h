@@ -65,25 +65,28 @@ struct CenterContact {
   Vec3 middle[2];  // of the circle
 };
 
-// A point of a capsule, geom 0, that lies along a face of geom 1: on its segment, or on the line of
-// its surface that faces geom 1.                                                (CON-15, CON-16)
+// A point of a capsule or cylinder that lies along a face of the other geom: on its segment, or on
+// the line of its surface that faces the other geom.                            (CON-15, CON-16)
 struct SegmentPoint {
-  // the point goes with its start, stays in a plane fixed to geom 1, or keeps its distance from the
-  // start along an axis of geom 1
+  // the point goes with its start, stays in a plane fixed to the other geom, or keeps its distance
+  // from the start along an axis of the other geom
   enum Rule { kStart, kPlane, kStep };
   Rule rule;
+  int owner;          // which geom of the contact has the segment, 0 or 1
   Vec3 start, point;  // apart along the segment
   Vec3 axis;          // of the segment
-  Vec3 side;          // kPlane, kStep: normal of the plane, or the axis; fixed to geom 1
-  bool to_end;        // kStep: the distance is that of the point of geom 1 from the end of its edge
+  Vec3 side;          // kPlane, kStep: normal of the plane, or the axis; fixed to the other geom
+  bool to_end;        // kStep: the distance is that of the nearest point from the end of its edge
 
-  // the start is fixed to the capsule, or is where the segment is nearest to geom 1, center 0
+  // the start is fixed to the owner, or is where the segment is nearest to the other geom, center 0
   bool nearest_start;
   CenterContact nearest;
 
-  // a point of the surface is off the segment by radius times the part of `direction` across it;
-  // the direction is fixed to geom 1 (its face) or goes with `nearest`
+  // a point of the surface is off the segment by radius times the part of `direction` across it,
+  // made a unit vector for cylinders; the direction is fixed to the other geom (its face) or goes
+  // with `nearest`
   double radius;
+  bool unit;
   Vec3 direction;
   bool nearest_direction;
 };
@@ -184,6 +187,9 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
                      ContactGeometry& geometry);
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
                          ContactGeometry& geometry);
+// A capsule or cylinder along a face of a box, of a mesh or of a cylinder, or a cap on such a face.
+bool identify_along(const ModelView& m, const DataView& d, const ContactView& contact,
+                    ContactGeometry& geometry);
 bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
                   ContactGeometry& geometry);
 

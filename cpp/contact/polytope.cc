@@ -14,6 +14,8 @@ constexpr double kOn = 1e-9;  // distance at which a point is on a feature
 constexpr int kBoxFaces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
                                  {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
 
+constexpr int kCapSides = 16;
+
 // Hulls with more faces than this are walked.
 constexpr int kManyFaces = 40;
 
@@ -37,6 +39,11 @@ Polytope::Polytope(const ModelView& m, const DataView& d, int id) : geom_(load_g
     flatness_ = kOn;
     return;
   }
+  if (geom_.type == geom::kCylinder) {
+    vertex_count_ = 2 * kCapSides, face_count_ = 2;
+    flatness_ = kOn;
+    return;
+  }
   flatness_ = kOn + 3e-7 * m.geom_rbound[id];
   int mesh = m.geom_dataid[id];
   vertices_ = m.mesh_vert + 3 * m.mesh_vertadr[mesh];
@@ -57,6 +64,10 @@ Polytope::Polytope(const ModelView& m, const DataView& d, int id) : geom_(load_g
 Vec3 Polytope::local_vertex(int i) const {
   if (vertices_) return {vertices_[3 * i], vertices_[3 * i + 1], vertices_[3 * i + 2]};
   const double* s = geom_.size;
+  if (geom_.type == geom::kCylinder) {
+    double angle = 2 * M_PI / kCapSides * (i % kCapSides);
+    return {s[0] * std::cos(angle), s[0] * std::sin(angle), i < kCapSides ? -s[1] : s[1]};
+  }
   return {i & 1 ? s[0] : -s[0], i & 2 ? s[1] : -s[1], i & 4 ? s[2] : -s[2]};
 }
 
@@ -65,16 +76,21 @@ Vec3 Polytope::vertex(int i) const { return geom_.to_world(local_vertex(i)); }
 Vec3 Polytope::local_normal(int face) const {
   if (vertices_) return load3(normals_ + 3 * face);
   double n[3] = {0, 0, 0};
-  n[face / 2] = face % 2 ? 1 : -1;
+  n[geom_.type == geom::kCylinder ? 2 : face / 2] = face % 2 ? 1 : -1;
   return load3(n);
 }
 
 Vec3 Polytope::face_normal(int face) const { return geom_.frame * local_normal(face); }
 
-int Polytope::face_size(int face) const { return vertices_ ? face_num_[face] : 4; }
+int Polytope::face_size(int face) const {
+  if (vertices_) return face_num_[face];
+  return geom_.type == geom::kCylinder ? kCapSides : 4;
+}
 
 int Polytope::face_vertex_id(int face, int k) const {
-  return vertices_ ? face_vertices_[face_adr_[face] + k] : kBoxFaces[face][k];
+  if (vertices_) return face_vertices_[face_adr_[face] + k];
+  if (geom_.type == geom::kBox) return kBoxFaces[face][k];
+  return face ? kCapSides + k : kCapSides - 1 - k;
 }
 
 Vec3 Polytope::face_vertex(int face, int k) const { return vertex(face_vertex_id(face, k)); }

@@ -1,4 +1,5 @@
-// Boxes and convex hulls of meshes, by vertices and polygons. Features of large hulls are found by
+// Boxes, convex hulls of meshes and the caps of cylinders, by vertices and polygons: MuJoCo clips
+// faces against caps as if these had sixteen sides. Features of large hulls are found by
 // walking from neighbour to neighbour, those of small ones by looking at all.
 #pragma once
 
@@ -64,7 +65,7 @@ class Polytope {
 
   Geom geom_;
   double flatness_;
-  const float* vertices_;  // of a mesh, null for a box
+  const float* vertices_;  // of a mesh, null for other geoms
   int vertex_count_, face_count_;
   const double* normals_;
   const int *face_adr_, *face_num_, *face_vertices_;
@@ -76,5 +77,8 @@ class Polytope {
 // face defines the distance; MuJoCo's own is taken where they agree.
 FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
                          const Geom& other, double flatness, const ContactGeometry& g);
+
+// Two faces that are nearly aligned, of which the second has the normal of the contact.
+bool identify_aligned(const Polytope p[2], ContactGeometry& g);
 
 }  // namespace mujacobian

@@ -1,0 +1,170 @@
+// Capsules and cylinders along faces: the ends of the part of their surface's line that is over the
+// face, and the caps of cylinders as polygons on faces.
+#include <algorithm>
+#include <cmath>
+
+#include "contact/polytope.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kOn = 1e-9;
+
+// Cosine under which faces are looked at that may be the one with a given normal.
+constexpr double kFacing = 0.99;
+
+// How well the direction from a segment to a mesh is known, whose faces are not quite flat, and to
+// anything from a cylinder.
+constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5;
+
+// Nearest points of the segments from a to b and from c to d, by their place between 0 and 1.
+void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
+  Vec3 u = b - a, v = d - c, w = c - a;
+  double uu = dot(u, u), uv = dot(u, v), vv = dot(v, v), det = uu * vv - uv * uv;
+  s = det > 0 ? std::clamp((dot(u, w) * vv - dot(v, w) * uv) / det, 0.0, 1.0) : 0;
+  t = (s * uv - dot(v, w)) / vv;
+  if (t >= 0 && t <= 1) return;
+  t = t < 0 ? 0 : 1;
+  s = std::clamp((dot(u, w) + t * uv) / uu, 0.0, 1.0);
+}
+
+// p is over or under a face, not beside it.
+bool over(const Polytope& mesh, int face, Vec3 p) {
+  Vec3 n = mesh.face_normal(face);
+  int left = 0, size = mesh.face_size(face);
+  for (int k = 0; k < size; k++) {
+    Vec3 a = mesh.face_vertex(face, k), b = mesh.face_vertex(face, (k + 1) % size);
+    left += dot(cross(n, b - a), p - a) > 0;
+  }
+  return left == 0 || left == size;
+}
+
+// From where the collider sees a face, as a direction and how that moves: along the face's normal,
+// or between the segment and a side of the face, numbered from 0.
+void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint& s) {
+  s.nearest_direction = side >= 0;
+  s.direction = -p.face_normal(face);
+  if (side < 0) return;
+  Vec3 a = geom.axis();
+  Vec3 end[2] = {geom.position - geom.size[1] * a, geom.position + geom.size[1] * a};
+  Vec3 from = p.face_vertex(face, side), to = p.face_vertex(face, (side + 1) % p.face_size(face));
+  double t[2];
+  nearest_points(end[0], end[1], from, to, t[0], t[1]);
+  s.nearest = {};
+  s.nearest.center[0] = end[0] + t[0] * (end[1] - end[0]);
+  s.nearest.center[1] = from + t[1] * (to - from);
+  s.nearest.axis[0] = a;
+  s.nearest.axis[1] = (1 / norm(to - from)) * (to - from);
+  for (int k = 0; k < 2; k++) {
+    if (t[k] > 0 && t[k] < 1) s.nearest.slide[k] = CenterContact::kLine;
+  }
+  Vec3 span = s.nearest.center[1] - s.nearest.center[0];
+  s.direction = (1 / norm(span)) * span;
+}
+
+Vec3 off_segment(const SegmentPoint& s) {
+  Vec3 off = s.direction - dot(s.direction, s.axis) * s.axis;
+  return (s.unit ? s.radius / norm(off) : s.radius) * off;
+}
+
+// A capsule sees the face from the point of its segment that is nearest: an end over the face, or a
+// point beside it.
+bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  Vec3 half = capsule.size[1] * capsule.axis();
+  Vec3 lower = capsule.position + (dot(p.face_normal(face), half) < 0 ? half : -half);
+  int nearest = -1;
+  double least = INFINITY;
+  for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
+    look(capsule, p, face, side, s);
+    double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
+    if (gap < least) least = gap, nearest = side;
+  }
+  look(capsule, p, face, nearest, s);
+  return norm(off_segment(s) - off) < kSeen * s.radius;
+}
+
+// A cylinder sees it in the direction of least depth, which the collider finds to about the square
+// root of its tolerance: the direction that explains the point best.
+bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  int best = -1;
+  double least = INFINITY;
+  for (int side = -1; side < p.face_size(face); side++) {
+    look(cylinder, p, face, side, s);
+    double error = norm(off_segment(s) - off);
+    if (error < least) least = error, best = side;
+  }
+  look(cylinder, p, face, best, s);
+  return least < kSeenByCylinder * s.radius;
+}
+
+// A point of the line of the surface of geom `owner` that faces a face of the other: one of its
+// ends, or where a side of the face cuts it.                                              (CON-16)
+bool identify_line(const Geom& geom, const Polytope& other, int owner, double half_margin,
+                   ContactGeometry& g) {
+  Vec3 n = owner == 0 ? g.normal : -g.normal, a = geom.axis();  // n: to the other geom
+  Vec3 x = g.position + (half_margin - g.distance / 2) * n;
+  double along = dot(x - geom.position, a);
+  Vec3 off = x - geom.position - along * a;
+  bool at_end = std::abs(std::abs(along) - geom.size[1]) < kOn;
+  bool capsule = geom.type == geom::kCapsule;
+
+  int faces[Polytope::kRoom];
+  for (int j = 0, count = other.faces_facing(-n, kFacing, faces); j < count; j++) {
+    int f = faces[j];
+    if (norm(other.face_normal(f) + n) > kOn) continue;
+    SegmentPoint& s = g.segment;
+    s = {};
+    s.owner = owner;
+    s.start = s.point = x;
+    s.axis = a;
+    s.radius = geom.size[0] + half_margin;
+    s.unit = !capsule;
+    if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, s)) continue;
+    if (!at_end) {
+      s.rule = SegmentPoint::kPlane;
+      Vec3 sides[2], corner;
+      int k = 0, crossed = other.sides_through(f, x, sides, corner);
+      while (k < crossed && std::abs(dot(sides[k], a)) < kOn) k++;
+      if (k == crossed) continue;
+      s.side = sides[k];
+    }
+    g.kind = ContactGeometry::kFace;
+    g.face = face_contact(1 - owner, -n, other.face_vertex(f, 0), x, -half_margin, geom,
+                          other.flatness(), g);
+    g.face.slide = FaceContact::kSegment;
+    return true;
+  }
+  return false;
+}
+
+bool has_line(int type) { return type == geom::kCapsule || type == geom::kCylinder; }
+bool has_faces(int type) {
+  return type == geom::kCylinder || type == geom::kBox || type == geom::kMesh;
+}
+
+}  // namespace
+
+bool identify_along(const ModelView& m, const DataView& d, const ContactView& contact,
+                    ContactGeometry& g) {
+  const int id[2] = {contact.geom.v[0], contact.geom.v[1]};
+  const int type[2] = {m.geom_type[id[0]], m.geom_type[id[1]]};
+  if (m.opt.disableflags & disable::kMultiCCD) return false;
+  // within margins MuJoCo does this since 4.0; with the radius of a capsule, larger by half of it
+  const double half_margin = (m.geom_margin[id[0]] + m.geom_margin[id[1]]) / 2;
+  const bool capsule = type[0] == geom::kCapsule;
+  if (half_margin > 0 && (engine().version < 4000000 || !capsule)) return false;
+  if (has_faces(type[0]) && has_faces(type[1])) {
+    const Polytope p[2] = {{m, d, id[0]}, {m, d, id[1]}};
+    if (identify_aligned(p, g)) return true;
+  }
+  for (int owner = 0; owner < 2; owner++) {
+    if (!has_line(type[owner]) || !has_faces(type[1 - owner])) continue;
+    const Polytope other(m, d, id[1 - owner]);
+    if (identify_line(load_geom(m, d, id[owner]), other, owner, half_margin, g)) return true;
+  }
+  return false;
+}
+
+}  // namespace mujacobian
