@@ -44,7 +44,7 @@ bool over(const Polytope& mesh, int face, Vec3 p) {
 // From where the collider sees a face, as a direction and how that moves: along the face's normal,
 // or between the segment and a side of the face, numbered from 0.
 void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint& s) {
-  s.nearest_direction = side >= 0;
+  s.look = side < 0 ? SegmentPoint::kFace : SegmentPoint::kNearest;
   s.direction = -p.face_normal(face);
   if (side < 0) return;
   Vec3 a = geom.axis();
@@ -85,6 +85,55 @@ bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   return norm(off_segment(s) - off) < kSeen * s.radius;
 }
 
+// The normal between the rim of a cylinder and a side of the face, given its part across the axis:
+// it is perpendicular to the side, and the rim is nearest where it passes through the normal.
+bool look_from_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  Vec3 a = cylinder.axis(), u = (1 / norm(off)) * off;
+  for (int side = 0, size = p.face_size(face); side < size; side++) {
+    Vec3 from = p.face_vertex(face, side), to = p.face_vertex(face, (side + 1) % size);
+    Vec3 e = (1 / norm(to - from)) * (to - from);
+    double slope = dot(e, a);
+    if (std::abs(slope) < kOn) continue;
+    Vec3 n = u - (dot(u, e) / slope) * a;
+    n = (1 / norm(n)) * n;
+    double up = dot(n, a), flat = norm(n - up * a);
+    Vec3 rim = cylinder.position + (up > 0 ? 1 : -1) * cylinder.size[1] * a + cylinder.size[0] * u;
+    Vec3 gap = from - rim;
+    if (std::abs(dot(gap, cross(n, e))) > kSeenByCylinder * cylinder.size[0]) continue;
+    // the point of the side on the normal
+    Vec3 on_side = from - dot(gap, e) * e;
+    if (dot(on_side - from, e) < 0 || dot(to - on_side, e) < 0) continue;
+    Vec3 t = cross(a, u);
+    s.look = SegmentPoint::kRim;
+    s.direction = n;
+    s.rim.side[0] = {rim, 0, outer((cylinder.size[0] / flat) * t, t), {}, 0};
+    s.rim.side[1] = {on_side, 0, {}, {e, {}}, 1};
+    return true;
+  }
+  return false;
+}
+
+// The normal between the side of a cylinder and the rim of the cap that is the face.
+bool look_at_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  const Geom& other = p.geom();
+  if (other.type != geom::kCylinder) return false;
+  Vec3 a = cylinder.axis(), n = (1 / norm(off)) * off, cap = p.face_normal(face);
+  Vec3 radial = dot(n, cap) * cap - n;
+  double flat = norm(radial);
+  if (flat < kOn) return false;
+  radial = (1 / flat) * radial;
+  Vec3 rim = other.position + other.size[1] * cap + other.size[0] * radial;
+  Vec3 from = rim - cylinder.position, t = cross(cap, radial);
+  if (std::abs(dot(from, cross(a, n))) > kSeenByCylinder * cylinder.size[0]) return false;
+  double along = dot(from, a);
+  if (std::abs(along) > cylinder.size[1]) return false;
+  s.look = SegmentPoint::kRim;
+  s.direction = n;
+  s.rim.side[0] = {cylinder.position + along * a, cylinder.size[0], {}, {a, {}}, 1};
+  s.rim.side[1] = {rim, 0, outer((other.size[0] / flat) * t, t), {}, 0};
+  return true;
+}
+
 // A cylinder sees it in the direction of least depth, which the collider finds to about the square
 // root of its tolerance: the direction that explains the point best.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
@@ -96,7 +145,8 @@ bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off,
     if (error < least) least = error, best = side;
   }
   look(cylinder, p, face, best, s);
-  return least < kSeenByCylinder * s.radius;
+  return least < kSeenByCylinder * s.radius || look_from_rim(cylinder, p, face, off, s) ||
+         look_at_rim(cylinder, p, face, off, s);
 }
 
 // A point of the line of the surface of geom `owner` that faces a face of the other: one of its

@@ -14,11 +14,6 @@ namespace {
 constexpr double kFlat = 1e-7;    // tilt at which a cylinder's side or cap faces a contact squarely
 constexpr double kInside = 1e-6;  // of a side or cap, not on the rim: there MuJoCo's witness tells
 
-Mat3 outer(double s, Vec3 a, Vec3 b) {
-  return {{s * a.x * b.x, s * a.x * b.y, s * a.x * b.z, s * a.y * b.x, s * a.y * b.y, s * a.y * b.z,
-           s * a.z * b.x, s * a.z * b.y, s * a.z * b.z}};
-}
-
 // x = S^2 n / |S n| in the ellipsoid's frame
 SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
   const double* s = geom.size;
@@ -26,10 +21,10 @@ SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
   Vec3 sn = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
   double length = norm(sn);
   Vec3 x = {s[0] * sn.x / length, s[1] * sn.y / length, s[2] * sn.z / length};
-  Mat3 follow = outer(-1 / length, geom.frame * x, geom.frame * x);
+  Mat3 follow = outer((-1 / length) * (geom.frame * x), geom.frame * x);
   for (int k = 0; k < 3; k++) {
     Vec3 axis = column(geom.frame, k);
-    follow = follow + outer(s[k] * s[k] / length, axis, axis);
+    follow = follow + outer((s[k] * s[k] / length) * axis, axis);
   }
   return {geom.to_world(x), 0, follow, {}, 0};
 }
@@ -51,7 +46,7 @@ SupportSide cylinder_side(const ModelView& m, const Geom& geom, Vec3 n, Vec3 wit
   }
   Vec3 e = (1 / flat) * radial, t = cross(axis, e);
   Vec3 point = geom.position + (along > 0 ? half : -half) * axis + radius * e;
-  return {point, 0, outer(radius / flat, t, t), {}, 0};
+  return {point, 0, outer((radius / flat) * t, t), {}, 0};
 }
 
 SupportSide capsule_side(const Geom& geom, Vec3 n, Vec3 witness) {

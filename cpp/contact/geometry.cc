@@ -30,8 +30,8 @@ Rederived rederive(const ContactGeometry& g) {
   }
   if (g.kind == ContactGeometry::kSupports) {
     const SupportSide* side = g.supports.side;
-    Vec3 span = side[1].point - side[0].point;
-    double distance = dot(g.normal, span) - side[0].radius - side[1].radius;
+    double distance =
+        dot(g.normal, side[1].point - side[0].point) - side[0].radius - side[1].radius;
     return {side[0].point + (side[0].radius + distance / 2) * g.normal, g.normal, distance};
   }
   if (g.kind == ContactGeometry::kSimplex) return rederive(g.simplex, g.normal);
@@ -192,18 +192,27 @@ ContactVariation vary_edges(const ContactGeometry& g, const Motion motion[2]) {
   return v;
 }
 
-ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2]) {
-  const SupportSide* side = g.supports.side;
-  Vec3 n = g.between(), moved[2], turn[2];
+double support_distance(const SupportContact& c, Vec3 n) {
+  return dot(n, c.side[1].point - c.side[0].point) - c.side[0].radius - c.side[1].radius;
+}
+
+SupportChange vary_supports(const SupportContact& c, Vec3 n, Vec3 from, const Motion motion[2]) {
+  Vec3 moved[2], turn[2];
   for (int s = 0; s < 2; s++) {
-    moved[s] = velocity(motion[s], g.position, side[s].point);
+    moved[s] = velocity(motion[s], from, c.side[s].point);
     turn[s] = motion[s].ang;
   }
-  SupportChange c = support_change(g.supports, n, g.distance, moved, turn, {0, 0, 0});
+  return support_change(c, n, support_distance(c, n), moved, turn, {0, 0, 0});
+}
+
+ContactVariation vary_supports(const ContactGeometry& g, const Motion motion[2]) {
+  Vec3 n = g.between();
+  SupportChange c = vary_supports(g.supports, n, g.position, motion);
   ContactVariation v;
   v.distance = c.distance;
   v.turn = c.normal;  // completed by the caller
-  v.position = c.point[0] + (side[0].radius + g.distance / 2) * c.normal + (c.distance / 2) * n;
+  v.position =
+      c.point[0] + (g.supports.side[0].radius + g.distance / 2) * c.normal + (c.distance / 2) * n;
   return v;
 }
 
@@ -252,12 +261,14 @@ void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec
 namespace {
 
 // Change of the vector from a segment to the line of its surface
-Vec3 off_velocity(const SegmentPoint& p, const Motion motion[2], const Vec3 nearest[2]) {
+Vec3 off_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2], const Vec3 nearest[2]) {
   Vec3 a = p.axis, da = cross(motion[0].ang, a);
   Vec3 n = p.direction, dn = cross(motion[1].ang, n);
-  if (p.nearest_direction) {
+  if (p.look == SegmentPoint::kNearest) {
     Vec3 span = p.nearest.center[1] - p.nearest.center[0];
     dn = (1 / norm(span)) * across(nearest[1] - nearest[0], n);
+  } else if (p.look == SegmentPoint::kRim) {
+    dn = vary_supports(p.rim, n, from, motion).normal;
   }
   Vec3 off = across(n, a), change = dn - (dot(dn, a) + dot(n, da)) * a - dot(n, a) * da;
   if (p.unit) {
@@ -272,13 +283,14 @@ Vec3 off_velocity(const SegmentPoint& p, const Motion motion[2], const Vec3 near
 Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion both[2]) {
   const Motion motion[2] = {both[p.owner], both[1 - p.owner]};
   Vec3 nearest[2], a = p.axis;
-  if (p.nearest_start || p.nearest_direction) vary_centers(p.nearest, from, motion, nearest);
+  if (p.nearest_start || p.look == SegmentPoint::kNearest)
+    vary_centers(p.nearest, from, motion, nearest);
   Vec3 start = p.nearest_start ? nearest[0] : velocity(motion[0], from, p.start);
   Vec3 moved = start + dot(p.point - p.start, a) * cross(motion[0].ang, a);
   if (p.radius > 0) {
     Vec3 off = across(p.direction, a);
     off = (p.unit ? p.radius / norm(off) : p.radius) * off;
-    moved = velocity(motion[0], from, p.point - off) + off_velocity(p, motion, nearest);
+    moved = velocity(motion[0], from, p.point - off) + off_velocity(p, from, motion, nearest);
   }
   if (p.rule == SegmentPoint::kStart) return moved;
   // how far the point must go, as the other geom sees it                                 (CON-15)

@@ -65,6 +65,19 @@ struct CenterContact {
   Vec3 middle[2];  // of the circle
 };
 
+// One side of the nearest or deepest points of two convex geoms: a point whose position follows the
+// common normal, and slides along the straight directions of its feature.               (CON-14)
+struct SupportSide {
+  Vec3 point;  // on the geom, or on its core where it is a core with a radius
+  double radius;
+  Mat3 follow;  // d(point)/d(outward normal): zero for vertices, edges, faces and cores
+  Vec3 slide[2];
+  int slides;
+};
+struct SupportContact {
+  SupportSide side[2];
+};
+
 // A point of a capsule or cylinder that lies along a face of the other geom: on its segment, or on
 // the line of its surface that faces the other geom.                            (CON-15, CON-16)
 struct SegmentPoint {
@@ -83,25 +96,14 @@ struct SegmentPoint {
   CenterContact nearest;
 
   // a point of the surface is off the segment by radius times the part of `direction` across it,
-  // made a unit vector for cylinders; the direction is fixed to the other geom (its face) or goes
-  // with `nearest`
+  // made a unit vector for cylinders; the direction is fixed to the other geom (its face), goes
+  // with `nearest`, or is the normal between the rim of a cylinder and an edge
+  enum Look { kFace, kNearest, kRim };
   double radius;
   bool unit;
   Vec3 direction;
-  bool nearest_direction;
-};
-
-// One side of the nearest or deepest points of two convex geoms: a point whose position follows the
-// common normal, and slides along the straight directions of its feature.               (CON-14)
-struct SupportSide {
-  Vec3 point;  // on the geom, or on its core where it is a core with a radius
-  double radius;
-  Mat3 follow;  // d(point)/d(outward normal): zero for vertices, edges, faces and cores
-  Vec3 slide[2];
-  int slides;
-};
-struct SupportContact {
-  SupportSide side[2];
+  Look look;
+  SupportContact rim;
 };
 
 // One to three pairs of vertices whose differences w_k = b_k - a_k span a point, a line or a plane;
