@@ -17,7 +17,7 @@ constexpr double kFacing = 0.99;
 
 // How well the direction from a segment to a mesh is known, whose faces are not quite flat, and to
 // anything from a cylinder.
-constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5;
+constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
 
 // Nearest points of the segments from a to b and from c to d, by their place between 0 and 1.
 void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
@@ -69,22 +69,6 @@ Vec3 off_segment(const SegmentPoint& s) {
   return (s.unit ? s.radius / norm(off) : s.radius) * off;
 }
 
-// A capsule sees the face from the point of its segment that is nearest: an end over the face, or a
-// point beside it.
-bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  Vec3 half = capsule.size[1] * capsule.axis();
-  Vec3 lower = capsule.position + (dot(p.face_normal(face), half) < 0 ? half : -half);
-  int nearest = -1;
-  double least = INFINITY;
-  for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
-    look(capsule, p, face, side, s);
-    double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
-    if (gap < least) least = gap, nearest = side;
-  }
-  look(capsule, p, face, nearest, s);
-  return norm(off_segment(s) - off) < kSeen * s.radius;
-}
-
 // The normal between the rim of a cylinder and a side of the face, given its part across the axis:
 // it is perpendicular to the side, and the rim is nearest where it passes through the normal.
 bool look_from_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
@@ -113,25 +97,58 @@ bool look_from_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, 
   return false;
 }
 
-// The normal between the side of a cylinder and the rim of the cap that is the face.
-bool look_at_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  const Geom& other = p.geom();
-  if (other.type != geom::kCylinder) return false;
-  Vec3 a = cylinder.axis(), n = (1 / norm(off)) * off, cap = p.face_normal(face);
+// The point of the rim of the cap that is the face, farthest against n.
+bool rim_against(const Geom& cylinder, Vec3 cap, Vec3 n, SupportSide& side) {
   Vec3 radial = dot(n, cap) * cap - n;
   double flat = norm(radial);
   if (flat < kOn) return false;
   radial = (1 / flat) * radial;
-  Vec3 rim = other.position + other.size[1] * cap + other.size[0] * radial;
-  Vec3 from = rim - cylinder.position, t = cross(cap, radial);
-  if (std::abs(dot(from, cross(a, n))) > kSeenByCylinder * cylinder.size[0]) return false;
-  double along = dot(from, a);
-  if (std::abs(along) > cylinder.size[1]) return false;
-  s.look = SegmentPoint::kRim;
-  s.direction = n;
-  s.rim.side[0] = {cylinder.position + along * a, cylinder.size[0], {}, {a, {}}, 1};
-  s.rim.side[1] = {rim, 0, outer((other.size[0] / flat) * t, t), {}, 0};
+  Vec3 t = cross(cap, radial), middle = cylinder.position + cylinder.size[1] * cap;
+  side = {middle + cylinder.size[0] * radial, 0, outer((cylinder.size[0] / flat) * t, t), {}, 0};
   return true;
+}
+
+// The normal between the side of a cylinder or capsule, or the end of a capsule, and that rim.
+bool look_at_rim(const Geom& geom, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  const Geom& other = p.geom();
+  if (other.type != geom::kCylinder) return false;
+  const Vec3 a = geom.axis(), cap = p.face_normal(face);
+  const double half = geom.size[1], length = norm(off) / s.radius;
+  s.look = SegmentPoint::kRim;
+  SupportSide* side = s.rim.side;
+  // 0: the side; -1 and 1: the ends, from which the normal leans outwards
+  for (int end = -1; end <= 1; end++) {
+    double lean = std::sqrt(std::fmax(0, 1 - length * length));
+    s.direction = end == 0 ? (1 / norm(off)) * off : (1 / s.radius) * off + end * lean * a;
+    if (!rim_against(other, cap, s.direction, side[1])) continue;
+    double along = end == 0 ? dot(side[1].point - geom.position, a) : end * half;
+    side[0] = {geom.position + along * a, geom.size[0], {}, {a, {}}, end == 0};
+    Vec3 gap = cross(side[1].point - side[0].point, s.direction);
+    if (std::abs(along) <= half && norm(gap) < kSeenAtRim * s.radius) return true;
+  }
+  return false;
+}
+
+// A capsule sees the face from the point of its segment that is nearest: an end over the face, or a
+// point beside it.
+bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  Vec3 half = capsule.size[1] * capsule.axis();
+  Vec3 lower = capsule.position + (dot(p.face_normal(face), half) < 0 ? half : -half);
+  if (p.geom().type == geom::kCylinder) {
+    const Vec3 from = lower - p.geom().position, axis = p.geom().axis();
+    if (norm(cross(from, axis)) > p.geom().size[0]) return look_at_rim(capsule, p, face, off, s);
+    look(capsule, p, face, -1, s);
+    return norm(off_segment(s) - off) < kSeenByCylinder * s.radius;
+  }
+  int nearest = -1;
+  double least = INFINITY;
+  for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
+    look(capsule, p, face, side, s);
+    double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
+    if (gap < least) least = gap, nearest = side;
+  }
+  look(capsule, p, face, nearest, s);
+  return norm(off_segment(s) - off) < kSeen * s.radius;
 }
 
 // A cylinder sees it in the direction of least depth, which the collider finds to about the square
@@ -208,6 +225,7 @@ bool identify_along(const ModelView& m, const DataView& d, const ContactView& co
   if (has_faces(type[0]) && has_faces(type[1])) {
     const Polytope p[2] = {{m, d, id[0]}, {m, d, id[1]}};
     if (identify_aligned(p, g)) return true;
+    if (type[1] != geom::kCylinder && identify_edge_on_face(p, 0, g)) return true;
   }
   for (int owner = 0; owner < 2; owner++) {
     if (!has_line(type[owner]) || !has_faces(type[1 - owner])) continue;

@@ -27,26 +27,6 @@ bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x
   return other.is_vertex(x);
 }
 
-// The same where an edge of the other polytope crosses a side of the face.
-bool identify_crossing(const Polytope p[2], int owner, const Feature& face, Vec3 x,
-                       ContactGeometry& g) {
-  const Polytope& ref = p[owner];
-  identify_vertex(p, owner, face, x, g);
-  if (!p[1 - owner].edge_through(x, -g.face.outward, g.face.along)) return false;
-  int faces[Polytope::kRoom];
-  for (int j = 0, count = ref.faces_facing(g.face.outward, kFacing, faces); j < count; j++) {
-    if (norm(ref.face_normal(faces[j]) - g.face.outward) > kOn) continue;
-    Vec3 sides[2], corner;
-    for (int k = 0, n = ref.sides_through(faces[j], x, sides, corner); k < n; k++) {
-      if (std::abs(dot(sides[k], g.face.along)) < kOn) continue;
-      g.face.slide = FaceContact::kEdge;
-      g.face.side = sides[k];
-      return true;
-    }
-  }
-  return false;
-}
-
 // Where on the boundary of a face a point is, seen along `ray` (zero: from everywhere).
 struct BoundaryPoint {
   Vec3 point;
@@ -168,6 +148,25 @@ bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
 
 }  // namespace
 
+bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
+  const Polytope &ref = p[owner], &other = p[1 - owner];
+  Vec3 outward = owner == 0 ? g.normal : -g.normal;
+  Vec3 x = g.position + (g.distance / 2) * outward, along;
+  if (!other.edge_through(x, -outward, along)) return false;
+  int faces[Polytope::kRoom];
+  for (int j = 0, count = ref.faces_facing(outward, kFacing, faces); j < count; j++) {
+    if (norm(ref.face_normal(faces[j]) - outward) > kOn) continue;
+    g.kind = ContactGeometry::kFace;
+    g.face = face_contact(owner, outward, ref.face_vertex(faces[j], 0), x, 0, other.geom(),
+                          ref.flatness(), g);
+    if (other.is_vertex(x)) return true;
+    g.face.slide = FaceContact::kEdge;
+    g.face.along = along;
+    if (crossed_side(ref, faces[j], x, along, g.face.side)) return true;
+  }
+  return false;
+}
+
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
   int second[Polytope::kRoom], first[Polytope::kRoom], count = -1;
   for (int i = 0, n = p[1].faces_facing(-g.normal, kFacing, second); i < n; i++) {
@@ -195,11 +194,11 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   if (identify_aligned(p, g)) return true;
   if (feature[1].size == 3) {
     if (identify_vertex(p, 1, feature[1], x[0], g)) return true;
-    if (identify_crossing(p, 1, feature[1], x[0], g)) return true;
+    if (identify_edge_on_face(p, 1, g)) return true;
   }
   if (feature[0].size == 3) {
     if (identify_vertex(p, 0, feature[0], x[1], g)) return true;
-    if (identify_crossing(p, 0, feature[0], x[1], g)) return true;
+    if (identify_edge_on_face(p, 0, g)) return true;
   }
   if (feature[0].size == 2 && feature[1].size == 2) return identify_edge_edge(feature, g);
 

@@ -81,4 +81,7 @@ FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, dou
 // Two faces that are nearly aligned, of which the second has the normal of the contact.
 bool identify_aligned(const Polytope p[2], ContactGeometry& g);
 
+// An end of an edge over a face of `owner`, or where it crosses a side of the face.
+bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g);
+
 }  // namespace mujacobian
