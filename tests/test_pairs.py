@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-import reference
 from contact_scenes import STATES, Pair, scene, set_motion
-from judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN
+from mujacobian import reference
+from mujacobian.verdict import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN
 
 TYPES = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 PAIRS = [

@@ -53,6 +53,7 @@ inline Mat3 operator+(const Mat3& a, const Mat3& b) {
   for (int i = 0; i < 9; i++) c.m[i] = a.m[i] + b.m[i];
   return c;
 }
+// a b^T
 inline Mat3 outer(Vec3 a, Vec3 b) {
   return {{a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.x, a.y * b.y, a.y * b.z, a.z * b.x, a.z * b.y,
            a.z * b.z}};
@@ -69,11 +70,6 @@ inline Mat3 operator*(const Mat3& a, const Mat3& b) {
       c.m[3 * r + k] =
           a.m[3 * r] * b.m[k] + a.m[3 * r + 1] * b.m[3 + k] + a.m[3 * r + 2] * b.m[6 + k];
   return c;
-}
-// a b^T
-inline Mat3 outer(Vec3 a, Vec3 b) {
-  return {{a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.x, a.y * b.y, a.y * b.z, a.z * b.x, a.z * b.y,
-           a.z * b.z}};
 }
 // [a]x, with [a]x b = a x b
 inline Mat3 skew(Vec3 a) { return {{0, -a.z, a.y, a.z, 0, -a.x, -a.y, a.x, 0}}; }
