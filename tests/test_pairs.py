@@ -39,7 +39,7 @@ REFUSED_BEFORE_4 = {("capsule", "ellipsoid"): 0.12, ("sphere", "ellipsoid"): 0.0
 COLLIDER_GAIN = 5e3
 
 POSES, SLOW_POSES = 20, 200
-JUDGED, SLOW_JUDGED = 4, 20  # of a pair's poses
+JUDGED, SLOW_JUDGED = 4, 10  # of a pair's poses
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
