@@ -79,11 +79,7 @@ KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e-9
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
-CURVED = {  # height fields too: the collider rounds what is near them
-    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID),
-    int(mujoco.mjtGeom.mjGEOM_CYLINDER),
-    int(mujoco.mjtGeom.mjGEOM_HFIELD),
-}
+CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
 WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
