@@ -208,7 +208,7 @@ def _row_blocks(model: mujoco.MjModel, rows: int) -> list[int]:
     """Return the borders of rows with one unit each: q, v, act, and every sensor by itself."""
     nx = 2 * model.nv + model.na
     ends = [int(a + n) for a, n in zip(model.sensor_adr, model.sensor_dim, strict=True)]
-    return [0, model.nv, 2 * model.nv, nx, *(end for end in ends if nx + end <= rows)]
+    return [0, model.nv, 2 * model.nv, nx, *(nx + end for end in ends if nx + end <= rows)]
 
 
 def block_errors(matrix: np.ndarray, nx: int) -> dict[str, float]:
@@ -231,7 +231,9 @@ def measure(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> dic
     mujoco.mj_forward(model, own)
     try:
         return speed.measure(model, own, rounds=ROUNDS, sensors=sensors)
-    except ValueError:  # the model's own solver settings leave it too far from the optimum
+    # the model's own solver settings leave it too far from the optimum, or MuJoCo has no
+    # differences of its integrator
+    except (ValueError, mujoco.FatalError):
         return {}
 
 
