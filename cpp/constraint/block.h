@@ -99,4 +99,10 @@ struct Reference {
 };
 Reference reference(const DataView& d, int row);
 
+// A polynomial coupling y - y0 = P(x - x0) of two joints or tendons at the current state.
+struct Polynomial {
+  double slope, curvature;  // P', P''
+};
+Polynomial polynomial(const ModelView& m, const DataView& d, int equality);
+
 }  // namespace mujacobian

@@ -1,6 +1,7 @@
 // Contacts: rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of the
 // two bodies at the contact point.
-#include "constraint/block.h"
+#include "constraint/wrench.h"
+
 #include "contact/wrench.h"
 #include "layout/enums.h"
 #include "smooth/passive.h"
@@ -149,6 +150,40 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     }
   }
   turn_wrench(m, c, variation, wrench, stride, change.turned, arena);
+}
+
+const ContactVariation* contact_variations(const ModelView& m, const DataView& d, const Block& b,
+                                           Arena& arena) {
+  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
+  ContactVariation* all = arena.take<ContactVariation>(b.n);
+  for (int k = 0; k < b.n; k++) all[k] = vary(*b.geometry, c, k);
+  return all;
+}
+
+ContactForce contact_force(const Block& b) {
+  ContactForce f{};
+  for (int r = 0; r < b.count; r++) f.value[r] = b.force[r];
+  f.value[0] -= b.contact.adhesion;
+  return f;
+}
+
+BlockWrench contact_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
+  const ContactForce force = contact_force(b);
+  BlockWrench w{};
+  for (int side = 0; side < 2; side++) {
+    w.body[side] = m.geom_bodyid[b.contact.geom.v[side]];
+    w.sign[side] = side ? 1 : -1;
+    w.at[side] = b.geometry->position;
+  }
+  for (int r = 0; r < b.count; r++) {
+    const Vec3 e = axis(*b.geometry, r);
+    w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{e, {0, 0, 0}};
+    w.value += force.value[r] * w.unit[r];
+  }
+  const ContactVariation* moved = contact_variations(m, d, b, arena);
+  w.change[0] = w.change[1] = arena.take<Force>(b.n);
+  for (int k = 0; k < b.n; k++) w.change[0][k] = moved_wrench(w.value, moved[k]);
+  return w;
 }
 
 }  // namespace mujacobian

@@ -1,7 +1,7 @@
 // Equality constraints: connect, weld, and polynomial couplings of joints or tendons.
 #include <cmath>
 
-#include "constraint/block.h"
+#include "constraint/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/point.h"
@@ -55,6 +55,10 @@ Hold hold(const ModelView& m, const DataView& d, int eq) {
 //   r(e, u) = scale/2 (e_w u + u x e_v)                                                 (ROW-7)
 Vec3 weld_row(const Hold& h, Quaternion e, Vec3 u) {
   return (h.scale / 2) * (e.w * u + cross(u, e.v));
+}
+// Torque on the first body of forces f in these rows, in the second frame: the transpose
+Vec3 weld_torque(const Hold& h, Quaternion e, Vec3 f) {
+  return (h.scale / 2) * (e.w * f + cross(e.v, f));
 }
 // change of the error quaternion under a relative rotation u
 Quaternion error_rate(Quaternion e, Vec3 u) {
@@ -132,7 +136,7 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
   relative = y[0].ang - y[1].ang;
   if (h.weld) {
     twist = load3(b.force + 3);
-    torque = h.frame1 * ((h.scale / 2) * (h.error.w * twist + cross(h.error.v, twist)));
+    torque = h.frame1 * weld_torque(h, h.error, twist);
   }
 
   int at[2] = {last_dof(m, h.point[0].body), last_dof(m, h.point[1].body)};
@@ -181,8 +185,7 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
                             weld_bias_change(h, spin, spin_q, turn, de));
       store3(rho_v + 3, ref.damping * weld_row(h, h.error, transpose_mul(h.frame1, apart)) +
                             weld_bias_change(h, spin, spin_v, {0, 0, 0}, {0, {0, 0, 0}}));
-      dtorque =
-          cross(turn, torque) + h.frame1 * ((h.scale / 2) * (de.w * twist + cross(de.v, twist)));
+      dtorque = cross(turn, torque) + h.frame1 * weld_torque(h, de, twist);
     }
 
     // reference: stiffness (imp pos), the impedance through the norm of all rows
@@ -216,10 +219,7 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
   }
 }
 
-// A polynomial coupling y - y0 = P(x - x0): its row and the derivative of its row.
-struct Polynomial {
-  double slope, curvature;  // P', P''
-};
+}  // namespace
 
 Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
   if (m.eq_obj2id[eq] < 0) return {0, 0};
@@ -235,6 +235,8 @@ Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
   return {c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])),
           2 * c[2] + x * (6 * c[3] + x * 12 * c[4])};
 }
+
+namespace {
 
 Path coupled_path(const ModelView& m, const DataView& d, int eq, int id, Arena& arena) {
   if (id < 0) return {0, nullptr, nullptr, nullptr, nullptr};
@@ -316,6 +318,44 @@ void differentiate_equality(const ModelView& m, const DataView& d, const Block& 
     return differentiate_hold(m, d, b, motion, change);
   }
   differentiate_coupling(m, d, b, motion, change, arena);
+}
+
+BlockWrench hold_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
+  const Hold h = hold(m, d, b.id);
+  BlockWrench w{};
+  for (int r = 0; r < b.count; r++) {
+    const Vec3 e = {r % 3 == 0 ? 1. : 0., r % 3 == 1 ? 1. : 0., r % 3 == 2 ? 1. : 0.};
+    w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{h.frame1 * weld_torque(h, h.error, e), {}};
+    w.value += b.force[r] * w.unit[r];
+  }
+  for (int s = 0; s < 2; s++) {
+    const int body = h.point[s].body;
+    w.body[s] = body;
+    w.sign[s] = s ? -1 : 1;
+    w.at[s] = h.point[s].offset + load3(d.subtree_com + 3 * m.body_rootid[body]);
+    w.change[s] = arena.take<Force>(b.n);
+  }
+
+  const Vec3 twist = h.weld ? load3(b.force + 3) : Vec3{0, 0, 0};
+  int at[2] = {last_dof(m, h.point[0].body), last_dof(m, h.point[1].body)};
+  for (int k = b.n - 1; k >= 0; k--) {
+    Vec3 turn[2] = {}, moved[2] = {};
+    for (int s = 0; s < 2; s++) {
+      if (at[s] != b.dofs[k]) continue;
+      at[s] = m.dof_parentid[at[s]];
+      turn[s] = dof_axis(d, b.dofs[k]).ang;
+      moved[s] = point_jacobian(d, h.point[s], b.dofs[k]);
+    }
+    Vec3 torque{0, 0, 0};
+    if (h.weld) {
+      const Quaternion de = error_rate(h.error, transpose_mul(h.frame1, turn[0] - turn[1]));
+      torque = cross(turn[1], w.value.ang) + h.frame1 * weld_torque(h, de, twist);
+    }
+    for (int s = 0; s < 2; s++) {
+      w.change[s][k] = {torque + cross(moved[s], w.value.lin), {0, 0, 0}};
+    }
+  }
+  return w;
 }
 
 }  // namespace mujacobian

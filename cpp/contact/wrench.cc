@@ -62,8 +62,7 @@ void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariatio
   const Wrenches carried{arena.zeros<double>(6 * stride), stride};
   for (int k = 0; k < c.n; k++) {
     const ContactVariation& v = variation[k];
-    Force change = {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin),
-                    cross(v.turn, wrench.lin)};
+    Force change = moved_wrench(wrench, v);
     turned.put(k, change);
     carried.put(k, change - cross(c.axis[k], wrench));
   }

@@ -25,11 +25,13 @@ struct ContactDofs {
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
                          Arena& arena);
 
-// The motion v about a point at `offset` from the reference point of v.
-inline Motion about(Motion v, Vec3 offset) { return {v.ang, at_point(v, offset)}; }
-
 // How the contact moves with dof k.
 ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
+
+// Change of a wrench about the contact that is fixed to its frame.                       (ROW-5)
+inline Force moved_wrench(Force wrench, const ContactVariation& v) {
+  return {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin), cross(v.turn, wrench.lin)};
+}
 
 // d(J^T W)/dq, (n, n) with rows `stride` apart, for a wrench on body 1 about the contact that turns
 // with its frame; variation[k] is the contact's motion with dof k; `out` is zero on entry.  (ROW-5)

@@ -19,6 +19,13 @@ struct Engine {
   void (*mj_getState)(const void* model, const void* data, double* state, int spec);
   void (*mj_setState)(const void* model, void* data, const double* state, int spec);
   const char* (*mj_id2name)(const void* model, int type, int id);
+  double (*mju_rayGeom)(const double position[3], const double axes[9], const double size[3],
+                        const double point[3], const double direction[3], int type, double* normal);
+  double (*mj_ray)(const void* model, const void* data, const double point[3],
+                   const double direction[3], const unsigned char* groups, bool statics,
+                   int excluded_body, int* geom, double* normal);
+  double (*mj_geomDistance)(const void* model, void* data, int geom1, int geom2, double most,
+                            double segment[6]);
   void* (*set_log_handler)(void (*handler)(const void* message));
   void* (*get_global_log_handler)();
 

@@ -84,10 +84,14 @@ namespace mujacobian {
   X(stage, kAcc, mjtStage, mjSTAGE_ACC, 3)                                            \
   X(datatype, kReal, mjtDataType, mjDATATYPE_REAL, 0)                                 \
   X(datatype, kPositive, mjtDataType, mjDATATYPE_POSITIVE, 1)                         \
+  X(sensor, kTouch, mjtSensor, mjSENS_TOUCH, 0)                                       \
   X(sensor, kAccelerometer, mjtSensor, mjSENS_ACCELEROMETER, 1)                       \
   X(sensor, kVelocimeter, mjtSensor, mjSENS_VELOCIMETER, 2)                           \
   X(sensor, kGyro, mjtSensor, mjSENS_GYRO, 3)                                         \
+  X(sensor, kForce, mjtSensor, mjSENS_FORCE, 4)                                       \
+  X(sensor, kTorque, mjtSensor, mjSENS_TORQUE, 5)                                     \
   X(sensor, kMagnetometer, mjtSensor, mjSENS_MAGNETOMETER, 6)                         \
+  X(sensor, kRangefinder, mjtSensor, mjSENS_RANGEFINDER, 7)                           \
   X(sensor, kCamProjection, mjtSensor, mjSENS_CAMPROJECTION, 8)                       \
   X(sensor, kJointPos, mjtSensor, mjSENS_JOINTPOS, 9)                                 \
   X(sensor, kJointVel, mjtSensor, mjSENS_JOINTVEL, 10)                                \
@@ -118,6 +122,9 @@ namespace mujacobian {
   X(sensor, kSubtreeCom, mjtSensor, mjSENS_SUBTREECOM, 35)                            \
   X(sensor, kSubtreeLinVel, mjtSensor, mjSENS_SUBTREELINVEL, 36)                      \
   X(sensor, kSubtreeAngMom, mjtSensor, mjSENS_SUBTREEANGMOM, 37)                      \
+  X(sensor, kInsideSite, mjtSensor, mjSENS_INSIDESITE, 38)                            \
+  X(sensor, kGeomDist, mjtSensor, mjSENS_GEOMDIST, 39)                                \
+  X(sensor, kGeomNormal, mjtSensor, mjSENS_GEOMNORMAL, 40)                            \
   X(sensor, kGeomFromTo, mjtSensor, mjSENS_GEOMFROMTO, 41)                            \
   X(sensor, kContact, mjtSensor, mjSENS_CONTACT, 42)                                  \
   X(sensor, kPotential, mjtSensor, mjSENS_E_POTENTIAL, 43)                            \
@@ -126,6 +133,20 @@ namespace mujacobian {
   X(sensor, kTactile, mjtSensor, mjSENS_TACTILE, 46)                                  \
   X(sensor, kPlugin, mjtSensor, mjSENS_PLUGIN, 47)                                    \
   X(sensor, kUser, mjtSensor, mjSENS_USER, 48)                                        \
+  X(contact_data, kFound, mjtConDataField, mjCONDATA_FOUND, 0)                        \
+  X(contact_data, kForce, mjtConDataField, mjCONDATA_FORCE, 1)                        \
+  X(contact_data, kTorque, mjtConDataField, mjCONDATA_TORQUE, 2)                      \
+  X(contact_data, kDist, mjtConDataField, mjCONDATA_DIST, 3)                          \
+  X(contact_data, kPos, mjtConDataField, mjCONDATA_POS, 4)                            \
+  X(contact_data, kNormal, mjtConDataField, mjCONDATA_NORMAL, 5)                      \
+  X(contact_data, kTangent, mjtConDataField, mjCONDATA_TANGENT, 6)                    \
+  X(ray_data, kDist, mjtRayDataField, mjRAYDATA_DIST, 0)                              \
+  X(ray_data, kDir, mjtRayDataField, mjRAYDATA_DIR, 1)                                \
+  X(ray_data, kOrigin, mjtRayDataField, mjRAYDATA_ORIGIN, 2)                          \
+  X(ray_data, kPoint, mjtRayDataField, mjRAYDATA_POINT, 3)                            \
+  X(ray_data, kNormal, mjtRayDataField, mjRAYDATA_NORMAL, 4)                          \
+  X(ray_data, kDepth, mjtRayDataField, mjRAYDATA_DEPTH, 5)                            \
+  X(object, kUnknown, mjtObj, mjOBJ_UNKNOWN, 0)                                       \
   X(object, kBody, mjtObj, mjOBJ_BODY, 1)                                             \
   X(object, kXBody, mjtObj, mjOBJ_XBODY, 2)                                           \
   X(object, kJoint, mjtObj, mjOBJ_JOINT, 3)                                           \
@@ -151,8 +172,13 @@ namespace mujacobian {
 MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 #undef MUJACOBIAN_ENUMERATOR
 
-// second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID
-inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12;
+// second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID, mjNSENS
+inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12, kNSens = 3;
+
+// Fields of contact sensors that MuJoCo has since 4.0 (mjCONDATA_LINVEL, mjCONDATA_ANGVEL).
+namespace contact_data {
+inline constexpr int kLinVel = 7, kAngVel = 8, kCount = 9;
+}
 
 // The number MuJoCo guards divisions with (mjMINVAL).
 inline constexpr double kMinVal = 1e-15;

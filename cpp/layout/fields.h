@@ -85,7 +85,9 @@
   REQ(INTS, M_rownnz)                     \
   REQ(INTS, M_rowadr)                     \
   REQ(INTS, M_colind)                     \
+  REQ(INTS, site_type)                    \
   REQ(INTS, site_bodyid)                  \
+  REQ(NUMS, site_size)                    \
   REQ(NUMS, site_quat)                    \
   REQ(INTS, geom_type)                    \
   REQ(INTS, geom_bodyid)                  \
@@ -192,6 +194,7 @@
   REQ(INTS, sensor_refid)                 \
   REQ(INTS, sensor_dim)                   \
   REQ(INTS, sensor_adr)                   \
+  REQ(INTS, sensor_intprm)                \
   REQ(INTS, sensor_history)               \
   REQ(NUMS, sensor_cutoff)                \
   REQ(NUMS, sensor_delay)
@@ -259,6 +262,7 @@
   REQ(NUMS, efc_D)                       \
   REQ(NUMS, efc_R)                       \
   REQ(NUMS, efc_aref)                    \
+  REQ(NUMS, efc_force)                   \
   REQ(VOID, contact)
 
 #define MUJACOBIAN_CONTACT_FIELDS(REQ, OPT) \

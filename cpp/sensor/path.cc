@@ -2,6 +2,7 @@
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/actuation.h"
+#include "smooth/passive.h"
 #include "smooth/tendon.h"
 #include "smooth/transmission.h"
 
@@ -33,18 +34,80 @@ void add_law(Sensing& s, const PathForce& law, double scale, SensorRows& rows) {
   }
 }
 
-// Row 0 += d(actuator_force)                                                             (SEN-14)
-void add_actuator_force(Sensing& s, const ActuatorForce& a, SensorRows& rows) {
-  add_law(s, a.law, a.slope, rows);
-  add_law(s, a.mechanical, 1, rows);
+// Row 0 += scale d(actuator_force)                                                       (SEN-14)
+void add_actuator_force(Sensing& s, const ActuatorForce& a, double scale, SensorRows& rows) {
+  add_law(s, a.law, scale * a.slope, rows);
+  add_law(s, a.mechanical, scale, rows);
   if (a.share == 0) return;
   const int tendon = s.m.actuator_trnid[2 * a.actuator];
   const ActuatorForces& all = s.actuators();
   for (int k = 0; k < all.count; k++) {
     if (pulls_tendon(s.m, all.force[k].actuator, tendon)) {
-      add_law(s, all.force[k].law, -a.slope * a.share, rows);
+      add_law(s, all.force[k].law, -scale * a.slope * a.share, rows);
     }
   }
+}
+
+double gear_of(const ModelView& m, int actuator) {
+  return m.actuator_gear[6 * m.actuator_outadr[actuator]];
+}
+
+// The tension of actuators
+double add_actuators(Sensing& s, int tendon, SensorRows& rows) {
+  const ModelView& m = s.m;
+  double sum = 0;
+  for (int a = 0; a < m.nactuator; a++) {
+    if (pulls_tendon(m, a, tendon)) sum += gear_of(m, a) * s.d.actuator_force[m.actuator_outadr[a]];
+  }
+  const ActuatorForces& all = s.actuators();
+  for (int k = 0; k < all.count; k++) {
+    const int a = all.force[k].actuator;
+    if (pulls_tendon(m, a, tendon)) add_actuator_force(s, all.force[k], gear_of(m, a), rows);
+  }
+  return sum;
+}
+
+// The tension of limit, friction and equality rows, whose forces act along +-ten_J or, for the
+// second tendon of a coupling, along -P' ten_J
+double add_rows(Sensing& s, int tendon, SensorRows& rows) {
+  const ModelView& m = s.m;
+  double sum = 0;
+  for (int k = 0; k < s.f.blocks.count; k++) {
+    const Block& b = s.f.blocks.block[k];
+    if (!b.active) continue;
+    const bool equality = b.type == constraint::kEquality && m.eq_type[b.id] == equality::kTendon;
+    const bool own = b.type == constraint::kLimitTendon || b.type == constraint::kFrictionTendon;
+    double weight = 0;
+    if (own && b.id == tendon) {
+      for (int i = 0; i < b.n && weight == 0; i++) weight = b.J[i] * b.path[0].moment[i];
+      weight = (weight > 0) - (weight < 0);
+    }
+    if (equality && m.eq_obj1id[b.id] == tendon) weight = 1;
+    if (equality && m.eq_obj2id[b.id] == tendon) {
+      const Polynomial p = polynomial(m, s.d, b.id);
+      add_length(s.tendon(tendon), -p.curvature * b.force[0], rows);
+      weight = -p.slope;
+    }
+    if (weight == 0) continue;
+    s.add_force(rows, 0, k, &weight);
+    sum += weight * b.force[0];
+  }
+  return sum;
+}
+
+// The tension that accelerates the tendon's own inertia
+double add_armature(Sensing& s, int tendon, SensorRows& rows) {
+  const double armature = tendon_armature(s.m, tendon);
+  if (armature == 0) return 0;
+  const Path& p = s.tendon(tendon);
+  const TendonAcceleration a =
+      tendon_acceleration(s.m, s.d, tendon, p, s.f.acc, s.still_motion(), s.arena);
+  for (int k = 0; k < p.n; k++) {
+    rows.q(0, p.dofs[k]) -= armature * a.dq[k];
+    rows.v(0, p.dofs[k]) -= armature * a.dv[k];
+    rows.add_acceleration(0, -armature * p.moment[k], p.dofs[k]);
+  }
+  return -armature * a.value;
 }
 
 void sense_tendon(Sensing& s, int sensor, SensorRows& rows) {
@@ -63,7 +126,7 @@ void sense_transmission(Sensing& s, int sensor, SensorRows& rows) {
   const bool on_tendon = m.actuator_trntype[actuator] == transmission::kTendon;
   const Path path = on_tendon ? s.tendon(m.actuator_trnid[2 * actuator])
                               : transmission_path(m, s.d, actuator, nullptr, s.arena);
-  const double gear = on_tendon ? m.actuator_gear[6 * m.actuator_outadr[actuator]] : 1;
+  const double gear = on_tendon ? gear_of(m, actuator) : 1;
   if (m.sensor_type[sensor] == sensor::kActuatorPos) return add_length(path, gear, rows);
   add_rate(s, path, gear, rows);
 }
@@ -79,6 +142,19 @@ void sense_joint_force(Sensing& s, int sensor, SensorRows& rows) {
 }
 
 }  // namespace
+
+double sense_tension(Sensing& s, int tendon, SensorRows& rows) {
+  PathForce passive;
+  double sum = 0;
+  if (tendon_force(s.m, s.d, tendon, s.tendon(tendon), passive)) {
+    add_law(s, passive, 1, rows);
+    sum += passive.force;
+  }
+  sum += add_actuators(s, tendon, rows);
+  sum += add_rows(s, tendon, rows);
+  sum += add_armature(s, tendon, rows);
+  return sum;
+}
 
 void sense_path(Sensing& s, int sensor, SensorRows& rows) {
   const int type = s.m.sensor_type[sensor], id = s.m.sensor_objid[sensor];
@@ -96,7 +172,7 @@ void sense_path(Sensing& s, int sensor, SensorRows& rows) {
       for (int k = 0; k < all.count; k++) {
         const int a = all.force[k].actuator;
         bool seen = type == sensor::kActuatorFrc ? a == id : pulls_tendon(s.m, a, id);
-        if (seen) add_actuator_force(s, all.force[k], rows);
+        if (seen) add_actuator_force(s, all.force[k], 1, rows);
       }
     }
   }

@@ -21,6 +21,7 @@ class SensorRows {
     whole_ = da.count == 1 && da.components[0].na == m.na && da.components[0].nu == m.nu;
     stride_ = round_to_lanes(2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0));
     x_ = arena.take<double>(static_cast<std::size_t>(dim) * stride_);
+    pending_ = arena.zeros<double>(static_cast<std::size_t>(dim) * nv_);
   }
 
   // Start a sensor of `dim` values, all rows zero.
@@ -43,9 +44,28 @@ class SensorRows {
   const double* ctrl(int r) const { return row(r) + 2 * nv_ + na_; }
   const double* force(int r) const { return row(r) + 2 * nv_ + na_ + nu_; }
 
-  // Row r += scale * d(acc of the dof)
+  // Row r += scale * d(acc of the dof), once `settle` is called
   void add_acceleration(int r, double scale, int dof) {
-    add_generalized(r, scale, forward_->residual, dof);
+    pending_[r * nv_ + dof] += scale;
+    settled_ = false;
+  }
+
+  // Add the accelerations: one pass over each row, however many forces and points asked for them.
+  void settle() {
+    if (settled_) return;
+    for (int r = 0; r < dim_; r++) {
+      double* scale = pending_ + r * nv_;
+      for (int dof = 0; dof < nv_; dof++) {
+        add_generalized(r, scale[dof], forward_->residual, dof);
+        scale[dof] = 0;
+      }
+    }
+    settled_ = true;
+  }
+
+  // Row r += scale * row 0 of `other`, which is settled
+  void add(int r, double scale, const SensorRows& other) {
+    add_scaled(row(r), scale, other.row(0), stride_);
   }
 
   // Rows 0 .. 2 += scale * d(acc of the dof)
@@ -90,6 +110,8 @@ class SensorRows {
   bool forces_;  // there are columns of applied force
   bool whole_;   // one component has all dofs and inputs: its columns are the model's
   double* x_;
+  bool settled_ = true;
+  double* pending_;  // coefficients of d(acc), (dim, nv)
 };
 
 }  // namespace mujacobian

@@ -1,7 +1,9 @@
 #include "sensor/sensing.h"
 
+#include <new>
+
 #include "layout/enums.h"
-#include "smooth/external.h"
+#include "sensor/sensor.h"
 #include "smooth/tendon.h"
 #include "smooth/unsupported.h"
 
@@ -14,6 +16,19 @@ const MotionSweep& Sensing::motion() {
     motion_ = sweep_motion(m, d, f.acc, base, arena);
   }
   return motion_;
+}
+
+const MotionSweep& Sensing::still_motion() {
+  if (!still_.rates) still_ = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
+  return still_;
+}
+
+const SubtreeForces& Sensing::subtree_forces() {
+  if (!subtree_forces_.inertial) {
+    subtree_forces_ = {composites(m, d, motion().acceleration, arena),
+                       applied_wrenches(m, d, arena)};
+  }
+  return subtree_forces_;
 }
 
 const Force* Sensing::momentum() {
@@ -33,6 +48,17 @@ const Path& Sensing::tendon(int t) {
   }
   if (tendon_[t].n < 0) tendon_[t] = tendon_path(m, d, t, arena);
   return tendon_[t];
+}
+
+const Tension& Sensing::tension(int t) {
+  if (!tension_) tension_ = arena.zeros<Tension*>(m.ntendon);
+  if (!tension_[t]) {
+    tension_[t] = new (arena.take<Tension>(1)) Tension{0, SensorRows(m, f, 1, arena)};
+    tension_[t]->derivative.reset(1);
+    tension_[t]->value = sense_tension(*this, t, tension_[t]->derivative);
+    tension_[t]->derivative.settle();
+  }
+  return *tension_[t];
 }
 
 const ActuatorForces& Sensing::actuators() {
@@ -78,6 +104,21 @@ const ForceDerivative& Sensing::force(int k) {
                                   f.residual, arena);
   }
   return *force_[k];
+}
+
+const BlockWrench& Sensing::wrench(int k) {
+  if (!wrench_) wrench_ = arena.zeros<BlockWrench*>(f.blocks.count);
+  if (!wrench_[k]) {
+    wrench_[k] = arena.take<BlockWrench>(1);
+    *wrench_[k] = block_wrench(m, d, f.blocks.block[k], arena);
+  }
+  return *wrench_[k];
+}
+
+const ContactVariation* Sensing::variations(int k) {
+  if (!variations_) variations_ = arena.zeros<const ContactVariation*>(f.blocks.count);
+  if (!variations_[k]) variations_[k] = contact_variations(m, d, f.blocks.block[k], arena);
+  return variations_[k];
 }
 
 void Sensing::add_force(SensorRows& rows, int r, int k, const double* weight) {

@@ -2,9 +2,24 @@
 #pragma once
 
 #include "constraint/force_derivative.h"
+#include "constraint/wrench.h"
 #include "sensor/rows.h"
+#include "smooth/composite.h"
+#include "smooth/external.h"
 
 namespace mujacobian {
+
+// Forces between the bodies and their parents, but for constraints and tendons.
+struct SubtreeForces {
+  const Composite* inertial;  // at the constrained acceleration
+  const WrenchSum* applied;   // xfrc_applied, null where there is none
+};
+
+// The force along a spatial tendon, of all that acts on it, and its derivative.
+struct Tension {
+  double value;
+  SensorRows derivative;
+};
 
 class Sensing {
  public:
@@ -20,12 +35,21 @@ class Sensing {
   // it.
   const MotionSweep& motion();
 
+  // The same without gravity and joint accelerations.
+  const MotionSweep& still_motion();
+
   // Momentum of everything below each body, about the reference point of its tree; of the world
   // the linear part only.
   const Force* momentum();
 
   // The tendon's path, with the derivative of its moment.
   const Path& tendon(int t);
+
+  // The force along a spatial tendon.                                                  (SEN-20)
+  const Tension& tension(int t);
+
+  // What the bodies under each body and xfrc_applied ask of its parent.
+  const SubtreeForces& subtree_forces();
 
   // The forces of all enabled actuators.
   const ActuatorForces& actuators();
@@ -37,17 +61,25 @@ class Sensing {
   // Derivative of the forces of block k.
   const ForceDerivative& force(int k);
 
+  // Wrench of block k, which has one, and the motion of its contact with each of its dofs.
+  const BlockWrench& wrench(int k);
+  const ContactVariation* variations(int k);
+
   // Row r += sum_i weight_i d(force_i of block k), one weight per row of the block.      (ROW-12)
   void add_force(SensorRows& rows, int r, int k, const double* weight);
 
  private:
-  MotionSweep motion_{nullptr, nullptr};
+  MotionSweep motion_{nullptr, nullptr}, still_{nullptr, nullptr};
+  SubtreeForces subtree_forces_{nullptr, nullptr};
+  Tension** tension_ = nullptr;
   Force* momentum_ = nullptr;
   Path* tendon_ = nullptr;
   ActuatorForces actuators_{nullptr, -1};
   Residual *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
   BlockMotion block_motion_{};
   ForceDerivative** force_ = nullptr;
+  BlockWrench** wrench_ = nullptr;
+  const ContactVariation** variations_ = nullptr;
 };
 
 }  // namespace mujacobian

@@ -41,6 +41,7 @@ using Family = void (*)(Sensing&, int, SensorRows&);
 Family family(int type) {
   switch (type) {
     case sensor::kClock:
+    case sensor::kInsideSite:
       return sense_nothing;
     case sensor::kJointPos:
     case sensor::kJointVel:
@@ -86,13 +87,20 @@ Family family(int type) {
     case sensor::kPotential:
     case sensor::kKinetic:
       return sense_energy;
+    case sensor::kForce:
+    case sensor::kTorque:
+      return sense_wrench;
+    case sensor::kTouch:
+      return sense_touch;
+    case sensor::kContact:
+      return sense_contact;
     default:
       return nullptr;
   }
 }
 
-// Forces of actuators do not see the acceleration, those of limits only in components where it is
-// differentiated anyway.
+// Forces of actuators do not see the acceleration, those of limits and contacts only in components
+// where it is differentiated anyway.
 bool senses_acceleration(const ModelView& m, int sensor) {
   switch (m.sensor_type[sensor]) {
     case sensor::kActuatorFrc:
@@ -100,6 +108,8 @@ bool senses_acceleration(const ModelView& m, int sensor) {
     case sensor::kTendonActFrc:
     case sensor::kJointLimitFrc:
     case sensor::kTendonLimitFrc:
+    case sensor::kTouch:
+    case sensor::kContact:
       return false;
     default:
       return m.sensor_needstage[sensor] == stage::kAcc;
@@ -127,6 +137,12 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
       return transmission_refusal(m, id);
     case sensor::kActuatorFrc:
       return m.sensor_dim[sensor] > 1 ? "its actuator has several outputs" : nullptr;
+    case sensor::kTorque:
+      if (m.site_bodyid[id] > 0) return nullptr;
+      return "MuJoCo sums the world's torques about different points";
+    case sensor::kContact:
+      if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
+      return "a field of its data";
     case sensor::kTactile:
       return "tactile sensors";
     case sensor::kPlugin:
@@ -150,6 +166,7 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
     // a disabled sensor keeps its old value
     if (!disabled) {
       family(m.sensor_type[s])(sensing, s, rows);
+      rows.settle();
       cut_off(m, d, s, rows);
     }
     write(m, s, rows, out);

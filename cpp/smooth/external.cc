@@ -8,17 +8,11 @@
 namespace mujacobian {
 namespace {
 
-// Sums over the subtree under a body.
-struct Composite {
-  Force wrench;  // about the reference point
-  Mat3 turn;     // angular block of E                                                   (EXT-3)
-};
-
-// Add d(S^T W)/dq for force f and torque t per body, given by wrench(b) -> Force (torque, force).
+// Sums of the wrenches on bodies, given by wrench(b) -> Force (torque, force) at its centre of
+// mass.
 template <class F>
-void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* frozen,
-                  const Residual& residual, Arena& arena, F wrench) {
-  Composite* c = arena.take<Composite>(m.nbody);
+WrenchSum* sum_wrenches(const ModelView& m, const DataView& d, Arena& arena, F wrench) {
+  WrenchSum* c = arena.take<WrenchSum>(m.nbody);
   for (int b = 0; b < m.nbody; b++) {
     Force at_com = wrench(b);
     Vec3 x = load3(d.xipos + 3 * b) - load3(d.subtree_com + 3 * m.body_rootid[b]);
@@ -31,12 +25,16 @@ void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* fr
     c[parent].wrench += c[b].wrench;
     c[parent].turn = c[parent].turn + c[b].turn;
   }
+  return c;
+}
 
+// Add d(S^T W)/dq for the wrenches with the sums `c`.
+void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* frozen,
+                  const WrenchSum* c, const Residual& residual) {
   for (int k = 0; k < m.nv; k++) {
-    const Composite& at_k = c[m.dof_bodyid[k]];
+    const WrenchSum& at_k = c[m.dof_bodyid[k]];
     Motion axis = load_motion(d.cdof + 6 * k);
-    // E S = (turn w, f x w): change of the subtree's wrench beyond being carried along   (EXT-3)
-    Force stays = {at_k.turn * axis.ang, cross(at_k.wrench.lin, axis.ang)};
+    Force stays = wrench_change(at_k, axis);
     Force carried = cross(axis, at_k.wrench);
 
     // column k: rows of k and its ancestors
@@ -57,14 +55,19 @@ void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* fr
 
 }  // namespace
 
-void add_applied(const ModelView& m, const DataView& d, const Residual& residual, Arena& arena) {
+const WrenchSum* applied_wrenches(const ModelView& m, const DataView& d, Arena& arena) {
   bool any = false;
   for (int k = 6; k < 6 * m.nbody && !any; k++) any = d.xfrc_applied[k] != 0;
-  if (!any) return;
-  add_wrenches(m, d, nullptr, residual, arena, [&](int b) {
+  if (!any) return nullptr;
+  return sum_wrenches(m, d, arena, [&](int b) {
     const double* x = d.xfrc_applied + 6 * b;  // force, torque
     return Force{load3(x + 3), load3(x)};
   });
+}
+
+void add_applied(const ModelView& m, const DataView& d, const Residual& residual, Arena& arena) {
+  const WrenchSum* sums = applied_wrenches(m, d, arena);
+  if (sums) add_wrenches(m, d, nullptr, sums, residual);
 }
 
 void add_gravity_compensation(const ModelView& m, const DataView& d, const unsigned char* frozen,
@@ -78,9 +81,10 @@ void add_gravity_compensation(const ModelView& m, const DataView& d, const unsig
     left_out = arena.take<unsigned char>(m.nv);
     for (int i = 0; i < m.nv; i++) left_out[i] = frozen[i] && m.jnt_actgravcomp[m.dof_jntid[i]];
   }
-  add_wrenches(m, d, left_out, residual, arena, [&](int b) {
+  const WrenchSum* sums = sum_wrenches(m, d, arena, [&](int b) {
     return Force{{0, 0, 0}, -(m.body_mass[b] * m.body_gravcomp[b]) * gravity};
   });
+  add_wrenches(m, d, left_out, sums, residual);
 }
 
 }  // namespace mujacobian

@@ -3,8 +3,23 @@
 #pragma once
 
 #include "smooth/residual.h"
+#include "spatial/vector.h"
 
 namespace mujacobian {
+
+// Of the wrenches on everything under a body.
+struct WrenchSum {
+  Force wrench;  // about the reference point
+  Mat3 turn;     // angular block of E                                                   (EXT-3)
+};
+
+// E S = (turn w, f x w): change of the sum beyond being carried along by `axis`          (EXT-3)
+inline Force wrench_change(const WrenchSum& sum, Motion axis) {
+  return {sum.turn * axis.ang, cross(sum.wrench.lin, axis.ang)};
+}
+
+// Sums of xfrc_applied for every body but the world, null where there is none.
+const WrenchSum* applied_wrenches(const ModelView& m, const DataView& d, Arena& arena);
 
 // Add d(sum_b J_b^T xfrc_b)/dq for xfrc_applied.
 void add_applied(const ModelView& m, const DataView& d, const Residual& residual, Arena& arena);

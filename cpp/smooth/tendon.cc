@@ -51,10 +51,6 @@ Vec3 Segment::slip(const ModelView& m, const DataView& d, int k) const {
   return sum;
 }
 
-bool is_fixed(const ModelView& m, int tendon) {
-  return m.wrap_type[m.tendon_adr[tendon]] == wrap::kJoint;
-}
-
 Segment make_segment(const ModelView& m, const DataView& d, int tendon, const int body[2],
                      const double* from, const double* to, double scale) {
   Vec3 span = load3(to) - load3(from);
@@ -237,6 +233,10 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
 
 }  // namespace
 
+bool tendon_is_fixed(const ModelView& m, int tendon) {
+  return m.wrap_type[m.tendon_adr[tendon]] == wrap::kJoint;
+}
+
 bool tendon_wraps(const ModelView& m, int tendon) {
   for (int w = m.tendon_adr[tendon], last = w + m.tendon_num[tendon]; w < last; w++) {
     int type = m.wrap_type[w];
@@ -248,7 +248,7 @@ bool tendon_wraps(const ModelView& m, int tendon) {
 Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena) {
   const int adr = m.ten_J_rowadr[tendon], n = m.ten_J_rownnz[tendon];
   const double* moment = d.ten_J + adr;
-  if (is_fixed(m, tendon)) return {n, m.ten_J_colind + adr, moment, moment, nullptr};
+  if (tendon_is_fixed(m, tendon)) return {n, m.ten_J_colind + adr, moment, moment, nullptr};
 
   double* gradient = arena.take<double>(n);
   double* hessian = arena.zeros<double>(n * n);
@@ -263,32 +263,39 @@ Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena
   return {n, m.ten_J_colind + adr, moment, gradient, hessian};
 }
 
+bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
+  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+  Poly stiffness{m.tendon_stiffness[t], {p[0], p[1]}};
+  Poly damping = tendon_damping(m, t);
+  if (!springs_enabled(m)) stiffness = {};
+  if (!dampers_enabled(m)) damping = {};
+  if (stiffness.zero() && damping.zero()) return false;
+
+  // dead band: no force between the two rest lengths
+  double length = d.ten_length[t], rate = d.ten_velocity[t];
+  const double* rest = m.tendon_lengthspring + 2 * t;
+  if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
+  double lower = rest[0], upper = rest[1];
+  double x = length > upper ? length - upper : length < lower ? length - lower : 0;
+  bool slack = length <= upper && length >= lower && lower < upper;
+
+  f = {};
+  f.path = path;
+  f.force = -x * stiffness.coefficient(x) - rate * damping.coefficient(rate < 0 ? -rate : rate);
+  f.dlength = slack ? 0 : -stiffness.slope(x);
+  f.drate = -damping.slope_odd(rate);
+  f.damping = f.drate;
+  f.damping_drate = -damping.curvature_odd(rate);
+  return true;
+}
+
 int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Arena& arena) {
   int count = 0;
   for (int t = 0; t < m.ntendon; t++) {
-    const double* p = m.tendon_stiffnesspoly + kNPoly * t;
-    Poly stiffness{m.tendon_stiffness[t], {p[0], p[1]}};
-    Poly damping = tendon_damping(m, t);
-    if (!springs_enabled(m)) stiffness = {};
-    if (!dampers_enabled(m)) damping = {};
-    if (stiffness.zero() && damping.zero()) continue;
-
-    // dead band: no force between the two rest lengths
-    double length = d.ten_length[t], rate = d.ten_velocity[t];
-    const double* rest = m.tendon_lengthspring + 2 * t;
-    if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
-    double lower = rest[0], upper = rest[1];
-    double x = length > upper ? length - upper : length < lower ? length - lower : 0;
-    bool slack = length <= upper && length >= lower && lower < upper;
-
-    PathForce& f = forces[count++];
-    f = {};
+    PathForce& f = forces[count];
+    if (!tendon_force(m, d, t, {}, f)) continue;
     f.path = tendon_path(m, d, t, arena);
-    f.force = -x * stiffness.coefficient(x) - rate * damping.coefficient(rate < 0 ? -rate : rate);
-    f.dlength = slack ? 0 : -stiffness.slope(x);
-    f.drate = -damping.slope_odd(rate);
-    f.damping = f.drate;
-    f.damping_drate = -damping.curvature_odd(rate);
+    count++;
   }
   return count;
 }
@@ -298,7 +305,7 @@ void add_tendon_armature(const ModelView& m, const DataView& d, const Topology& 
   MotionSweep sweep{nullptr, nullptr};
   for (int t = 0; t < m.ntendon; t++) {
     double armature = tendon_armature(m, t);
-    if (armature == 0 || is_fixed(m, t)) continue;  // a fixed tendon's inertia is constant
+    if (armature == 0 || tendon_is_fixed(m, t)) continue;  // a fixed tendon's inertia is constant
     if (!sweep.rates) sweep = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
     Path p = tendon_path(m, d, t, arena);
     TendonBias bias = tendon_bias(m, d, t, sweep, arena);
@@ -321,6 +328,61 @@ void add_tendon_armature(const ModelView& m, const DataView& d, const Topology& 
       }
     }
   }
+}
+
+TendonAcceleration tendon_acceleration(const ModelView& m, const DataView& d, int tendon,
+                                       const Path& p, const double* acc, const MotionSweep& still,
+                                       Arena& arena) {
+  TendonBias sum = tendon_bias(m, d, tendon, still, arena);
+  for (int i = 0; i < p.n; i++) {
+    const double a = acc[p.dofs[i]];
+    sum.value += p.moment[i] * a;
+    for (int k = 0; k < p.n; k++) sum.dq[k] += a * p.hessian[i * p.n + k];
+  }
+  return {sum.value, sum.dq, sum.dv};
+}
+
+TendonPull tendon_pull(const ModelView& m, const DataView& d, int tendon, int body,
+                       const Motion* motions, int count, Arena& arena) {
+  const int n = m.ten_J_rownnz[tendon];
+  TendonPull pull{false, arena.zeros<double>(count), arena.zeros<double>(count * n)};
+  int* local = local_indices(m, tendon, arena);
+  EndMotion* ends = arena.take<EndMotion>(m.nv);
+  auto inside = [&](int b) {
+    if (b == 0) return false;  // the world is never pulled
+    while (b > body) b = m.body_parentid[b];
+    return b == body;
+  };
+  visit_segments(m, d, tendon, [&](const Segment& s) {
+    const bool first = inside(s.end[0].body), second = inside(s.end[1].body);
+    if (first == second) return;  // what pulls both ends of a segment cancels
+    pull.any = true;
+    const int e = second ? 1 : 0;
+    const double sign = second ? s.scale : -s.scale;
+    const Vec3 offset = s.end[e].offset;
+    for (int z = 0; z < count; z++) {
+      pull.value[z] += sign * dot(s.direction, at_point(motions[z], offset));
+    }
+    for (int b = 0, found = end_motions(m, d, s, local, ends); b < found; b++) {
+      const EndMotion& k = ends[b];
+      Vec3 span = k.jacobian, moved{0, 0, 0};
+      if (k.moves[e]) moved += point_jacobian(d, s.end[e], k.dof);
+      if (s.geom) {
+        span += s.slipping ? k.slip : -k.slip;
+        if (s.slipping == e) moved += k.slip;
+      }
+      const Vec3 turn = (1 / s.length) * (span - dot(s.direction, span) * s.direction);
+      const bool carries = moves(m, k.dof, body);
+      for (int z = 0; z < count; z++) {
+        const Motion& motion = motions[z];
+        Vec3 change = cross(motion.ang, moved);
+        if (carries) change += at_point(cross(dof_axis(d, k.dof), motion), offset);
+        pull.change[z * n + k.local] +=
+            sign * (dot(turn, at_point(motion, offset)) + dot(s.direction, change));
+      }
+    }
+  });
+  return pull;
 }
 
 }  // namespace mujacobian

@@ -87,6 +87,7 @@ inline Motion operator+(Motion a, Motion b) { return {a.ang + b.ang, a.lin + b.l
 inline Motion operator*(double s, Motion a) { return {s * a.ang, s * a.lin}; }
 inline Force operator+(Force a, Force b) { return {a.ang + b.ang, a.lin + b.lin}; }
 inline Force operator-(Force a, Force b) { return {a.ang - b.ang, a.lin - b.lin}; }
+inline Force operator*(double s, Force a) { return {s * a.ang, s * a.lin}; }
 inline Force& operator+=(Force& a, Force b) { return a = a + b; }
 inline double dot(Motion a, Force f) { return dot(a.ang, f.ang) + dot(a.lin, f.lin); }
 
@@ -101,6 +102,9 @@ inline Force cross(Motion v, Force f) {
 
 // Velocity of the material point at offset r from the reference point.
 inline Vec3 at_point(Motion v, Vec3 r) { return v.lin + cross(v.ang, r); }
+
+// The same motion about the point at offset r from the reference point.
+inline Motion about(Motion v, Vec3 r) { return {v.ang, at_point(v, r)}; }
 
 // A spatial inertia as MuJoCo packs it (cinert, crb): xx yy zz xy xz yz of the rotational part,
 // mass times centre of mass, mass.

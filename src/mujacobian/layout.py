@@ -71,6 +71,9 @@ _FUNCTIONS = (
     "mj_getState",
     "mj_setState",
     "mj_id2name",
+    "mju_rayGeom",
+    "mj_ray",
+    "mj_geomDistance",
     "_mjPRIVATE_setTlsLogHandler",
     "_mjPRIVATE_getGlobalLogHandler",
 )
@@ -165,7 +168,14 @@ def _check_enumerators() -> None:
         actual = getattr(getattr(mujoco, enum), name, None)
         if actual is None or int(actual) != value:
             raise _refuse(f"the enumerator {enum}.{name} is no longer {value}")
-    extents = {"mjNDYN": 10, "mjNGAIN": 10, "mjNBIAS": 10, "mjNPOLY": 2, "mjNFLUID": 12}
+    extents = {
+        "mjNDYN": 10,
+        "mjNGAIN": 10,
+        "mjNBIAS": 10,
+        "mjNPOLY": 2,
+        "mjNFLUID": 12,
+        "mjNSENS": 3,
+    }
     for name, value in extents.items():
         if getattr(mujoco, name) != value:
             raise _refuse(f"the constant {name} is no longer {value}")

@@ -1,0 +1,17 @@
+#include "constraint/wrench.h"
+
+#include "layout/enums.h"
+
+namespace mujacobian {
+
+bool has_wrench(const ModelView& m, const Block& b) {
+  if (b.geometry) return true;
+  if (b.type != constraint::kEquality) return false;
+  return m.eq_type[b.id] == equality::kConnect || m.eq_type[b.id] == equality::kWeld;
+}
+
+BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
+  return b.geometry ? contact_wrench(m, d, b, arena) : hold_wrench(m, d, b, arena);
+}
+
+}  // namespace mujacobian
