@@ -234,3 +234,57 @@ def test_the_torque_of_the_world_is_refused() -> None:
     model = build('<torque name="everything" site="world"/>')
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="everything"):
         mujacobian.linearize(model, mujoco.MjData(model))
+
+
+TARGETS = {
+    "plane": 'type="plane" size="1 1 .1"',
+    "sphere": 'type="sphere" size=".9"',
+    "capsule side": 'type="capsule" size=".6 1.2" euler="80 0 20"',
+    "capsule end": 'type="capsule" size=".6 1.2" euler="10 0 20"',
+    "ellipsoid": 'type="ellipsoid" size=".6 .9 1.2" euler="20 30 40"',
+    "cylinder side": 'type="cylinder" size=".6 1.2" euler="80 0 20"',
+    "cylinder cap": 'type="cylinder" size=".6 1.2" euler="10 0 20"',
+    "box": 'type="box" size=".6 .9 1.2" euler="20 30 40"',
+    "mesh": 'type="mesh" mesh="hull" euler="10 20 30"',
+    "height field": 'type="hfield" hfield="hills"',
+    "nothing": 'type="sphere" size=".1" pos="0 0 15"',
+}
+RAY_FIELDS = "dist dir origin point normal depth"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rangefinders(target: str) -> None:
+    moving = "" if target in ("plane", "height field") else "<freejoint/>"
+    model = mujoco.MjModel.from_xml_string(f"""
+    <mujoco>
+      <option><flag contact="disable"/></option>
+      <asset>
+        <mesh name="hull" scale="3 3 3" vertex=".3 0 0 -.2 .3 0 -.2 -.3 0 0 .05 .4 0 0 -.3"/>
+        <hfield name="hills" nrow="3" ncol="3" size="1 1 .3 .1"
+                elevation="0 .3 .1 .5 .2 .9 .4 .1 .6"/>
+      </asset>
+      <worldbody>
+        <body name="target" pos=".02 .03 0">
+          {moving}<geom {TARGETS[target]} mass="1"/>
+        </body>
+        <body name="drone" pos="0 0 4.5">
+          <freejoint name="drone"/><geom size=".05" mass="1"/>
+          <body pos=".05 0 0">
+            <joint axis="0 1 0"/><geom size=".02" mass=".1" pos="0 0 .2"/>
+            <site name="eye" pos="0 .02 -.1" euler="183 4 20"/>
+          </body>
+        </body>
+      </worldbody>
+      <sensor>
+        <rangefinder site="eye"/>
+        <rangefinder site="eye" data="{RAY_FIELDS}"/>
+        <rangefinder site="eye" cutoff=".1"/>
+      </sensor>
+    </mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    hit = data.sensordata[0] > 0
+    assert hit == (target != "nothing")
+    if hit:  # so close that the reference's steps stay on the surface
+        data.joint("drone").qpos[2] += 0.3 - data.sensordata[0]
+    judge(model, data, SMOOTH_TOLERANCE)

@@ -99,6 +99,22 @@ def test_sensors_are_listed():
     assert mujacobian.linearize(model, data, sensors=False).A.any()
 
 
+@pytest.mark.parametrize(
+    "sensor",
+    [
+        '<torque name="odd" site="base"/>',
+        '<distance name="odd" geom1="link" geom2="palm" cutoff="1"/>',
+        '<jointpos name="odd" joint="elbow" delay=".01" nsample="4"/>',
+    ],
+)
+def test_sensors_that_are_not_covered_are_refused_by_name(sensor):
+    model, data = forward(arm(rest=f"<sensor>{sensor}</sensor>"))
+    assert [entry.element for entry in mujacobian.support(model)] == ['sensor "odd"']
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="odd"):
+        mujacobian.linearize(model, data)
+    assert mujacobian.linearize(model, data, sensors=False).A.any()
+
+
 def test_unnamed_elements_are_named_by_their_number():
     xml = actuator('<motor joint="elbow"/><general joint="elbow" gaintype="user"/>')
     model, data = forward(xml)

@@ -24,8 +24,6 @@ struct Engine {
   double (*mj_ray)(const void* model, const void* data, const double point[3],
                    const double direction[3], const unsigned char* groups, bool statics,
                    int excluded_body, int* geom, double* normal);
-  double (*mj_geomDistance)(const void* model, void* data, int geom1, int geom2, double most,
-                            double segment[6]);
   void* (*set_log_handler)(void (*handler)(const void* message));
   void* (*get_global_log_handler)();
 

@@ -94,6 +94,8 @@ Family family(int type) {
       return sense_touch;
     case sensor::kContact:
       return sense_contact;
+    case sensor::kRangefinder:
+      return sense_ray;
     default:
       return nullptr;
   }
@@ -143,6 +145,12 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
     case sensor::kContact:
       if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
       return "a field of its data";
+    case sensor::kRangefinder:
+      return m.sensor_objtype[sensor] == object::kSite ? nullptr : "the depth image of a camera";
+    case sensor::kGeomDist:
+    case sensor::kGeomNormal:
+    case sensor::kGeomFromTo:
+      return "distances between geoms";
     case sensor::kTactile:
       return "tactile sensors";
     case sensor::kPlugin:

@@ -1,0 +1,149 @@
+// Rangefinders of sites: one ray along the site's z axis to the nearest surface.
+#include <cmath>
+
+#include "contact/geometry.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "sensor/frame.h"
+#include "sensor/sensor.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+struct Ray {
+  Vec3 direction;
+  int geom;         // that it hits, -1: none
+  double distance;  // along the ray
+  Vec3 point, normal;
+};
+
+Ray cast(const Sensing& s, const Frame& site) {
+  Ray ray{};
+  ray.direction = column(site.axes, 2);
+  double from[3], along[3], normal[3];
+  store3(from, site.position), store3(along, ray.direction);
+  ray.distance = engine().mj_ray(s.m.address, s.d.address, from, along, nullptr, true,
+                                 site.point.body, &ray.geom, normal);
+  if (ray.geom < 0) return ray;
+  ray.point = site.position + ray.distance * ray.direction;
+  ray.normal = load3(normal);
+  return ray;
+}
+
+Vec3 sphere_turn(Vec3 from_center, Vec3 normal, Vec3 slide) {
+  return (1 / dot(normal, from_center)) * slide;
+}
+
+// Change of the normal where the hit slides by `slide` along the geom's surface         (SEN-27)
+Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
+  const Vec3 axis = g.axis(), from_center = ray.point - g.position;
+  const double height = dot(axis, from_center);
+  switch (g.type) {
+    case geom::kSphere:
+      return sphere_turn(from_center, ray.normal, slide);
+    case geom::kCapsule:
+      if (std::abs(height) > g.size[1]) {
+        const double end = height > 0 ? g.size[1] : -g.size[1];
+        return sphere_turn(from_center - end * axis, ray.normal, slide);
+      }
+      return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
+    case geom::kCylinder:
+      if (std::abs(dot(axis, ray.normal)) > 0.5) return {0, 0, 0};  // a cap
+      return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
+    case geom::kEllipsoid: {
+      // n = S^-2 x / |S^-2 x|
+      auto scaled = [&](Vec3 x) {
+        const Vec3 local = transpose_mul(g.frame, x);
+        const double* r = g.size;
+        return g.frame *
+               Vec3{local.x / (r[0] * r[0]), local.y / (r[1] * r[1]), local.z / (r[2] * r[2])};
+      };
+      const Vec3 change = (1 / dot(ray.normal, scaled(from_center))) * scaled(slide);
+      return change - dot(ray.normal, change) * ray.normal;
+    }
+    default:
+      return {0, 0, 0};  // flat
+  }
+}
+
+// What moves with a dof, by itself or through the others.
+struct RayChange {
+  Vec3 origin, direction;  // of the site's ray
+  Vec3 surface, turn;      // of the geom: its point at the hit, its rotation
+};
+
+// Writes the fields of a sensor one after the other.
+class RayRows {
+ public:
+  RayRows(SensorRows& rows, int spec) : rows_(rows), spec_(spec) {}
+
+  void start(int dof) { dof_ = dof, row_ = 0; }
+  void put(int field, double x) {
+    if (spec_ >> field & 1) rows_.q(row_++, dof_) += x;
+  }
+  void put(int field, Vec3 x) {
+    if (!(spec_ >> field & 1)) return;
+    rows_.q(row_, dof_) += x.x, rows_.q(row_ + 1, dof_) += x.y, rows_.q(row_ + 2, dof_) += x.z;
+    row_ += 3;
+  }
+
+ private:
+  SensorRows& rows_;
+  int spec_, dof_ = 0, row_ = 0;
+};
+
+// The hit stays on the ray and on the surface                                           (SEN-26)
+void add_change(const Ray& ray, const Geom& geom, const RayChange& c, RayRows& out) {
+  const Vec3 carried = c.origin + ray.distance * c.direction;
+  const double closer = dot(ray.normal, c.surface - carried);
+  const double distance = closer / dot(ray.normal, ray.direction);
+  const Vec3 point = carried + distance * ray.direction;
+  const Vec3 normal = cross(c.turn, ray.normal) + normal_change(geom, ray, point - c.surface);
+  out.put(ray_data::kDist, distance);
+  out.put(ray_data::kDir, c.direction);
+  out.put(ray_data::kOrigin, c.origin);
+  out.put(ray_data::kPoint, point);
+  out.put(ray_data::kNormal, normal);
+  out.put(ray_data::kDepth, distance);
+}
+
+// Without a hit everything but the origin is constant.
+void add_miss(const RayChange& c, RayRows& out) {
+  const Vec3 zero{0, 0, 0};
+  out.put(ray_data::kDist, 0.0);
+  out.put(ray_data::kDir, zero);
+  out.put(ray_data::kOrigin, c.origin);
+}
+
+}  // namespace
+
+void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
+  const ModelView& m = s.m;
+  const Frame site = make_frame(s, object::kSite, m.sensor_objid[sensor]);
+  const Ray ray = cast(s, site);
+  RayRows out(rows, m.sensor_intprm[kNSens * sensor]);
+  Geom geom{};
+  if (ray.geom >= 0) {
+    geom = load_geom(m, s.d, ray.geom);
+    if (geom.type > geom::kMesh) {
+      throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
+    }
+  }
+  for (int i = 0; i < site.n; i++) {
+    const RayChange c{site.moved[i], cross(site.turned[i], ray.direction), {0, 0, 0}, {0, 0, 0}};
+    out.start(site.dofs[i]);
+    ray.geom < 0 ? add_miss(c, out) : add_change(ray, geom, c, out);
+  }
+  if (ray.geom < 0) return;
+  double hit[3];
+  store3(hit, ray.point);
+  const Point surface = make_point(m, s.d, m.geom_bodyid[ray.geom], hit);
+  for (int dof = last_dof(m, surface.body); dof >= 0; dof = m.dof_parentid[dof]) {
+    const Motion axis = dof_axis(s.d, dof);
+    out.start(dof);
+    add_change(ray, geom, {{0, 0, 0}, {0, 0, 0}, at_point(axis, surface.offset), axis.ang}, out);
+  }
+}
+
+}  // namespace mujacobian
