@@ -43,11 +43,17 @@ def _rk4(model: mujoco.MjModel) -> None:
     model.opt.integrator = Integrator.mjINT_RK4
 
 
+def _discrete(model: mujoco.MjModel) -> None:
+    model.opt.integrator = Integrator.mjINT_DISCRETE
+    model.opt.tolerance = 1e-15  # smooth accelerations are solved for by iteration, too
+
+
 INTEGRATORS: dict[str, Callable[[mujoco.MjModel], None]] = {
     "euler": _euler,
     "euler_explicit": _euler_explicit,
     "implicitfast": _implicitfast,
     "implicit": _implicit,
+    "discrete": _discrete,
     "rk4": _rk4,
 }
 

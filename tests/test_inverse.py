@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, MODELS, constrained_states, load, random_state
+from cases import (
+    CONSTRAINT_MODELS,
+    INTEGRATORS,
+    MODELS,
+    constrained_states,
+    load,
+    random_state,
+)
 from mujacobian.reference import converge
 
 TOLERANCE = 1e-8
@@ -13,6 +20,20 @@ LEVELS = 9
 RATIO = 2.0
 LARGEST = 0.05  # step
 ROUNDING = 50 * np.finfo(float).eps  # of the values, in a difference
+
+
+ONE_STAGE = [name for name in INTEGRATORS if name != "rk4"]
+INVDISCRETE = int(mujoco.mjtEnableBit.mjENBL_INVDISCRETE)
+DISCRETE_MODELS = [
+    "everything",
+    "joint_dampers",
+    "free_body_damped",
+    "free_body_simple",
+    "three_slides",
+    "actuator_kinds",
+    "spatial_tendon_across_branches",
+    "tendon_force_scaling",
+]
 
 
 def blocks(model):
@@ -123,6 +144,66 @@ def test_forward_and_inverse_are_consistent(name):
             rates = lin.A[nv:, first : first + nv] - (np.eye(nv) if first else 0)
             scale = abs(expected).max(initial=1e-9)
             assert abs(rates - expected).max() <= 1e-8 * scale, (label, block)
+
+
+@pytest.mark.parametrize("actuation", [False, True])
+@pytest.mark.parametrize("integrator", ONE_STAGE)
+@pytest.mark.parametrize("name", DISCRETE_MODELS)
+def test_accelerations_of_discrete_time(name, integrator, actuation):
+    """qacc is (v' - v) / h, which is not the acceleration that the forces see."""
+    model = load(name)
+    INTEGRATORS[integrator](model)
+    model.opt.enableflags |= INVDISCRETE
+    rng = np.random.default_rng(5)
+    data = random_state(model, rng)
+    mujoco.mj_forward(model, data)
+    data.qacc += rng.normal(size=model.nv)
+    assert judge_inverse(model, data, actuation=actuation) >= 0.85
+
+
+@pytest.mark.parametrize("integrator", ONE_STAGE)
+def test_disabled_dampers_in_discrete_time(integrator):
+    """Until MuJoCo 4.0 the inverse of Euler knows dampers that are disabled."""
+    model = load("joint_dampers")
+    INTEGRATORS[integrator](model)
+    model.opt.enableflags |= INVDISCRETE
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_DAMPER)
+    data = random_state(model, np.random.default_rng(6))
+    mujoco.mj_forward(model, data)
+    assert judge_inverse(model, data) >= 0.85
+
+
+@pytest.mark.parametrize("integrator", ONE_STAGE)
+@pytest.mark.parametrize("name", CONSTRAINT_MODELS)
+def test_forward_and_inverse_steps_are_consistent(name, integrator):
+    """dv'/dx = dv/dx - h (df/dw)^-1 df/dx at w = (v' - v) / h, whatever the integrator."""
+    model = load(f"constraints/{name}")
+    INTEGRATORS[integrator](model)
+    converge(model)
+    model.opt.enableflags |= INVDISCRETE
+    nv, h = model.nv, model.opt.timestep
+    for label, data in constrained_states(model, name):
+        data.xfrc_applied[:] = 0
+        lin = mujacobian.linearize(model, data, sensors=False)
+        after = mujoco.MjData(model)
+        mujoco.mj_copyData(after, model, data)
+        mujoco.mj_step(model, after)
+        data.qacc[:] = (after.qvel - data.qvel) / h
+        given = blocks(model)
+        mujacobian.inverse(model, data, **given, actuation=True)
+        for first, block in ((0, "DfDq"), (nv, "DfDv")):
+            expected = -h * np.linalg.solve(given["DfDa"].T, given[block].T)
+            rates = lin.A[nv:, first : first + nv] - (np.eye(nv) if first else 0)
+            scale = abs(expected).max(initial=1e-6)
+            assert abs(rates - expected).max() <= 1e-8 * scale, (label, block)
+
+
+def test_runge_kutta_has_no_inverse_in_discrete_time():
+    model = load("hinge_chain")
+    INTEGRATORS["rk4"](model)
+    model.opt.enableflags |= INVDISCRETE
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="invdiscrete"):
+        mujacobian.inverse(model, mujoco.MjData(model))
 
 
 def test_blocks_are_optional_and_checked():

@@ -44,7 +44,14 @@ PLUGIN_ACTUATOR = """<actuator>
 
 # name of the case: (MJCF, what the message must name)
 STATIC = {
-    "discrete": (arm(option='integrator="discrete"'), "discrete"),
+    "discrete noslip": (arm(option='integrator="discrete" noslip_iterations="2"'), "noslip"),
+    "discrete motor": (
+        arm(
+            option='integrator="discrete"',
+            rest='<actuator><dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/></actuator>',
+        ),
+        "drive",
+    ),
     "user dynamics": (
         actuator('<general name="custom" joint="elbow" dyntype="user" actdim="1"/>'),
         "custom",

@@ -1,5 +1,7 @@
 #include "constraint/block.h"
 
+#include <cmath>
+
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/unsupported.h"
@@ -11,6 +13,9 @@ namespace {
 
 // mjMINVAL: below it MuJoCo holds R constant
 constexpr double kMinR = 1e-15;
+
+// relative difference of numbers that are equal but for rounding
+constexpr double kSame = 1e-12;
 
 bool is_contact(int type) { return type >= constraint::kContactFrictionless; }
 
@@ -41,12 +46,48 @@ void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion
   }
 }
 
+// The discrete integrator has replaced the spring of a contact or limit by the stiffest one that
+// the timestep resolves: k imp h^2 = 1.                                                   (DIS-6)
+bool is_resolved(const ModelView& m, const DataView& d, int row) {
+  const double h = m.opt.timestep, *kbip = d.efc_KBIP + 4 * row;
+  if ((m.opt.disableflags & disable::kRefSafe) || d.efc_type[row] < constraint::kLimitJoint) {
+    return false;
+  }
+  return std::abs(h * h * kbip[0] * kbip[2] - 1) < kSame;
+}
+
+// d(damping)/d(impedance) of such a spring: it keeps its damping ratio, b = c / sqrt(imp), up to a
+// bound that the largest impedance sets.
+double resolved_damping_slope(double b, double imp, double h) {
+  const double ceiling = kMaxImp / (1 - kMaxImp);
+  const double most = (ceiling * (1 - imp) / imp - 2) / h;
+  if (b < most * (1 - kSame)) return -b / (2 * imp);
+  return most > 0 ? -ceiling / (imp * imp * h) : 0;
+}
+
 }  // namespace
 
-Reference reference(const DataView& d, int row) {
+Reference reference(const ModelView& m, const DataView& d, int row) {
   const double* kbip = d.efc_KBIP + 4 * row;
-  Reference r{kbip[0], kbip[1], kbip[2], kbip[3], d.efc_pos[row] - d.efc_margin[row], 0};
-  if (d.efc_R[row] > kMinR) r.dlogD = r.slope / (r.imp * (1 - r.imp));
+  const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
+  const bool regular = d.efc_R[row] > kMinR;
+  Reference r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
+  if (regular) r.dlogD = slope / (imp * (1 - imp));
+  if (m.opt.integrator != integrator::kDiscrete) return r;
+
+  // the spring and damper act at the end of the step                                    (DIS-5)
+  const double h = r.ahead = m.opt.timestep;
+  if (is_resolved(m, d, row)) {
+    r.stiffness_slope = 0;
+    r.damping_slope = slope * resolved_damping_slope(b, imp, h);
+  }
+  r.factor = 1 + h * b + h * h * k * imp;
+  r.factor_slope = h * r.damping_slope + h * h * r.stiffness_slope;
+  r.damping = (b + h * k * imp) / r.factor;
+  r.stiffness /= r.factor;
+  r.bias /= r.factor;
+  const bool capped = (1 - imp) / (imp * r.factor) <= (1 - kMaxImp) / kMaxImp;
+  r.dlogD = regular && !capped ? r.dlogD + r.factor_slope / r.factor : 0;
   return r;
 }
 
@@ -63,8 +104,8 @@ BlockChange make_change(const Block& b, Arena& arena) {
   return {all, all + size, all + 2 * size, all + 2 * size + b.stride};
 }
 
-Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena) {
-  Blocks blocks{arena.take<Block>(d.nefc), 0};
+Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room) {
+  Blocks blocks{arena.take<Block>(d.nefc + room), 0};
   for (int row = 0; row < d.nefc;) {
     Block& b = blocks.block[blocks.count++];
     b.row = row;

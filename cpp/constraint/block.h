@@ -12,6 +12,10 @@ namespace mujacobian {
 
 inline constexpr int kMaxRows = 6;
 
+// The type of a block that is no row of MuJoCo's but a term weight J^T J of the discrete
+// integrator's metric.
+inline constexpr int kMetricTerm = -1;
+
 struct Block {
   int row, count;   // first row of MuJoCo's efc arrays, number of rows here
   int edges;        // number of MuJoCo's rows: count, or 2 (count - 1) for a pyramid
@@ -20,6 +24,8 @@ struct Block {
   int stride;       // n in whole lanes: all matrices over the dofs have zero-padded rows
   const int* dofs;  // increasing
   double* J;        // (count, n)
+
+  double weight;  // of a term of the metric: its Hessian                               (DIS-3)
 
   ContactView contact;
   ContactGeometry* geometry;  // of a contact
@@ -61,8 +67,9 @@ struct BlockChange {
 
 BlockChange make_change(const Block& block, Arena& arena);
 
-// Find the blocks and their Jacobians. Throws Unsupported for rows that are not covered.
-Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena);
+// Find the blocks and their Jacobians, with room for others behind them. Throws Unsupported for
+// rows that are not covered.
+Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room = 0);
 
 // A residual whose components are the trees that the blocks and the actuators couple.
 Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
@@ -90,14 +97,24 @@ void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& are
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& block,
                           const BlockMotion& motion, BlockChange& change);
 
-// Coefficients of MuJoCo's reference acceleration of an efc row:
-//   aref = -damping (J v) - stiffness imp (pos - margin)
+// MuJoCo's reference acceleration of an efc row:
+//   aref = -damping (J v) - stiffness (pos - margin) - bias (Jdot v)
+// The coefficients depend on the impedance, and so on the position that it sees.
 struct Reference {
-  double stiffness, damping, imp, slope;  // slope: d imp / d pos
-  double gap;                             // pos - margin
-  double dlogD;                           // d log D / d pos
+  double damping, stiffness, bias;
+  double dlogD;  // d log D / d(that position)
+
+  // changes with that position, of the stiffness and damping before they are divided by `factor`
+  double stiffness_slope, damping_slope, factor, factor_slope;
+  double ahead;  // time at which the spring is evaluated: the timestep of the discrete integrator
+
+  // -d aref / d(that position) at fixed gap (pos - margin) and velocity                   (DIS-7)
+  double through(double gap, double velocity, double aref) const {
+    double pull = stiffness_slope * (gap + ahead * velocity) + damping_slope * velocity;
+    return (pull + factor_slope * aref) / factor;
+  }
 };
-Reference reference(const DataView& d, int row);
+Reference reference(const ModelView& m, const DataView& d, int row);
 
 // A polynomial coupling y - y0 = P(x - x0) of two joints or tendons at the current state.
 struct Polynomial {

@@ -55,6 +55,27 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
   return dot(axis(g, r), change + cross(value, v.turn));
 }
 
+// -d aref / d(distance) of every row. Friction rows have no position of their own, but in a pyramid
+// they share the impedance of the normal.
+void distance_pull(const DataView& d, const Block& b, const Reference& normal,
+                   const Reference& friction, double pull[kMaxRows]) {
+  pull[0] = 0;
+  for (int r = 0; r < b.count; r++) {
+    double velocity, gap = r == 0 ? d.efc_pos[b.row] - d.efc_margin[b.row] : 0;
+    const Reference& ref = r == 0 ? normal : friction;
+    if (b.edges == b.count) {
+      velocity = d.efc_vel[b.row + r];
+    } else {  // half the sum and difference of two edges n +- mu_k t_k
+      const double* edge = d.efc_vel + b.row + (r > 0 ? 2 * (r - 1) : 0);
+      velocity = r == 0 ? 0.5 * (edge[0] + edge[1])
+                        : (edge[0] - edge[1]) / (2 * b.contact.friction.v[r - 1]);
+    }
+    double aref = -ref.damping * velocity - ref.stiffness * gap;
+    pull[r] = ref.through(gap, velocity, aref);
+  }
+  pull[0] += normal.stiffness;
+}
+
 }  // namespace
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
@@ -89,8 +110,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
 
   // motions under y = a + B v; normal rows and friction rows may be damped differently
   const bool elliptic = b.type == constraint::kContactElliptic;
-  const Reference normal = reference(d, b.row);
-  const Reference friction = elliptic && b.count > 1 ? reference(d, b.row + 1) : normal;
+  const Reference normal = reference(m, d, b.row);
+  const Reference friction = elliptic && b.count > 1 ? reference(m, d, b.row + 1) : normal;
   const double damping[2] = {normal.damping, friction.damping};
   const int kinds = damping[0] == damping[1] ? 1 : 2;
   Motion y[2][2], relative[2];  // [kind of row][side]
@@ -107,7 +128,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const double share = b.edges == b.count ? 1 : b.edges;
   const double adhesive = b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
   const SurfaceVelocity surface = surface_velocity(m, d, b);
-  const double pull = normal.stiffness * (normal.imp + normal.slope * normal.gap);
+  double pull[kMaxRows];
+  distance_pull(d, b, normal, friction, pull);
   for (int k = 0; k < n; k++) {
     const int dof = b.dofs[k];
     Motion moved[2] = {};
@@ -135,7 +157,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
         change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang);
       }
     }
-    change.rho_q[k] += (pull + adhesive) * v.distance;
+    change.rho_q[k] += adhesive * v.distance;
+    for (int r = 0; r < b.count; r++) change.rho_q[r * stride + k] += pull[r] * v.distance;
     if (surface.any) {
       for (int r = 1; r < b.count && r < 4; r++) {
         change.rho_q[r * stride + k] +=

@@ -115,7 +115,7 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
                         const BlockMotion& motion, BlockChange& change) {
   const Hold h = hold(m, d, b.id);
   const int n = b.n;
-  const Reference ref = reference(d, b.row);
+  const Reference ref = reference(m, d, b.row);
   const double* pos = d.efc_pos + b.row;
   double length = 0;
   for (int r = 0; r < b.count; r++) length += pos[r] * pos[r];
@@ -162,8 +162,8 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
       Vec3 moved = at_point(axis, p.offset);
       PointMotion dq = point_motion_dq(d, motion.velocity, p, dof);
       PointMotion dv = point_motion_dv(d, motion.velocity, p, dof);
-      lin_q += sign * (at_point(dy, p.offset) + cross(y[s].ang, moved) + dq.a);
-      lin_v += sign * (ref.damping * moved + dv.a);
+      lin_q += sign * (at_point(dy, p.offset) + cross(y[s].ang, moved) + ref.bias * dq.a);
+      lin_v += sign * (ref.damping * moved + ref.bias * dv.a);
       ang += sign * dy.ang;
       Motion v = load_motion(d.cvel + 6 * p.body), a = motion.velocity.acceleration[p.body];
       spin_q.velocity[s] = velocity_dq(axis, axis_dot, v).ang;
@@ -182,9 +182,10 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
       Vec3 u = transpose_mul(h.frame1, relative);
       Vec3 du = transpose_mul(h.frame1, ang - cross(turn, relative));
       store3(rho_q + 3, weld_row(h, de, u) + weld_row(h, h.error, du) +
-                            weld_bias_change(h, spin, spin_q, turn, de));
-      store3(rho_v + 3, ref.damping * weld_row(h, h.error, transpose_mul(h.frame1, apart)) +
-                            weld_bias_change(h, spin, spin_v, {0, 0, 0}, {0, {0, 0, 0}}));
+                            ref.bias * weld_bias_change(h, spin, spin_q, turn, de));
+      store3(rho_v + 3,
+             ref.damping * weld_row(h, h.error, transpose_mul(h.frame1, apart)) +
+                 ref.bias * weld_bias_change(h, spin, spin_v, {0, 0, 0}, {0, {0, 0, 0}}));
       dtorque = cross(turn, torque) + h.frame1 * weld_torque(h, de, twist);
     }
 
@@ -193,8 +194,9 @@ void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
     for (int r = 0; r < b.count && length > 0; r++)
       dlength += pos[r] * b.J[r * b.stride + k] / length;
     for (int r = 0; r < b.count; r++) {
-      double pull = ref.imp * b.J[r * b.stride + k] + ref.slope * pos[r] * dlength;
-      change.rho_q[r * b.stride + k] = rho_q[r] + ref.stiffness * pull;
+      double through = ref.through(pos[r], d.efc_vel[b.row + r], d.efc_aref[b.row + r]);
+      double pull = ref.stiffness * b.J[r * b.stride + k] + through * dlength;
+      change.rho_q[r * b.stride + k] = rho_q[r] + pull;
       change.rho_v[r * b.stride + k] = rho_v[r];
     }
     change.dlogD[k] = ref.dlogD * dlength;
@@ -272,7 +274,9 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
 
 void differentiate_coupling(const ModelView& m, const DataView& d, const Block& b,
                             const BlockMotion& motion, BlockChange& change, Arena& arena) {
-  const Reference r = reference(d, b.row);
+  const Reference r = reference(m, d, b.row);
+  const double pull = r.stiffness + r.through(d.efc_pos[b.row] - d.efc_margin[b.row],
+                                              d.efc_vel[b.row], d.efc_aref[b.row]);
   const int n = b.n;
   for (int k = 0; k < n; k++) change.rho_v[k] = r.damping * b.J[k];
   Polynomial p = polynomial(m, d, b.id);
@@ -283,7 +287,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
       while (b.dofs[at] != path.dofs[k]) at++;
       place[k] = at;
       double dpos = (s ? -p.slope : 1) * path.dlength[k];
-      change.rho_q[at] += r.stiffness * (r.imp + r.slope * r.gap) * dpos;
+      change.rho_q[at] += pull * dpos;
       change.dlogD[at] += r.dlogD * dpos;
     }
     for (int i = 0; i < path.n; i++) {

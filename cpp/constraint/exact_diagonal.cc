@@ -7,14 +7,6 @@
 #include "smooth/inertia_derivative.h"
 
 namespace mujacobian {
-namespace {
-
-// The row whose diagonal scales R of the rows first .. last-1: each its own, except that all rows
-// of a contact are tied to its first one, which for a pyramid is an edge.
-struct Source {
-  double weight[kMaxRows];  // of the block's rows
-  int first, last;
-};
 
 int sources(const Block& b, Source* out) {
   bool contact = b.type >= constraint::kContactFrictionless;
@@ -26,6 +18,8 @@ int sources(const Block& b, Source* out) {
   }
   return count;
 }
+
+namespace {
 
 // -(2 dJ z - z dM z) / (J z) with z = M^-1 J^T of the source's row                       (ROW-11)
 double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,

@@ -5,6 +5,16 @@
 
 namespace mujacobian {
 
+// The row whose diagonal scales R of the rows first .. last-1: each its own, except that all rows
+// of a contact are tied to its first one, which for a pyramid is an edge.
+struct Source {
+  double weight[kMaxRows];  // of the block's rows
+  int first, last;
+};
+
+// Fill `out` (room for kMaxRows); returns how many there are.
+int sources(const Block& block, Source* out);
+
 // The part of d log D that comes from the exact diagonal, shared by the rows first .. last-1 of a
 // block. It reaches all dofs of the component.
 struct DiagonalChange {

@@ -86,6 +86,12 @@ void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) 
     b.force[r] = 0;
   }
   for (int k = 0; k < b.count * b.count; k++) b.hessian[k] = 0;
+  if (b.type == kMetricTerm) {
+    b.force[0] = -b.weight * moved[0];
+    b.hessian[0] = b.weight;
+    b.active = true;
+    return;
+  }
   b.active = b.geometry && b.contact.adhesion != 0;  // which pulls also where nothing presses
   if (b.type == constraint::kContactPyramidal) return evaluate_pyramid(d, b, moved);
 

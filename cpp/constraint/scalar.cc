@@ -71,10 +71,12 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
 
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
                           const BlockMotion& motion, BlockChange& change) {
-  const Reference r = reference(d, b.row);
+  const Reference r = reference(m, d, b.row);
   const int n = b.n;
   // d pos = J dq for limits, of a tendon the gradient of its length; friction has no position
-  double pull = is_limit(b) ? r.stiffness * (r.imp + r.slope * r.gap) : 0;
+  const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
+  double pull = 0;
+  if (is_limit(b)) pull = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
   double dlogD = is_limit(b) ? r.dlogD : 0;
   for (int k = 0; k < n; k++) {
     double dpos = is_tendon(b) ? tendon_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];

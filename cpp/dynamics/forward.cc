@@ -1,12 +1,65 @@
 #include "dynamics/forward.h"
 
+#include <cstring>
+
+#include "constraint/effective_diagonal.h"
+#include "dynamics/lu.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
+#include "smooth/inertia_derivative.h"
 #include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
 
 namespace mujacobian {
+
+namespace {
+
+// The correction of R by the metric, for all constraint rows.
+void add_row_correction(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  if (f.blocks.count == 0 || !d.efm_sdiag) return;
+  DiagonalRates diagonal{make_like(m, f.residual, arena), make_like(m, f.residual, arena)};
+  add_inertia_diagonal_derivative(m, d, diagonal.inertia, arena);
+  add_metric_diagonal_change(m, d, f.paths, diagonal.added, arena);
+  add_effective_diagonal(m, d, f.blocks, diagonal, f.residual, arena);
+}
+
+// Hand the trees of a component that the metric has a block for to visit(block, rows).
+template <class F>
+void visit_free_bodies(const ModelView& m, const Forward& f, const Component& part, F visit) {
+  for (int i = 0; f.metric.block && i < part.nv;) {
+    int t = m.dof_treeid[part.dofs[i]];
+    if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[i]]);
+    i += m.tree_dofnum[t];
+  }
+}
+
+// The solutions of these trees, one after the other; null if there are none.
+const double* solve_free_bodies(const ModelView& m, const Forward& f, const Component& part,
+                                int first, int last, Arena& arena) {
+  int count = 0;
+  visit_free_bodies(m, f, part, [&](const TreeBlock& b, double*) { count += b.n; });
+  if (count == 0) return nullptr;
+  const std::size_t size = static_cast<std::size_t>(count) * part.stride;
+  double* solved = arena.take<double>(size);
+  double* at = solved;
+  visit_free_bodies(m, f, part, [&](const TreeBlock& b, const double* rows) {
+    std::memcpy(at, rows, sizeof(double) * b.n * part.stride);
+    solve_lu(b.n, b.matrix, b.order, at, part.stride, first, last, arena);
+    at += b.n * part.stride;
+  });
+  return solved;
+}
+
+void put_free_bodies(const ModelView& m, const Forward& f, const Component& part,
+                     const double* solved) {
+  visit_free_bodies(m, f, part, [&](const TreeBlock& b, double* rows) {
+    std::memcpy(rows, solved, sizeof(double) * b.n * part.stride);
+    solved += b.n * part.stride;
+  });
+}
+
+}  // namespace
 
 Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
   Forward f{};
@@ -16,19 +69,24 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   f.paths.actuation = actuation(m, d, arena);
 
   // trees that constraints couple form one component
-  f.blocks = make_blocks(m, d, arena);
+  f.blocks = make_blocks(m, d, arena, f.paths.count());
   f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, forces, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
     if (b.n) constrained[f.residual.component[b.dofs[0]]] = true;
   }
+  f.metric = {d, f.blocks, nullptr};
+  if (has_metric(m)) {
+    f.metric = make_metric(m, d, f.paths, f.blocks, arena);
+    for (int c = 0; c < f.residual.count; c++) constrained[c] = true;
+  }
   f.constrained = constrained;
 
   f.solved = f.acc = d.qacc;
   f.force = d.qfrc_smooth;
-  if (f.blocks.count) {
-    f.optimum = find_optimum(m, d, f.tree, f.residual, f.blocks, arena);
+  if (f.blocks.count || has_metric(m)) {
+    f.optimum = find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
     f.solved = f.acc = f.optimum.acc;
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {
@@ -58,13 +116,18 @@ void fill_residual(const ModelView& m, const DataView& d, const Forward& f, cons
     add_path_force(f.paths.actuation.forces[k], d.qvel, frozen, f.residual, arena);
   }
   add_blocks(m, d, f.tree, f.blocks, f.solved, f.residual, arena);
+  if (!has_metric(m)) return;
+  subtract_metric_change(m, d, f.paths, f.metric, at, f.residual, arena);
+  add_row_correction(m, d, f, arena);
 }
 
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
                         int last, Arena& arena) {
   const Component& part = f.residual.components[c];
   if (f.constrained[c]) {
+    const double* freed = solve_free_bodies(m, f, part, first, last, arena);
     solve_metric(m, f.tree, f.optimum, part, c, first, last);
+    if (freed) put_free_bodies(m, f, part, freed);
     return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
   }
   for (int i = 0; i < part.nv;) {

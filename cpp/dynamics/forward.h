@@ -4,27 +4,21 @@
 #pragma once
 
 #include "constraint/noslip.h"
-#include "smooth/actuation.h"
+#include "dynamics/metric.h"
 
 namespace mujacobian {
-
-// The forces along paths that act in this state.
-struct PathForces {
-  PathForce* tendon;
-  int tendon_count;
-  Actuation actuation;
-};
 
 struct Forward {
   Topology tree;
   PathForces paths;
   Blocks blocks;
+  StepMetric metric;        // of the discrete integrator, the constraint problem's
   Optimum optimum;          // of the constrained components
   Noslip noslip;            // what follows it
   const double* solved;     // the acceleration that solves g
   const double* acc;        // the constrained acceleration: the same, unless noslip changes it
   const double* force;      // the total generalized force, M acc
-  const bool* constrained;  // per component
+  const bool* constrained;  // per component: solved by the optimum
   Residual residual;        // zero, but for the columns of applied force
 };
 

@@ -14,6 +14,9 @@ namespace mujacobian {
   X(integrator, kRK4, mjtIntegrator, mjINT_RK4, 1)                                    \
   X(integrator, kImplicit, mjtIntegrator, mjINT_IMPLICIT, 2)                          \
   X(integrator, kImplicitFast, mjtIntegrator, mjINT_IMPLICITFAST, 3)                  \
+  X(integrator, kDiscrete, mjtIntegrator, mjINT_DISCRETE, 4)                          \
+  X(solver, kPGS, mjtSolver, mjSOL_PGS, 0)                                            \
+  X(disable, kRefSafe, mjtDisableBit, mjDSBL_REFSAFE, 4096)                           \
   X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)                               \
   X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)                               \
   X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)                            \
@@ -182,6 +185,9 @@ inline constexpr int kLinVel = 7, kAngVel = 8, kCount = 9;
 
 // The number MuJoCo guards divisions with (mjMINVAL).
 inline constexpr double kMinVal = 1e-15;
+
+// The largest impedance of a constraint (mjMAXIMP).
+inline constexpr double kMaxImp = 0.9999;
 
 // MuJoCo treats larger numbers as a diverged simulation (mjMAXVAL).
 inline constexpr double kMaxVal = 1e10;

@@ -17,6 +17,7 @@
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
   REQ(INT, integrator)                     \
+  REQ(INT, solver)                         \
   REQ(INT, disableflags)                   \
   REQ(INT, enableflags)                    \
   REQ(INT, disableactuator)                \
@@ -263,6 +264,12 @@
   REQ(NUMS, efc_R)                       \
   REQ(NUMS, efc_aref)                    \
   REQ(NUMS, efc_force)                   \
+  REQ(NUMS, efc_vel)                     \
+  REQ(NUMS, efm_c)                       \
+  REQ(NUMS, efm_ca)                      \
+  REQ(NUMS, efm_diag)                    \
+  REQ(NUMS, efm_sdiag)                   \
+  REQ(NUMS, efm_fluid)                   \
   REQ(VOID, contact)
 
 #define MUJACOBIAN_CONTACT_FIELDS(REQ, OPT) \

@@ -94,6 +94,9 @@ const Residual& Sensing::gravity_compensation() {
 const ForceDerivative& Sensing::force(int k) {
   // the forces follow d(acc) at the optimum, which the sweeps have replaced by that after them
   if (f.noslip.first) throw Unsupported("option noslip_iterations", "sensors of constraint forces");
+  if (has_metric(m) && d.efm_sdiag) {
+    throw Unsupported("option integrator=\"discrete\"", "sensors of constraint forces");
+  }
   if (!force_) {
     force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
     block_motion_ = block_motion(m, d, f.blocks, f.acc, arena);

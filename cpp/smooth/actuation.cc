@@ -91,18 +91,18 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
-// The damping in the implicit integrators' matrix. They leave out actuators at their force range,
-// friction of motors included. Since 4.0 they also leave out those whose joint or tendon is at its
-// range, and a force range or tendon does not concern the friction.                        (ACT-6)
-Number integrator_damping(const ModelView& m, const DataView& d, const Output& o,
-                          const Scaling* scaling) {
+// The damping or stiffness in the implicit integrators' matrix, `law` being that of the law. They
+// leave out actuators at their force range, friction of motors included. Since 4.0 they also leave
+// out those whose joint or tendon is at its range, and a force range or tendon does not concern the
+// friction.                                                                              (ACT-6)
+Number integrator_slope(const ModelView& m, const DataView& d, const Output& o,
+                        const Scaling* scaling, const Number& law, const Number& friction) {
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
-  const Number friction = Number(o.law.mechanical_damping);
   const bool limited = m.actuator_forcelimited[a];
   const double* range = m.actuator_forcerange + 2 * a;
   if (engine().version < 4000000) {
     bool left_out = limited && at_limit(o.force + o.law.mechanical.v, range);
-    return left_out ? Number{} : o.law.damping + friction;
+    return left_out ? Number{} : law + friction;
   }
   if (at_joint_limit(m, d, a)) return {};
   const bool motor =
@@ -112,13 +112,13 @@ Number integrator_damping(const ModelView& m, const DataView& d, const Output& o
       near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id)) {
     return friction;
   }
-  return o.law.damping + friction;
+  return law + friction;
 }
 
 // A force as a function of the actuator's variables, along its path. On tendons the path is the
 // tendon's, so the lengths of the two differ by the gear.
 PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
-                const Number& damping, Arena& arena) {
+                const Number& damping, const Number& stiffness, Arena& arena) {
   const double gear = path_gear(m, actuator);
   PathForce f{};
   f.path = path;
@@ -128,11 +128,14 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   f.damping = damping.v;
   f.damping_dlength = gear * damping.d[local::kLength];
   f.damping_drate = gear * damping.d[local::kRate];
+  f.stiffness = stiffness.v;
+  f.stiffness_dlength = gear * stiffness.d[local::kLength];
+  f.stiffness_drate = gear * stiffness.d[local::kRate];
   const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
   f.inputs = arena.take<InputSlope>(acts + ctrls);
   auto add_input = [&](int number, int i) {
-    if (force.d[i] == 0 && damping.d[i] == 0) return;
-    f.inputs[f.input_count++] = {number, force.d[i], damping.d[i]};
+    if (force.d[i] == 0 && damping.d[i] == 0 && stiffness.d[i] == 0) return;
+    f.inputs[f.input_count++] = {number, force.d[i], damping.d[i], stiffness.d[i]};
   };
   for (int k = 0; k < acts; k++) add_input(m.actuator_actadr[actuator] + k, local::kAct + k);
   for (int k = 0; k < ctrls; k++) {
@@ -152,7 +155,10 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   }
   Number force = weight * o.law.force + gear * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
-  return along(m, a, path, force, gear * gear * integrator_damping(m, d, o, scaling), arena);
+  const Number friction(o.law.mechanical_damping);
+  Number damping = integrator_slope(m, d, o, scaling, o.law.damping, friction);
+  Number stiffness = integrator_slope(m, d, o, scaling, o.law.stiffness, {});
+  return along(m, a, path, force, gear * gear * damping, gear * gear * stiffness, arena);
 }
 
 bool actuated(const ModelView& m) {
@@ -255,8 +261,8 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
       if (t.ratio) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.law = along(m, o.actuator, path, o.law.force, {}, arena);
-    f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, arena);
+    f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
+    f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
   }
   return forces;
 }
@@ -296,6 +302,11 @@ bool actuator_disabled(const ModelView& m, int actuator) {
 }
 
 const char* actuator_refusal(const ModelView& m, int a) {
+  const int gain_type = m.actuator_gaintype[a];
+  if (m.opt.integrator == integrator::kDiscrete &&
+      (gain_type == gain::kMotor || gain_type == gain::kSO3)) {
+    return "its stiffness in the metric of the discrete integrator";
+  }
   if (m.actuator_plugin[a] >= 0) return "it is a plugin";
   if (m.actuator_delay[a] != 0) return "its control is delayed";
   if (const char* reason = activation_refusal(m, a)) return reason;

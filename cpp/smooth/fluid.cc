@@ -372,15 +372,28 @@ void add_composites(const ModelView& m, const DataView& d, const Composite* c,
   }
 }
 
-bool is_symmetrized(const ModelView& m, const Element& e, bool symmetric) {
-  return symmetric && free_body(m, m.dof_treeid[last_dof(m, e.body)]) < 0;
+bool is_symmetrized(const ModelView& m, const Element& e, FluidPart part) {
+  if (part != FluidPart::kSymmetric) return part == FluidPart::kDrag;
+  return free_body(m, m.dof_treeid[last_dof(m, e.body)]) < 0;
 }
 
-// The dofs of a body that only slides, for which M is diagonal, have a row of D each: D_ii alone.
-// They are told apart by their place in the tree; 0 for all other dofs.
-int row_group(const ModelView& m, int dof) {
+// The part of an element's law that an integrator takes implicitly.
+Element implicit_part(Element e, FluidPart part) {
+  if (part != FluidPart::kDrag || !e.round) return e;
+  Ellipsoid& x = e.ellipsoid;
+  x.kutta = x.magnus = 0;
+  for (int i = 0; i < 3; i++) x.mass[i] = x.inertia[i] = 0;
+  return e;
+}
+
+// The dofs of a tree for which M is diagonal, a body that slides or is free, have a row of D each:
+// D_ii alone. They are told apart by their place in the tree; 0 for all other dofs. implicitfast
+// has a block of its own for free bodies.
+constexpr int kMaxGroups = 7;
+int row_group(const ModelView& m, FluidPart part, int dof) {
   int tree = m.dof_treeid[dof], adr = m.tree_dofadr[tree], num = m.tree_dofnum[tree];
-  bool diagonal = num > 1 && m.M_rownnz[adr + num - 1] == 1 && free_body(m, tree) < 0;
+  bool own_block = part != FluidPart::kDrag && free_body(m, tree) >= 0;
+  bool diagonal = num > 1 && m.M_rownnz[adr + num - 1] == 1 && !own_block;
   return diagonal ? 1 + dof - adr : 0;
 }
 
@@ -393,7 +406,7 @@ bool moves_any(const ModelView& m, int body, const unsigned char* use) {
 }
 
 // scale d(D w) for the rows in `use`, with w restricted to the columns that these rows have.
-void add_damping_change(const ModelView& m, const DataView& d, bool symmetric, const double* w,
+void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, const double* w,
                         double scale, const unsigned char* use, const Residual& residual,
                         Arena& arena) {
   // the motion of the bodies at joint velocity w, and what of it each dof does not turn
@@ -407,7 +420,7 @@ void add_damping_change(const ModelView& m, const DataView& d, bool symmetric, c
     if (!moves_any(m, e.body, use)) return;
     double along[6], b[36], change[36], force[6] = {};
     e.localize(load_motion(moving.cvel + 6 * e.body), along);
-    differentiate_damping(e, is_symmetrized(m, e, symmetric), along, b, change);
+    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e, part), along, b, change);
     for (int i = 0; i < 6; i++)
       for (int j = 0; j < 6; j++) force[i] += b[6 * i + j] * along[j];
     c[e.body].wrench += e.globalize(force);
@@ -444,12 +457,12 @@ double FluidDamping::entry(const ModelView& m, const DataView& d, int i, int j) 
   return dot(load_motion(d.cdof + 6 * i), b * load_motion(d.cdof + 6 * j));
 }
 
-FluidDamping fluid_damping(const ModelView& m, const DataView& d, bool symmetric, Arena& arena) {
+FluidDamping fluid_damping(const ModelView& m, const DataView& d, FluidPart part, Arena& arena) {
   if (!fluid_enabled(m)) return {nullptr};
   Mat6* composite = arena.zeros<Mat6>(m.nbody);
   visit_elements(m, d, [&](const Element& e) {
     double b[36];
-    differentiate_damping(e, is_symmetrized(m, e, symmetric), nullptr, b, nullptr);
+    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e, part), nullptr, b, nullptr);
     composite[e.body] += globalize(e, b);
   });
   for (int b = m.nbody - 1; b > 0; b--) {
@@ -458,21 +471,33 @@ FluidDamping fluid_damping(const ModelView& m, const DataView& d, bool symmetric
   return {composite};
 }
 
-void add_fluid_damping_change(const ModelView& m, const DataView& d, bool symmetric,
+void add_fluid_damping_change(const ModelView& m, const DataView& d, FluidPart part,
                               bool full_pattern, const double* w, double scale,
                               const Residual& residual, Arena& arena) {
   if (!fluid_enabled(m)) return;
-  if (full_pattern) return add_damping_change(m, d, symmetric, w, scale, nullptr, residual, arena);
-  double* part = arena.take<double>(m.nv);
+  if (full_pattern) return add_damping_change(m, d, part, w, scale, nullptr, residual, arena);
+  double* own = arena.take<double>(m.nv);
   unsigned char* use = arena.take<unsigned char>(m.nv);
-  for (int group = 0; group < 4; group++) {  // a body has at most three slides of this kind
+  for (int group = 0; group < kMaxGroups; group++) {
     bool any = false;
     for (int i = 0; i < m.nv; i++) {
-      use[i] = row_group(m, i) == group;
-      part[i] = use[i] ? w[i] : 0;
+      use[i] = row_group(m, part, i) == group;
+      own[i] = use[i] ? w[i] : 0;
       any |= use[i];
     }
-    if (any) add_damping_change(m, d, symmetric, part, scale, use, residual, arena);
+    if (any) add_damping_change(m, d, part, own, scale, use, residual, arena);
+  }
+}
+
+void add_fluid_diagonal_change(const ModelView& m, const DataView& d, FluidPart part, double scale,
+                               const Residual& residual, Arena& arena) {
+  if (!fluid_enabled(m)) return;
+  double* unit = arena.zeros<double>(m.nv);
+  unsigned char* use = arena.zeros<unsigned char>(m.nv);
+  for (int j = 0; j < m.nv; j++) {
+    unit[j] = use[j] = 1;
+    add_damping_change(m, d, part, unit, scale, use, residual, arena);
+    unit[j] = use[j] = 0;
   }
 }
 

@@ -10,4 +10,8 @@ namespace mujacobian {
 void inertia_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                         const double* x, const Residual& residual, Arena& arena);
 
+// Add d(M_jj)/dq to row j of the residual's q columns, for every dof j.                    (DIS-9)
+void add_inertia_diagonal_derivative(const ModelView& m, const DataView& d,
+                                     const Residual& residual, Arena& arena);
+
 }  // namespace mujacobian

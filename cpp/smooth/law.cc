@@ -63,17 +63,22 @@ Law actuator_law(const ModelView& m, int actuator, const Variables& x) {
     } else if (gain_type == gain::kAffine) {
       law.force = affine(gain_prm, x) * input;
       law.damping = gain_prm[2] * input;
+      law.stiffness = gain_prm[1] * input;
     } else {
       MuscleGain muscle = muscle_gain(m, actuator, x.length, x.rate);
       law.force = muscle.gain * input;
       law.damping = muscle.rate_slope * input;
+      law.stiffness = muscle.length_slope * input;
     }
   }
   if (bias_type == bias::kAffine) {
     law.force = law.force + affine(bias_prm, x);
     law.damping = law.damping + bias_prm[2];
+    law.stiffness = law.stiffness + bias_prm[1];
   } else if (bias_type == bias::kMuscle) {
-    law.force = law.force + muscle_bias(m, actuator, x.length);
+    MuscleBias muscle = muscle_bias(m, actuator, x.length);
+    law.force = law.force + muscle.force;
+    law.stiffness = law.stiffness + muscle.length_slope;
   }
   return law;
 }

@@ -9,8 +9,9 @@ struct Law {
   Number force;       // subject to force limits
   Number mechanical;  // cogging and friction of motors, which are not
 
-  // their derivatives with respect to the rate as MuJoCo's implicit integrators know them
-  Number damping;
+  // derivatives with respect to the rate as MuJoCo's implicit integrators know them, and with
+  // respect to the length as the discrete one does
+  Number damping, stiffness;
   double mechanical_damping = 0;
 };
 

@@ -77,17 +77,21 @@ MuscleGain muscle_gain(const ModelView& m, int actuator, const Number& length, c
   g.rate_slope =
       chain(-s.force * l.y * v.slope / s.speed, -s.force * l.slope * v.slope / (s.speed * s.scale),
             length, -s.force * l.y * v.curvature / (s.speed * s.speed), rate);
+  g.length_slope =
+      chain(-s.force * l.slope * v.y / s.scale, -s.force * l.curvature * v.y / (s.scale * s.scale),
+            length, -s.force * l.slope * v.slope / (s.speed * s.scale), rate);
   return g;
 }
 
-Number muscle_bias(const ModelView& m, int actuator, const Number& length) {
+MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length) {
   // nothing up to the optimum length, a half parabola, then straight                      (MUS-4)
   Muscle s = load_muscle(m, actuator, m.actuator_biasprm + kNBias * actuator);
   double l = s.offset + length.v / s.scale, knee = 0.5 * (1 + s.upper), width = guard(knee - 1);
-  if (l <= 1) return Number(0);
+  if (l <= 1) return {Number(0), Number(0)};
   Curve c = l <= knee ? parabola(l, 1, width, 0, 1) : Curve{0.5 + (l - knee) / width, 1 / width, 0};
   double most = -s.force * s.passive;
-  return chain(most * c.y, most * c.slope / s.scale, length);
+  return {chain(most * c.y, most * c.slope / s.scale, length),
+          chain(most * c.slope / s.scale, most * c.curvature / (s.scale * s.scale), length)};
 }
 
 Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act) {

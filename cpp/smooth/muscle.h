@@ -7,15 +7,18 @@
 
 namespace mujacobian {
 
-// The active force per activation and its derivative with respect to the rate, which MuJoCo's
-// implicit integrators know.
+// The active force per activation and its derivatives with respect to the rate and the length,
+// which MuJoCo's implicit integrators know.
 struct MuscleGain {
-  Number gain, rate_slope;
+  Number gain, rate_slope, length_slope;
 };
 MuscleGain muscle_gain(const ModelView& m, int actuator, const Number& length, const Number& rate);
 
-// The passive force.
-Number muscle_bias(const ModelView& m, int actuator, const Number& length);
+// The passive force and its derivative with respect to the length.
+struct MuscleBias {
+  Number force, length_slope;
+};
+MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length);
 
 // d(activation)/dt; `prm` is MuJoCo's dynprm.
 Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act);

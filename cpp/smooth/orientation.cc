@@ -131,7 +131,7 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
     auto add_input = [&](int number, int i) {
       const Vec3& t = target.turn[i];
       double slope = with_target(k, 0) * t.x + with_target(k, 1) * t.y + with_target(k, 2) * t.z;
-      f.inputs[f.input_count++] = {number, slope, 0};
+      f.inputs[f.input_count++] = {number, slope, 0, 0};
     };
     for (int i = 0; i < acts; i++) {
       add_input(m.actuator_actadr[actuator] + i, local::kAct + i);

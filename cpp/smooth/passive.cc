@@ -49,10 +49,24 @@ void subtract_block(const Residual& residual, int dof, const Mat3& block) {
     for (int b = 0; b < 3; b++) residual.dq(dof + a, dof + b) -= block(a, b);
 }
 
+Poly joint_stiffness(const ModelView& m, int joint) {
+  const double* p = m.jnt_stiffnesspoly + kNPoly * joint;
+  return {m.jnt_stiffness[joint], {p[0], p[1]}};
+}
+
+// The stiffness along the displacement e, |e| = r, for all directions.
+SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
+  SpringSlope s{dof, 3, 0, {0, 0, 0}};
+  double r = norm(e), slope = k.slope(r);
+  if (slope <= 0) return s;
+  s.stiffness = slope;
+  if (r > 0) store3(s.gradient, (k.curvature(r) / r) * e);
+  return s;
+}
+
 void add_springs(const ModelView& m, const DataView& d, const Residual& residual) {
   for (int j = 0; j < m.njnt; j++) {
-    const double* p = m.jnt_stiffnesspoly + kNPoly * j;
-    Poly k{m.jnt_stiffness[j], {p[0], p[1]}};
+    Poly k = joint_stiffness(m, j);
     if (k.zero()) continue;
     int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j];
     const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
@@ -71,6 +85,26 @@ void add_springs(const ModelView& m, const DataView& d, const Residual& residual
 }
 
 }  // namespace
+
+int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[2]) {
+  const Poly k = joint_stiffness(m, j);
+  if (k.zero()) return 0;
+  int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j], count = 0;
+  const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
+  if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
+  if (type == joint::kSlide || type == joint::kHinge) {
+    double x = qpos[0] - rest[0], slope = k.slope(x);
+    out[0] = {dof, 1, slope > 0 ? slope : 0, {slope > 0 ? k.curvature(x) : 0, 0, 0}};
+    return 1;
+  }
+  if (type == joint::kFree) {
+    out[count++] = radial_slope(k, dof, load3(qpos) - load3(rest));
+    qpos += 3, rest += 3, dof += 3;
+  }
+  // the angle r = |e| of a rotation e = log(rest^-1 q) changes by e/r . dq
+  out[count++] = radial_slope(k, dof, quaternion_difference(qpos, rest));
+  return count;
+}
 
 Poly dof_damping(const ModelView& m, int dof) {
   const double* p = m.dof_dampingpoly + kNPoly * dof;

@@ -13,6 +13,7 @@ struct Poly {
   // d(x coefficient(x))/dx, and the derivative of that
   double slope(double x) const { return linear + x * (2 * p[0] + x * 3 * p[1]); }
   double slope_odd(double x) const { return slope(x < 0 ? -x : x); }
+  double curvature(double x) const { return 2 * p[0] + 6 * p[1] * x; }
   double curvature_odd(double x) const {
     double sign = (x > 0) - (x < 0);
     return 2 * p[0] * sign + 6 * p[1] * x;
@@ -34,6 +35,16 @@ inline bool is_plastic(const int* adr, int id) { return adr && adr[id] >= 0; }
 bool springs_enabled(const ModelView& m);
 bool dampers_enabled(const ModelView& m);
 bool passive_enabled(const ModelView& m);
+
+// What the discrete integrator knows of a joint's spring: one stiffness for all dofs of a
+// translation or rotation, and how it changes with their positions.
+struct SpringSlope {
+  int dof, n;
+  double stiffness, gradient[3];
+};
+
+// The springs of a joint, one or two of a free joint; returns their number.
+int spring_slopes(const ModelView& m, const DataView& d, int joint, SpringSlope out[2]);
 
 // Add the derivatives of joint springs and dof dampers to the residual.
 void add_passive(const ModelView& m, const DataView& d, const Residual& residual);

@@ -19,8 +19,9 @@ struct Path {
 // An activation or control (numbered as the residual's inputs) that a force depends on.
 struct InputSlope {
   int input;
-  double force;    // dF/dinput
-  double damping;  // d(damping)/dinput
+  double force;      // dF/dinput
+  double damping;    // d(damping)/dinput
+  double stiffness;  // d(stiffness)/dinput
 };
 
 // Another path, over the same dofs, on whose rate a force depends.
@@ -38,9 +39,11 @@ struct PathForce {
   const RateSlope* others;
   int other_count;
 
-  // what MuJoCo's implicit integrators know of dF/d(m v), and how that changes
+  // what MuJoCo's implicit integrators know of dF/d(m v) and dF/dl, and how that changes
   double damping;
   double damping_dlength, damping_drate;
+  double stiffness;
+  double stiffness_dlength, stiffness_drate;
 };
 
 // d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)

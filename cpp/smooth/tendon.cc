@@ -286,6 +286,10 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
   f.drate = -damping.slope_odd(rate);
   f.damping = f.drate;
   f.damping_drate = -damping.curvature_odd(rate);
+  if (x != 0) {
+    f.stiffness = f.dlength;
+    f.stiffness_dlength = -stiffness.curvature(x);
+  }
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "constraint/optimum.h"
+#include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/support.h"
@@ -100,28 +100,27 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 
 Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena) {
   Diagnostics all{{}, diagnose_clamps(m, d), 0, 0};
-  if (d.nefc == 0) {
+  if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;
   }
 
   require_rows(m, d);
-  const Topology tree = topology(m, arena);
-  Blocks blocks = make_blocks(m, d, arena);
-  const Residual residual = make_residual(m, blocks, nullptr, false, arena);
-  const Optimum optimum = find_optimum(m, d, tree, residual, blocks, arena);
+  if (has_metric(m)) require_model(m);  // its actuators are part of K
+  const Forward f = evaluate_forward(m, d, false, arena);
+  const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
 
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
+  for (int k = 0; k < f.blocks.count; k++) {
+    const Block& b = f.blocks.block[k];
     RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever};
     set_zone(d, b, optimum.acc, row);
     if (b.type >= constraint::kLimitJoint) row.activation = d.efc_margin[b.row] - d.efc_pos[b.row];
     if (b.geometry) row.region = b.geometry->region;
     all.rows.push_back(row);
   }
-  fill_hessian(m, d, blocks, K);
+  fill_hessian(m, f.metric.problem, f.metric.blocks, K);
   return all;
 }
 

@@ -4,21 +4,24 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "dynamics/free_body.h"
+#include "dynamics/lu.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/fluid.h"
 #include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
 #include "smooth/velocity.h"
-#include "step/free_body.h"
-#include "step/lu.h"
 
 namespace mujacobian {
 namespace {
 
-// Euler treats dof damping implicitly unless nothing is damped or a flag forbids it.
-bool euler_is_damped(const ModelView& m) {
-  if ((m.opt.disableflags & disable::kEulerDamp) || !dampers_enabled(m)) return false;
+// Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
+// inverse dynamics does so even where dampers are disabled.
+bool euler_is_damped(const ModelView& m, bool inverse) {
+  if (m.opt.disableflags & disable::kEulerDamp) return false;
+  if (!dampers_enabled(m) && !(inverse && engine().version < 4000000)) return false;
   for (int i = 0; i < m.nv; i++) {
     const double* p = m.dof_dampingpoly + kNPoly * i;
     if (m.dof_damping[i] > 0 || p[0] != 0 || p[1] != 0) return true;
@@ -29,20 +32,14 @@ bool euler_is_damped(const ModelView& m) {
 
 // The integrator's D has the entry (i, j): the pattern of M, where a tree has a block of its own
 // all pairs of dofs on one chain.
-bool in_damping(const ModelView& m, const Topology& tree, const Integration& step, int i, int j) {
-  return step.block[m.dof_treeid[i]] ? tree.is_related(i, j) : in_mass_matrix(m, tree, i, j);
-}
-
-template <class F>
-void visit_damping(const PathForces& paths, F visit) {
-  for (int k = 0; k < paths.tendon_count; k++) visit(paths.tendon[k]);
-  for (int k = 0; k < paths.actuation.count; k++) visit(paths.actuation.forces[k]);
+bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j) {
+  return blocks[m.dof_treeid[i]] ? tree.is_related(i, j) : in_mass_matrix(m, tree, i, j);
 }
 
 // Subtract h D of the path forces from the packed matrix, or from the tree's block.
 void subtract_path_damping(const ModelView& m, const Topology& tree, const PathForces& paths,
                            double* packed, TreeBlock* const* blocks) {
-  visit_damping(paths, [&](const PathForce& f) {
+  paths.visit([&](const PathForce& f) {
     if (f.damping == 0) return;
     const Path& p = f.path;
     for (int a = 0; a < p.n; a++) {
@@ -62,9 +59,9 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
 
 // Subtract h D of the medium likewise.
 void subtract_fluid_damping(const ModelView& m, const DataView& d, const Topology& tree,
-                            bool symmetric, double* packed, TreeBlock* const* blocks,
+                            FluidPart part, double* packed, TreeBlock* const* blocks,
                             Arena& arena) {
-  const FluidDamping damping = fluid_damping(m, d, symmetric, arena);
+  const FluidDamping damping = fluid_damping(m, d, part, arena);
   if (!damping.composite) return;
   const double h = m.opt.timestep;
   for (int i = 0; i < m.nv; i++) {
@@ -86,21 +83,22 @@ void subtract_fluid_damping(const ModelView& m, const DataView& d, const Topolog
       "the inertia matrix is not positive definite: check masses, inertias, armature and damping");
 }
 
-Integration euler(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  if (!euler_is_damped(m)) return {true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
+double* copy_inertia(const ModelView& m, const DataView& d, Arena& arena) {
   double* packed = arena.take<double>(m.nC);
-  double* inverse = arena.take<double>(m.nv);
-  double* w = arena.take<double>(m.nv);
   std::memcpy(packed, d.M, m.nC * sizeof(double));
-  for (int i = 0; i < m.nv; i++) {
-    double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
-    packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
-    w[i] = f.force[i];
-  }
-  if (!factor_inertia(m, packed, inverse)) throw_singular();
-  InertiaFactor factor{packed, inverse};
-  solve_inertia(m, factor, w);
-  return {false, w, factor, nullptr};
+  return packed;
+}
+
+void add_dof_damping(const ModelView& m, const DataView& d, int dof, double* packed) {
+  double slope = dof_damping(m, dof).slope_odd(d.qvel[dof]);
+  packed[m.M_rowadr[dof] + m.M_rownnz[dof] - 1] += m.opt.timestep * slope;
+}
+
+StepMatrix euler(const ModelView& m, const DataView& d, bool inverse, Arena& arena) {
+  if (!euler_is_damped(m, inverse)) return {nullptr, nullptr};
+  double* packed = copy_inertia(m, d, arena);
+  for (int i = 0; i < m.nv; i++) add_dof_damping(m, d, i, packed);
+  return {packed, nullptr};
 }
 
 // M + h (dof damping) of one tree as a full matrix
@@ -122,20 +120,8 @@ TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tr
   return block;
 }
 
-// Factor the blocks and solve them for w, which is the force on entry.
-void solve_blocks(const ModelView& m, TreeBlock* const* blocks, double* w, Arena& arena) {
-  for (int t = 0; t < m.ntree; t++) {
-    if (!blocks[t]) continue;
-    if (!factor_lu(blocks[t]->n, blocks[t]->matrix, blocks[t]->order, arena)) throw_singular();
-    solve_lu(blocks[t]->n, blocks[t]->matrix, blocks[t]->order, w + blocks[t]->dof, 1, 0, 1, arena);
-  }
-}
-
-Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  double* packed = arena.take<double>(m.nC);
-  double* inverse = arena.take<double>(m.nv);
-  double* w = arena.take<double>(m.nv);
-  std::memcpy(packed, d.M, m.nC * sizeof(double));
+StepMatrix implicitfast(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  double* packed = copy_inertia(m, d, arena);
 
   // free bodies keep M alone in the symmetric system and are solved by their own block, which has
   // the rate of their bias force
@@ -146,27 +132,16 @@ Integration implicitfast(const ModelView& m, const DataView& d, const Forward& f
     blocks[t] = start_block(m, d, f.tree, t, arena);
     add_free_bias_rate(m, d, body, m.opt.timestep, blocks[t]->matrix);
   }
-  for (int i = 0; i < m.nv; i++) {
-    w[i] = f.force[i];
-    if (!dampers_enabled(m) || blocks[m.dof_treeid[i]]) continue;
-    double slope = dof_damping(m, i).slope_odd(d.qvel[i]);
-    packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += m.opt.timestep * slope;
+  for (int i = 0; i < m.nv && dampers_enabled(m); i++) {
+    if (!blocks[m.dof_treeid[i]]) add_dof_damping(m, d, i, packed);
   }
   subtract_path_damping(m, f.tree, f.paths, packed, blocks);
-  subtract_fluid_damping(m, d, f.tree, /*symmetric=*/true, packed, blocks, arena);
-  if (!factor_inertia(m, packed, inverse)) throw_singular();
-  InertiaFactor factor{packed, inverse};
-  solve_inertia(m, factor, w);
-  for (int i = 0; i < m.nv; i++) {
-    if (blocks[m.dof_treeid[i]]) w[i] = f.force[i];
-  }
-  solve_blocks(m, blocks, w, arena);
-  return {false, w, factor, blocks};
+  subtract_fluid_damping(m, d, f.tree, FluidPart::kSymmetric, packed, blocks, arena);
+  return {packed, blocks};
 }
 
 // The fully implicit integrator: every tree has a block, with the rate of its bias force  (INT-11)
-Integration implicit(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  double* w = arena.take<double>(m.nv);
+StepMatrix implicit(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
   TreeBlock** blocks = arena.take<TreeBlock*>(m.ntree);
   const Residual bias = make_like(m, f.residual, arena);
   inverse_dynamics_derivative(m, d, f.tree, f.acc, bias, arena);
@@ -179,10 +154,30 @@ Integration implicit(const ModelView& m, const DataView& d, const Forward& f, Ar
       }
   }
   subtract_path_damping(m, f.tree, f.paths, nullptr, blocks);
-  subtract_fluid_damping(m, d, f.tree, /*symmetric=*/false, nullptr, blocks, arena);
-  std::memcpy(w, f.force, m.nv * sizeof(double));
-  solve_blocks(m, blocks, w, arena);
-  return {false, w, {}, blocks};
+  subtract_fluid_damping(m, d, f.tree, FluidPart::kAll, nullptr, blocks, arena);
+  return {nullptr, blocks};
+}
+
+// Factor the matrix in place and solve it for w.
+Integration solve_step(const ModelView& m, const StepMatrix& matrix, const double* force,
+                       Arena& arena) {
+  double* w = arena.take<double>(m.nv);
+  std::memcpy(w, force, m.nv * sizeof(double));
+  InertiaFactor factor{};
+  if (matrix.packed) {
+    double* inverse = arena.take<double>(m.nv);
+    if (!factor_inertia(m, matrix.packed, inverse)) throw_singular();
+    factor = {matrix.packed, inverse};
+    solve_inertia(m, factor, w);
+  }
+  for (int t = 0; matrix.block && t < m.ntree; t++) {
+    TreeBlock* b = matrix.block[t];
+    if (!b) continue;
+    for (int i = b->dof; i < b->dof + b->n; i++) w[i] = force[i];
+    if (!factor_lu(b->n, b->matrix, b->order, arena)) throw_singular();
+    solve_lu(b->n, b->matrix, b->order, w + b->dof, 1, 0, 1, arena);
+  }
+  return {false, w, factor, matrix.block};
 }
 
 // Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)
@@ -219,10 +214,9 @@ void subtract_bias_change(const ModelView& m, const DataView& d, const Forward& 
 
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
 void add_path_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
-                             const Integration& step, const PathForce& f, const Residual& residual,
-                             Arena& arena) {
+                             TreeBlock* const* blocks, const double* w, const PathForce& f,
+                             const Residual& residual, Arena& arena) {
   const Path& p = f.path;
-  const double* w = step.w;
   const double h = m.opt.timestep;
   double* rate = arena.take<double>(p.n);
   double* turned = arena.take<double>(p.n);
@@ -233,7 +227,7 @@ void add_path_damping_change(const ModelView& m, const DataView& d, const Topolo
     for (int k = 0; k < p.n; k++) turned[k] = 0;
     for (int b = 0; b < p.n; b++) {
       int j = p.dofs[b];
-      if (!in_damping(m, tree, step, i, j)) continue;
+      if (!in_damping(m, tree, blocks, i, j)) continue;
       s += p.moment[b] * w[j];
       if (!p.hessian) continue;
       for (int k = 0; k < p.n; k++) turned[k] += p.hessian[b * p.n + k] * w[j];
@@ -262,11 +256,23 @@ bool damping_is_constant(const PathForce& f) {
 
 }  // namespace
 
+StepMatrix step_matrix(const ModelView& m, const DataView& d, const Forward& f, bool inverse,
+                       Arena& arena) {
+  switch (m.opt.integrator) {
+    case integrator::kEuler:
+      return euler(m, d, inverse, arena);
+    case integrator::kImplicit:
+      return implicit(m, d, f, arena);
+    default:
+      return implicitfast(m, d, f, arena);
+  }
+}
+
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  const int type = m.opt.integrator;
-  Integration step = type == integrator::kEuler      ? euler(m, d, f, arena)
-                     : type == integrator::kImplicit ? implicit(m, d, f, arena)
-                                                     : implicitfast(m, d, f, arena);
+  StepMatrix matrix{};
+  if (!has_metric(m)) matrix = step_matrix(m, d, f, /*inverse=*/false, arena);
+  Integration step{true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
+  if (!matrix.is_inertia()) step = solve_step(m, matrix, f.force, arena);
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +
@@ -277,28 +283,30 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
   return step;
 }
 
-void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
-                        const Integration& step, const Residual& residual, Arena& arena) {
-  bool euler = m.opt.integrator == integrator::kEuler;
-  if (euler ? euler_is_damped(m) : dampers_enabled(m)) {
+void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+                             TreeBlock* const* blocks, const double* w, bool inverse,
+                             const Residual& residual, Arena& arena) {
+  if (has_metric(m)) return;
+  const double h = m.opt.timestep;
+  const bool euler = m.opt.integrator == integrator::kEuler;
+  if (euler ? euler_is_damped(m, inverse) : dampers_enabled(m)) {
     for (int i = 0; i < m.nv; i++) {
-      double curvature = dof_damping(m, i).curvature_odd(d.qvel[i]);
-      residual.dv(i, i) -= m.opt.timestep * curvature * step.w[i];
+      residual.dv(i, i) -= h * dof_damping(m, i).curvature_odd(d.qvel[i]) * w[i];
     }
   }
   if (euler) return;
-  visit_damping(f.paths, [&](const PathForce& force) {
+  f.paths.visit([&](const PathForce& force) {
     if (damping_is_constant(force)) return;
-    add_path_damping_change(m, d, f.tree, step, force, residual, arena);
+    add_path_damping_change(m, d, f.tree, blocks, w, force, residual, arena);
   });
   const bool fully = m.opt.integrator == integrator::kImplicit;
-  add_fluid_damping_change(m, d, /*symmetric=*/!fully, /*full_pattern=*/fully, step.w,
-                           m.opt.timestep, residual, arena);
-  if (fully) return subtract_bias_change(m, d, f, step.w, residual, arena);
+  add_fluid_damping_change(m, d, fully ? FluidPart::kAll : FluidPart::kSymmetric,
+                           /*full_pattern=*/fully, w, h, residual, arena);
+  if (fully) return subtract_bias_change(m, d, f, w, residual, arena);
   for (int t = 0; t < m.ntree; t++) {
-    if (!step.block[t]) continue;
-    int dof = step.block[t]->dof;
-    subtract_free_bias_change(m, d, m.dof_bodyid[dof], m.opt.timestep, step.w + dof, residual);
+    if (!blocks[t]) continue;
+    int dof = blocks[t]->dof;
+    subtract_free_bias_change(m, d, m.dof_bodyid[dof], h, w + dof, residual);
   }
 }
 

@@ -5,27 +5,44 @@
 
 #include "dynamics/forward.h"
 #include "smooth/inertia.h"
+#include "smooth/tendon.h"
 
 namespace mujacobian {
 
-// A tree whose block of M + h Dhat is unsymmetric: dofs dof .. dof+n-1.
-struct TreeBlock {
-  int dof, n;
-  double* matrix;  // (n, n), factored
-  int* order;      // of its rows
+// M + h Dhat.
+struct StepMatrix {
+  double* packed;     // in the pattern of M; null where all trees have blocks, or it is M itself
+  TreeBlock** block;  // by tree where it is not symmetric, else null; null: there are none
+
+  bool is_inertia() const { return !packed && !block; }
+  double entry(const ModelView& m, const Topology& tree, int i, int j) const {
+    int t = m.dof_treeid[i];
+    if (t != m.dof_treeid[j]) return 0;
+    if (const TreeBlock* b = block ? block[t] : nullptr) {
+      return b->matrix[b->n * (i - b->dof) + j - b->dof];
+    }
+    if (!in_mass_matrix(m, tree, i, j)) return 0;
+    return packed[i > j ? packed_index(m, tree, i, j) : packed_index(m, tree, j, i)];
+  }
 };
+
+// `inverse`: as MuJoCo's inverse dynamics takes it.
+StepMatrix step_matrix(const ModelView& m, const DataView& d, const Forward& f, bool inverse,
+                       Arena& arena);
 
 struct Integration {
   bool explicit_;  // w is the constrained acceleration itself
   const double* w;
   InertiaFactor factor;
-  TreeBlock* const* block;  // by tree, null where the factor serves; null for Euler
+  TreeBlock* const* block;  // factored, by tree, null where `factor` serves; null: there are none
 };
 
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
 
-// Add h d(Dhat) w, the change of the integrator's own damping, to the residual.
-void add_damping_change(const ModelView& m, const DataView& d, const Forward& f,
-                        const Integration& step, const Residual& residual, Arena& arena);
+// Subtract h d(Dhat) w, the change of the integrator's own damping, from the residual. The blocks
+// are those of the step's matrix, factored or not.
+void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+                             TreeBlock* const* blocks, const double* w, bool inverse,
+                             const Residual& residual, Arena& arena);
 
 }  // namespace mujacobian

@@ -4,12 +4,41 @@
 
 #include "constraint/force.h"
 #include "dynamics/forward.h"
+#include "dynamics/free_body.h"
+#include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
 #include "smooth/tendon.h"
+#include "step/integrator.h"
 
 namespace mujacobian {
 namespace {
+
+// The forces of actuators are held, but the integrators still know their gains.
+void hold_forces(const ModelView& m, Actuation& actuation, Arena& arena) {
+  actuation.frozen = no_actuation(m, arena).frozen;
+  for (int k = 0; k < actuation.count; k++) {
+    PathForce& f = actuation.forces[k];
+    f.force = f.dlength = f.drate = 0;
+    for (int i = 0; i < f.input_count; i++) f.inputs[i].force = 0;
+  }
+}
+
+// The given acceleration is (v+ - v) / h, not what the forces are evaluated at.
+bool is_converted(const ModelView& m) {
+  return (m.opt.enableflags & enable::kInvDiscrete) && !has_metric(m);
+}
+
+// M^-1 (M + h Dhat) w                                                                      (INV-4)
+const double* continuous_acceleration(const ModelView& m, const DataView& d, const Topology& tree,
+                                      const StepMatrix& matrix, const double* w, Arena& arena) {
+  if (matrix.is_inertia()) return w;
+  double* a = arena.zeros<double>(m.nv);
+  for (int i = 0; i < m.nv; i++)
+    for (int j = 0; j < m.nv; j++) a[i] += matrix.entry(m, tree, i, j) * w[j];
+  solve_inertia(m, {d.qLD, d.qLDiagInv}, a);
+  return a;
+}
 
 // The state as the forward dynamics sees it, but at the given acceleration.
 Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, Arena& arena) {
@@ -17,12 +46,73 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
   f.tree = topology(m, arena);
   f.paths.tendon = arena.take<PathForce>(m.ntendon);
   f.paths.tendon_count = tendon_forces(m, d, f.paths.tendon, arena);
-  f.paths.actuation = actuated ? actuation(m, d, arena) : no_actuation(m, arena);
-  f.blocks = make_blocks(m, d, arena);
-  for (int k = 0; k < f.blocks.count; k++) evaluate(m, d, d.qacc, f.blocks.block[k]);
+  const bool gains = is_converted(m) || has_metric(m);
+  f.paths.actuation = actuated || gains ? actuation(m, d, arena) : no_actuation(m, arena);
+  if (gains && !actuated) hold_forces(m, f.paths.actuation, arena);
+  f.blocks = make_blocks(m, d, arena, f.paths.count());
   f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, true, arena);
+  f.metric = {d, f.blocks, nullptr};
+  if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);
   f.solved = f.acc = d.qacc;
   return f;
+}
+
+// With respect to q, v and the given acceleration w, the residual's columns of applied force, the
+// acceleration changes by  M da = (M + h Dhat) dw + dM (w - a) + h dDhat w                (INV-5)
+void convert_change(const ModelView& m, const DataView& d, const Forward& f,
+                    const StepMatrix& matrix, const double* w, Arena& arena) {
+  double* lag = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) lag[i] = w[i] - f.acc[i];
+  const Residual change = make_like(m, f.residual, arena);
+  inertia_derivative(m, d, f.tree, lag, change, arena);
+  subtract_damping_change(m, d, f, matrix.block, w, /*inverse=*/true, change, arena);
+  for (int c = 0; c < change.count; c++) {
+    const Component &from = change.components[c], &part = f.residual.components[c];
+    for (int i = 0; i < part.nv; i++) {
+      double* row = f.residual.row[part.dofs[i]];
+      for (int k = 0; k < 2 * part.nv; k++) row[k] = -change.row[part.dofs[i]][k];
+      for (int k = 0; k < part.nv; k++) {
+        row[from.force_column() + k] = matrix.entry(m, f.tree, part.dofs[i], part.dofs[k]);
+      }
+    }
+    for (int i = 0; i < part.nv;) {
+      int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
+      solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,
+                    f.residual.row[part.dofs[i]], part.stride, 0, part.end_column());
+      i += num;
+    }
+  }
+}
+
+// df/da, row-major                                                                        (INV-2)
+double* force_rate(const ModelView& m, const Forward& f, Arena& arena) {
+  const std::size_t nv = m.nv;
+  double* K = arena.take<double>(nv * nv);
+  fill_hessian(m, f.metric.problem, f.metric.blocks, K);
+  for (int t = 0; f.metric.block && t < m.ntree; t++) {
+    const TreeBlock* b = f.metric.block[t];
+    if (!b) continue;
+    add_free_bias_rate(m, f.metric.problem, m.dof_bodyid[b->dof], m.opt.timestep,
+                       K + b->dof * nv + b->dof, m.nv);
+  }
+  return K;
+}
+
+// DfDa: K da/dw, transposed
+void write_rate(const ModelView& m, const Residual& motion, const double* K, double* DfDa) {
+  const std::size_t nv = m.nv;
+  std::memset(DfDa, 0, nv * nv * sizeof(double));
+  for (int c = 0; c < motion.count; c++) {
+    const Component& part = motion.components[c];
+    for (int i = 0; i < part.nv; i++)
+      for (int j = 0; j < part.nv; j++) {
+        double rate = K[part.dofs[i] * nv + part.dofs[j]];
+        const double* row = motion.row[part.dofs[j]] + part.force_column();
+        for (int k = 0; rate != 0 && k < part.nv; k++) {
+          DfDa[part.dofs[k] * nv + part.dofs[i]] += rate * row[k];
+        }
+      }
+  }
 }
 
 // out (nv, width) <- scale * columns first .. first+nv-1 of the rows, transposed
@@ -34,20 +124,27 @@ void transpose(const double* rows, int stride, int first, int nv, int count, dou
     }
 }
 
-// DfDq and DfDv: -(-dg), with dof k of a component in its own column
-void write_forces(const ModelView& m, const Residual& residual, double* DfDq, double* DfDv) {
+// DfDq and DfDv: -(-dg) + K da, with dof k of a component in its own column
+void write_forces(const ModelView& m, const Residual& residual, const Residual& motion,
+                  const double* K, double* DfDq, double* DfDv) {
   const std::size_t nv = m.nv;
   if (DfDq) std::memset(DfDq, 0, nv * nv * sizeof(double));
   if (DfDv) std::memset(DfDv, 0, nv * nv * sizeof(double));
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
-    for (int i = 0; i < part.nv; i++)
+    for (int i = 0; i < part.nv; i++) {
+      double* row = residual.row[part.dofs[i]];
+      for (int j = 0; j < part.nv; j++) {
+        double rate = K[part.dofs[i] * nv + part.dofs[j]];
+        const double* moved = motion.row[part.dofs[j]];
+        for (int k = 0; rate != 0 && k < 2 * part.nv; k++) row[k] -= rate * moved[k];
+      }
       for (int k = 0; k < part.nv; k++) {
-        const double* row = residual.row[part.dofs[i]];
         const std::size_t at = part.dofs[k] * nv + part.dofs[i];
         if (DfDq) DfDq[at] = -row[k];
         if (DfDv) DfDv[at] = -row[part.nv + k];
       }
+    }
   }
 }
 
@@ -99,14 +196,26 @@ void inverse(const ModelView& m, const DataView& given, bool actuation, const In
   // qfrc_inverse balances applied forces, it does not contain them
   DataView d = given;
   d.xfrc_applied = arena.zeros<double>(6 * m.nbody);
-  const Forward f = evaluate_inverse(m, d, actuation, arena);
-  // at fixed acceleration da = 0, and da/da = 1 stands in the columns of applied force   (INV-2)
+  Forward f = evaluate_inverse(m, d, actuation, arena);
+  if (is_converted(m)) {
+    const StepMatrix matrix = step_matrix(m, d, f, /*inverse=*/true, arena);
+    f.solved = f.acc = continuous_acceleration(m, d, f.tree, matrix, d.qacc, arena);
+    if (!matrix.is_inertia()) convert_change(m, d, f, matrix, d.qacc, arena);
+  }
+  for (int k = 0; k < f.metric.blocks.count; k++) evaluate(m, d, f.acc, f.metric.blocks.block[k]);
+
+  // the residual holds da: with respect to q and v, and in the columns of applied force with
+  // respect to the given acceleration
   if (out.DsDq || out.DsDv || out.DsDa) write_sensors(m, d, f, out, arena);
-  if (out.DfDa) fill_hessian(m, d, f.blocks, out.DfDa);
   if (out.DmDq) write_inertia(m, d, f, out.DmDq, arena);
+  if (!out.DfDq && !out.DfDv && !out.DfDa) return;
+  const double* K = force_rate(m, f, arena);
+  if (out.DfDa) write_rate(m, f.residual, K, out.DfDa);
   if (!out.DfDq && !out.DfDv) return;
-  fill_residual(m, d, f, f.acc, arena);
-  write_forces(m, f.residual, out.DfDq, out.DfDv);
+  Forward balance = f;
+  balance.residual = make_like(m, f.residual, arena);
+  fill_residual(m, d, balance, f.acc, arena);
+  write_forces(m, balance.residual, f.residual, K, out.DfDq, out.DfDv);
 }
 
 }  // namespace mujacobian

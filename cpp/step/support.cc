@@ -29,10 +29,21 @@ void visit_unsupported(const ModelView& m, F report) {
     case integrator::kImplicit:
     case integrator::kImplicitFast:
       break;
+    case integrator::kDiscrete:
+      if (m.opt.enableflags & enable::kDiagExact) {
+        report("flag diagexact", "the exact diagonal in the metric of the discrete integrator");
+      }
+      if (m.opt.noslip_iterations > 0) {
+        report("option noslip_iterations", "the noslip solver with the discrete integrator");
+      }
+      if (m.opt.solver == solver::kPGS && (m.ntendon || m.nactuator)) {
+        report("option solver=\"PGS\"", "tendons and actuators outside of the metric");
+      }
+      break;
     case integrator::kRK4:
       break;
     default:
-      report("option integrator=\"discrete\"", "the discrete-time integrator");
+      report("option integrator", "an integrator that is not known here");
   }
   if (m.opt.enableflags & enable::kSleep) {
     report("flag sleep", "sleeping trees switch off parts of the step");
@@ -99,8 +110,8 @@ void require_state(const ModelView& m, const DataView& d) {
 
 void require_inverse(const ModelView& m, const DataView& d) {
   require_model(m);
-  if (m.opt.enableflags & enable::kInvDiscrete) {
-    throw Unsupported("flag invdiscrete", "inverse dynamics of discrete-time accelerations");
+  if ((m.opt.enableflags & enable::kInvDiscrete) && m.opt.integrator == integrator::kRK4) {
+    throw Unsupported("flag invdiscrete", "MuJoCo has no discrete-time inverse for RK4");
   }
   require_state(m, d);
   require_finite("qacc", d.qacc, m.nv);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "dynamics/lu.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
@@ -9,7 +10,6 @@
 #include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/integrator.h"
-#include "step/lu.h"
 #include "step/runge_kutta.h"
 #include "step/support.h"
 
@@ -214,7 +214,7 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
     late = make_like(m, residual, arena);
     inertia_derivative(m, d, f.tree, lag, late, arena);
   }
-  add_damping_change(m, d, f, step, late, arena);
+  subtract_damping_change(m, d, f, step.block, step.w, /*inverse=*/false, late, arena);
 
   clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {

@@ -184,7 +184,9 @@ def converge(model: mujoco.MjModel) -> mujoco.MjModel:
     All solvers have the same optimum; Newton's method is the one that gets there.
     """
     model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    model.opt.tolerance = 0
+    # the discrete integrator's own iteration divides zero by zero if nothing stops it
+    discrete = model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE
+    model.opt.tolerance = 1e-15 if discrete else 0
     model.opt.iterations = SOLVER_ITERATIONS
     model.opt.ls_iterations = 50
     model.opt.ls_tolerance = 1e-12

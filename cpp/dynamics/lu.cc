@@ -1,4 +1,4 @@
-#include "step/lu.h"
+#include "dynamics/lu.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "step/free_body.h"
+#include "dynamics/free_body.h"
 
 #include "spatial/vector.h"
 
@@ -37,14 +37,15 @@ Vec3 unit(int k) { return {k == 0 ? 1.0 : 0, k == 1 ? 1.0 : 0, k == 2 ? 1.0 : 0}
 
 }  // namespace
 
-void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double a[36]) {
+void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double* a,
+                        int stride) {
   FreeBody b = load(m, d, body);
   Vec3 r = load3(d.qvel + m.body_dofadr[body] + 3);
   for (int k = 0; k < 3; k++) {
     Wrench q = bilinear(b, r, unit(k));
-    Vec3 force = h * (b.orientation * q.force), torque = h * q.torque;
-    a[3 + k] += force.x, a[9 + k] += force.y, a[15 + k] += force.z;
-    a[21 + k] += torque.x, a[27 + k] += torque.y, a[33 + k] += torque.z;
+    double column[6];
+    store3(column, h * (b.orientation * q.force)), store3(column + 3, h * q.torque);
+    for (int i = 0; i < 6; i++) a[i * stride + 3 + k] += column[i];
   }
 }
 

@@ -9,8 +9,9 @@
 
 namespace mujacobian {
 
-// a += h dc/dv, a 6x6 in the order of the free joint's dofs
-void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double a[36]);
+// a += h dc/dv, a 6x6 in the order of the free joint's dofs, its rows `stride` apart
+void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double* a,
+                        int stride = 6);
 
 // Subtract h d((dc/dv) w) from the residual.                                            (INT-7)
 void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,

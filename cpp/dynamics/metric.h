@@ -1,0 +1,49 @@
+// The discrete integrator solves the constraint problem in the metric
+//   Mh = M + h D + h^2 K,   Mh a = tau - h K v + J^T f,
+// D and K being the dampers, springs and actuator gains of this state that keep it positive
+// definite. Its acceleration is the step: v+ = v + h a. docs/derivations/discrete.md.
+#pragma once
+
+#include "constraint/block.h"
+#include "dynamics/tree_block.h"
+#include "smooth/actuation.h"
+
+namespace mujacobian {
+
+// The forces along paths that act in this state.
+struct PathForces {
+  PathForce* tendon;
+  int tendon_count;
+  Actuation actuation;
+
+  int count() const { return tendon_count + actuation.count; }
+  template <class F>
+  void visit(F f) const {
+    for (int k = 0; k < tendon_count; k++) f(tendon[k]);
+    for (int k = 0; k < actuation.count; k++) f(actuation.forces[k]);
+  }
+};
+
+struct StepMetric {
+  DataView problem;         // with M and qfrc_smooth of the metric, but for its terms
+  Blocks blocks;            // the constraint rows, then the terms s m^T m that couple dofs (DIS-3)
+  TreeBlock* const* block;  // by tree, factored: free bodies that nothing couples; else null
+};
+
+bool has_metric(const ModelView& m);
+
+// `rows` has room for a term per path behind its blocks.
+StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& paths,
+                       const Blocks& rows, Arena& arena);
+
+// Subtract d(Mh - M) a + d(h K v), the change of the metric at acceleration `acc`, from the
+// residual.
+void subtract_metric_change(const ModelView& m, const DataView& d, const PathForces& paths,
+                            const StepMetric& metric, const double* acc, const Residual& residual,
+                            Arena& arena);
+
+// Add d((Mh - M)_jj) to row j of the residual, for every dof j.
+void add_metric_diagonal_change(const ModelView& m, const DataView& d, const PathForces& paths,
+                                const Residual& residual, Arena& arena);
+
+}  // namespace mujacobian
