@@ -231,9 +231,9 @@ def measure(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> dic
     mujoco.mj_forward(model, own)
     try:
         return speed.measure(model, own, rounds=ROUNDS, sensors=sensors)
-    # the model's own solver settings leave it too far from the optimum, or MuJoCo has no
+    # the model's own settings leave solver or collider too far from convergence, or MuJoCo has no
     # differences of its integrator
-    except (ValueError, mujoco.FatalError):
+    except (ValueError, mujacobian.MujacobianError, mujoco.FatalError):
         return {}
 
 

@@ -48,7 +48,8 @@ STATIC = {
     "discrete motor": (
         arm(
             option='integrator="discrete"',
-            rest='<actuator><dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/></actuator>',
+            rest='<actuator><dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/>'
+            "</actuator>",
         ),
         "drive",
     ),
