@@ -246,6 +246,11 @@ def test_other_integrators(kind, integrator):
     check(world(OTHERS[kind]), seeds=[3], integrators=[integrator])
 
 
+@pytest.mark.parametrize("kind", ["transmissions", "dynamics", "pid"])
+def test_stiffness_in_the_metric_of_the_discrete_integrator(kind):
+    check(world(OTHERS[kind]), integrators=["discrete"])
+
+
 @pytest.mark.parametrize("early", ["", 'actearly="true"'])
 def test_integrated_orientation_servos(early):
     """The setpoint is an activation; beyond half a turn it is re-anchored."""

@@ -33,8 +33,8 @@ def arm(*, option="", joint="", world="", rest="", asset=""):
     </mujoco>"""
 
 
-def actuator(element):
-    return arm(rest=f"<actuator>{element}</actuator>")
+def actuator(element, **options):
+    return arm(rest=f"<actuator>{element}</actuator>", **options)
 
 
 PLUGIN = """<extension><plugin plugin="mujoco.pid"><instance name="governor">
@@ -46,10 +46,9 @@ PLUGIN_ACTUATOR = """<actuator>
 STATIC = {
     "discrete noslip": (arm(option='integrator="discrete" noslip_iterations="2"'), "noslip"),
     "discrete motor": (
-        arm(
+        actuator(
+            '<dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/>',
             option='integrator="discrete"',
-            rest='<actuator><dcmotor name="drive" joint="elbow" motorconst="1" resistance="1"/>'
-            "</actuator>",
         ),
         "drive",
     ),

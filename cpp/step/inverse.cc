@@ -20,6 +20,7 @@ void hold_forces(const ModelView& m, Actuation& actuation, Arena& arena) {
   for (int k = 0; k < actuation.count; k++) {
     PathForce& f = actuation.forces[k];
     f.force = f.dlength = f.drate = 0;
+    f.other_count = 0;
     for (int i = 0; i < f.input_count; i++) f.inputs[i].force = 0;
   }
 }
