@@ -30,10 +30,6 @@ DIMENSIONS = (1, 3, 4, 6)
 CURVED = {"ellipsoid", "cylinder"}
 CLOSED = {("plane", "ellipsoid"), ("plane", "cylinder"), ("sphere", "cylinder")}
 REFUSED, REFUSED_CURVED = 0.01, 0.05
-# MuJoCo 3.15 now and then stops its search between the core of a capsule and an ellipsoid early:
-# its normal is off by 1e-3, which no feature explains.
-VERSION = tuple(int(x) for x in mujoco.__version__.split(".")[:2])
-REFUSED_BEFORE_4 = {("capsule", "ellipsoid"): 0.08}
 
 # Even converged, the collider may leave an angle between its normal and the surface at its witness
 # point; a contact's force turns by its stiffness times that.
@@ -67,8 +63,6 @@ def test_more_random_poses(first: str, second: str) -> None:
 
 
 def _bound(first: str, second: str) -> float:
-    if VERSION < (4, 0) and (first, second) in REFUSED_BEFORE_4:
-        return REFUSED_BEFORE_4[first, second]
     return REFUSED_CURVED if _is_curved(first, second) else REFUSED
 
 
