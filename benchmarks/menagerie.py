@@ -24,11 +24,8 @@ import mujacobian
 from benchmarks import speed
 from benchmarks.states import driven
 from mujacobian import reference
+from mujacobian.verdict import Judge, stack
 
-# the bars of the project: without constraint rows, with rows, with contacts
-SMOOTH, ROWS, CONTACTS = 1e-9, 1e-8, 1e-6
-TRUST_MARGIN = 5  # an entry is judged where the reference is this many times better than the bar
-SETTLED_MARGIN = 1000  # estimates this many times better need no improvement
 BLOCKS = ("A", "B", "C", "D")
 ROUNDS = 10  # turns per candidate of the timing
 REASONS = 3  # reported per scene
@@ -171,22 +168,14 @@ def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.Mj
         return "crashed"
     scene.sensors_refused = sensors_refused
 
-    bar = CONTACTS if data.ncon else ROWS if data.nefc else SMOOTH
-    ref = reference.jacobian(model, data, constrained=True, settled=bar / SETTLED_MARGIN)
-    J = np.hstack([lin.A, lin.B])
-    if lin.C is not None:
-        J = np.vstack([J, np.hstack([lin.C, lin.D])])
-    blocks = _row_blocks(model, len(J))
-    result = reference.compare(
-        J, ref.J[: len(J)], ref.err[: len(J)], blocks, trust=bar / TRUST_MARGIN
-    )
-    for name, error in block_errors(result.matrix, ref.nx).items():
+    judge, J = Judge(model, data), stack(lin)
+    result = judge.compare(J)
+    for name, error in judge.block_errors(result).items():
         scene.worst[name] = max(scene.worst.get(name, 0.0), error)
     scene.shares.append(result.share)
-    if result.error <= bar and mujacobian.fd_count() == 0:
+    if result.error <= judge.tolerance and mujacobian.fd_count() == 0:
         return "exact"
-    row, column = result.worst()
-    scene.notes.append(f"{where}: error {result.error:.1e} in row {row}, column {column}")
+    scene.notes.append(f"{where}: {judge.describe(result, J)}")
     return "wrong"
 
 
@@ -202,19 +191,6 @@ def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Li
 
 def _reason(error: mujacobian.UnsupportedFeatureError) -> str:
     return f"{error.element}: {error.reason}"
-
-
-def _row_blocks(model: mujoco.MjModel, rows: int) -> list[int]:
-    """Return the borders of rows with one unit each: q, v, act, and every sensor by itself."""
-    nx = 2 * model.nv + model.na
-    ends = [int(a + n) for a, n in zip(model.sensor_adr, model.sensor_dim, strict=True)]
-    return [0, model.nv, 2 * model.nv, nx, *(nx + end for end in ends if nx + end <= rows)]
-
-
-def block_errors(matrix: np.ndarray, nx: int) -> dict[str, float]:
-    """Return the worst entry within A, B, C and D, of those that have entries."""
-    parts = (matrix[:nx, :nx], matrix[:nx, nx:], matrix[nx:, :nx], matrix[nx:, nx:])
-    return {name: float(e.max()) for name, e in zip(BLOCKS, parts, strict=True) if e.size}
 
 
 def pairs(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:

@@ -11,10 +11,9 @@ import numpy as np
 
 import mujacobian
 from mujacobian import reference
+from mujacobian.verdict import CONTACT_TOLERANCE as TOLERANCE
+from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN
 
-TOLERANCE = 1e-6  # the bar of the project with contacts
-TRUST_MARGIN = 5  # the reference must be this many times better than the bar
-SETTLED_MARGIN = 1000
 # Witness points of curved geoms are where MuJoCo's collider gave up. Measured against closed forms
 # (rim of a cylinder on an edge, 2.5 mm apart), their slopes are off by up to 3e-5.
 COLLIDER_SLOPE = 1e-4

@@ -146,6 +146,21 @@ bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
   return norm(product) > kOn;
 }
 
+// Apart: a vertex or an edge of each, nearest to one another, found at the witness points x.
+bool identify_apart(const Polytope p[2], const Vec3 x[2], ContactGeometry& g) {
+  g.kind = ContactGeometry::kCenters;
+  g.centers = {};
+  int edges = 0;
+  for (int s = 0; s < 2; s++) {
+    g.centers.center[s] = x[s];
+    if (p[s].is_vertex(x[s])) continue;
+    if (!p[s].edge_through(x[s], s ? -g.normal : g.normal, g.centers.axis[s])) return false;
+    g.centers.slide[s] = CenterContact::kLine;
+    edges++;
+  }
+  return edges < 2 || norm(cross(g.centers.axis[0], g.centers.axis[1])) > kOn;
+}
+
 }  // namespace
 
 bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
@@ -200,19 +215,8 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
     if (identify_vertex(p, 0, feature[0], x[1], g)) return true;
     if (identify_edge_on_face(p, 0, g)) return true;
   }
-  if (feature[0].size == 2 && feature[1].size == 2) return identify_edge_edge(feature, g);
-
-  // apart: vertex to vertex, or vertex to edge
-  if (feature[0].size > 2 || feature[1].size > 2 || g.distance <= 0) return false;
-  g.kind = ContactGeometry::kCenters;
-  g.centers = {};
-  for (int s = 0; s < 2; s++) {
-    g.centers.center[s] = x[s];
-    if (feature[s].size == 1) continue;
-    g.centers.slide[s] = CenterContact::kLine;
-    g.centers.axis[s] = feature[s].along();
-  }
-  return true;
+  if (feature[0].size == 2 && feature[1].size == 2 && identify_edge_edge(feature, g)) return true;
+  return g.distance > 0 && identify_apart(p, x, g);
 }
 
 }  // namespace mujacobian
