@@ -17,6 +17,7 @@ from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN
 # Witness points of curved geoms are where MuJoCo's collider gave up. Measured against closed forms
 # (rim of a cylinder on an edge, 2.5 mm apart), their slopes are off by up to 3e-5.
 COLLIDER_SLOPE = 1e-4
+COARSER = 1e-11  # tolerance of the collider at which the reference is taken once more
 EXACT, LIMITED, UNTRUSTED = "exact", "limited by the collider", "untrusted"
 REFUSED, WRONG, CRASHED = "refused", "wrong", "crashed"
 FAILURES = (WRONG, CRASHED)
@@ -61,8 +62,9 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
         where = f"{'qv'[row // model.nv]}'[{row % model.nv}] along {'qv'[column]}"
         # within a margin of a height field the collider rounds boxes and meshes as well
         field = int(mujoco.mjtGeom.mjGEOM_HFIELD) in model.geom_type[data.contact.geom[:, 0]]
-        curved = field or reference.meets_curved(model, data)
-        limited = curved and result.error <= COLLIDER_SLOPE
+        limited = (field or reference.meets_curved(model, data)) and result.error <= max(
+            COLLIDER_SLOPE, 2 * _collider_error(model, data, directions, ref)
+        )
         return Verdict(LIMITED if limited else WRONG, result.error, where)
     return Verdict(EXACT if result.share > 0 else UNTRUSTED, result.error)
 
@@ -75,6 +77,23 @@ def random_directions(model: mujoco.MjModel, seed: int) -> np.ndarray:
     directions[0, :nv] = rng.uniform(-1, 1, nv)
     directions[1, nv : 2 * nv] = rng.uniform(-1, 1, nv)
     return directions
+
+
+def _collider_error(
+    model: mujoco.MjModel, data: mujoco.MjData, directions: np.ndarray, ref: reference.Reference
+) -> float:
+    """Return how much the reference itself changes with the tolerance of the collider."""
+    before = model.opt.ccd_tolerance
+    model.opt.ccd_tolerance = COARSER
+    other = reference.directional(
+        model, data, directions, constrained=True, settled=TOLERANCE / SETTLED_MARGIN
+    )
+    model.opt.ccd_tolerance = before
+    rows = slice(ref.nx)
+    known = np.maximum(ref.err[rows], other.err[rows])
+    return reference.compare(
+        other.J[rows], ref.J[rows], known, ref.blocks[:4], trust=TOLERANCE / TRUST_MARGIN
+    ).error
 
 
 def _pair(error: mujacobian.UnsupportedFeatureError) -> str:
