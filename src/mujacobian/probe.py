@@ -196,8 +196,9 @@ def converge(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return which rows exist, in which zones, with which impedances saturated, and what wraps."""
+    """Return which rows exist, in which zones and saturated, what wraps, which way drag acts."""
     rows = [
+        drag_signs(model, data),
         data.ten_wrapnum,
         data.efc_type,
         data.efc_id,
@@ -205,6 +206,19 @@ def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
         data.efc_KBIP[:, 3] == 0,
     ]
     return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
+
+
+def drag_signs(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.bool_]:
+    """Return the signs of the velocities v whose |v| v a fluid of some density resists."""
+    if model.opt.density == 0:
+        return np.zeros(0, dtype=bool)
+    signs = np.empty((model.nbody, 6), dtype=bool)
+    velocity = np.empty(6)
+    for body in range(model.nbody):
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 1)
+        velocity[3:] -= data.ximat[body].reshape(3, 3).T @ model.opt.wind
+        signs[body] = velocity > 0
+    return signs
 
 
 def zones(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.int_]:

@@ -178,7 +178,8 @@ def directional(
     """
     directions = np.asarray(directions, dtype=np.float64)
     with quiet():
-        branches = constrained or np.isin(model.wrap_type, WRAPPING).any()
+        wraps = np.isin(model.wrap_type, WRAPPING).any()
+        branches = constrained or wraps or model.opt.density > 0
         kind = ConstrainedStep if branches else Step
         step = kind(model, data)
         truncated = meets_curved(model, step.data)
