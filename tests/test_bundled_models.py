@@ -41,8 +41,9 @@ MODELS = [
 ]
 # A model counts as exact if no state of it is refused. More features make it more.
 EXACT_SHARE = 0.75
-# a sphere that slides on a floor at a distance of zero: rounding makes and breaks the contact
-ON_A_KINK = ("point.xml",)
+# a sphere that slides on a floor at a distance of zero: rounding makes and breaks the contact; a fly
+# on its feet: noslip changes its number of sweeps within the reference's smallest steps
+ON_A_KINK = ("point.xml", "fruitfly_v2/floor.xml", "fruitfly_v2/fruitfly.xml")
 
 
 def test_there_are_models():
@@ -54,7 +55,7 @@ def test_exact_or_refused_by_name(path):
     errors, _ = judge(path)
     for label, error, tolerance, share in errors:
         assert error <= tolerance, label
-        if path.name not in ON_A_KINK:
+        if not path.as_posix().endswith(ON_A_KINK):
             assert share > 0.5, f"{label}: the reference trusts only {share:.2f}"
 
 

@@ -16,6 +16,7 @@ from mujacobian.linearization import (  # noqa: E402
     Linearization,
     fd_count,
     support,
+    wrench,
 )
 from mujacobian.selfcheck import (  # noqa: E402
     linearize,
@@ -39,4 +40,5 @@ __all__ = [
     "selfcheck_count",
     "support",
     "transition",
+    "wrench",
 ]

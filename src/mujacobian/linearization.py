@@ -123,6 +123,27 @@ def linearize_batch(
     return lin
 
 
+def wrench(
+    model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization, body: int
+) -> tuple[Array, Array | None]:
+    """Derivatives of the next state and of the sensors with respect to `xfrc_applied[body]`.
+
+    Args:
+      model: the model of `lin`.
+      data: the data that `linearize` has just evaluated.
+      lin: made with `forces=True`.
+      body: index of the body. Its six columns are force, then torque, at its centre of mass.
+    """
+    if lin.Bf is None:
+        raise ValueError("lin has no derivatives of applied forces: use linearize(forces=True)")
+    if not 0 <= body < model.nbody:
+        raise ValueError(f"body must be between 0 and {model.nbody - 1}, got {body}")
+    # a wrench acts as J^T (force, torque) on the joints
+    jacobian = np.zeros((6, model.nv))
+    mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
+    return lin.Bf @ jacobian.T, None if lin.Df is None else lin.Df @ jacobian.T
+
+
 def _available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

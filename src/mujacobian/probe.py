@@ -26,6 +26,7 @@ BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branc
 SMALLEST = 1e-7  # a branch narrower than this is a kink
 # at 1e-13 derivatives of curved contacts are wrong by up to 1e-4; 0 never stops
 COLLIDER_TOLERANCES = (1e-13, 1e-16)
+TURNING = 1e-6  # steps below it are lost in rounding
 SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
 RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
 EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
@@ -137,9 +138,35 @@ class ConstrainedStep(Step):
             # nearer points too: a large step may leave one contact and meet one like it
             steps = (s * h / BRANCH_RATIO**k for k in range(3) for s in (1, -1))
             if all(self._branch(s * direction) == self.branch for s in steps):
-                return h
+                return self._short_of_turning(direction, h)
             h /= BRANCH_RATIO
         return 0.0
+
+    def _short_of_turning(self, direction: Array, h: float) -> float:
+        """Return the largest step <= h on which no drag turns round, or h at rest.
+
+        |v| v has a kink in its second derivative only, which misleads ladders a little.
+        """
+        shorter = h
+        while self.model.opt.density > 0 and shorter > TURNING:
+            ways = [self._drag(s * direction) for s in (0.0, shorter, -shorter)]
+            if all((way == ways[0]).all() for way in ways):
+                return shorter
+            shorter /= BRANCH_RATIO
+        return h
+
+    def _drag(self, z: Array) -> NDArray[np.bool_]:
+        """Return the signs of the velocities v whose |v| v the fluid resists."""
+        m, d = self.model, self.data
+        self._move(z)
+        mujoco.mj_forward(m, d)
+        signs = np.empty((m.nbody, 6), dtype=bool)
+        velocity = np.empty(6)
+        for body in range(m.nbody):
+            mujoco.mj_objectVelocity(m, d, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 1)
+            velocity[3:] -= d.ximat[body].reshape(3, 3).T @ m.opt.wind
+            signs[body] = velocity > 0
+        return signs
 
     def _branch(self, z: Array) -> bytes:
         """Return the branch of the step at z, of all its stages; empty where it is not finite."""
@@ -196,9 +223,8 @@ def converge(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return which rows exist, in which zones and saturated, what wraps, which way drag acts."""
+    """Return which rows exist, in which zones, with which impedances saturated, and what wraps."""
     rows = [
-        drag_signs(model, data),
         data.ten_wrapnum,
         data.efc_type,
         data.efc_id,
@@ -206,19 +232,6 @@ def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
         data.efc_KBIP[:, 3] == 0,
     ]
     return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
-
-
-def drag_signs(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.bool_]:
-    """Return the signs of the velocities v whose |v| v a fluid of some density resists."""
-    if model.opt.density == 0:
-        return np.zeros(0, dtype=bool)
-    signs = np.empty((model.nbody, 6), dtype=bool)
-    velocity = np.empty(6)
-    for body in range(model.nbody):
-        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 1)
-        velocity[3:] -= data.ximat[body].reshape(3, 3).T @ model.opt.wind
-        signs[body] = velocity > 0
-    return signs
 
 
 def zones(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.int_]:

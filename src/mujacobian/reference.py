@@ -81,6 +81,7 @@ BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
 CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
+SPHERE_CYLINDER = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}  # too
 WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 
@@ -202,7 +203,7 @@ def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Whether a contact is the limit of MuJoCo's convex collider on curved geoms."""
     for contact in data.contact:
         kinds = {int(model.geom_type[g]) for g in contact.geom if g >= 0}
-        if kinds & CURVED and PLANE not in kinds:
+        if kinds & CURVED and PLANE not in kinds and kinds != SPHERE_CYLINDER:
             return True
     return False
 
