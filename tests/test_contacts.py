@@ -19,8 +19,8 @@ TRUSTED_SHARE = 0.95
 # Hulls touch with small faces, and manifolds drop and gain points, within the reach of some probes.
 TRUSTED_SHARES = {
     "plane-cylinder standing": 0.4,
-    "mesh-mesh": 0.8,
-    "mesh-mesh flat": 0.6,
+    "mesh-mesh": 0.5,
+    "mesh-mesh flat": 0.5,
     "box-mesh flat": 0.8,
 }
 # The zone in which an elliptic contact must be, for the states whose name promises one.
