@@ -7,7 +7,7 @@ import numpy as np
 
 import mujacobian
 from benchmarks.robots import Robot
-from benchmarks.timing import best
+from benchmarks.timing import beside_step, has_differences
 
 EPS = 1e-6
 
@@ -15,30 +15,15 @@ EPS = 1e-6
 def transition_calls(
     model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool = False
 ) -> dict[str, Callable[[], object]]:
-    """Return the calls that all write the same blocks, and the step they differentiate."""
+    """Return the calls that all write the same blocks."""
     nx, ns = 2 * model.nv + model.na, model.nsensordata if sensors else 0
     shapes = ((nx, nx), (nx, model.nu), (ns, nx), (ns, model.nu))
     out = [np.zeros(shape) if 0 not in shape else None for shape in shapes]
-    scratch, spec = mujoco.MjData(model), mujoco.mjtState.mjSTATE_INTEGRATION
-    state = np.empty(mujoco.mj_stateSize(model, spec))
-    mujoco.mj_getState(model, data, state, spec)
-
-    def reset() -> None:
-        mujoco.mj_setState(model, scratch, state, spec)
-
-    def step() -> None:
-        reset()
-        mujoco.mj_step(model, scratch)
-
-    calls = {
-        "reset": reset,
-        "step": step,
+    calls: dict[str, Callable[[], object]] = {
         "ours": lambda: mujacobian.transition(model, data, *out),
         "bare": lambda: mujacobian.transition(model, data, *out, forward=False),
     }
-    if (
-        model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4
-    ):  # which MuJoCo does not differentiate
+    if has_differences(model):
         calls["fd"] = lambda: mujoco.mjd_transitionFD(model, data, EPS, False, *out)
         calls["fdc"] = lambda: mujoco.mjd_transitionFD(model, data, EPS, True, *out)
     return calls
@@ -69,9 +54,7 @@ def measure(
     calls = transition_calls(model, data, sensors=sensors)
     if robot is not None:
         calls["pinocchio"] = pinocchio_call(robot)
-    times = best(calls, rounds)
-    # a step needs its state restored; that part is not the step's
-    times["step"] -= times.pop("reset")
+    times = beside_step(model, data, calls, rounds)
     ratios = {"bare/step": times["bare"] / times["step"]}
     ratios |= {f"{key}/ours": times[key] / times["ours"] for key in ("fd", "fdc") if key in times}
     if robot is not None:

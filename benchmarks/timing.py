@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mujacobian.timing import best, once
+from mujacobian.timing import beside_step, best, has_differences, once
 
-__all__ = ["best", "exponent", "once"]
+__all__ = ["beside_step", "best", "exponent", "has_differences", "once"]
 
 
 def exponent(sizes: np.ndarray, times: np.ndarray) -> float:

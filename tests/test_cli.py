@@ -60,6 +60,18 @@ def test_an_exact_model(capsys):
     assert report["sizes"]["nv"] == report["covered"]["joint"]["total"]
 
 
+def test_runge_kutta_has_no_differences_to_compare_with(capsys, tmp_path):
+    path = tmp_path / "arm.xml"
+    option = '<option integrator="RK4"/></mujoco>'
+    path.write_text((FOLDER / "hinge_chain.xml").read_text().replace("</mujoco>", option))
+    status, report = run_json(capsys, str(path), "--states", "1")
+    assert status == 0
+    assert report["states"][0]["error_fd_centred"] == {}
+    assert report["states"][0]["fd_over_ours"] is None
+    assert cli.main(["check", str(path), "--states", "1"]) == 0
+    assert "FDc" in capsys.readouterr().out
+
+
 def test_sensors_are_judged(capsys, tmp_path):
     path = tmp_path / "arm.xml"
     joint = '<joint name="hinge"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".1"/>'

@@ -34,7 +34,7 @@ inline Topology topology(const ModelView& m, Arena& arena) {
   return {max_depth, depth, end};
 }
 
-// Last dof that moves the body, -1 for a body that cannot move. All dofs that move it are this one
+// Last dof that moves the body, negative for one that cannot move. All dofs that move it are this one
 // and its ancestors.
 inline int last_dof(const ModelView& m, int body) {
   int weld = m.body_weldid[body];

@@ -5,6 +5,41 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+import mujoco
+import numpy as np
+
+from mujacobian.probe import STATE
+
+
+def has_differences(model: mujoco.MjModel) -> bool:
+    """Whether `mjd_transitionFD` takes the model: it refuses RK4."""
+    return bool(model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4)
+
+
+def beside_step(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    candidates: Mapping[str, Callable[[], object]],
+    rounds: int = 25,
+    budget: float = 0.004,
+) -> dict[str, float]:
+    """Return the best times of the candidates and of the `step` from the state in `data`."""
+    scratch = mujoco.MjData(model)
+    state = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+
+    def reset() -> None:
+        mujoco.mj_setState(model, scratch, state, STATE)
+
+    def step() -> None:
+        reset()
+        mujoco.mj_step(model, scratch)
+
+    times = best({"reset": reset, "step": step, **candidates}, rounds, budget)
+    # a step needs its state restored; that part is not the step's
+    times["step"] -= times.pop("reset")
+    return times
+
 
 def best(
     candidates: Mapping[str, Callable[[], object]], rounds: int = 25, budget: float = 0.004

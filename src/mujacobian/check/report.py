@@ -17,6 +17,7 @@ from mujacobian.check.study import Report, StateReport
 
 BLOCKS = "ABCD"
 STYLES = {"exact": "green", "wrong": "bold red", "refused": "yellow", "loose": "yellow"}
+TIMED = ("ours", "fd")
 CAPTION = (
     "A to D: worst relative error against extrapolated differences of mj_step. FDc is centred "
     "mjd_transitionFD; /step is our derivative alone over one mj_step."
@@ -131,8 +132,8 @@ def _cells(state: StateReport, blocks: list[str]) -> Iterator[str]:
     for block in blocks:
         yield f"{_number(state.ours.get(block))}\n{_number(state.fd.get(block))}"
     yield f"{state.share:.1%}"
-    yield f"{state.times['ours']:.0f}\n{state.times['fd']:.0f}"
-    yield f"{state.speedup:.1f}"
+    yield "\n".join(f"{state.times[key]:.0f}" if key in state.times else "-" for key in TIMED)
+    yield "-" if state.speedup is None else f"{state.speedup:.1f}"
     yield f"{state.per_step:.2f}"
 
 

@@ -12,9 +12,8 @@ from mujacobian._core import transition
 from mujacobian.check.states import states
 from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError
 from mujacobian.linearization import Linearization, fd_count, linearize, support
-from mujacobian.probe import STATE
 from mujacobian.reference import quiet
-from mujacobian.timing import best
+from mujacobian.timing import beside_step, has_differences
 from mujacobian.verdict import Judge, stack
 
 EPS = 1e-6  # step of mjd_transitionFD: the best for centred differences
@@ -50,7 +49,7 @@ class StateReport:
     @property
     def speedup(self) -> float | None:
         """Centred finite differences over ours, `mj_forward` included in both."""
-        return self.times["fd"] / self.times["ours"] if self.times else None
+        return self.times["fd"] / self.times["ours"] if "fd" in self.times else None
 
     @property
     def per_step(self) -> float | None:
@@ -118,8 +117,9 @@ class Study:
         state.tolerance, state.share = judge.tolerance, result.share
         state.columns = len(judge.columns)
         state.ours = judge.block_errors(result)
-        theirs = stack(_differences(self.model, data, sensors=lin.C is not None))
-        state.fd = judge.block_errors(judge.compare(theirs))
+        if has_differences(self.model):
+            theirs = stack(_differences(self.model, data, sensors=lin.C is not None))
+            state.fd = judge.block_errors(judge.compare(theirs))
         if result.error > judge.tolerance:
             state.verdict, state.reason = "wrong", judge.describe(result, J)
             best_case = judge.error_when_converged(data, sensors=lin.C is not None)
@@ -196,26 +196,11 @@ def _time(model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization) -> dic
     """Microseconds of a step, of centred differences, of ours and of ours without mj_forward."""
     blocks = _blocks(model, lin.C is not None)
     outputs = blocks.A, blocks.B, blocks.C, blocks.D
-    scratch = mujoco.MjData(model)
-    state = np.empty(mujoco.mj_stateSize(model, STATE))
-    mujoco.mj_getState(model, data, state, STATE)
-
-    def reset() -> None:
-        mujoco.mj_setState(model, scratch, state, STATE)
-
-    def step() -> None:
-        reset()
-        mujoco.mj_step(model, scratch)
-
     calls = {
-        "reset": reset,
-        "step": step,
-        "fd": lambda: _fill_with_differences(model, data, blocks),
         "ours": lambda: transition(model, data, *outputs),
         "derivative": lambda: transition(model, data, *outputs, forward=False),
     }
+    if has_differences(model):
+        calls["fd"] = lambda: _fill_with_differences(model, data, blocks)
     with quiet():
-        times = best(calls, ROUNDS, BUDGET)
-    # a step needs its state restored; that part is not the step's
-    times["step"] -= times.pop("reset")
-    return times
+        return beside_step(model, data, calls, ROUNDS, BUDGET)
