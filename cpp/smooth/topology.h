@@ -34,8 +34,8 @@ inline Topology topology(const ModelView& m, Arena& arena) {
   return {max_depth, depth, end};
 }
 
-// Last dof that moves the body, negative for one that cannot move. All dofs that move it are this one
-// and its ancestors.
+// Last dof that moves the body, negative for one that cannot move. All dofs that move it are this
+// one and its ancestors.
 inline int last_dof(const ModelView& m, int body) {
   int weld = m.body_weldid[body];
   return m.body_dofadr[weld] + m.body_dofnum[weld] - 1;
