@@ -3,7 +3,7 @@
 // tangents, spins) where MuJoCo uses pyramid edges. docs/derivations/constraints.md.
 #pragma once
 
-#include "contact/geometry.h"
+#include "contact/wrench.h"
 #include "smooth/motion.h"
 #include "smooth/path.h"
 #include "smooth/topology.h"
@@ -28,8 +28,9 @@ struct Block {
   double weight;  // of a term of the metric: its Hessian                               (DIS-3)
 
   ContactView contact;
-  ContactGeometry* geometry;  // of a contact
-  Path path[2];               // of tendons
+  const ContactGeometry* geometry;  // of a contact
+  const ContactDofs* chain;         // of a contact
+  Path path[2];                     // of tendons
 
   // at the current acceleration
   double force[kMaxRows];
@@ -75,7 +76,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
 Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
                        bool forces, Arena& arena);
 
-// The derivative of one block; `change` is zero on entry.
+// The derivative of one block; `change` is zero on entry, but for `turned` to which it is added.
 void differentiate(const ModelView& m, const DataView& d, const Block& block,
                    const BlockMotion& motion, BlockChange& change, Arena& arena);
 

@@ -2,7 +2,6 @@
 // two bodies at the contact point.
 #include "constraint/wrench.h"
 
-#include "contact/wrench.h"
 #include "layout/enums.h"
 #include "smooth/passive.h"
 
@@ -82,10 +81,9 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena)
   b.contact = view_contact(d, b.id);
   b.count = b.contact.dim;
   b.edges = b.type == constraint::kContactPyramidal ? 2 * (b.count - 1) : b.count;
-  b.geometry = arena.take<ContactGeometry>(1);
-  *b.geometry = identify(m, d, b.contact);
-
-  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
+  b.geometry = new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact));
+  b.chain = new (arena.take<ContactDofs>(1)) ContactDofs(contact_dofs(m, d, b.contact, arena));
+  const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);
   for (int k = 0; k < b.n; k++) {
     for (int r = 0; r < b.count; r++) {
@@ -98,7 +96,7 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena)
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& b,
                            const BlockMotion& motion, BlockChange& change, Arena& arena) {
   const ContactGeometry& g = *b.geometry;
-  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
+  const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
 
   // contact force on body 1; adhesion pulls along the normal as a passive force
@@ -124,12 +122,12 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   }
 
   ContactVariation* variation = arena.take<ContactVariation>(n);
-  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
-  const double share = b.edges == b.count ? 1 : b.edges;
-  const double adhesive = b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
   const SurfaceVelocity surface = surface_velocity(m, d, b);
   double pull[kMaxRows];
   distance_pull(d, b, normal, friction, pull);
+  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
+  const double share = b.edges == b.count ? 1 : b.edges;
+  pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
   for (int k = 0; k < n; k++) {
     const int dof = b.dofs[k];
     Motion moved[2] = {};
@@ -154,11 +152,9 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
       lin += cross(relative[kind].lin, v.turn), ang += cross(relative[kind].ang, v.turn);
       int first = kind, last = kind == kinds - 1 ? b.count : 1;
       for (int r = first; r < last; r++) {
-        change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang);
+        change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang) + pull[r] * v.distance;
       }
     }
-    change.rho_q[k] += adhesive * v.distance;
-    for (int r = 0; r < b.count; r++) change.rho_q[r * stride + k] += pull[r] * v.distance;
     if (surface.any) {
       for (int r = 1; r < b.count && r < 4; r++) {
         change.rho_q[r * stride + k] +=
@@ -175,11 +171,9 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   turn_wrench(m, c, variation, wrench, stride, change.turned, arena);
 }
 
-const ContactVariation* contact_variations(const ModelView& m, const DataView& d, const Block& b,
-                                           Arena& arena) {
-  const ContactDofs c = contact_dofs(m, d, b.contact, arena);
+const ContactVariation* contact_variations(const Block& b, Arena& arena) {
   ContactVariation* all = arena.take<ContactVariation>(b.n);
-  for (int k = 0; k < b.n; k++) all[k] = vary(*b.geometry, c, k);
+  for (int k = 0; k < b.n; k++) all[k] = vary(*b.geometry, *b.chain, k);
   return all;
 }
 
@@ -190,7 +184,7 @@ ContactForce contact_force(const Block& b) {
   return f;
 }
 
-BlockWrench contact_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
+BlockWrench contact_wrench(const ModelView& m, const Block& b, Arena& arena) {
   const ContactForce force = contact_force(b);
   BlockWrench w{};
   for (int side = 0; side < 2; side++) {
@@ -203,7 +197,7 @@ BlockWrench contact_wrench(const ModelView& m, const DataView& d, const Block& b
     w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{e, {0, 0, 0}};
     w.value += force.value[r] * w.unit[r];
   }
-  const ContactVariation* moved = contact_variations(m, d, b, arena);
+  const ContactVariation* moved = contact_variations(b, arena);
   w.change[0] = w.change[1] = arena.take<Force>(b.n);
   for (int k = 0; k < b.n; k++) w.change[0][k] = moved_wrench(w.value, moved[k]);
   return w;

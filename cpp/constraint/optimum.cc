@@ -1,5 +1,6 @@
 #include "constraint/optimum.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -38,6 +39,14 @@ void multiply_inertia(const ModelView& m, const DataView& d, const double* x, do
       y[j] += d.M[p] * x[i];
     }
   }
+}
+
+std::size_t matrix_size(const Block& b) { return static_cast<std::size_t>(b.n) * b.stride; }
+
+std::size_t largest_matrix(const Blocks& blocks) {
+  std::size_t size = 0;
+  for (int k = 0; k < blocks.count; k++) size = std::max(size, matrix_size(blocks.block[k]));
+  return size;
 }
 
 double largest(const double* x, int n) {
@@ -100,6 +109,27 @@ void descend_to_lowest(int nv, const double* step, const Search& p, const Search
   }
 }
 
+// Matrices over the dofs of blocks. Neighbours with the same dofs, such as contacts between the
+// same bodies, share one: add(block, sum) for each active block, scatter(block, sum) after the last
+// of its kind; `sum`, of `matrices` (n, n) matrices with the block's stride, is zero at first.
+template <class Add, class Scatter>
+void sum_by_dofs(const Blocks& blocks, int matrices, double* sum, Add add, Scatter scatter) {
+  const Block* last = nullptr;
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!b.active || b.n == 0) continue;
+    const bool same =
+        last && last->n == b.n && std::memcmp(last->dofs, b.dofs, b.n * sizeof(int)) == 0;
+    if (!same) {
+      if (last) scatter(*last, sum);
+      std::memset(sum, 0, matrices * matrix_size(b) * sizeof(double));
+    }
+    add(b, sum);
+    last = &b;
+  }
+  if (last) scatter(*last, sum);
+}
+
 class Metric {
  public:
   Metric(const ModelView& m, const DataView& d, const Topology& tree, const Residual& residual,
@@ -113,7 +143,7 @@ class Metric {
     bool* coupled = arena.zeros<bool>(residual.count);
     for (int k = 0; k < blocks.count; k++) {
       const Block& b = blocks.block[k];
-      if (rows < (b.count + 1) * b.stride) rows = (b.count + 1) * b.stride;
+      if (rows < b.count * b.stride) rows = b.count * b.stride;
       if (b.n && !within_pattern(m, tree, b)) coupled[residual.component[b.dofs[0]]] = true;
     }
     for (int c = 0; c < residual.count; c++) {
@@ -123,6 +153,8 @@ class Metric {
       if (!sparse_[c]) dense_[c] = arena.take<double>(n * stride(c));
     }
     scratch_ = arena.take<double>(rows);
+    sum_ = arena.take<double>(largest_matrix(blocks));
+    places_ = arena.take<int>(m.nv);
   }
 
   // Assemble and factor K at the blocks' current Hessians.
@@ -132,9 +164,9 @@ class Metric {
       if (dense_[c]) start_dense(c);
       if (sparse_[c]) start_sparse(c);
     }
-    for (int k = 0; k < blocks_.count; k++) {
-      if (blocks_.block[k].active && blocks_.block[k].n) add(blocks_.block[k]);
-    }
+    sum_by_dofs(
+        blocks_, 1, sum_, [this](const Block& b, double* sum) { add(b, sum); },
+        [this](const Block& b, const double* sum) { scatter(b, sum); });
     bool ok = factor_inertia(m_, packed_, inverse_);
     for (int c = 0; c < residual_.count && ok; c++) {
       if (dense_[c]) ok = factor_dense(dense_[c], residual_.components[c].nv, stride(c));
@@ -253,21 +285,30 @@ class Metric {
     }
   }
 
-  void add(const Block& b) {
+  // sum += J^T H J, the lower triangle
+  void add(const Block& b, double* sum) {
     multiply_hessian(b, 1, b.J, scratch_);
-    int c = residual_.component[b.dofs[0]];
-    double* sum = scratch_ + b.count * b.stride;
     for (int i = 0; i < b.n; i++) {
-      combine_rows<false>(sum, b.J + i, b.stride, 1, scratch_, b.count, b.stride);
+      combine_rows<true>(sum + i * b.stride, b.J + i, b.stride, 1, scratch_, b.count, b.stride,
+                         i + 1);
+    }
+  }
+
+  // Add the lower triangle of a matrix over the block's dofs to K.
+  void scatter(const Block& b, const double* sum) {
+    const int c = residual_.component[b.dofs[0]];
+    for (int j = 0; j < b.n; j++) {
+      places_[j] = dense_[c] ? residual_.column[b.dofs[j]] : tree_.depth[b.dofs[j]];
+    }
+    for (int i = 0; i < b.n; i++) {
+      const double* from = sum + i * b.stride;
       if (sparse_[c]) {
-        add_sparse(b, i, m_.dof_treeid[b.dofs[i]], sum);
+        add_sparse(b, i, m_.dof_treeid[b.dofs[i]], from);
         continue;
       }
-      double* row = dense_[c] ? dense_[c] + residual_.column[b.dofs[i]] * stride(c)
-                              : packed_ + m_.M_rowadr[b.dofs[i]];
-      for (int j = 0; j <= i; j++) {
-        row[dense_[c] ? residual_.column[b.dofs[j]] : tree_.depth[b.dofs[j]]] += sum[j];
-      }
+      double* row =
+          dense_[c] ? dense_[c] + places_[i] * stride(c) : packed_ + m_.M_rowadr[b.dofs[i]];
+      for (int j = 0; j <= i; j++) row[places_[j]] += from[j];
     }
   }
 
@@ -276,7 +317,8 @@ class Metric {
   const Topology& tree_;
   const Residual& residual_;
   const Blocks& blocks_;
-  double *packed_, *inverse_, *scratch_;
+  double *packed_, *inverse_, *scratch_, *sum_;
+  int* places_;
   double** dense_;
   Elimination** sparse_;
   int* index_ = nullptr;  // of each tree within its component
@@ -369,32 +411,35 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
   const int rows = kMaxRows * widest;
   double* force_q = arena.take<double>(rows);
   double* force_v = arena.take<double>(rows);
-  double* entry_v = arena.take<double>(widest);
-  double* all = arena.take<double>(2 * rows + widest + widest * widest);
+  double* all = arena.take<double>(2 * rows + widest);
+  int* columns = arena.take<int>(m.nv);
 
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    if (!b.active || b.n == 0) continue;
+  auto add = [&](const Block& b, double* sum_q) {
     const int size = b.count * b.stride;
-    BlockChange change{all, all + size, all + 2 * size, all + 2 * size + b.stride};
-    std::memset(all, 0, (2 * size + b.stride + b.n * b.stride) * sizeof(double));
+    BlockChange change{all, all + size, all + 2 * size, sum_q};
+    std::memset(all, 0, (2 * size + b.stride) * sizeof(double));
     differentiate(m, d, b, motion, change, arena);
-
     force_change(b, change, force_q, force_v);
-
-    const int nv = residual.components[residual.component[b.dofs[0]]].nv;
+    double* sum_v = sum_q + matrix_size(b);
     for (int i = 0; i < b.n; i++) {
-      double* entry_q = change.turned + i * b.stride;
-      combine_rows<true>(entry_q, b.J + i, b.stride, 1, force_q, b.count, b.stride);
-      combine_rows<false>(entry_v, b.J + i, b.stride, 1, force_v, b.count, b.stride);
+      const int at = i * b.stride;
+      combine_rows<true>(sum_q + at, b.J + i, b.stride, 1, force_q, b.count, b.stride);
+      combine_rows<true>(sum_v + at, b.J + i, b.stride, 1, force_v, b.count, b.stride);
+    }
+  };
+  auto scatter = [&](const Block& b, const double* sum_q) {
+    const double* sum_v = sum_q + matrix_size(b);
+    const int nv = residual.components[residual.component[b.dofs[0]]].nv;
+    for (int k = 0; k < b.n; k++) columns[k] = residual.column[b.dofs[k]];
+    for (int i = 0; i < b.n; i++) {
       double* row = residual.row[b.dofs[i]];
-      for (int c = 0; c < b.n; c++) {
-        int column = residual.column[b.dofs[c]];
-        row[column] += entry_q[c];
-        row[column + nv] += entry_v[c];
+      for (int k = 0; k < b.n; k++) {
+        row[columns[k]] += sum_q[i * b.stride + k];
+        row[columns[k] + nv] += sum_v[i * b.stride + k];
       }
     }
-  }
+  };
+  sum_by_dofs(blocks, 2, arena.take<double>(2 * largest_matrix(blocks)), add, scatter);
   if (m.opt.enableflags & enable::kDiagExact) {
     add_exact_diagonal(m, d, tree, blocks, residual, arena);
   }

@@ -22,8 +22,7 @@ bool has_wrench(const ModelView& m, const Block& block);
 BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
 
 // How a contact moves with each dof of its block.
-const ContactVariation* contact_variations(const ModelView& m, const DataView& d,
-                                           const Block& block, Arena& arena);
+const ContactVariation* contact_variations(const Block& block, Arena& arena);
 
 // Force and torque of a contact in its frame; adhesion pulls along the normal.
 struct ContactForce {
@@ -32,7 +31,7 @@ struct ContactForce {
 ContactForce contact_force(const Block& block);
 
 // By kind of row.
-BlockWrench contact_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
+BlockWrench contact_wrench(const ModelView& m, const Block& block, Arena& arena);
 BlockWrench hold_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
 
 }  // namespace mujacobian

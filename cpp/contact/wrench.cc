@@ -14,11 +14,11 @@ struct Wrenches {
     q[0] = f.ang.x, q[stride] = f.ang.y, q[2 * stride] = f.ang.z;
     q[3 * stride] = f.lin.x, q[4 * stride] = f.lin.y, q[5 * stride] = f.lin.z;
   }
-  // axis . (all wrenches)
+  // out += axis . (all wrenches)
   void project(Motion axis, double* out) const {
     const double a[6] = {axis.ang.x, axis.ang.y, axis.ang.z, axis.lin.x, axis.lin.y, axis.lin.z};
     for (int k = 0; k < stride; k += kLanes) {
-      Lanes sum{};
+      Lanes sum = load_lanes(out + k);
       for (int c = 0; c < 6; c++) sum += broadcast(a[c]) * load_lanes(p + c * stride + k);
       store_lanes(out + k, sum);
     }
@@ -57,27 +57,23 @@ ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int
 
 void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariation* variation,
                  Force wrench, int stride, double* out, Arena& arena) {
-  // change of the wrench, and the same beyond being carried along
   const Wrenches turned{arena.zeros<double>(6 * stride), stride};
-  const Wrenches carried{arena.zeros<double>(6 * stride), stride};
+  Force* carried = arena.take<Force>(c.n);
   for (int k = 0; k < c.n; k++) {
-    const ContactVariation& v = variation[k];
-    Force change = moved_wrench(wrench, v);
-    turned.put(k, change);
-    carried.put(k, change - cross(c.axis[k], wrench));
+    turned.put(k, moved_wrench(wrench, variation[k]));
+    carried[k] = cross(c.axis[k], wrench);
   }
 
-  // rows of dofs that move one body; columns that carry that body and the row's axis
-  double* other = arena.take<double>(stride);
+  // rows of dofs that move one body; where a column carries that body and the row's axis, only what
+  // the wrench changes beyond being carried along counts
   for (int j = 0; j < c.n; j++) {
     if (c.moves[j] == 3) continue;
     double* row = out + j * stride;
-    double sign = c.sign(j);
-    carried.project(sign * c.axis[j], row);
-    turned.project(sign * c.axis[j], other);
+    const Motion axis = c.sign(j) * c.axis[j];
+    turned.project(axis, row);
     for (int k = 0; k < c.n; k++) {
       bool with = c.moves[k] & c.moves[j] && moves_axis(m, c.dofs[k], c.dofs[j]);
-      if (!with) row[k] = other[k];
+      if (with) row[k] -= dot(axis, carried[k]);
     }
   }
 }

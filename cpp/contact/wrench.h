@@ -33,8 +33,8 @@ inline Force moved_wrench(Force wrench, const ContactVariation& v) {
   return {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin), cross(v.turn, wrench.lin)};
 }
 
-// d(J^T W)/dq, (n, n) with rows `stride` apart, for a wrench on body 1 about the contact that turns
-// with its frame; variation[k] is the contact's motion with dof k; `out` is zero on entry.  (ROW-5)
+// Add to `out` d(J^T W)/dq, (n, n) with rows `stride` apart, for a wrench on body 1 about the
+// contact that turns with its frame; variation[k] is the contact's motion with dof k. (ROW-5)
 void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariation* variation,
                  Force wrench, int stride, double* out, Arena& arena);
 

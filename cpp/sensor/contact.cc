@@ -144,7 +144,7 @@ void identify(Sensing& s, Seen& seen) {
   block->type = constraint::kContactElliptic;
   make_contact(s.m, s.d, *block, s.arena);
   seen.block = block;
-  seen.change = contact_variations(s.m, s.d, *block, s.arena);
+  seen.change = contact_variations(*block, s.arena);
 }
 
 // Rows first .. first + 2 of a sensor.

@@ -84,6 +84,12 @@ int activation_count(const ModelView& m, int actuator) {
 
 }  // namespace
 
+Control limited_control(const ModelView& m, const DataView& d, int ctrl) {
+  const double value = d.ctrl[ctrl], *range = m.actuator_ctrlrange + 2 * ctrl;
+  if (m.opt.disableflags & disable::kClampCtrl || !m.actuator_ctrllimited[ctrl]) return {value, 1};
+  return {clamp(value, range), outside(value, range) ? 0.0 : 1.0};
+}
+
 Variables actuator_variables(const ModelView& m, const DataView& d, int actuator) {
   Variables x{};
   int out = m.actuator_outadr[actuator];
@@ -92,13 +98,10 @@ Variables actuator_variables(const ModelView& m, const DataView& d, int actuator
   for (int k = 0; k < m.actuator_actnum[actuator]; k++) {
     x.act[k] = variable<local::kCount>(d.act[m.actuator_actadr[actuator] + k], local::kAct + k);
   }
-  const bool clamped = !(m.opt.disableflags & disable::kClampCtrl);
   for (int k = 0; k < m.actuator_ctrlnum[actuator]; k++) {
-    int u = m.actuator_ctrladr[actuator] + k;
-    x.ctrl[k] = variable<local::kCount>(d.ctrl[u], local::kCtrl + k);
-    if (clamped && m.actuator_ctrllimited[u]) {
-      x.ctrl[k] = clamp(x.ctrl[k], m.actuator_ctrlrange + 2 * u);
-    }
+    const Control control = limited_control(m, d, m.actuator_ctrladr[actuator] + k);
+    x.ctrl[k] = control.value;
+    x.ctrl[k].d[local::kCtrl + k] = control.slope;
   }
   activation_rates(m, actuator, x);
   return x;

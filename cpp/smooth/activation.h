@@ -5,6 +5,12 @@
 
 namespace mujacobian {
 
+// A control within its range, and its derivative with respect to the control: 1, or 0 beyond it.
+struct Control {
+  double value, slope;
+};
+Control limited_control(const ModelView& m, const DataView& d, int ctrl);
+
 // The variables of an actuator at the current state, with the rates of its activations.
 Variables actuator_variables(const ModelView& m, const DataView& d, int actuator);
 

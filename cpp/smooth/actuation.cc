@@ -176,8 +176,9 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Law law = actuator_law(m, a, actuator_variables(m, d, a));
-    all.output[all.count++] = {a, law, law.force.v, false};
+    Output& o = all.output[all.count++];
+    o = {a, actuator_law(m, d, a), 0, false};
+    o.force = o.law.force.v;
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
   return all;

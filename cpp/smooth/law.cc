@@ -37,13 +37,39 @@ Number affine(const double* prm, const Variables& x) {
   return chain(value, prm[1], x.length, prm[2], x.rate);
 }
 
+// A constant gain times one control, which is what most actuators of robots have.
+bool is_linear(const ModelView& m, int actuator) {
+  int bias_type = m.actuator_biastype[actuator];
+  return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
+         (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
+}
+
+// The law of such an actuator, whose derivatives are its parameters.
+void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
+  const int out = m.actuator_outadr[actuator];
+  const double gain = m.actuator_gainprm[kNGain * actuator];
+  const Control control = limited_control(m, d, m.actuator_ctrladr[actuator]);
+  law.force.v = gain * control.value;
+  law.force.d[local::kCtrl] = gain * control.slope;
+  if (m.actuator_biastype[actuator] == bias::kNone) return;
+  const double* bias = m.actuator_biasprm + kNBias * actuator;
+  law.force.v += bias[0] + bias[1] * d.actuator_length[out] + bias[2] * d.actuator_velocity[out];
+  law.force.d[local::kLength] = law.stiffness.v = bias[1];
+  law.force.d[local::kRate] = law.damping.v = bias[2];
+}
+
 }  // namespace
 
-Law actuator_law(const ModelView& m, int actuator, const Variables& x) {
+Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
+  Law law{};
+  if (is_linear(m, actuator)) {
+    linear_law(m, d, actuator, law);
+    return law;
+  }
+  const Variables x = actuator_variables(m, d, actuator);
   const int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   const double* gain_prm = m.actuator_gainprm + kNGain * actuator;
   const double* bias_prm = m.actuator_biasprm + kNBias * actuator;
-  Law law{};
   if (gain_type == gain::kPid) {
     law.force = pid_input(m, actuator, x);
   } else if (gain_type == gain::kMotor) {

@@ -15,7 +15,7 @@ struct Law {
   double mechanical_damping = 0;
 };
 
-Law actuator_law(const ModelView& m, int actuator, const Variables& x);
+Law actuator_law(const ModelView& m, const DataView& d, int actuator);
 
 // Why the gain or bias is not covered, null if they are.
 const char* law_refusal(const ModelView& m, int actuator);
