@@ -2,36 +2,16 @@
 
 #include <cstring>
 
-#include "dynamics/lu.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/inertia_derivative.h"
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
-#include "step/integrator.h"
+#include "step/differential.h"
 #include "step/runge_kutta.h"
-#include "step/support.h"
 
 namespace mujacobian {
 namespace {
-
-// X <- (M + h Dhat)^-1 X for columns first .. last-1 of a component
-void solve_component(const ModelView& m, const Topology& tree, const Integration& step,
-                     const Residual& residual, const Component& part, int first, int last,
-                     Arena& arena) {
-  for (int i = 0; i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-    double* rows = residual.row[part.dofs[i]];
-    const TreeBlock* block = step.block ? step.block[t] : nullptr;
-    if (block) {
-      solve_lu(block->n, block->matrix, block->order, rows, part.stride, first, last, arena);
-    } else {
-      solve_inertia(m, tree, step.factor, m.tree_dofadr[t], num, rows, part.stride, first, last);
-    }
-    i += num;
-  }
-}
 
 bool is_run(const int* index, int n) { return n == 0 || index[n - 1] - index[0] == n - 1; }
 
@@ -189,59 +169,24 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, arena);
-  require_rows(m, d);
   const bool wants_sensors = out.C || out.D || out.Df;
-  const Forward f = evaluate_forward(m, d, out.Bf || out.Df, arena);
-  const Residual& residual = f.residual;
-  const Integration step = integrate(m, d, f, arena);
-
-  // Components are differentiated at w and solved once, unless their d(acc) is wanted: those with
-  // constraints, or all of them when sensors see the acceleration. They are differentiated at
-  // the optimum and solved for d(acc) first; `late` is what enters after that.
   const bool senses = wants_sensors && senses_acceleration(m);
-  auto held = [&](int c) { return f.constrained[c] || senses; };
-  const bool twice = (f.blocks.count || senses) && !step.explicit_;
-  double* at = arena.take<double>(m.nv);
-  double* lag = arena.take<double>(m.nv);
-  for (int i = 0; i < m.nv; i++) {
-    bool hold = held(residual.component[i]);
-    at[i] = hold ? f.solved[i] : step.w[i];
-    lag[i] = hold ? step.w[i] - f.acc[i] : 0;
-  }
-  fill_residual(m, d, f, at, arena);
-  Residual late = residual;
-  if (twice) {
-    late = make_like(m, residual, arena);
-    inertia_derivative(m, d, f.tree, lag, late, arena);
-  }
-  subtract_damping_change(m, d, f, step.block, step.w, /*inverse=*/false, late, arena);
+  const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
+  const Residual& residual = s.forward.residual;
 
   clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
-    Targets targets = make_targets(m, part, out);
-
-    // d(acc), which drives w through M d(acc)                                            (INT-10)
-    if (held(c)) solve_acceleration(m, d, f, c, targets.first, targets.last, arena);
-    if (twice && held(c)) {
-      for (int i = 0; i < part.nv;) {
-        int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-        multiply_inertia(m, f.tree, d.M, m.tree_dofadr[t], num, residual.row[part.dofs[i]],
-                         late.row[part.dofs[i]], part.stride, targets.first, targets.last);
-        i += num;
-      }
-    } else if (twice) {
-      double* x = late.components[c].x;
-      for (int k = 0; k < part.nv * part.stride; k++) x[k] += part.x[k];
+    const Targets targets = make_targets(m, part, out);
+    if (s.held(c)) {
+      solve_acceleration(m, d, s.forward, c, targets.first, targets.last, arena);
+      if (s.twice) add_driven(m, d, s, c, targets.first, targets.last);
     }
-    if (!held(c) || twice) {
-      solve_component(m, f.tree, step, late, late.components[c], targets.first, targets.last,
-                      arena);
-    }
-    write_component(m, d, step.w, late, late.components[c], targets, out.A);
+    if (!s.held(c) || s.twice) solve_step(m, s, c, targets.first, targets.last, arena);
+    write_component(m, d, s.step.w, s.late, s.late.components[c], targets, out.A);
   }
-  write_activations(m, d, f.paths.actuation, out, arena);
-  if (wants_sensors) sense(m, d, f, {out.C, out.D, out.Df}, arena);
+  write_activations(m, d, s.forward.paths.actuation, out, arena);
+  if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df}, arena);
 }
 
 }  // namespace mujacobian

@@ -1,0 +1,34 @@
+// One step differentiated: the right-hand sides and factors from which A and B, or products with
+// them, are made.
+//   K d(acc) = -dg,   (M + h Dhat) dw = M d(acc) + late,   v+ = v + h w                   (INT-10)
+#pragma once
+
+#include "step/integrator.h"
+
+namespace mujacobian {
+
+struct StepDifferential {
+  Forward forward;  // with -dg as its residual
+  Integration step;
+  Residual late;  // what enters after d(acc); all there is in components that are not held
+  bool twice;     // `late` is apart from the residual, and solved after it
+  bool senses;    // d(acc) is wanted everywhere
+
+  // Component c is differentiated at the optimum and solved for d(acc) first; others at w, and
+  // solved once.
+  bool held(int c) const { return forward.constrained[c] || senses; }
+};
+
+// `forces` asks for the columns of qfrc_applied. Not for RK4, which has several stages.
+StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,
+                                    Arena& arena);
+
+// Columns first .. last-1 of component c: late += M d(acc), the residual being d(acc).
+void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,
+                int last);
+
+// Columns first .. last-1 of component c: `late` becomes dw.
+void solve_step(const ModelView& m, const StepDifferential& s, int c, int first, int last,
+                Arena& arena);
+
+}  // namespace mujacobian
