@@ -5,7 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arguments.h"
+#include "bindings/adjoint.h"
+#include "bindings/errors.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
@@ -16,22 +17,6 @@
 
 namespace mujacobian {
 namespace {
-
-// Raise the core's error as a Python exception; `where` goes before its message.
-[[noreturn]] void raise(std::exception_ptr error, const std::string& where = "") {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Unsupported& u) {
-    nb::object type = python_types().unsupported_error;
-    PyErr_SetObject(type.ptr(), type(where + u.element, u.reason).ptr());
-  } catch (const EngineError& e) {
-    std::string message = where + "MuJoCo stopped with an error: " + e.what();
-    PyErr_SetString(python_types().error.ptr(), message.c_str());
-  } catch (const std::domain_error& e) {
-    PyErr_SetString(PyExc_ValueError, (where + e.what()).c_str());
-  }
-  throw nb::python_error();
-}
 
 using Fields = std::vector<std::tuple<std::string, std::string, std::string, bool>>;
 
@@ -65,6 +50,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
   };
   function(e.mj_forward, "mj_forward");
+  function(e.mj_step, "mj_step");
+  function(e.mj_resetData, "mj_resetData");
   function(e.mj_inverse, "mj_inverse");
   function(e.mj_fwdActuation, "mj_fwdActuation");
   function(e.mj_makeData, "mj_makeData");
@@ -88,11 +75,6 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   e.eq_stride = constants.at("mjNEQDATA");
   e.version = constants.at("version");
   python_types() = {model_type, data_type, error, unsupported_error};
-}
-
-void require_pair(const ModelView& m, const DataView& d) {
-  if (m.signature == d.signature) return;
-  throw nb::value_error("model and data do not belong together: data was made from another model");
 }
 
 // All blocks of one state, into the caller's arrays.
@@ -273,4 +255,5 @@ NB_MODULE(_core, module) {
              arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
+  bind_adjoint(module);
 }

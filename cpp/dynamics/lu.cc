@@ -66,4 +66,18 @@ void solve_lu(int n, const double* factor, const int* order, double* x, int stri
   }
 }
 
+void solve_lu_transposed(int n, const double* factor, const int* order, double* x, int stride,
+                         Arena& arena) {
+  double* y = arena.take<double>(n);
+  for (int r = n - 1; r >= 0; r--) {
+    y[r] = x[r * stride];
+    for (int p = r + 1; p < n; p++) y[r] -= factor[n * p + r] * y[p];
+    y[r] /= factor[(n + 1) * r];
+  }
+  for (int p = 1; p < n; p++) {
+    for (int r = 0; r < p; r++) y[p] -= factor[n * r + p] * y[r];
+  }
+  for (int r = 0; r < n; r++) x[order[r] * stride] = y[r];
+}
+
 }  // namespace mujacobian

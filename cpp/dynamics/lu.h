@@ -15,4 +15,8 @@ bool factor_lu(int n, double* a, int* order, Arena& arena);
 void solve_lu(int n, const double* factor, const int* order, double* x, int stride, int first,
               int last, Arena& arena);
 
+// x <- a^-T x for one vector whose entries are `stride` apart
+void solve_lu_transposed(int n, const double* factor, const int* order, double* x, int stride,
+                         Arena& arena);
+
 }  // namespace mujacobian

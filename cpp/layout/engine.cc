@@ -64,6 +64,17 @@ void run_inverse(const void* model, void* data, bool actuation) {
   if (actuation) call(engine().mj_fwdActuation, model, data);
 }
 
+void reset(const void* model, void* data) { call(engine().mj_resetData, model, data); }
+
+bool step(const void* model, void* data) {
+  call(engine().mj_step, model, data);
+  const kind::WARNINGS warning = view_data(data).warning;
+  for (int k : {warning::kBadQpos, warning::kBadQvel, warning::kBadQacc, warning::kBadCtrl}) {
+    if (warning.v[k].number) return false;
+  }
+  return true;
+}
+
 void* make_data(const void* model) {
   static thread_local void* data;
   data = nullptr;

@@ -11,6 +11,8 @@ namespace mujacobian {
 
 struct Engine {
   void (*mj_forward)(const void* model, void* data);
+  void (*mj_step)(const void* model, void* data);
+  void (*mj_resetData)(const void* model, void* data);
   void (*mj_inverse)(const void* model, void* data);
   void (*mj_fwdActuation)(const void* model, void* data);
   void* (*mj_makeData)(const void* model);
@@ -48,12 +50,17 @@ struct EngineError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// mj_forward, mj_inverse (and mj_fwdActuation on request) and mj_makeData with MuJoCo's errors
+// mj_forward, mj_inverse (and mj_fwdActuation on request), and those below, with MuJoCo's errors
 // turned into EngineError; `data`'s stack is restored after an error. Safe in worker threads: the
 // handler is thread-local.
 void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
 void* make_data(const void* model);
+
+// mj_resetData, which forgets warnings too; mj_step, which returns false if MuJoCo found the state
+// bad and reset it.
+void reset(const void* model, void* data);
+bool step(const void* model, void* data);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);

@@ -163,6 +163,10 @@ namespace mujacobian {
   X(camera, kTargetBodyCom, mjtCamLight, mjCAMLIGHT_TARGETBODYCOM, 4)                 \
   X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                             \
   X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                                    \
+  X(warning, kBadQpos, mjtWarning, mjWARN_BADQPOS, 3)                                 \
+  X(warning, kBadQvel, mjtWarning, mjWARN_BADQVEL, 4)                                 \
+  X(warning, kBadQacc, mjtWarning, mjWARN_BADQACC, 5)                                 \
+  X(warning, kBadCtrl, mjtWarning, mjWARN_BADCTRL, 6)                                 \
   X(object, kTendon, mjtObj, mjOBJ_TENDON, 18)                                        \
   X(object, kActuator, mjtObj, mjOBJ_ACTUATOR, 19)                                    \
   X(object, kSensor, mjtObj, mjOBJ_SENSOR, 20)                                        \

@@ -4,7 +4,8 @@
 //
 // Kinds: SIZE an mjtSize or int, NUM a double, INT an int, FLAG a one-byte boolean, WORD an
 // unsigned 64-bit integer; NUMS, INTS, FLAGS, VOID pointers to such; VEC3, INT2, TEXT arrays stored
-// inline; STATISTIC an mjStatistic, of which the first member is read. Fields marked OPT are absent
+// inline; WARNINGS the counters of warnings; STATISTIC an mjStatistic, of which the first member is
+// read. Fields marked OPT are absent
 // from some supported versions and read as null or zero there.
 #pragma once
 
@@ -207,6 +208,7 @@
   REQ(WORD, signature)                   \
   REQ(WORD, pstack)                      \
   REQ(WORD, pbase)                       \
+  REQ(WARNINGS, warning)                 \
   REQ(NUMS, qpos)                        \
   REQ(NUMS, qvel)                        \
   REQ(NUMS, act)                         \

@@ -33,6 +33,11 @@ struct NUM9 {
 struct INT2 {
   int v[2];
 };
+struct WARNINGS {
+  struct {
+    int last, number;
+  } v[7];
+};
 struct STATISTIC {
   double meaninertia;
 };

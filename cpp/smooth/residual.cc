@@ -130,4 +130,15 @@ Residual make_like(const ModelView& m, const Residual& other, Arena& arena) {
   return r;
 }
 
+Residual make_vector(const ModelView& m, const Residual& other, Arena& arena) {
+  Residual r = other;
+  r.components = arena.take<Component>(r.count);
+  for (int c = 0; c < r.count; c++) {
+    r.components[c] = other.components[c];
+    r.components[c].stride = kLanes;
+  }
+  take_rows(m, r, arena);
+  return r;
+}
+
 }  // namespace mujacobian

@@ -54,4 +54,7 @@ Residual make_residual(const ModelView& m, const Coupling* couplings, int count,
 // A zero residual with the same components as `other`.
 Residual make_like(const ModelView& m, const Residual& other, Arena& arena);
 
+// A zero vector over the dofs of the same components: one column, in lanes.
+Residual make_vector(const ModelView& m, const Residual& other, Arena& arena);
+
 }  // namespace mujacobian

@@ -58,11 +58,14 @@ _KINDS = {
     "NUM9": {"mjtNum [9]", "double [9]"},
     "INT2": {"int [2]"},
     "STATISTIC": {"mjStatistic"},
+    "WARNINGS": {"mjWarningStat [7]"},
     "TEXT": {"char [1024]"},
 }
 
 _FUNCTIONS = (
     "mj_forward",
+    "mj_step",
+    "mj_resetData",
     "mj_inverse",
     "mj_fwdActuation",
     "mj_makeData",

@@ -1,0 +1,326 @@
+#include "adjoint/product.h"
+
+#include <cstring>
+
+#include "dynamics/lu.h"
+#include "layout/enums.h"
+#include "spatial/rotation.h"
+#include "step/activation.h"
+#include "step/differential.h"
+
+namespace mujacobian {
+namespace {
+
+// The step has factors to solve with.
+bool has_factors(const ModelView& m) {
+  return m.opt.integrator != integrator::kRK4 && m.opt.integrator != integrator::kDiscrete &&
+         m.opt.noslip_iterations == 0;
+}
+
+double dot(const double* x, const double* y, int n) {
+  double sum = 0;
+  for (int k = 0; k < n; k++) sum += x[k] * y[k];
+  return sum;
+}
+
+// y += s x
+void add_scaled(double* y, double s, const double* x, int n) {
+  for (int k = 0; k < n; k++) y[k] += s * x[k];
+}
+
+// Visit the dofs of all joints: number(dof) or rotation(first dof, h Jr, exp(turn)) with the turn
+// of the step. (INT-2)
+template <class Number, class Rotation>
+void visit_joints(const ModelView& m, const DataView& d, const double* w, Number number,
+                  Rotation rotation) {
+  const double h = m.opt.timestep;
+  for (int dof = 0; dof < m.nv;) {
+    int jnt = m.dof_jntid[dof], type = m.jnt_type[jnt];
+    if (type != joint::kBall && (type != joint::kFree || dof < m.jnt_dofadr[jnt] + 3)) {
+      number(dof++);
+      continue;
+    }
+    Vec3 turn = h * (load3(d.qvel + dof) + h * load3(w + dof));
+    rotation(dof, h * right_jacobian(turn), rotation_exp(turn));
+    dof += 3;
+  }
+}
+
+// v+ = v + h w, q+ = q [+] h v+                                                            (ADJ-1)
+void integrate_tangent(const ModelView& m, const DataView& d, const double* w, const double* dw,
+                       const double* state, double* out) {
+  const double h = m.opt.timestep;
+  const double *dq = state, *dv = state + m.nv;
+  double *q = out, *v = out + m.nv;
+  for (int i = 0; i < m.nv; i++) v[i] = dv[i] + h * dw[i];
+  visit_joints(
+      m, d, w, [&](int i) { q[i] = dq[i] + h * v[i]; },
+      [&](int i, const Mat3& jacobian, const Mat3& carried) {
+        store3(q + i, transpose_mul(carried, load3(dq + i)) + jacobian * load3(v + i));
+      });
+}
+
+// The transpose: what reaches w, and position and velocity directly                        (ADJ-2)
+void integrate_cotangent(const ModelView& m, const DataView& d, const double* w,
+                         const double* given, double* through_w, double* state) {
+  const double h = m.opt.timestep;
+  const double *q = given, *v = given + m.nv;
+  double *to_q = state, *to_v = state + m.nv;
+  visit_joints(
+      m, d, w,
+      [&](int i) {
+        to_q[i] = q[i];
+        to_v[i] = v[i] + h * q[i];
+      },
+      [&](int i, const Mat3& jacobian, const Mat3& carried) {
+        store3(to_q + i, carried * load3(q + i));
+        store3(to_v + i, load3(v + i) + transpose_mul(jacobian, load3(q + i)));
+      });
+  for (int i = 0; i < m.nv; i++) through_w[i] = h * to_v[i];
+}
+
+// Columns of a component's rows gathered from, or scattered to, the inputs.
+template <class F>
+void visit_columns(const ModelView& m, const Component& part, F visit) {
+  for (int k = 0; k < part.nv; k++) {
+    visit(k, 0, part.dofs[k]);
+    visit(part.nv + k, 0, m.nv + part.dofs[k]);
+  }
+  for (int k = 0; k < part.na; k++) visit(part.act_column() + k, 0, 2 * m.nv + part.acts[k]);
+  for (int k = 0; k < part.nu; k++) visit(part.ctrl_column() + k, 1, part.ctrls[k]);
+  for (int k = 0; k < part.nf; k++) visit(part.force_column() + k, 2, part.dofs[k]);
+}
+
+// The tangent as a component's columns have it.
+const double* gather(const ModelView& m, const Component& part, const Tangent& along,
+                     Arena& arena) {
+  const double* inputs[3] = {along.state, along.ctrl, along.force};
+  double* x = arena.zeros<double>(part.stride);
+  visit_columns(m, part, [&](int column, int input, int index) {
+    if (inputs[input]) x[column] = inputs[input][index];
+  });
+  return x;
+}
+
+// Add y^T (rows of the component) to the inputs.
+void add_rows(const ModelView& m, const Residual& rows, int c, const Residual& y,
+              const Pullback& out, Arena& arena) {
+  const Component& part = rows.components[c];
+  double* outputs[3] = {out.state, out.ctrl, out.force};
+  double* x = arena.zeros<double>(part.stride);
+  for (int i = 0; i < part.nv; i++) {
+    add_scaled(x, y.row[part.dofs[i]][0], rows.row[part.dofs[i]], part.end_column());
+  }
+  visit_columns(m, part, [&](int column, int input, int index) {
+    if (outputs[input]) outputs[input][index] += x[column];
+  });
+}
+
+void add_parameters(const Component& part, const double* columns, int nv, int count,
+                    const Residual& y, double* out) {
+  for (int p = 0; columns && p < count; p++) {
+    for (int i = 0; i < part.nv; i++) {
+      out[p] += columns[p * nv + part.dofs[i]] * y.row[part.dofs[i]][0];
+    }
+  }
+}
+
+// Component c of x <- (M + h Dhat)^-T x
+void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const Residual& x,
+                           Arena& arena) {
+  const Component& part = x.components[c];
+  for (int i = 0; i < part.nv;) {
+    int dof = part.dofs[i], t = m.dof_treeid[dof], num = m.tree_dofnum[t];
+    const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr;
+    if (block) {
+      solve_lu_transposed(block->n, block->matrix, block->order, x.row[dof], part.stride, arena);
+    } else {
+      solve_inertia(m, s.forward.tree, s.step.factor, m.tree_dofadr[t], num, x.row[dof],
+                    part.stride, 0, 1);
+    }
+    i += num;
+  }
+}
+
+// The differential with other right-hand sides.
+StepDifferential with_sides(const StepDifferential& s, const Residual& residual,
+                            const Residual& late) {
+  StepDifferential r = s;
+  r.forward.residual = residual;
+  r.late = late;
+  return r;
+}
+
+// Add the product to `out`.
+void pull_through_factors(const ModelView& m, const DataView& d, const double* given,
+                          const ParameterList& params, const Pullback& out, Arena& arena) {
+  const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
+  const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+  const Residual& residual = s.forward.residual;
+  double* through_w = arena.take<double>(m.nv);
+  double* state = arena.zeros<double>(2 * m.nv + m.na);
+  integrate_cotangent(m, d, s.step.w, given, through_w, state);
+  const Pullback to{state, out.ctrl, out.force, out.params};
+
+  // dw = (M + h Dhat)^-1 (late + M d(acc)), d(acc) = K^-1 residual                         (ADJ-3)
+  const Residual z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
+  for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
+  const StepDifferential driven = with_sides(s, z, y);
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    const bool held = s.held(c), solved = !held || s.twice;
+    if (solved) {
+      solve_step_transposed(m, s, c, z, arena);
+      add_rows(m, s.late, c, z, to, arena);
+      add_parameters(part, columns.late, m.nv, columns.count, z, to.params);
+      if (!held) add_parameters(part, columns.early, m.nv, columns.count, z, to.params);
+    }
+    if (!held) continue;
+    if (s.twice) {
+      add_driven(m, d, driven, c, 0, 1);
+    } else {
+      for (int i = 0; i < part.nv; i++) y.row[part.dofs[i]][0] = z.row[part.dofs[i]][0];
+    }
+    solve_acceleration(m, d, with_sides(s, y, y).forward, c, 0, 1, arena);
+    add_rows(m, residual, c, y, to, arena);
+    add_parameters(part, columns.early, m.nv, columns.count, y, to.params);
+  }
+
+  for (int i = 0; i < m.na; i++) {
+    const double weight = given[2 * m.nv + i];
+    visit_activation(
+        m, d, s.forward.paths.actuation, i, arena,
+        [&](int column, double value) { state[column] += weight * value; },
+        [&](int column, double value) {
+          if (out.ctrl) out.ctrl[column] += weight * value;
+        });
+  }
+  if (out.state) std::memcpy(out.state, state, (2 * m.nv + m.na) * sizeof(double));
+}
+
+void push_through_factors(const ModelView& m, const DataView& d, const Tangent& along,
+                          const ParameterList& params, double* out, Arena& arena) {
+  const StepDifferential s = differentiate_step(m, d, along.force != nullptr, false, arena);
+  const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+  const Residual& residual = s.forward.residual;
+  const int nx = 2 * m.nv + m.na;
+  const double* state = along.state ? along.state : arena.zeros<double>(nx);
+
+  const Residual early = make_vector(m, residual, arena);
+  const Residual late = s.twice ? make_vector(m, residual, arena) : early;
+  const StepDifferential sides = with_sides(s, early, late);
+  double* dw = arena.take<double>(m.nv);
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    const double* x = gather(m, part, along, arena);
+    const bool held = s.held(c), solved = !held || s.twice;
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i];
+      if (held) early.row[dof][0] = dot(residual.row[dof], x, part.end_column());
+      if (solved) late.row[dof][0] = dot(s.late.row[dof], x, part.end_column());
+      for (int p = 0; along.params && p < columns.count; p++) {
+        const int at = p * m.nv + dof;
+        (held ? early : late).row[dof][0] += columns.early[at] * along.params[p];
+        if (solved && columns.late) late.row[dof][0] += columns.late[at] * along.params[p];
+      }
+    }
+    if (held) solve_acceleration(m, d, sides.forward, c, 0, 1, arena);
+    if (held && s.twice) add_driven(m, d, sides, c, 0, 1);
+    if (solved) solve_step(m, sides, c, 0, 1, arena);
+    for (int i = 0; i < part.nv; i++) dw[part.dofs[i]] = late.row[part.dofs[i]][0];
+  }
+  integrate_tangent(m, d, s.step.w, dw, state, out);
+
+  for (int i = 0; i < m.na; i++) {
+    double& next = out[2 * m.nv + i];
+    next = 0;
+    visit_activation(
+        m, d, s.forward.paths.actuation, i, arena,
+        [&](int column, double value) { next += value * state[column]; },
+        [&](int column, double value) {
+          if (along.ctrl) next += value * along.ctrl[column];
+        });
+  }
+}
+
+// y += X x for row-major X (rows, columns); nothing where there is no X
+void add_product(const double* X, const double* x, int rows, int columns, double* y) {
+  for (int r = 0; X && r < rows; r++) {
+    y[r] += dot(X + static_cast<std::ptrdiff_t>(r) * columns, x, columns);
+  }
+}
+
+// y += X^T x
+void add_transposed_product(const double* X, const double* x, int rows, int columns, double* y) {
+  for (int r = 0; X && r < rows; r++) {
+    add_scaled(y, x[r], X + static_cast<std::ptrdiff_t>(r) * columns, columns);
+  }
+}
+
+// The inputs that a product is with.
+struct Wanted {
+  bool state, ctrl, force;
+};
+
+// The blocks it needs, of the next state and of the sensors.
+Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, Arena& arena) {
+  const std::size_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  auto block = [&](bool wanted, std::size_t rows, std::size_t columns) {
+    return wanted ? arena.take<double>(rows * columns) : nullptr;
+  };
+  return {block(next && inputs.state, nx, nx),    block(next && inputs.ctrl, nx, m.nu),
+          block(sensors && inputs.state, ns, nx), block(sensors && inputs.ctrl, ns, m.nu),
+          block(next && inputs.force, nx, m.nv),  block(sensors && inputs.force, ns, m.nv)};
+}
+
+void clear(double* x, int n) {
+  if (x) std::memset(x, 0, n * sizeof(double));
+}
+
+}  // namespace
+
+void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
+         const Pullback& out, Arena& arena) {
+  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  require_parameters(m, params, given.sensors);
+  const bool factors = has_factors(m);
+  clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
+  if (factors && given.state) pull_through_factors(m, d, given.state, params, out, arena);
+  const bool next = given.state && !factors;
+  if (!next && !given.sensors) return;
+
+  const Outputs b =
+      take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
+                  given.sensors != nullptr, arena);
+  transition(m, d, b, arena);
+  add_transposed_product(b.A, given.state, nx, nx, out.state);
+  add_transposed_product(b.B, given.state, nx, m.nu, out.ctrl);
+  add_transposed_product(b.Bf, given.state, nx, m.nv, out.force);
+  add_transposed_product(b.C, given.sensors, ns, nx, out.state);
+  add_transposed_product(b.D, given.sensors, ns, m.nu, out.ctrl);
+  add_transposed_product(b.Df, given.sensors, ns, m.nv, out.force);
+}
+
+void jvp(const ModelView& m, const DataView& d, const Tangent& along, const ParameterList& params,
+         const Change& out, Arena& arena) {
+  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  require_parameters(m, params, out.sensors);
+  const bool factors = has_factors(m);
+  clear(out.state, nx), clear(out.sensors, ns);
+  if (factors && out.state) push_through_factors(m, d, along, params, out.state, arena);
+  const bool next = out.state && !factors;
+  if (!next && !out.sensors) return;
+
+  const Outputs b =
+      take_blocks(m, {along.state != nullptr, along.ctrl != nullptr, along.force != nullptr}, next,
+                  out.sensors != nullptr, arena);
+  transition(m, d, b, arena);
+  add_product(b.A, along.state, nx, nx, out.state);
+  add_product(b.B, along.ctrl, nx, m.nu, out.state);
+  add_product(b.Bf, along.force, nx, m.nv, out.state);
+  add_product(b.C, along.state, ns, nx, out.sensors);
+  add_product(b.D, along.ctrl, ns, m.nu, out.sensors);
+  add_product(b.Df, along.force, ns, m.nv, out.sensors);
+}
+
+}  // namespace mujacobian

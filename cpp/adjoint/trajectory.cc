@@ -1,0 +1,125 @@
+#include "adjoint/trajectory.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "layout/engine.h"
+#include "step/support.h"
+
+namespace mujacobian {
+namespace {
+
+// Row t of an array with rows of length n; null stays null.
+template <class T>
+T* row(T* array, int t, int n) {
+  return array ? array + static_cast<std::ptrdiff_t>(t) * n : nullptr;
+}
+
+void copy(double* to, const double* from, int n) {
+  if (to && from) std::memcpy(to, from, n * sizeof(double));
+}
+
+void apply(const ModelView& m, const DataView& d, const Inputs& inputs, int t) {
+  auto write = [&](const double* field, const double* values, int n) {
+    copy(const_cast<double*>(field), row(values, t, n), n);
+  };
+  write(d.ctrl, inputs.ctrl, m.nu);
+  write(d.qfrc_applied, inputs.force, m.nv);
+  write(d.xfrc_applied, inputs.wrench, 6 * m.nbody);
+  if (const double* mocap = row(inputs.mocap, t, 7 * m.nmocap)) {
+    copy(const_cast<double*>(d.mocap_pos), mocap, 3 * m.nmocap);
+    copy(const_cast<double*>(d.mocap_quat), mocap + 3 * m.nmocap, 4 * m.nmocap);
+  }
+}
+
+void record_state(const ModelView& m, const DataView& d, double* states, int t) {
+  if (!states) return;
+  double* to = row(states, t, m.nq + m.nv + m.na);
+  copy(to, d.qpos, m.nq);
+  copy(to + m.nq, d.qvel, m.nv);
+  copy(to + m.nq + m.nv, d.act, m.na);
+}
+
+// xfrc_applied of a body acts as J^T (force, torque) at its centre of mass: its derivative is the
+// motion of that point under joint velocities y                                           (ADJ-5)
+void pull_wrenches(const ModelView& m, const DataView& d, const double* y, double* out,
+                   Arena& arena) {
+  Motion* moved = arena.take<Motion>(m.nbody);
+  moved[0] = {};
+  for (int b = 1; b < m.nbody; b++) {
+    moved[b] = moved[m.body_parentid[b]];
+    for (int dof = m.body_dofadr[b]; dof >= 0 && dof < m.body_dofadr[b] + m.body_dofnum[b]; dof++) {
+      moved[b] = moved[b] + y[dof] * load_motion(d.cdof + 6 * dof);
+    }
+  }
+  for (int b = 0; b < m.nbody; b++) {
+    Vec3 offset = load3(d.xipos + 3 * b) - load3(d.subtree_com + 3 * m.body_rootid[b]);
+    store3(out + 6 * b, at_point(moved[b], offset));
+    store3(out + 6 * b + 3, moved[b].ang);
+  }
+}
+
+double norm(const double* x, int n) {
+  double sum = 0;
+  for (int k = 0; k < n; k++) sum += x[k] * x[k];
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
+             const Record& record) {
+  const ModelView m = view_model(model);
+  const int size = engine().mj_stateSize(model, engine().integration_spec);
+  reset(model, data);
+  engine().mj_setState(model, data, state, engine().integration_spec);
+  DataView d = view_data(data);
+  record_state(m, d, record.states, 0);
+  for (int t = 0; t < T; t++) {
+    apply(m, d, inputs, t);
+    if (record.start && t % record.every == 0) {
+      engine().mj_getState(model, data, row(record.start, t / record.every, size),
+                           engine().integration_spec);
+    }
+    if (!step(model, data)) return t;
+    d = view_data(data);
+    copy(row(record.sensors, t, m.nsensordata), d.sensordata, m.nsensordata);
+    record_state(m, d, record.states, t + 1);
+  }
+  return T;
+}
+
+std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
+                                      const TrajectoryCotangent& given, const ParameterList& params,
+                                      const TrajectoryPullback& out, double* cotangent) {
+  const ModelView m = view_model(model);
+  const int size = engine().mj_stateSize(model, engine().integration_spec);
+  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  Arena arena;
+  std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
+  const bool wants_force = out.force || out.wrench;
+  for (int t = T - 1; t >= 0; t--) {
+    try {
+      engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
+      require_state(m, view_data(data));
+      forward(model, data);
+      const DataView d = view_data(data);
+      arena.reset();
+      double* force = out.force ? row(out.force, t, m.nv) : forces.data();
+      vjp(m, d, {next.data(), row(given.sensors, t, ns)}, params,
+          {cotangent, row(out.ctrl, t, m.nu), wants_force ? force : nullptr, out.params}, arena);
+      if (out.wrench) pull_wrenches(m, d, force, row(out.wrench, t, 6 * m.nbody), arena);
+    } catch (const std::exception&) {
+      return BatchFailure{t, std::current_exception()};
+    }
+    if (const double* direct = row(given.states, t, nx)) {
+      for (int k = 0; k < nx; k++) cotangent[k] += direct[k];
+    }
+    if (out.norms) out.norms[t] = norm(cotangent, nx);
+    copy(next.data(), cotangent, nx);
+  }
+  return std::nullopt;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,163 @@
+#include "bindings/adjoint.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/vector.h>
+
+#include "adjoint/trajectory.h"
+#include "bindings/errors.h"
+#include "layout/engine.h"
+#include "step/support.h"
+
+namespace mujacobian {
+namespace {
+
+// (kind, id, component) of each parameter
+using Parameters = std::vector<std::array<int, 3>>;
+
+std::vector<Parameter> read(const Parameters& all) {
+  std::vector<Parameter> list;
+  for (const auto& [kind, id, component] : all) list.push_back({kind, id, component});
+  return list;
+}
+
+// The model and data of a call that is about one state, on which mj_forward is run if asked for.
+struct State {
+  const void* model;
+  void* data;
+  ModelView m;
+  DataView d;
+
+  State(nb::handle model_object, nb::handle data_object)
+      : model(model_address(model_object)),
+        data(data_address(data_object)),
+        m(view_model(model)),
+        d(view_data(data)) {
+    require_pair(m, d);
+  }
+
+  void evaluate(bool run_forward, bool sensors) {
+    require_model(m);
+    if (sensors) require_sensors(m);
+    require_state(m, d);
+    if (!run_forward) return;
+    forward(model, data);
+    d = view_data(data);
+  }
+};
+
+// Run f() without the interpreter lock and raise its error.
+template <class F>
+void run(F f) {
+  std::exception_ptr error;
+  {
+    nb::gil_scoped_release release;
+    try {
+      f();
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+  }
+  if (error) raise(error);
+}
+
+void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
+              const Parameters& parameters, nb::handle state, nb::handle ctrl, nb::handle force,
+              nb::handle params, bool run_forward) {
+  State s(model, data);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  Array next(next_state, "next state", {nx}, false),
+      sensed(sensors, "sensors", {s.m.nsensordata}, false), x(state, "state", {nx}, true),
+      u(ctrl, "ctrl", {s.m.nu}, true), f(force, "force", {s.m.nv}, true),
+      p(params, "params", {count}, true);
+  const std::vector<Parameter> list = read(parameters);
+  run([&] {
+    s.evaluate(run_forward, sensed.data());
+    thread_local Arena arena;
+    arena.reset();
+    vjp(s.m, s.d, {next.data(), sensed.data()}, {list.data(), static_cast<int>(list.size())},
+        {x.data(), u.data(), f.data(), p.data()}, arena);
+  });
+}
+
+void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ctrl,
+              nb::handle force, const Parameters& parameters, nb::handle params,
+              nb::handle next_state, nb::handle sensors, bool run_forward) {
+  State s(model, data);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  Array next(next_state, "next state", {nx}, true),
+      sensed(sensors, "sensors", {s.m.nsensordata}, true), x(state, "state", {nx}, false),
+      u(ctrl, "ctrl", {s.m.nu}, false), f(force, "force", {s.m.nv}, false),
+      p(params, "params", {count}, false);
+  const std::vector<Parameter> list = read(parameters);
+  run([&] {
+    s.evaluate(run_forward, sensed.data());
+    thread_local Arena arena;
+    arena.reset();
+    jvp(s.m, s.d, {x.data(), u.data(), f.data(), p.data()},
+        {list.data(), static_cast<int>(list.size())}, {next.data(), sensed.data()}, arena);
+  });
+}
+
+int simulate_into(nb::handle model, nb::handle data, nb::handle state, int steps, nb::handle ctrl,
+                  nb::handle force, nb::handle wrench, nb::handle mocap, int every,
+                  nb::handle start, nb::handle states, nb::handle sensors) {
+  State s(model, data);
+  const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
+  Array x(state, "state", {size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
+      f(force, "forces", {T, s.m.nv}, false), w(wrench, "wrenches", {T, s.m.nbody, 6}, false),
+      p(mocap, "mocap", {T, 7 * s.m.nmocap}, false),
+      kept(start, "start", {(T + every - 1) / every, size}, true),
+      visited(states, "states", {T + 1, s.m.nq + s.m.nv + s.m.na}, true),
+      sensed(sensors, "sensors", {T, s.m.nsensordata}, true);
+  int taken = 0;
+  run([&] {
+    taken = simulate(s.model, s.data, x.data(), steps, {u.data(), f.data(), w.data(), p.data()},
+                     {kept.data(), every, visited.data(), sensed.data()});
+  });
+  return taken;
+}
+
+void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int steps,
+                    nb::handle d_states, nb::handle d_sensors, const Parameters& parameters,
+                    nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle params,
+                    nb::handle norms, nb::handle cotangent, int first) {
+  State s(model, data);
+  const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  Array kept(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
+      sensed(d_sensors, "d_sensors", {T, s.m.nsensordata}, false),
+      u(ctrl, "controls", {T, s.m.nu}, true), f(force, "forces", {T, s.m.nv}, true),
+      w(wrench, "wrenches", {T, s.m.nbody, 6}, true), p(params, "params", {count}, true),
+      sizes(norms, "norms", {T}, true), back(cotangent, "cotangent", {nx}, true);
+  const std::vector<Parameter> list = read(parameters);
+  std::optional<BatchFailure> failure;
+  run([&] {
+    require_model(s.m);
+    if (sensed.data()) require_sensors(s.m);
+    failure = pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()},
+                        {list.data(), static_cast<int>(list.size())},
+                        {u.data(), f.data(), w.data(), p.data(), sizes.data()}, back.data());
+  });
+  if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
+}
+
+}  // namespace
+
+void bind_adjoint(nb::module_& module) {
+  using nb::arg;
+  module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
+             arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
+             arg("force").none(), arg("params").none(), arg("forward"));
+  module.def("jvp_into", &jvp_into, arg("model"), arg("data"), arg("state").none(),
+             arg("ctrl").none(), arg("force").none(), arg("parameters"), arg("params").none(),
+             arg("next_state").none(), arg("sensors").none(), arg("forward"));
+  module.def("simulate_into", &simulate_into, arg("model"), arg("data"), arg("state"), arg("steps"),
+             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
+             arg("every"), arg("start").none(), arg("states").none(), arg("sensors").none());
+  module.def("pull_back_into", &pull_back_into, arg("model"), arg("data"), arg("start"),
+             arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
+             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("params").none(),
+             arg("norms").none(), arg("cotangent"), arg("first"));
+}
+
+}  // namespace mujacobian
