@@ -42,9 +42,9 @@ struct TrajectoryPullback {
   double* norms;   // (T), of the cotangent of the state before each step
 };
 
-// `start` (T, nstate) as `simulate` records it for every step. `cotangent` (nx) is that of the state
-// after the last step on entry, and of the state before the first one on return. Returns the step
-// that failed, if any.
+// `start` (T, nstate) as `simulate` records it for every step. `cotangent` (nx) is that of the
+// state after the last step on entry, and of the state before the first one on return. Returns the
+// step that failed, if any.
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent);

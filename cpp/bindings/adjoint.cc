@@ -145,6 +145,26 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
+  const char* kinds[] = {"inertial",
+                         "gravity",
+                         "damping",
+                         "armature",
+                         "friction_loss",
+                         "stiffness",
+                         "spring_reference",
+                         "gain",
+                         "bias",
+                         "tendon_stiffness",
+                         "tendon_damping",
+                         "tendon_rest_length",
+                         "tendon_friction_loss",
+                         "friction",
+                         "solref",
+                         "solimp"};
+  static_assert(std::size(kinds) == Parameter::kCount);
+  nb::list names;
+  for (const char* kind : kinds) names.append(kind);
+  module.attr("PARAMETER_KINDS") = nb::tuple(names);
   module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
              arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
              arg("force").none(), arg("params").none(), arg("forward"));

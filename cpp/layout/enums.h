@@ -25,6 +25,7 @@ namespace mujacobian {
   X(disable, kEulerDamp, mjtDisableBit, mjDSBL_EULERDAMP, 32768)                      \
   X(disable, kNativeCCD, mjtDisableBit, mjDSBL_NATIVECCD, 131072)                     \
   X(disable, kMultiCCD, mjtDisableBit, mjDSBL_MULTICCD, 524288)                       \
+  X(enable, kOverride, mjtEnableBit, mjENBL_OVERRIDE, 1)                              \
   X(enable, kInvDiscrete, mjtEnableBit, mjENBL_INVDISCRETE, 8)                        \
   X(enable, kSleep, mjtEnableBit, mjENBL_SLEEP, 16)                                   \
   X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                           \
@@ -190,8 +191,8 @@ inline constexpr int kLinVel = 7, kAngVel = 8, kCount = 9;
 // The number MuJoCo guards divisions with (mjMINVAL).
 inline constexpr double kMinVal = 1e-15;
 
-// The largest impedance of a constraint (mjMAXIMP).
-inline constexpr double kMaxImp = 0.9999;
+// The smallest and largest impedance of a constraint (mjMINIMP, mjMAXIMP).
+inline constexpr double kMinImp = 0.0001, kMaxImp = 0.9999;
 
 // MuJoCo treats larger numbers as a diverged simulation (mjMAXVAL).
 inline constexpr double kMaxVal = 1e10;

@@ -97,6 +97,11 @@
   REQ(NUMS, geom_quat)                    \
   REQ(NUMS, geom_rbound)                  \
   REQ(NUMS, geom_margin)                  \
+  REQ(INTS, geom_priority)                \
+  REQ(NUMS, geom_friction)                \
+  REQ(NUMS, geom_solmix)                  \
+  REQ(NUMS, geom_solref)                  \
+  REQ(NUMS, geom_solimp)                  \
   REQ(NUMS, geom_size)                    \
   REQ(NUMS, geom_fluid)                   \
   REQ(NUMS, geom_gap)                     \
@@ -280,6 +285,9 @@
   REQ(NUM9, frame)                          \
   REQ(NUM, includemargin)                   \
   REQ(NUM5, friction)                       \
+  REQ(NUM2, solref)                         \
+  REQ(NUM2, solreffriction)                 \
+  REQ(NUM5, solimp)                         \
   REQ(NUM, adhesion)                        \
   REQ(NUM, mu)                              \
   REQ(INT, dim)                             \

@@ -24,6 +24,9 @@ using VOID = const char*;
 struct VEC3 {
   double v[3];
 };
+struct NUM2 {
+  double v[2];
+};
 struct NUM5 {
   double v[5];
 };

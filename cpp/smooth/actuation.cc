@@ -43,11 +43,6 @@ bool on_tendon(const ModelView& m, int actuator) {
   return m.actuator_trntype[actuator] == transmission::kTendon;
 }
 
-// Length of the actuator per length of its path.
-double path_gear(const ModelView& m, int actuator) {
-  return on_tendon(m, actuator) ? gear_of(m, actuator) : 1;
-}
-
 // Scale the forces on overloaded tendons and clamp all to their force ranges.
 Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
   Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
@@ -244,6 +239,10 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Pat
 
 }  // namespace
 
+double path_gear(const ModelView& m, int actuator) {
+  return on_tendon(m, actuator) ? gear_of(m, actuator) : 1;
+}
+
 bool pulls_tendon(const ModelView& m, int actuator, int tendon) {
   return on_tendon(m, actuator) && m.actuator_trnid[2 * actuator] == tendon;
 }
@@ -262,6 +261,7 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
       if (t.ratio) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
+    f.in_metric = integrator_slope(m, d, o, all.scaling, Number(1), {}).v;
     f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
     f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
   }

@@ -36,14 +36,18 @@ struct ActuatorForce {
   int actuator;
   PathForce law;         // along the tendon's path, gear included, where there is one
   PathForce mechanical;  // cogging and friction of motors
-  double slope;  // zero at the force range, the scale on a tendon beyond its range, else one
-  double share;  // of the law in the tendon's total where that is beyond its range, else zero
+  double slope;      // zero at the force range, the scale on a tendon beyond its range, else one
+  double share;      // of the law in the tendon's total where that is beyond its range, else zero
+  double in_metric;  // 1, or 0 where the implicit integrators leave its damping out
 };
 struct ActuatorForces {
   ActuatorForce* force;
   int count;
 };
 ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena);
+
+// Length of the actuator per length of its path: the gear on a tendon, else 1.
+double path_gear(const ModelView& m, int actuator);
 
 // The actuator pulls on the tendon.
 bool pulls_tendon(const ModelView& m, int actuator, int tendon);

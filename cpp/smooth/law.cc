@@ -37,6 +37,12 @@ Number affine(const double* prm, const Variables& x) {
   return chain(value, prm[1], x.length, prm[2], x.rate);
 }
 
+Number gain_input(const ModelView& m, int actuator, const Variables& x) {
+  Number input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
+  double period = wrap_period(m, actuator);
+  return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
+}
+
 // A constant gain times one control, which is what most actuators of robots have.
 bool is_linear(const ModelView& m, int actuator) {
   int bias_type = m.actuator_biastype[actuator];
@@ -81,9 +87,7 @@ Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
     law.damping = motor.damping;
     law.mechanical_damping = motor.mechanical_damping;
   } else {
-    Number input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
-    double period = wrap_period(m, actuator);
-    if (period > 0) input = nearest_setpoint(input, x.length.v, period);
+    const Number input = gain_input(m, actuator, x);
     if (gain_type == gain::kFixed) {
       law.force = gain_prm[0] * input;
     } else if (gain_type == gain::kAffine) {
@@ -107,6 +111,10 @@ Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
     law.stiffness = law.stiffness + muscle.length_slope;
   }
   return law;
+}
+
+double gain_input(const ModelView& m, const DataView& d, int actuator) {
+  return gain_input(m, actuator, actuator_variables(m, d, actuator)).v;
 }
 
 const char* law_refusal(const ModelView& m, int actuator) {

@@ -17,6 +17,9 @@ struct Law {
 
 Law actuator_law(const ModelView& m, const DataView& d, int actuator);
 
+// What a constant or affine gain multiplies: the control, or the last activation.
+double gain_input(const ModelView& m, const DataView& d, int actuator);
+
 // Why the gain or bias is not covered, null if they are.
 const char* law_refusal(const ModelView& m, int actuator);
 

@@ -4,6 +4,12 @@
 #include "spatial/rotation.h"
 
 namespace mujacobian {
+
+Poly joint_stiffness(const ModelView& m, int joint) {
+  const double* p = m.jnt_stiffnesspoly + kNPoly * joint;
+  return {m.jnt_stiffness[joint], {p[0], p[1]}};
+}
+
 namespace {
 
 // Visit every actuator that lends damping or armature to a joint or tendon. `single` is MuJoCo's
@@ -47,11 +53,6 @@ Mat3 radial_stiffness(const Poly& k, Vec3 e) {
 void subtract_block(const Residual& residual, int dof, const Mat3& block) {
   for (int a = 0; a < 3; a++)
     for (int b = 0; b < 3; b++) residual.dq(dof + a, dof + b) -= block(a, b);
-}
-
-Poly joint_stiffness(const ModelView& m, int joint) {
-  const double* p = m.jnt_stiffnesspoly + kNPoly * joint;
-  return {m.jnt_stiffness[joint], {p[0], p[1]}};
 }
 
 // The stiffness along the displacement e, |e| = r, for all directions.

@@ -20,6 +20,8 @@ struct Poly {
   }
 };
 
+Poly joint_stiffness(const ModelView& m, int joint);
+
 // Damping of a dof, with what actuators add to its joint.
 Poly dof_damping(const ModelView& m, int dof);
 

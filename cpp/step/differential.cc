@@ -24,6 +24,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
     at[i] = held ? f.solved[i] : s.step.w[i];
     lag[i] = held ? s.step.w[i] - f.acc[i] : 0;
   }
+  s.at = at, s.lag = lag;
   fill_residual(m, d, f, at, arena);
   s.late = residual;
   if (s.twice) {

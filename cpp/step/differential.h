@@ -10,9 +10,11 @@ namespace mujacobian {
 struct StepDifferential {
   Forward forward;  // with -dg as its residual
   Integration step;
-  Residual late;  // what enters after d(acc); all there is in components that are not held
-  bool twice;     // `late` is apart from the residual, and solved after it
-  bool senses;    // d(acc) is wanted everywhere
+  Residual late;      // what enters after d(acc); all there is in components that are not held
+  const double* at;   // the acceleration where g is differentiated: the optimum in held components
+  const double* lag;  // w - acc in held components, else 0
+  bool twice;         // `late` is apart from the residual, and solved after it
+  bool senses;        // d(acc) is wanted everywhere
 
   // Component c is differentiated at the optimum and solved for d(acc) first; others at w, and
   // solved once.

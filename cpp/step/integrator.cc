@@ -15,10 +15,7 @@
 #include "smooth/velocity.h"
 
 namespace mujacobian {
-namespace {
 
-// Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
-// inverse dynamics does so even where dampers are disabled.
 bool euler_is_damped(const ModelView& m, bool inverse) {
   if (m.opt.disableflags & disable::kEulerDamp) return false;
   if (!dampers_enabled(m) && !(inverse && engine().version < 4000000)) return false;
@@ -30,11 +27,11 @@ bool euler_is_damped(const ModelView& m, bool inverse) {
   return false;
 }
 
-// The integrator's D has the entry (i, j): the pattern of M, where a tree has a block of its own
-// all pairs of dofs on one chain.
 bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j) {
   return blocks[m.dof_treeid[i]] ? tree.is_related(i, j) : in_mass_matrix(m, tree, i, j);
 }
+
+namespace {
 
 // Subtract h D of the path forces from the packed matrix, or from the tree's block.
 void subtract_path_damping(const ModelView& m, const Topology& tree, const PathForces& paths,

@@ -39,6 +39,14 @@ struct Integration {
 
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
 
+// Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
+// inverse dynamics does so even where dampers are disabled.
+bool euler_is_damped(const ModelView& m, bool inverse);
+
+// The implicit integrators' Dhat has the entry (i, j): the pattern of M, where a tree has a block
+// of its own all pairs of dofs on one chain.
+bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j);
+
 // Subtract h d(Dhat) w, the change of the integrator's own damping, from the residual. The blocks
 // are those of the step's matrix, factored or not.
 void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,

@@ -18,6 +18,7 @@ from mujacobian.linearization import (  # noqa: E402
     support,
     wrench,
 )
+from mujacobian.parameters import Parameters  # noqa: E402
 from mujacobian.selfcheck import (  # noqa: E402
     linearize,
     linearize_batch,
@@ -29,6 +30,7 @@ __all__ = [
     "Diagnostics",
     "Linearization",
     "MujacobianError",
+    "Parameters",
     "SelfCheckError",
     "Unsupported",
     "UnsupportedFeatureError",

@@ -54,6 +54,7 @@ _KINDS = {
     "VOID": {"mjContact *", "const char *", "char *", "void *"},
     "VEC3": {"mjtNum [3]", "double [3]"},
     "FLOATS": {"float *"},
+    "NUM2": {"mjtNum [2]", "double [2]"},
     "NUM5": {"mjtNum [5]", "double [5]"},
     "NUM9": {"mjtNum [9]", "double [9]"},
     "INT2": {"int [2]"},

@@ -1,0 +1,268 @@
+#include <cmath>
+
+#include "adjoint/column.h"
+#include "constraint/combine.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+// mjMINVAL: below it MuJoCo holds R constant
+constexpr double kMinR = 1e-15;
+
+double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+// 1 within the range where MuJoCo takes a number as it is, else 0.
+double inside(double x, double low, double high) { return x >= low && x <= high ? 1 : 0; }
+
+// column += J^T change, a change of the block's forces
+void add_force(const Block& b, const double change[kMaxRows], double* column) {
+  for (int r = 0; r < b.count; r++) {
+    for (int k = 0; k < b.n; k++) column[b.dofs[k]] += b.J[r * b.stride + k] * change[r];
+  }
+}
+
+// J a - aref in contact coordinates.
+struct Gap {
+  double x[kMaxRows];         // per row; of a pyramid the half sums and differences of its edges
+  double velocity[kMaxRows];  // J v likewise
+};
+Gap gaps(const DataView& d, const Block& b, const double* acc) {
+  Gap g{};
+  for (int r = 0; r < b.count; r++) {
+    double aref;
+    if (b.edges == b.count) {
+      aref = d.efc_aref[b.row + r];
+      g.velocity[r] = d.efc_vel[b.row + r];
+    } else {
+      const int edge = b.row + (r > 0 ? 2 * (r - 1) : 0);
+      const double scale = r > 0 ? 0.5 / b.contact.friction.v[r - 1] : 0.5, sign = r > 0 ? -1 : 1;
+      aref = scale * (d.efc_aref[edge] + sign * d.efc_aref[edge + 1]);
+      g.velocity[r] = scale * (d.efc_vel[edge] + sign * d.efc_vel[edge + 1]);
+    }
+    for (int k = 0; k < b.n; k++) g.x[r] += b.J[r * b.stride + k] * acc[b.dofs[k]];
+    g.x[r] -= aref;
+  }
+  return g;
+}
+
+// Dry friction at its limit changes with the limit.                                        (PAR-6)
+void add_friction_loss(const StepDifferential& s, int type, int id, const DataView& d,
+                       const Column& column) {
+  for (int k = 0; k < s.forward.blocks.count; k++) {
+    const Block& b = s.forward.blocks.block[k];
+    if (b.type != type || b.id != id || b.hessian[0] != 0) continue;
+    const double sign = b.force[0] / d.efc_frictionloss[b.row];
+    add_force(b, &sign, column.early);
+  }
+}
+
+// Weight of geom `side` in what two geoms mix, and whether its number counts in their maximum
+// (priority decides first). An explicit pair has its own.
+bool is_pair(const ModelView& m, const ContactView& c) {
+  for (int k = 0; k < m.npair; k++) {
+    const int a = m.pair_geom1[k], b = m.pair_geom2[k];
+    if ((a == c.geom.v[0] && b == c.geom.v[1]) || (a == c.geom.v[1] && b == c.geom.v[0]))
+      return true;
+  }
+  return false;
+}
+
+double mix_weight(const ModelView& m, const ContactView& c, int side) {
+  const int own = c.geom.v[side], other = c.geom.v[1 - side];
+  if (m.geom_priority[own] != m.geom_priority[other]) {
+    return m.geom_priority[own] > m.geom_priority[other] ? 1 : 0;
+  }
+  const double a = m.geom_solmix[own], b = m.geom_solmix[other];
+  if (a >= kMinVal && b >= kMinVal) return a / (a + b);
+  if (a < kMinVal && b < kMinVal) return 0.5;
+  return a < kMinVal ? 0 : 1;
+}
+
+// At a tie the geom counts, as it does when its friction grows.
+double friction_weight(const ModelView& m, const ContactView& c, int side, int component) {
+  const int own = c.geom.v[side], other = c.geom.v[1 - side];
+  if (m.geom_priority[own] != m.geom_priority[other]) return mix_weight(m, c, side);
+  return m.geom_friction[3 * own + component] >= m.geom_friction[3 * other + component] ? 1 : 0;
+}
+
+// The two formats of solref mix, or the smaller number counts.
+double solref_weight(const ModelView& m, const ContactView& c, int side, int component) {
+  const int own = c.geom.v[side], other = c.geom.v[1 - side];
+  const double *a = m.geom_solref + 2 * own, *b = m.geom_solref + 2 * other;
+  const bool same = m.geom_priority[own] == m.geom_priority[other];
+  if (!same || (a[0] > 0 && b[0] > 0)) return mix_weight(m, c, side);
+  return a[component] <= b[component] ? 1 : 0;
+}
+
+// Changes of the friction coefficients with the geom's: sliding twice, torsion, rolling twice.
+void friction_change(int component, double weight, double change[5]) {
+  const int source[5] = {0, 0, 1, 2, 2};
+  for (int k = 0; k < 5; k++) change[k] = source[k] == component ? weight : 0;
+}
+
+// Edges n +- mu_k t_k with R = 2 mu^2 R_n, R_n ~ 1 + mu^2 (PAR-8)
+void pyramid_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
+                    double change[kMaxRows]) {
+  const double mu = b.contact.friction.v[0];
+  const double dlogD = -dmu[0] * (2 / mu + 2 * mu / (1 + mu * mu));
+  for (int k = 1; k < b.count; k++) {
+    for (int side = 0; side < 2; side++) {
+      const double sign = side ? -1 : 1, friction = sign * b.contact.friction.v[k - 1];
+      const double x = g.x[0] + friction * g.x[k], D = d.efc_D[b.row + 2 * (k - 1) + side];
+      if (x >= 0) continue;
+      const double force = -D * x;
+      const double dforce = force * dlogD - D * sign * dmu[k - 1] * g.x[k];
+      change[0] += dforce;
+      change[k] += friction * dforce + sign * dmu[k - 1] * force;
+    }
+  }
+}
+
+// Sticking: D_r ~ (friction_r / friction_1)^2. On the cone, with u_r = friction_r x_r, t = |u|:
+//   f_n = -D / (1 + mu^2) (x_n - t),   f_r = -f_n / t friction_r^2 x_r (PAR-9)
+void cone_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
+                 double change[kMaxRows]) {
+  const double* friction = b.contact.friction.v;
+  double t2 = 0, tdt = 0;
+  for (int r = 1; r < b.count; r++) {
+    t2 += friction[r - 1] * friction[r - 1] * g.x[r] * g.x[r];
+    tdt += friction[r - 1] * dmu[r - 1] * g.x[r] * g.x[r];
+  }
+  const bool sticking = b.hessian[1] == 0;  // the cone couples the normal with the tangents
+  if (sticking) {
+    for (int r = 2; r < b.count; r++) {
+      const double dlogD = 2 * (dmu[r - 1] / friction[r - 1] - dmu[0] / friction[0]);
+      change[r] = dlogD * b.force[r];
+    }
+    return;
+  }
+  const double t = std::sqrt(t2), dt = tdt / t, mu = b.contact.mu;
+  const double dmu2 = 2 * mu * mu / friction[0] * dmu[0];  // of mu^2
+  const double D = d.efc_D[b.row] / (1 + mu * mu), normal = -D * (g.x[0] - t);
+  const double dnormal = D * dt - normal * dmu2 / (1 + mu * mu);
+  change[0] = dnormal;
+  for (int r = 1; r < b.count; r++) {
+    const double f = friction[r - 1];
+    change[r] = -g.x[r] / t * (f * f * (dnormal - normal * dt / t) + 2 * f * dmu[r - 1] * normal);
+  }
+}
+
+// How the impedance changes with component k of solimp, as MuJoCo evaluates it (PAR-10)
+double impedance_slope(const double given[5], double gap, int k) {
+  const double d0 = clamp(given[0], kMinImp, kMaxImp), d1 = clamp(given[1], kMinImp, kMaxImp);
+  const double width = std::fmax(0, given[2]), mid = clamp(given[3], kMinImp, kMaxImp);
+  const double power = std::fmax(1, given[4]);
+  const double free[5] = {inside(given[0], kMinImp, kMaxImp), inside(given[1], kMinImp, kMaxImp),
+                          inside(given[2], 0, INFINITY), inside(given[3], kMinImp, kMaxImp),
+                          inside(given[4], 1, INFINITY)};
+  if (d0 == d1 || width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
+  const double x = std::abs(gap) / width;
+  if (x >= 1) return k == 1 ? free[1] : 0;
+  if (x <= 0) return k == 0 ? free[0] : 0;
+  const bool early = x <= mid;
+  const double from = early ? x : 1 - x, end = early ? mid : 1 - mid;
+  const double rest = std::pow(from, power) / std::pow(end, power - 1);  // y, or 1 - y
+  const double y = early ? rest : 1 - rest, sign = early ? 1 : -1;
+  const double slope = power * rest / from;  // dy/dx
+  const double partial[5] = {1 - y, y, -(d1 - d0) * slope * x / width,
+                             -(d1 - d0) * (power - 1) * rest / end,
+                             (d1 - d0) * sign * rest * std::log(from / end)};
+  return free[k] * partial[k];
+}
+
+// Changes of stiffness, damping (normal, friction) and impedance of a contact.
+struct RowChange {
+  double stiffness, damping[2], impedance;
+};
+
+// Stiffness and damping from solref and the largest impedance (PAR-11)
+RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int component,
+                           double weight) {
+  const ContactView& c = b.contact;
+  const double top = clamp(c.solimp.v[1], kMinImp, kMaxImp);
+  const double dtop =
+      solimp && component == 1 ? weight * inside(c.solimp.v[1], kMinImp, kMaxImp) : 0;
+  const bool own_friction = b.type == constraint::kContactElliptic &&
+                            (c.solreffriction.v[0] != 0 || c.solreffriction.v[1] != 0);
+  RowChange change{};
+  for (int kind = 0; kind < 2; kind++) {
+    const bool separate = kind == 1 && own_friction;
+    const double* ref = separate ? c.solreffriction.v : c.solref.v;
+    const bool standard = ref[0] > 0, safe = !(m.opt.disableflags & disable::kRefSafe);
+    const double least = safe ? 2 * m.opt.timestep : 0;
+    double d0 = !solimp && !separate && component == 0 ? weight : 0;
+    double d1 = !solimp && !separate && component == 1 ? weight : 0;
+    if (standard && ref[0] < least) d0 = 0;
+    const double time = standard ? std::fmax(ref[0], least) : 0, ratio = ref[1];
+    if (standard) {
+      const double k = 1 / (top * top * time * time * ratio * ratio);
+      if (kind == 0) change.stiffness = -2 * k * (dtop / top + d0 / time + d1 / ratio);
+      change.damping[kind] = -2 / (top * time) * (dtop / top + d0 / time);
+    } else {
+      if (kind == 0) change.stiffness = (-d0 + 2 * ref[0] * dtop / top) / (top * top);
+      change.damping[kind] = (-d1 + ref[1] * dtop / top) / top;
+    }
+  }
+  return change;
+}
+
+// df = -H dx + f dlogD with dx = -d(aref), aref = -b v - k imp gap (PAR-7)
+void reference_force(const ModelView& m, const DataView& d, const Block& b, const Gap& g,
+                     bool solimp, int component, double weight, double change[kMaxRows]) {
+  const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
+  const double *kbip = d.efc_KBIP + 4 * b.row, imp = kbip[2];
+  RowChange row = reference_change(m, b, solimp, component, weight);
+  if (solimp) row.impedance = weight * impedance_slope(b.contact.solimp.v, gap, component);
+  double dx[kMaxRows];
+  for (int r = 0; r < b.count; r++) dx[r] = row.damping[r > 0] * g.velocity[r];
+  dx[0] += (row.stiffness * imp + kbip[0] * row.impedance) * gap;
+  const double dlogD = d.efc_R[b.row] > kMinR ? row.impedance / (imp * (1 - imp)) : 0;
+  for (int r = 0; r < b.count; r++) {
+    change[r] = b.force[r] * dlogD;
+    for (int c = 0; c < b.count; c++) change[r] -= b.hessian[r * b.count + c] * dx[c];
+  }
+}
+
+void add_contact(const ModelView& m, const DataView& d, const StepDifferential& s,
+                 const Parameter& p, const Block& b, int side, const Column& column) {
+  const ContactView& c = b.contact;
+  if (c.adhesion != 0) throw Unsupported(contact_name(m, c), "a parameter of an adhesive contact");
+  double change[kMaxRows] = {};
+  const Gap g = gaps(d, b, s.forward.solved);
+  if (p.kind == Parameter::kFriction) {
+    double dmu[5];
+    friction_change(p.component, friction_weight(m, c, side, p.component), dmu);
+    if (b.type == constraint::kContactPyramidal) pyramid_change(b, d, g, dmu, change);
+    if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
+  } else {
+    const bool solimp = p.kind == Parameter::kSolimp;
+    const double weight = solimp ? mix_weight(m, c, side) : solref_weight(m, c, side, p.component);
+    reference_force(m, d, b, g, solimp, p.component, weight, change);
+  }
+  add_force(b, change, column.early);
+}
+
+}  // namespace
+
+void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
+                       const Parameter& p, const Column& column) {
+  if (p.kind == Parameter::kFrictionLoss) {
+    return add_friction_loss(s, constraint::kFrictionDof, p.id, d, column);
+  }
+  if (p.kind == Parameter::kTendonFrictionLoss) {
+    return add_friction_loss(s, constraint::kFrictionTendon, p.id, d, column);
+  }
+  if (m.opt.enableflags & enable::kOverride) return;  // contacts ask the options, not their geoms
+  for (int k = 0; k < s.forward.blocks.count; k++) {
+    const Block& b = s.forward.blocks.block[k];
+    if (!b.geometry || !b.active || is_pair(m, b.contact)) continue;
+    for (int side = 0; side < 2; side++) {
+      if (b.contact.geom.v[side] == p.id) add_contact(m, d, s, p, b, side, column);
+    }
+  }
+}
+
+}  // namespace mujacobian

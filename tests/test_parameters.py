@@ -1,0 +1,295 @@
+"""Derivatives of one step with respect to physical parameters, against differences of the model."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import _core
+
+INTEGRATORS = ("Euler", "implicit", "implicitfast")
+
+ARM = """
+<mujoco>
+  <option timestep="0.004"/>
+  <worldbody>
+    <body name="upper">
+      <joint name="ball" type="ball" damping="0.02" stiffness="0.5"/>
+      <geom name="upper" type="capsule" size=".03" fromto="0 0 0 .3 0 .05" mass=".8"/>
+      <body name="lower" pos=".3 0 .05">
+        <joint name="elbow" axis="0 1 0" damping=".1" stiffness="1.5" springref=".2" armature=".01"
+               frictionloss=".05"/>
+        <geom name="lower" type="box" size=".15 .02 .03" pos=".15 .01 0" mass=".5"/>
+        <site name="tip" pos=".3 0 0"/>
+        <body name="slider" pos=".2 0 0">
+          <joint name="slide" type="slide" axis="1 0 .3" damping=".3" armature=".02"
+                 frictionloss=".4"/>
+          <geom name="slider" size=".03" pos="0 .02 .01" mass=".2"/>
+        </body>
+      </body>
+    </body>
+    <site name="anchor" pos="0 0 .4"/>
+  </worldbody>
+  <tendon>
+    <spatial name="rope" stiffness="8" damping=".4" springlength=".1 .2" frictionloss=".1">
+      <site site="anchor"/><site site="tip"/>
+    </spatial>
+    <fixed name="link" stiffness="3" damping=".1">
+      <joint joint="elbow" coef="1"/><joint joint="slide" coef="-2"/>
+    </fixed>
+  </tendon>
+  <actuator>
+    <position name="servo" joint="elbow" kp="4" kv=".5"/>
+    <motor name="motor" joint="slide" gear="2"/>
+    <general name="affine" tendon="rope" gaintype="affine" gainprm="1 .5 -.2" biastype="affine"
+             biasprm=".1 -.4 -.3" gear="1.5"/>
+    <general name="filter" joint="slide" dyntype="filter" dynprm=".1" gainprm="3"/>
+  </actuator>
+</mujoco>
+"""
+
+FREE = """
+<mujoco>
+  <worldbody>
+    <body name="rock" pos="0 0 1">
+      <freejoint/>
+      <geom type="box" size=".1 .2 .05" pos=".03 0 .02" mass="1.2"/>
+      <body name="lump" pos=".1 .1 0"><geom size=".05" mass=".3"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def contact_scene(cone: str, condim: int, solref: str = "0.02 1", floor: str = "0.03 .9") -> str:
+    """A ball, a box and a capsule pressed into a floor while they slide and spin."""
+    return f"""
+<mujoco>
+  <option cone="{cone}" impratio="3" timestep="0.003"/>
+  <default><geom condim="{condim}" solref="{solref}" solimp=".8 .95 .02 .4 3"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1" friction=".3 .02 .004"
+          solref="{floor}"/>
+    <body name="ball" pos="0 0 .099"><freejoint/>
+      <geom name="ball" size=".1" friction=".7 .03 .006" mass=".6"/></body>
+    <body name="capsule" pos="1 0 .048"><freejoint/>
+      <geom name="capsule" type="capsule" size=".05 .1" euler="90 0 0" friction=".5 .01 .003"
+            solmix="3" mass=".4"/></body>
+    <body name="leg" pos="2 0 .3">
+      <joint name="lift" type="slide" axis="0 0 1"/>
+      <joint name="swing" axis="0 1 0" damping=".1" frictionloss=".2"/>
+      <geom name="leg" type="capsule" size=".04" fromto="0 0 0 .1 0 -.262" friction=".9 .02 .001"
+            mass=".7"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def load(xml: str, integrator: str) -> mujoco.MjModel:
+    model = mujoco.MjModel.from_xml_string(xml)
+    model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
+    model.opt.tolerance = 0  # what the solver leaves is a smooth function of parameters, too
+    model.opt.iterations = 50
+    return model
+
+
+def disturbed(model: mujoco.MjModel, seed: int, speed: float = 1.0) -> mujoco.MjData:
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(model)
+    data.qvel[:] = speed * rng.standard_normal(model.nv)
+    data.ctrl[:] = 0.7 * rng.standard_normal(model.nu)
+    data.act[:] = 0.5 * rng.standard_normal(model.na)
+    return data
+
+
+def next_state(model: mujoco.MjModel, data: mujoco.MjData) -> mujoco.MjData:
+    """The state after one step of another model from the same state."""
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+    after = mujoco.MjData(model)
+    mujoco.mj_setState(model, after, state, spec)
+    mujoco.mj_step(model, after)
+    return after
+
+
+def difference(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.ndarray:
+    turn = np.empty(model.nv)
+    mujoco.mj_differentiatePos(model, turn, 1.0, a.qpos, b.qpos)
+    return np.concatenate([turn, b.qvel - a.qvel, b.act - a.act])
+
+
+def differences(
+    parameters: mujacobian.Parameters, data: mujoco.MjData
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fourth-order central differences of the model, and how far two of them differ."""
+    values = parameters.values
+    columns, spreads = [], []
+    for k, value in enumerate(values):
+        estimates = []
+        size = abs(value) if parameters.lower[k] == 0 else max(abs(value), 0.02)
+        for h in (2e-3 * size, 1e-3 * size):
+
+            def at(step: float, k: int = k) -> mujoco.MjData:
+                moved = values.copy()
+                moved[k] += step
+                return next_state(parameters.apply(moved), data)
+
+            near = difference(parameters.model, at(-h), at(h)) / (2 * h)
+            far = difference(parameters.model, at(-2 * h), at(2 * h)) / (4 * h)
+            estimates.append((4 * near - far) / 3)
+        columns.append(estimates[1])
+        spreads.append(np.abs(estimates[1] - estimates[0]))
+    return np.array(columns).T, np.array(spreads).T
+
+
+def analytic(parameters: mujacobian.Parameters, data: mujoco.MjData) -> np.ndarray:
+    """d(next state)/d(parameters) by forward products, which the backward ones must transpose."""
+    model = parameters.model
+    nx = 2 * model.nv + model.na
+    raw = np.empty((nx, len(parameters.core)))
+    for k in range(raw.shape[1]):
+        unit = np.zeros(raw.shape[1])
+        unit[k] = 1
+        column = np.empty(nx)
+        _core.jvp_into(model, data, None, None, None, parameters.core, unit, column, None, True)
+        raw[:, k] = column
+    for cotangent in np.eye(nx):
+        gradient = np.zeros(raw.shape[1])
+        _core.vjp_into(
+            model, data, cotangent, None, parameters.core, None, None, None, gradient, True
+        )
+        np.testing.assert_allclose(gradient, cotangent @ raw, rtol=1e-9, atol=1e-11)
+    return raw @ parameters.jacobian(parameters.values)
+
+
+def judge(parameters: mujacobian.Parameters, data: mujoco.MjData, share: float = 0.9) -> None:
+    """Every column whose difference has converged agrees to 1e-6 of its largest entry."""
+    expected, spread = differences(parameters, data)
+    got = analytic(parameters, data)
+    trusted = 0
+    for k, name in enumerate(parameters.names):
+        scale = max(np.abs(expected[:, k]).max(), 1e-8)
+        if spread[:, k].max() > 3e-7 * scale:
+            continue
+        trusted += 1
+        error = np.abs(got[:, k] - expected[:, k]).max() / scale
+        assert error <= 1e-6, f"{name}: {error:.1e}"
+    assert trusted >= share * len(parameters), f"{trusted} of {len(parameters)} trusted"
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("seed", range(2))
+def test_inertia_and_forces(integrator: str, seed: int) -> None:
+    model = load(ARM, integrator)
+    parameters = mujacobian.Parameters(
+        model,
+        ["body_mass", "body_ipos", "body_inertia", "gravity", "dof_damping", "dof_frictionloss",
+         ("dof_armature", ["elbow", "slide"]), ("jnt_stiffness", ["ball", "elbow"]),
+         ("qpos_spring", "elbow"), "actuator_gainprm", "actuator_biasprm", "tendon_stiffness",
+         "tendon_damping", "tendon_lengthspring", "tendon_frictionloss"],
+    )  # fmt: skip
+    data = disturbed(model, seed)
+    for _ in range(20):
+        mujoco.mj_step(model, data)
+    judge(parameters, data, share=0.75)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_log_cholesky(integrator: str) -> None:
+    model = load(ARM, integrator)
+    parameters = mujacobian.Parameters(model, ["body_log_cholesky"])
+    restored = parameters.apply(parameters.values)
+    np.testing.assert_allclose(restored.body_mass, model.body_mass, rtol=1e-12)
+    np.testing.assert_allclose(restored.body_ipos, model.body_ipos, atol=1e-12)
+    judge(parameters, disturbed(model, 4))
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_free_body(integrator: str) -> None:
+    model = load(FREE, integrator)
+    parameters = mujacobian.Parameters(model, ["body_mass", "body_ipos", "body_inertia", "gravity"])
+    judge(parameters, disturbed(model, 2, speed=3.0))
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_contact(cone: str, condim: int, integrator: str) -> None:
+    model = load(contact_scene(cone, condim), integrator)
+    fields = ["geom_friction", "geom_solref", "geom_solimp", "body_mass", "dof_frictionloss"]
+    parameters = mujacobian.Parameters(model, fields)
+    for seed in range(2):
+        data = disturbed(model, seed, speed=0.3)
+        for _ in range(3 * seed):
+            mujoco.mj_step(model, data)
+        judge(parameters, data, share=0.7)
+
+
+@pytest.mark.parametrize(
+    ("solref", "floor"), [("-4000 -80", "-3000 -90"), ("0.001 1.2", "0.002 1")]
+)
+def test_other_formats_of_solref(solref: str, floor: str) -> None:
+    model = load(contact_scene("elliptic", 3, solref, floor), "Euler")
+    parameters = mujacobian.Parameters(model, ["geom_solref", "geom_solimp"])
+    judge(parameters, disturbed(model, 1, speed=0.3), share=0.7)
+
+
+def test_names_units_and_bounds() -> None:
+    model = load(ARM, "Euler")
+    parameters = mujacobian.Parameters(
+        model, [("dof_damping", ["ball", "slide"]), ("actuator_gainprm", "servo"), "gravity"]
+    )
+    assert parameters.names[0] == 'dof_damping["ball"][0]'
+    assert parameters.names[3] == 'dof_damping["slide"]'
+    assert parameters.names[4] == 'actuator_gainprm["servo"][0]'
+    assert parameters.names[-1] == "gravity[2]"
+    assert len(parameters) == 8 == len(parameters.units)
+    assert parameters.lower[0] == 0
+    assert parameters.upper[0] == np.inf
+    np.testing.assert_allclose(parameters.values[[3, 4, 7]], [0.3, 4, -9.81])
+
+
+def test_bad_requests() -> None:
+    model = load(ARM, "Euler")
+    with pytest.raises(ValueError, match="unknown field 'body_masss'"):
+        mujacobian.Parameters(model, ["body_masss"])
+    with pytest.raises(ValueError, match="no body 'none'"):
+        mujacobian.Parameters(model, [("body_mass", "none")])
+    with pytest.raises(ValueError, match="asked for twice"):
+        mujacobian.Parameters(model, ["body_mass", ("body_mass", "upper")])
+    with pytest.raises(ValueError, match="already has its mass"):
+        mujacobian.Parameters(model, ["body_log_cholesky", "body_mass"])
+    with pytest.raises(ValueError, match="is zero"):
+        mujacobian.Parameters(model, [("dof_frictionloss", "ball")])
+    with pytest.raises(TypeError, match="list of fields"):
+        mujacobian.Parameters(model, "body_mass")
+    parameters = mujacobian.Parameters(model, [("body_mass", "upper")])
+    with pytest.raises(ValueError, match="at least 0"):
+        parameters.apply([-1.0])
+    with pytest.raises(ValueError, match="must be finite"):
+        parameters.apply([np.nan])
+    with pytest.raises(ValueError, match=r"shape \(1,\)"):
+        parameters.apply([1.0, 2.0])
+
+
+def test_simple_bodies_keep_their_centre_of_mass() -> None:
+    model = load(contact_scene("pyramidal", 3), "Euler")
+    with pytest.raises(ValueError, match="compiled this body as simple"):
+        mujacobian.Parameters(model, [("body_ipos", "ball")])
+
+
+@pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
+def test_refused_by_name(integrator: str) -> None:
+    model = load(ARM, integrator)
+    if integrator == "RK4":
+        match = "RK4"
+    else:
+        model.opt.density = 1.0
+        match = 'body "upper"'
+    parameters = mujacobian.Parameters(model, [("body_mass", "upper")])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=match):
+        analytic(parameters, disturbed(model, 0))
