@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -28,10 +29,10 @@ demo: .venv/.installed  ## accuracy and speed on the bundled models: a table and
 	$(BIN)/python -m examples.demo
 
 test: .venv/.installed  ## the test suite on the newest MuJoCo
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
-	.venv-315/bin/python -m pytest $(PYTEST_ARGS)
+	.venv-315/bin/python $(PYTEST) $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format and mypy, changing nothing
 	$(BIN)/ruff check .
@@ -58,7 +59,7 @@ docs: .venv/.tools  ## check links between pages and the equation labels cited i
 sanitize: .venv-sanitize/.installed  ## the fast tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
-	.venv-sanitize/bin/python -m pytest -m "not slow" -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	.venv-sanitize/bin/python $(PYTEST) -m "not slow" -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
 	rm -rf build .venv .venv-315 .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis
