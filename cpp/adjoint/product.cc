@@ -198,10 +198,9 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
   if (out.state) std::memcpy(out.state, state, (2 * m.nv + m.na) * sizeof(double));
 }
 
-void push_through_factors(const ModelView& m, const DataView& d, const Tangent& along,
-                          const ParameterList& params, double* out, Arena& arena) {
-  const StepDifferential s = differentiate_step(m, d, along.force != nullptr, false, arena);
-  const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+// What a step's differential makes of one change of the inputs.
+void push(const ModelView& m, const DataView& d, const StepDifferential& s,
+          const ParameterColumns& columns, const Tangent& along, double* out, Arena& arena) {
   const Residual& residual = s.forward.residual;
   const int nx = 2 * m.nv + m.na;
   const double* state = along.state ? along.state : arena.zeros<double>(nx);
@@ -240,6 +239,19 @@ void push_through_factors(const ModelView& m, const DataView& d, const Tangent& 
         [&](int column, double value) {
           if (along.ctrl) next += value * along.ctrl[column];
         });
+  }
+}
+
+void push_through_factors(const ModelView& m, const DataView& d, const Tangent* along,
+                          const ParameterList& params, const Change* out, int count, Arena& arena) {
+  bool forces = false;
+  for (int k = 0; k < count; k++) forces = forces || along[k].force;
+  const StepDifferential s = differentiate_step(m, d, forces, false, arena);
+  const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+  for (int k = 0; k < count; k++) {
+    const Arena::Mark mark = arena.mark();
+    if (out[k].state) push(m, d, s, columns, along[k], out[k].state, arena);
+    arena.rewind(mark);
   }
 }
 
@@ -301,26 +313,39 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
   add_transposed_product(b.Df, given.sensors, ns, m.nv, out.force);
 }
 
-void jvp(const ModelView& m, const DataView& d, const Tangent& along, const ParameterList& params,
-         const Change& out, Arena& arena) {
+void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
+         const Change* out, int count, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
-  require_parameters(m, params, out.sensors);
   const bool factors = has_factors(m);
-  clear(out.state, nx), clear(out.sensors, ns);
-  if (factors && out.state) push_through_factors(m, d, along, params, out.state, arena);
-  const bool next = out.state && !factors;
-  if (!next && !out.sensors) return;
+  Wanted inputs{};
+  bool next = false, sensed = false;
+  for (int k = 0; k < count; k++) {
+    require_parameters(m, params, out[k].sensors);
+    clear(out[k].state, nx), clear(out[k].sensors, ns);
+    inputs.state |= along[k].state != nullptr;
+    inputs.ctrl |= along[k].ctrl != nullptr;
+    inputs.force |= along[k].force != nullptr;
+    next |= out[k].state != nullptr;
+    sensed |= out[k].sensors != nullptr;
+  }
+  if (factors && next) push_through_factors(m, d, along, params, out, count, arena);
+  if (factors) next = false;
+  if (!next && !sensed) return;
 
-  const Outputs b =
-      take_blocks(m, {along.state != nullptr, along.ctrl != nullptr, along.force != nullptr}, next,
-                  out.sensors != nullptr, arena);
+  const Outputs b = take_blocks(m, inputs, next, sensed, arena);
   transition(m, d, b, arena);
-  add_product(b.A, along.state, nx, nx, out.state);
-  add_product(b.B, along.ctrl, nx, m.nu, out.state);
-  add_product(b.Bf, along.force, nx, m.nv, out.state);
-  add_product(b.C, along.state, ns, nx, out.sensors);
-  add_product(b.D, along.ctrl, ns, m.nu, out.sensors);
-  add_product(b.Df, along.force, ns, m.nv, out.sensors);
+  for (int k = 0; k < count; k++) {
+    const Tangent& x = along[k];
+    if (next && out[k].state) {
+      if (x.state) add_product(b.A, x.state, nx, nx, out[k].state);
+      if (x.ctrl) add_product(b.B, x.ctrl, nx, m.nu, out[k].state);
+      if (x.force) add_product(b.Bf, x.force, nx, m.nv, out[k].state);
+    }
+    if (!out[k].sensors) continue;
+    if (x.state) add_product(b.C, x.state, ns, nx, out[k].sensors);
+    if (x.ctrl) add_product(b.D, x.ctrl, ns, m.nu, out[k].sensors);
+    if (x.force) add_product(b.Df, x.force, ns, m.nv, out[k].sensors);
+  }
 }
 
 }  // namespace mujacobian

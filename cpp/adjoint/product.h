@@ -23,8 +23,9 @@ struct Change {
   double* sensors;  // (ns)
 };
 
-void jvp(const ModelView& m, const DataView& d, const Tangent& along, const ParameterList& params,
-         const Change& out, Arena& arena);
+// `count` changes at once: the step is differentiated once for all of them.
+void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
+         const Change* out, int count, Arena& arena);
 
 // The derivative of a scalar with respect to the outputs; null: zero.
 struct Cotangent {

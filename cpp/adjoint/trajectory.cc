@@ -122,4 +122,32 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   return std::nullopt;
 }
 
+std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
+                                         const ParameterList& params, const Sensitivity& along) {
+  const ModelView m = view_model(model);
+  const int size = engine().mj_stateSize(model, engine().integration_spec);
+  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  Arena arena;
+  std::vector<Tangent> given(along.count);
+  std::vector<Change> made(along.count);
+  for (int t = 0; t < T; t++) {
+    for (int k = 0; k < along.count; k++) {
+      const double* direction = row(along.params, k, params.count);
+      given[k] = {row(along.states, t * along.count + k, nx), nullptr, nullptr, direction};
+      made[k] = {row(along.states, (t + 1) * along.count + k, nx),
+                 row(along.sensors, t * along.count + k, ns)};
+    }
+    try {
+      engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
+      require_state(m, view_data(data));
+      forward(model, data);
+      arena.reset();
+      jvp(m, view_data(data), given.data(), params, made.data(), along.count, arena);
+    } catch (const std::exception&) {
+      return BatchFailure{t, std::current_exception()};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace mujacobian

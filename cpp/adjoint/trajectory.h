@@ -49,4 +49,17 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent);
 
+// Changes of a trajectory with its first state and with parameters, `count` of them; null: none of
+// them, or not wanted. Steps are rows, of `count` rows each.
+struct Sensitivity {
+  int count;
+  const double* params;  // (count, parameters), directions
+  double* states;        // (T + 1, count, nx); the first row is given
+  double* sensors;       // (T, count, ns)
+};
+
+// `start` as above. Returns the step that failed, if any.
+std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
+                                         const ParameterList& params, const Sensitivity& along);
+
 }  // namespace mujacobian

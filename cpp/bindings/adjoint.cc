@@ -93,8 +93,9 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
-    jvp(s.m, s.d, {x.data(), u.data(), f.data(), p.data()},
-        {list.data(), static_cast<int>(list.size())}, {next.data(), sensed.data()}, arena);
+    const Tangent along{x.data(), u.data(), f.data(), p.data()};
+    const Change made{next.data(), sensed.data()};
+    jvp(s.m, s.d, &along, {list.data(), static_cast<int>(list.size())}, &made, 1, arena);
   });
 }
 
@@ -141,6 +142,27 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
 }
 
+void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int steps, int count,
+                       const Parameters& parameters, nb::handle params, nb::handle states,
+                       nb::handle sensors, int first) {
+  State s(model, data);
+  const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, n = count, width = parameters.size();
+  Array kept(start, "start", {T, size}, false), p(params, "params", {n, width}, false),
+      x(states, "states", {T + 1, n, nx}, true),
+      sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true);
+  const std::vector<Parameter> list = read(parameters);
+  std::optional<BatchFailure> failure;
+  run([&] {
+    require_model(s.m);
+    if (sensed.data()) require_sensors(s.m);
+    failure = push_forward(s.model, s.data, kept.data(), steps,
+                           {list.data(), static_cast<int>(list.size())},
+                           {count, p.data(), x.data(), sensed.data()});
+  });
+  if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
+}
+
 }  // namespace
 
 void bind_adjoint(nb::module_& module) {
@@ -178,6 +200,9 @@ void bind_adjoint(nb::module_& module) {
              arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
              arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("params").none(),
              arg("norms").none(), arg("cotangent"), arg("first"));
+  module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
+             arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
+             arg("sensors").none(), arg("first"));
 }
 
 }  // namespace mujacobian

@@ -12,6 +12,7 @@ from mujacobian.errors import (  # noqa: E402
     Unsupported,
     UnsupportedFeatureError,
 )
+from mujacobian.gradient import Gradient  # noqa: E402
 from mujacobian.linearization import (  # noqa: E402
     Linearization,
     fd_count,
@@ -19,28 +20,38 @@ from mujacobian.linearization import (  # noqa: E402
     wrench,
 )
 from mujacobian.parameters import Parameters  # noqa: E402
+from mujacobian.product import Pullback, jvp, vjp  # noqa: E402
+from mujacobian.rollout import rollout  # noqa: E402
 from mujacobian.selfcheck import (  # noqa: E402
     linearize,
     linearize_batch,
     selfcheck_count,
     transition,
 )
+from mujacobian.trajectory import Jacobian, Trajectory  # noqa: E402
 
 __all__ = [
     "Diagnostics",
+    "Gradient",
+    "Jacobian",
     "Linearization",
     "MujacobianError",
     "Parameters",
+    "Pullback",
     "SelfCheckError",
+    "Trajectory",
     "Unsupported",
     "UnsupportedFeatureError",
     "diagnose",
     "fd_count",
     "inverse",
+    "jvp",
     "linearize",
     "linearize_batch",
+    "rollout",
     "selfcheck_count",
     "support",
     "transition",
+    "vjp",
     "wrench",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import mujoco
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.errors import Unsupported
+from mujacobian.threads import available_cores
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ def linearize_batch(
     if len(inputs) != n:
         raise ValueError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     if threads is None:
-        threads = _available_cores()
+        threads = available_cores()
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
     nx, ns = 2 * model.nv + model.na, model.nsensordata
@@ -142,12 +142,6 @@ def wrench(
     jacobian = np.zeros((6, model.nv))
     mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
     return lin.Bf @ jacobian.T, None if lin.Df is None else lin.Df @ jacobian.T
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _rows(name: str, values: ArrayLike, width: int) -> Array:

@@ -1,0 +1,71 @@
+"""Arguments as arrays of numbers, or an error that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def require_model(model: object) -> None:
+    """Raise unless this is a model."""
+    if not isinstance(model, mujoco.MjModel):
+        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+
+
+def numbers(name: str, values: ArrayLike) -> Array:
+    """`values` as a contiguous float64 array of finite numbers."""
+    refuse_single_precision(name, values)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "fiu":
+            raise TypeError(f"its elements are of type {given.dtype}")
+        array: Array = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+    array = array.reshape(given.shape)  # ascontiguousarray makes scalars arrays
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        index = tuple(int(i) for i in bad[0])
+        raise ValueError(f"{name} must be finite, but {name}{list(index)} is {array[index]}")
+    return array
+
+
+def refuse_single_precision(name: str, values: object) -> None:
+    """Raise for torch tensors of less than double precision: their gradients would be, too."""
+    dtype = str(getattr(values, "dtype", ""))
+    if dtype.startswith("torch.") and dtype != "torch.float64":
+        raise TypeError(f"{name} must have double precision, got {dtype}: use {name}.double()")
+
+
+def shaped(name: str, values: ArrayLike, shape: Sequence[int]) -> Array:
+    """`values` as an array of numbers of this shape."""
+    array = numbers(name, values)
+    if array.shape != tuple(shape):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
+    return array
+
+
+def batched(name: str, values: ArrayLike, shape: Sequence[int | str]) -> Array:
+    """`values` as numbers of this shape, or with a batch in front of it; letters are free sizes."""
+    array = numbers(name, values)
+    given = array.shape[-len(shape) :]
+    fits = array.ndim - len(shape) in (0, 1) and all(
+        isinstance(want, str) or have == want for have, want in zip(given, shape, strict=True)
+    )
+    if not fits:
+        text = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        message = f"{name} must have shape ({text}) or (n, {text.rstrip(',')}), got {array.shape}"
+        raise ValueError(message)
+    return array
+
+
+def count(name: str, value: int) -> int:
+    """`value` as a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+    return int(value)

@@ -1,0 +1,80 @@
+"""States as MuJoCo stores them and as they move: quaternions and their rotations.
+
+A state (qpos, qvel, act) has `nq + nv + na` numbers, a change of it `nx = 2 nv + na`: quaternions
+turn by `dq = q (0, theta / 2) = E(q) theta / 2`, theta in the body's frame (ADJ-6).
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# numbers that a joint has as they are, and whether a quaternion follows them
+_PARTS = {mujoco.mjtJoint.mjJNT_FREE: (3, True), mujoco.mjtJoint.mjJNT_BALL: (0, True)}
+
+
+class Manifold:
+    """The states of a model."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        numbers: list[int] = []
+        dofs: list[int] = []
+        quaternions, rotations = [], []
+        for joint in range(model.njnt):
+            kind = mujoco.mjtJoint(model.jnt_type[joint])
+            q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+            count, turns = _PARTS.get(kind, (1, False))
+            numbers += range(q, q + count)
+            dofs += range(v, v + count)
+            if turns:
+                quaternions.append(range(q + count, q + count + 4))
+                rotations.append(range(v + count, v + count + 3))
+        rest = model.nv + model.na
+        self.size = model.nq + rest
+        self.nx = model.nv + rest
+        self._quaternions = np.array(quaternions, dtype=int).reshape(-1, 4)
+        self._rotations = np.array(rotations, dtype=int).reshape(-1, 3)
+        self._numbers = np.array([*numbers, *range(model.nq, self.size)], dtype=int)
+        self._dofs = np.array([*dofs, *range(model.nv, self.nx)], dtype=int)
+
+    def pull(self, states: Array, gradients: Array) -> Array:
+        """Gradients with respect to states, as gradients with respect to changes (ADJ-7)."""
+        result = np.empty((*gradients.shape[:-1], self.nx))
+        result[..., self._dofs] = gradients[..., self._numbers]
+        g = gradients[..., self._quaternions]
+        E = self._turns(states)
+        result[..., self._rotations] = 0.5 * np.einsum("...ij,...i->...j", E, g)
+        return result
+
+    def lift(self, states: Array, gradients: Array) -> Array:
+        """Gradients with respect to changes, as those of functions of `q / |q|` (ADJ-8)."""
+        result = np.empty((*gradients.shape[:-1], self.size))
+        result[..., self._numbers] = gradients[..., self._dofs]
+        q = states[..., self._quaternions]
+        g = gradients[..., self._rotations] * (2 / (q * q).sum(axis=-1, keepdims=True))
+        result[..., self._quaternions] = np.einsum("...ij,...j->...i", self._turns(states), g)
+        return result
+
+    def push(self, states: Array, changes: Array) -> Array:
+        """Changes, as those of the stored numbers (ADJ-6)."""
+        result = np.empty((*changes.shape[:-1], self.size))
+        result[..., self._numbers] = changes[..., self._dofs]
+        turn = 0.5 * changes[..., self._rotations]
+        result[..., self._quaternions] = np.einsum("...ij,...j->...i", self._turns(states), turn)
+        return result
+
+    def require_rotations(self, states: Array) -> None:
+        """Raise where a quaternion is zero and so no rotation."""
+        norms = np.linalg.norm(states[..., self._quaternions], axis=-1)
+        for index in np.argwhere(norms < mujoco.mjMINVAL)[:1]:
+            first = int(self._quaternions[index[-1], 0])
+            raise ValueError(f"state has a quaternion of length 0 at qpos[{first}]")
+
+    def _turns(self, states: Array) -> Array:
+        """E(q) of every quaternion: `q (0, t) = E(q) t`."""
+        w, x, y, z = np.moveaxis(states[..., self._quaternions], -1, 0)
+        columns = [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
+        return np.stack([np.stack(column, axis=-1) for column in columns], axis=-1)

@@ -1,0 +1,160 @@
+"""Products of one step's Jacobian with vectors, without the Jacobian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian import _core
+from mujacobian.arguments import require_model, shaped
+
+Array = NDArray[np.float64]
+
+
+class Parametrization(Protocol):
+    """What products ask of `mujacobian.Parameters`."""
+
+    @property
+    def core(self) -> list[tuple[int, int, int]]:
+        """Numbers of the model that depend on the values: kind, element, component."""
+
+    @property
+    def values(self) -> Array:
+        """The values in the model that the parameters were made for."""
+
+    def jacobian(self, values: Array) -> Array:
+        """Derivative of the numbers of the model with respect to the values."""
+
+    def apply(self, values: Array) -> mujoco.MjModel:
+        """A copy of the model with these values."""
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """Derivatives of a scalar with respect to the inputs of a step; None where not asked for."""
+
+    state: Array
+    controls: Array
+    forces: Array | None = None
+    params: Array | None = None
+
+
+def vjp(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    d_next: ArrayLike | None = None,
+    d_sensors: ArrayLike | None = None,
+    *,
+    forces: bool = False,
+    params: Parametrization | None = None,
+    forward: bool = True,
+) -> Pullback:
+    """The gradient of a scalar through one step: `A^T d_next + C^T d_sensors` and the like.
+
+    As exact as `linearize`, with the same refusals, at the price of one solve: `A` is not formed.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces; not changed.
+      d_next: `(nx,)`, derivative with respect to the next state, in the tangent coordinates of `A`.
+      d_sensors: `(ns,)`, derivative with respect to `sensordata`.
+      forces: also the derivative with respect to `qfrc_applied`.
+      params: also the derivative with respect to these parameters, at the values in `model`.
+      forward: run `mj_forward` first. False if the caller has just done so on this state.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> lin = mujacobian.linearize(model, data)
+      >>> np.allclose(mujacobian.vjp(model, data, [1, 2]).state, [1, 2] @ lin.A)
+      True
+    """
+    require_model(model)
+    nx = 2 * model.nv + model.na
+    core = params.core if params else []
+    raw = np.zeros(len(core)) if params else None
+    result = Pullback(np.zeros(nx), np.zeros(model.nu), np.zeros(model.nv) if forces else None)
+    _core.vjp_into(
+        model,
+        data,
+        None if d_next is None else shaped("d_next", d_next, (nx,)),
+        None if d_sensors is None else shaped("d_sensors", d_sensors, (model.nsensordata,)),
+        core,
+        result.state,
+        result.controls,
+        result.forces,
+        raw,
+        forward=forward,
+    )
+    if params is None or raw is None:
+        return result
+    chained = raw @ params.jacobian(params.values)
+    return Pullback(result.state, result.controls, result.forces, chained)
+
+
+def jvp(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    d_state: ArrayLike | None = None,
+    d_controls: ArrayLike | None = None,
+    *,
+    d_forces: ArrayLike | None = None,
+    params: Parametrization | None = None,
+    d_params: ArrayLike | None = None,
+    sensors: bool = True,
+    forward: bool = True,
+) -> tuple[Array, Array | None]:
+    """The change of the next state and of the sensors with a change of the inputs.
+
+    `A d_state + B d_controls + Bf d_forces` and `C d_state + D d_controls + Df d_forces`, without
+    forming `A` and `B`. As exact as `linearize`, and with the same refusals.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces; not changed.
+      d_state: `(nx,)`, in the tangent coordinates of `A`.
+      d_controls: `(nu,)`.
+      d_forces: `(nv,)`, change of `qfrc_applied`.
+      params: the parameters that `d_params` is a change of, at the values in `model`.
+      d_params: one per parameter.
+      sensors: also the change of the sensors; else None in its place.
+      forward: run `mj_forward` first. False if the caller has just done so on this state.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> lin = mujacobian.linearize(model, data)
+      >>> np.allclose(mujacobian.jvp(model, data, [1, 2])[0], lin.A @ [1, 2])
+      True
+    """
+    require_model(model)
+    if d_params is not None and params is None:
+        raise ValueError("d_params needs params, the parameters it is a change of")
+    nx = 2 * model.nv + model.na
+    core, raw = [], None
+    if params is not None and d_params is not None:
+        core = params.core
+        raw = params.jacobian(params.values) @ shaped("d_params", d_params, params.values.shape)
+    change = np.zeros(nx), np.zeros(model.nsensordata) if sensors else None
+    _core.jvp_into(
+        model,
+        data,
+        None if d_state is None else shaped("d_state", d_state, (nx,)),
+        None if d_controls is None else shaped("d_controls", d_controls, (model.nu,)),
+        None if d_forces is None else shaped("d_forces", d_forces, (model.nv,)),
+        core,
+        raw,
+        *change,
+        forward=forward,
+    )
+    return change
