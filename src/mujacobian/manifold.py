@@ -44,9 +44,8 @@ class Manifold:
         """Gradients with respect to states, as gradients with respect to changes (ADJ-7)."""
         result = np.empty((*gradients.shape[:-1], self.nx))
         result[..., self._dofs] = gradients[..., self._numbers]
-        g = gradients[..., self._quaternions]
-        E = self._turns(states)
-        result[..., self._rotations] = 0.5 * np.einsum("...ij,...i->...j", E, g)
+        q, g = states[..., self._quaternions], gradients[..., self._quaternions]
+        result[..., self._rotations] = 0.5 * _transposed_turn(q, g)
         return result
 
     def lift(self, states: Array, gradients: Array) -> Array:
@@ -55,15 +54,15 @@ class Manifold:
         result[..., self._numbers] = gradients[..., self._dofs]
         q = states[..., self._quaternions]
         g = gradients[..., self._rotations] * (2 / (q * q).sum(axis=-1, keepdims=True))
-        result[..., self._quaternions] = np.einsum("...ij,...j->...i", self._turns(states), g)
+        result[..., self._quaternions] = _turn(q, g)
         return result
 
     def push(self, states: Array, changes: Array) -> Array:
         """Changes, as those of the stored numbers (ADJ-6)."""
         result = np.empty((*changes.shape[:-1], self.size))
         result[..., self._numbers] = changes[..., self._dofs]
-        turn = 0.5 * changes[..., self._rotations]
-        result[..., self._quaternions] = np.einsum("...ij,...j->...i", self._turns(states), turn)
+        q, theta = states[..., self._quaternions], changes[..., self._rotations]
+        result[..., self._quaternions] = 0.5 * _turn(q, theta)
         return result
 
     def require_rotations(self, states: Array) -> None:
@@ -73,8 +72,27 @@ class Manifold:
             first = int(self._quaternions[index[-1], 0])
             raise ValueError(f"state has a quaternion of length 0 at qpos[{first}]")
 
-    def _turns(self, states: Array) -> Array:
-        """E(q) of every quaternion: `q (0, t) = E(q) t`."""
-        w, x, y, z = np.moveaxis(states[..., self._quaternions], -1, 0)
-        columns = [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
-        return np.stack([np.stack(column, axis=-1) for column in columns], axis=-1)
+
+def _turn(q: Array, t: Array) -> Array:
+    """E(q) t = q (0, t)."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    a, b, c = np.moveaxis(t, -1, 0)
+    parts = (
+        -x * a - y * b - z * c,
+        w * a - z * b + y * c,
+        z * a + w * b - x * c,
+        -y * a + x * b + w * c,
+    )
+    return np.stack(parts, axis=-1)
+
+
+def _transposed_turn(q: Array, g: Array) -> Array:
+    """E(q)^T g."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    a, b, c, d = np.moveaxis(g, -1, 0)
+    parts = (
+        -x * a + w * b + z * c - y * d,
+        -y * a - z * b + w * c + x * d,
+        -z * a + y * b - x * c + w * d,
+    )
+    return np.stack(parts, axis=-1)

@@ -1,0 +1,117 @@
+"""vjp and jvp: products with the Jacobian that linearize returns, and each other's transposes."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from cases import (
+    CONSTRAINT_MODELS,
+    CONTACT_MODELS,
+    INTEGRATORS,
+    MODELS,
+    load,
+    random_state,
+    simulated_states,
+    snapshot,
+)
+
+# of sums of products, relative to the sizes of both factors
+TRANSPOSE_TOLERANCE = 1e-12
+# of a solve with one right-hand side against one with many
+PRODUCT_TOLERANCE = 1e-10
+
+MATRIX = [
+    *MODELS,
+    *(f"constraints/{name}" for name in CONSTRAINT_MODELS),
+    *(f"contacts/{name}" for name in CONTACT_MODELS),
+]
+
+
+def a_state(model, name):
+    """Return one with constraint rows if there is any."""
+    if "/" in name:
+        for _, data in simulated_states(model, name, (0.04, 0.2)):
+            return data
+    return random_state(model, np.random.default_rng(4), forces="/" not in name)
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_transposes(name):
+    """<y, J x> = <J^T y, x>, and both are products with the blocks of linearize."""
+    judged = 0
+    for integrator, choose in INTEGRATORS.items():
+        model = load(name)
+        choose(model)
+        data = a_state(model, name)
+        sensors = not mujacobian.support(model)
+        try:
+            lin = mujacobian.linearize(model, data, sensors=sensors, forces=True)
+        except mujacobian.UnsupportedFeatureError:
+            continue
+        before = snapshot(model, data)
+        rng = np.random.default_rng(5)
+        x, u, f = (rng.normal(size=n) for n in (len(lin.A), model.nu, model.nv))
+        y, s = rng.normal(size=len(lin.A)), rng.normal(size=model.nsensordata)
+        change, sensed = mujacobian.jvp(model, data, x, u, d_forces=f, sensors=sensors)
+        back = mujacobian.vjp(model, data, y, s if sensors else None, forces=True)
+
+        J = np.hstack([lin.A, lin.B, lin.Bf])
+        given, made, y_all = np.concatenate([x, u, f]), change, y
+        if sensors:
+            J = np.vstack([J, np.hstack([lin.C, lin.D, lin.Df])])
+            made, y_all = np.concatenate([change, sensed]), np.concatenate([y, s])
+        pulled = np.concatenate([back.state, back.controls, back.forces])
+        norm = np.linalg.norm
+        label = f"{name}, {integrator}"
+        scale = norm(y_all) * norm(made) + norm(pulled) * norm(given)
+        assert abs(y_all @ made - pulled @ given) <= TRANSPOSE_TOLERANCE * scale, label
+        assert norm(made - J @ given) <= PRODUCT_TOLERANCE * norm(np.abs(J) @ np.abs(given)), label
+        assert norm(pulled - y_all @ J) <= PRODUCT_TOLERANCE * norm(np.abs(y_all) @ np.abs(J)), (
+            label
+        )
+        assert snapshot(model, data) == before
+        again = mujacobian.vjp(model, data, y, s if sensors else None, forces=True)
+        assert again.state.tobytes() == back.state.tobytes()
+        if model.nv:
+            assert made.any()
+            assert pulled.any()
+        judged += 1
+    assert judged, "refused with every integrator"
+
+
+def test_nothing_given_is_nothing_made():
+    model = load("everything")
+    data = mujoco.MjData(model)
+    back = mujacobian.vjp(model, data)
+    assert not back.state.any()
+    assert not back.controls.any()
+    assert back.forces is None
+    assert back.params is None
+    change, sensed = mujacobian.jvp(model, data, sensors=False)
+    assert not change.any()
+    assert sensed is None
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "text"),
+    [
+        ("vjp", {"d_next": np.ones(3)}, r"d_next must have shape \(6,\), got \(3,\)"),
+        ("vjp", {"d_sensors": np.ones(3)}, r"d_sensors must have shape \(0,\)"),
+        ("vjp", {"d_next": np.full(6, np.nan)}, r"d_next must be finite, but d_next\[0\] is nan"),
+        ("jvp", {"d_state": np.ones(3)}, r"d_state must have shape \(6,\)"),
+        ("jvp", {"d_controls": np.ones((1, 2))}, r"d_controls must have shape \(2,\)"),
+        ("jvp", {"d_forces": np.full(3, np.inf)}, r"d_forces\[0\] is inf"),
+        ("jvp", {"d_params": np.ones(3)}, "d_params needs params"),
+    ],
+)
+def test_bad_input(function, arguments, text):
+    model = load("hinge_chain")
+    with pytest.raises(ValueError, match=text):
+        getattr(mujacobian, function)(model, mujoco.MjData(model), **arguments)
+
+
+@pytest.mark.parametrize("function", ["vjp", "jvp"])
+def test_not_a_model(function):
+    with pytest.raises(TypeError, match=r"model must be a mujoco\.MjModel"):
+        getattr(mujacobian, function)(None, None)
