@@ -28,6 +28,7 @@ from mujacobian.selfcheck import (  # noqa: E402
     selfcheck_count,
     transition,
 )
+from mujacobian.smoothing import smoothed  # noqa: E402
 from mujacobian.trajectory import Jacobian, Trajectory  # noqa: E402
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "linearize_batch",
     "rollout",
     "selfcheck_count",
+    "smoothed",
     "support",
     "transition",
     "vjp",
