@@ -27,7 +27,7 @@ struct Parameter {
     kFriction,            // of a geom, by component
     kSolref,              // of a geom, by component
     kSolimp,              // of a geom, by component
-    kCount
+    kCount                // named in bindings/adjoint.cc
   };
   int kind, id, component;
 };

@@ -1,6 +1,7 @@
 #include "bindings/adjoint.h"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "adjoint/trajectory.h"
@@ -58,6 +59,26 @@ void run(F f) {
     }
   }
   if (error) raise(error);
+}
+
+// Names of Parameter::Kind, in its order.
+std::vector<std::string> parameter_kinds() {
+  return {"inertial",
+          "gravity",
+          "damping",
+          "armature",
+          "friction_loss",
+          "stiffness",
+          "spring_reference",
+          "gain",
+          "bias",
+          "tendon_stiffness",
+          "tendon_damping",
+          "tendon_rest_length",
+          "tendon_friction_loss",
+          "friction",
+          "solref",
+          "solimp"};
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
@@ -167,26 +188,7 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
-  const char* kinds[] = {"inertial",
-                         "gravity",
-                         "damping",
-                         "armature",
-                         "friction_loss",
-                         "stiffness",
-                         "spring_reference",
-                         "gain",
-                         "bias",
-                         "tendon_stiffness",
-                         "tendon_damping",
-                         "tendon_rest_length",
-                         "tendon_friction_loss",
-                         "friction",
-                         "solref",
-                         "solimp"};
-  static_assert(std::size(kinds) == Parameter::kCount);
-  nb::list names;
-  for (const char* kind : kinds) names.append(kind);
-  module.attr("PARAMETER_KINDS") = nb::tuple(names);
+  module.def("parameter_kinds", &parameter_kinds);
   module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
              arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
              arg("force").none(), arg("params").none(), arg("forward"));

@@ -14,7 +14,8 @@ from mujacobian import _core
 
 Array = NDArray[np.float64]
 
-_INERTIAL = _core.PARAMETER_KINDS.index("inertial")
+_KINDS = _core.parameter_kinds()
+_INERTIAL = _KINDS.index("inertial")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Parameters:
             field = _FIELDS[entry.field]
             if field.kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
-                kind = _core.PARAMETER_KINDS.index(field.kind)
+                kind = _KINDS.index(field.kind)
                 core.append((kind, row, max(0, entry.component)))
         self.core: list[tuple[int, int, int]] = core
 
