@@ -81,7 +81,7 @@ void require_parameter(const ModelView& m, const Parameter& p) {
 
 }  // namespace
 
-void require_parameters(const ModelView& m, const ParameterList& params, const double* sensors) {
+void require_parameters(const ModelView& m, const ParameterList& params) {
   if (params.count == 0) return;
   if (m.opt.integrator == integrator::kRK4 || m.opt.integrator == integrator::kDiscrete) {
     throw Unsupported(
@@ -92,10 +92,13 @@ void require_parameters(const ModelView& m, const ParameterList& params, const d
     throw Unsupported("option noslip_iterations", "derivatives with respect to parameters");
   }
   for (int k = 0; k < params.count; k++) require_parameter(m, params.item[k]);
-  for (int s = 0; sensors && s < m.nsensor; s++) {
+}
+
+void require_state_sensors(const ModelView& m, const double* weights) {
+  for (int s = 0; s < m.nsensor; s++) {
     if (sees_state_only(m.sensor_type[s])) continue;
     for (int k = 0; k < m.sensor_dim[s]; k++) {
-      if (sensors[m.sensor_adr[s] + k] == 0) continue;
+      if (weights && weights[m.sensor_adr[s] + k] == 0) continue;
       throw Unsupported(element_name(m, object::kSensor, s),
                         "its derivative with respect to parameters, other than through the state");
     }

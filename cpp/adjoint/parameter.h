@@ -47,8 +47,11 @@ struct ParameterColumns {
 ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
                                    const ParameterList& params, Arena& arena);
 
-// Throw Unsupported for parameters whose derivative is not covered in this model, and where sensors
-// with a non-zero cotangent (null: none) depend on parameters in other ways than through the state.
-void require_parameters(const ModelView& m, const ParameterList& params, const double* sensors);
+// Throw Unsupported for parameters whose derivative is not covered in this model.
+void require_parameters(const ModelView& m, const ParameterList& params);
+
+// Throw Unsupported where a sensor depends on parameters in other ways than through the state.
+// Sensors whose weights (null: ones) are all zero do not count.
+void require_state_sensors(const ModelView& m, const double* weights);
 
 }  // namespace mujacobian

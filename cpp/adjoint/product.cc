@@ -294,7 +294,8 @@ void clear(double* x, int n) {
 void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
          const Pullback& out, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
-  require_parameters(m, params, given.sensors);
+  require_parameters(m, params);
+  if (params.count && given.sensors) require_state_sensors(m, given.sensors);
   const bool factors = has_factors(m);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   if (factors && given.state) pull_through_factors(m, d, given.state, params, out, arena);
@@ -316,11 +317,11 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
          const Change* out, int count, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  require_parameters(m, params);
   const bool factors = has_factors(m);
   Wanted inputs{};
   bool next = false, sensed = false;
   for (int k = 0; k < count; k++) {
-    require_parameters(m, params, out[k].sensors);
     clear(out[k].state, nx), clear(out[k].sensors, ns);
     inputs.state |= along[k].state != nullptr;
     inputs.ctrl |= along[k].ctrl != nullptr;

@@ -114,6 +114,7 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
+    if (p.data() && sensed.data()) require_state_sensors(s.m, nullptr);
     const Tangent along{x.data(), u.data(), f.data(), p.data()};
     const Change made{next.data(), sensed.data()};
     jvp(s.m, s.d, &along, {list.data(), static_cast<int>(list.size())}, &made, 1, arena);
@@ -165,18 +166,20 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
 
 void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int steps, int count,
                        const Parameters& parameters, nb::handle params, nb::handle states,
-                       nb::handle sensors, int first) {
+                       nb::handle sensors, nb::handle weights, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   const Py_ssize_t nx = 2 * s.m.nv + s.m.na, n = count, width = parameters.size();
   Array kept(start, "start", {T, size}, false), p(params, "params", {n, width}, false),
       x(states, "states", {T + 1, n, nx}, true),
-      sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true);
+      sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true),
+      wanted(weights, "weights", {s.m.nsensordata}, false);
   const std::vector<Parameter> list = read(parameters);
   std::optional<BatchFailure> failure;
   run([&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
+    if (p.data() && sensed.data()) require_state_sensors(s.m, wanted.data());
     failure = push_forward(s.model, s.data, kept.data(), steps,
                            {list.data(), static_cast<int>(list.size())},
                            {count, p.data(), x.data(), sensed.data()});
@@ -204,7 +207,7 @@ void bind_adjoint(nb::module_& module) {
              arg("norms").none(), arg("cotangent"), arg("first"));
   module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
              arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
-             arg("sensors").none(), arg("first"));
+             arg("sensors").none(), arg("weights").none(), arg("first"));
 }
 
 }  // namespace mujacobian

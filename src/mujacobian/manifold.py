@@ -65,6 +65,14 @@ class Manifold:
         result[..., self._quaternions] = 0.5 * _turn(q, theta)
         return result
 
+    def align(self, states: Array, others: Array) -> Array:
+        """Others with their quaternions q or -q, whichever is nearer to that of states."""
+        result = others.copy()
+        q, p = states[..., self._quaternions], others[..., self._quaternions]
+        away = (q * p).sum(axis=-1, keepdims=True) < 0
+        result[..., self._quaternions] = np.where(away, -p, p)
+        return result
+
     def require_rotations(self, states: Array) -> None:
         """Raise where a quaternion is zero and so no rotation."""
         norms = np.linalg.norm(states[..., self._quaternions], axis=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -134,7 +134,11 @@ class Trajectory:
         return made if self.is_batch else _first(made)
 
     def jacobian(
-        self, wrt: str = "params", *, tangent: bool = False, sensors: bool = True
+        self,
+        wrt: str = "params",
+        *,
+        tangent: bool = False,
+        sensors: bool | Sequence[int] = True,
     ) -> Jacobian:
         """The exact Jacobian of all states and sensors, in forward mode: for few columns.
 
@@ -142,7 +146,8 @@ class Trajectory:
           wrt: "params", those given to the rollout, or "state", the first state.
           tangent: rows of states, and columns of the first state, in the tangent coordinates of
             `A`, instead of in the layout of `states`.
-          sensors: also the Jacobian of the sensors.
+          sensors: also the Jacobian of the sensors; or the entries of `sensordata` it is wanted
+            of, in their order. Sensors that read forces or accelerations refuse parameters.
 
         Example:
           >>> import mujoco, mujacobian, numpy as np
@@ -168,7 +173,9 @@ class Trajectory:
         moved = np.zeros((n, T + 1, columns, manifold.nx))
         if wrt == "state":
             moved[:, 0] = np.eye(manifold.nx)
-        sensed = np.zeros((n, T, columns, ns)) if sensors else None
+        chosen = self._chosen_sensors(sensors)
+        sensed = None if chosen is None else np.zeros((n, T, columns, ns))
+        weights = np.isin(np.arange(ns), [] if chosen is None else chosen).astype(np.float64)
 
         def push(k: int, data: mujoco.MjData) -> None:
             for first, last, start in self.segments(k, data, reverse=False):
@@ -182,6 +189,7 @@ class Trajectory:
                     directions,
                     moved[k, first : last + 1],
                     None if sensed is None else sensed[k, first:last],
+                    weights,
                     first,
                 )
 
@@ -189,12 +197,22 @@ class Trajectory:
         states = self.states.reshape(n, T + 1, manifold.size)
         made = moved if tangent else manifold.push(states[:, :, None], moved)
         made = made.swapaxes(-1, -2)
-        read = None if sensed is None else sensed.swapaxes(-1, -2)
+        read = None if sensed is None else sensed[..., chosen].swapaxes(-1, -2)
         if wrt == "state" and not tangent:
             made = manifold.lift(states[:, :1, None], made)
             read = None if read is None else manifold.lift(states[:, :1, None], read)
         result = Jacobian(made, read)
         return result if self.is_batch else _first(result)
+
+    def _chosen_sensors(self, sensors: bool | Sequence[int]) -> list[int] | None:
+        """Entries of sensordata; None for none of them."""
+        ns = self.model.nsensordata
+        if isinstance(sensors, bool):
+            return list(range(ns)) if sensors else None
+        chosen = [int(k) for k in sensors]
+        if any(k not in range(ns) for k in chosen):
+            raise ValueError(f"sensors must be entries of sensordata below {ns}, got {chosen}")
+        return chosen
 
     @property
     def is_batch(self) -> bool:

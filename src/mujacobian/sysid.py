@@ -1,0 +1,380 @@
+"""System identification: parameters of a model from logs, by least squares with exact Jacobians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import count, refuse_single_precision, shaped
+from mujacobian.errors import MujacobianError
+from mujacobian.manifold import Manifold
+from mujacobian.parameters import Parameters
+from mujacobian.rollout import rollout
+from mujacobian.threads import available_cores
+from mujacobian.trajectory import Trajectory
+
+try:
+    from scipy.optimize import least_squares
+except ImportError as error:
+    raise ImportError(
+        "mujacobian.sysid needs scipy: pip install 'mujacobian[sysid]'", name="scipy"
+    ) from error
+
+Array = NDArray[np.float64]
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What was applied to a system in T steps, and what was measured of it.
+
+    state: the first state, a row of (qpos, qvel, act) or an `MjData`.
+    controls: `(T, nu)`.
+    sensordata: `(T, ns)`, the sensors in each step, so before the state moves; NaN where there is
+        no measurement. None if no sensor was measured.
+    states: `(T + 1, nq + nv + na)`, from the first state on; NaN where there is no measurement.
+    forces, wrenches, mocap: what else was applied, as for `mujacobian.rollout`.
+    """
+
+    state: mujoco.MjData | ArrayLike
+    controls: ArrayLike
+    sensordata: ArrayLike | None = None
+    states: ArrayLike | None = None
+    forces: ArrayLike | None = None
+    wrenches: ArrayLike | None = None
+    mocap: ArrayLike | None = None
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A point on the way to the optimum: half the sum of squared residuals, and the values."""
+
+    cost: float
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What `identify` has found. Residuals are in units of the noise.
+
+    values: the parameters, in the order of `parameters.names`.
+    standard_errors: of the values; inf where the logs do not tell.
+    covariance: of the values: `s^2 (J^T J)^-1`, with the variance s^2 of the residuals.
+    model: the model with the values.
+    residuals: per log, predicted minus measured: all sensors that were measured, then all states.
+    cost: half the sum of their squares.
+    history: the points where Jacobians were taken, then the optimum.
+    steps: simulated steps, of all logs. Each Jacobian also runs `mj_forward` once per step.
+    converged, message: how the optimiser ended.
+    """
+
+    parameters: Parameters
+    values: Array
+    standard_errors: Array
+    covariance: Array
+    model: mujoco.MjModel = field(repr=False)
+    residuals: tuple[Array, ...] = field(repr=False)
+    cost: float
+    history: tuple[Iterate, ...] = field(repr=False)
+    steps: int
+    converged: bool
+    message: str
+
+    def __str__(self) -> str:
+        names = self.parameters.names
+        width = max(map(len, names))
+        rows = zip(names, self.values, self.standard_errors, self.parameters.units, strict=True)
+        return "\n".join(f"{n:{width}} {v:12.6g} ± {e:<8.2g} {u}" for n, v, e, u in rows)
+
+
+def identify(
+    parameters: Parameters,
+    logs: Log | Sequence[Log],
+    *,
+    start: ArrayLike | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    sensor_noise: ArrayLike | None = None,
+    state_noise: ArrayLike | None = None,
+    tolerance: float = 1e-8,
+    max_evaluations: int = 200,
+    threads: int | None = None,
+) -> Identification:
+    """The parameters with which simulated logs are nearest to measured ones, in least squares.
+
+    `scipy.optimize.least_squares` (trust region, bounds) with the exact Jacobian in forward mode:
+    one tangent per parameter, where adjoints would take one pass per measured number.
+
+    Args:
+      parameters: what is looked for, and the model.
+      logs: one or several, of any lengths.
+      start: first guess, by default the values in the model.
+      bounds: (lower, upper), by default those of the parameters.
+      sensor_noise: `(ns,)`, standard deviations of the numbers in `sensordata`. By default the
+        attribute `noise` of each sensor in the model, or 1 where that is zero.
+      state_noise: `(nq + nv + na,)`, of states; by default 1.
+      tolerance: relative change of cost or values, or size of the gradient, at which to stop.
+      max_evaluations: simulations of all logs after which to stop.
+      threads: logs simulated at a time, by default one per available core.
+
+    Quaternions of states count as the nearer of q and -q. A trial at which a log diverges is
+    rejected; at the first guess it raises `MujacobianError`. Sensors of forces and accelerations
+    raise `UnsupportedFeatureError` where they are measured.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> from mujacobian.sysid import Log, identify
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0' damping='.1'/>"
+      ...     "<geom size='.1' pos='0 0 -1'/></body></worldbody>"
+      ...     "<sensor><jointpos joint='pivot'/></sensor></mujoco>")
+      >>> controls = np.zeros((200, 0))
+      >>> measured = mujacobian.rollout(model, [1, 0], controls).sensordata
+      >>> found = identify(mujacobian.Parameters(model, ["dof_damping"]),
+      ...                  Log([1, 0], controls, measured), start=[3])
+      >>> abs(found.values[0] - 0.1) < 1e-6
+      np.True_
+    """
+    if not isinstance(parameters, Parameters):
+        raise TypeError(
+            f"parameters must be mujacobian.Parameters, got {type(parameters).__name__}"
+        )
+    if not len(parameters):
+        raise ValueError("there are no parameters to identify")
+    problem = _Problem(parameters, logs, sensor_noise, state_noise, threads)
+    lower, upper = _bounds(parameters, bounds)
+    first = parameters.values if start is None else shaped("start", start, lower.shape)
+    for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
+        if not least <= value <= most:
+            raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
+    problem.simulate(first)  # raises if the first guess diverges
+    found = least_squares(
+        problem.residuals,
+        first,
+        problem.jacobian,
+        bounds=(lower, upper),
+        x_scale="jac",
+        ftol=tolerance,
+        xtol=tolerance,
+        gtol=tolerance,
+        max_nfev=count("max_evaluations", max_evaluations),
+    )
+    variance = 2 * found.cost / max(1, found.fun.size - len(first))
+    covariance = _covariance(found.jac, variance)
+    return Identification(
+        parameters,
+        found.x,
+        np.sqrt(np.diag(covariance)),
+        covariance,
+        parameters.apply(found.x),
+        tuple(np.split(found.fun, problem.ends)),
+        float(found.cost),
+        (*problem.history, Iterate(float(found.cost), found.x)),
+        problem.steps,
+        bool(found.status > 0),
+        str(found.message),
+    )
+
+
+class _Problem:
+    """Residuals of all logs as a function of the values, and their Jacobian."""
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        logs: Log | Sequence[Log],
+        sensor_noise: ArrayLike | None,
+        state_noise: ArrayLike | None,
+        threads: int | None,
+    ) -> None:
+        model = parameters.model
+        several = [logs] if isinstance(logs, Log) else list(logs)
+        if not several:
+            raise ValueError("there are no logs")
+        noises = (
+            _noise("sensor_noise", sensor_noise, _sensor_noise(model)),
+            _noise("state_noise", state_noise, np.ones(model.nq + model.nv + model.na)),
+        )
+        self.parameters = parameters
+        self.fits = [_Fit(model, k, log, *noises) for k, log in enumerate(several)]
+        self.ends = np.cumsum([fit.size for fit in self.fits])[:-1]
+        self.size = sum(fit.size for fit in self.fits)
+        if self.size < len(parameters):
+            raise ValueError(
+                f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
+            )
+        threads = available_cores() if threads is None else count("threads", threads)
+        self.threads = min(threads, len(self.fits))
+        self.steps = 0
+        self.history: list[Iterate] = []
+        self._last: tuple[bytes, list[Trajectory]] = b"", []
+
+    def residuals(self, values: Array) -> Array:
+        """All residuals, inf where a log diverges: the optimiser then tries a shorter step."""
+        try:
+            made = self.simulate(values)
+        except MujacobianError:
+            return np.full(self.size, np.inf)
+        return np.concatenate([f.residual(t) for f, t in zip(self.fits, made, strict=True)])
+
+    def jacobian(self, values: Array) -> Array:
+        """Their Jacobian. Rows of one log are contiguous."""
+        residual = self.residuals(values)
+        self.history.append(Iterate(float(residual @ residual) / 2, values.copy()))
+        made = self.simulate(values)
+        return np.concatenate(self._each(lambda k: self.fits[k].jacobian(made[k])))
+
+    def simulate(self, values: Array) -> list[Trajectory]:
+        """The logs with these values. The last ones are kept: Jacobians are wanted there."""
+        key = values.tobytes()
+        if self._last[0] != key:
+            given = self.parameters, values
+            self.steps += sum(fit.steps for fit in self.fits)
+            self._last = key, self._each(lambda k: self.fits[k].simulate(given))
+        return self._last[1]
+
+    def _each(self, work: Callable[[int], Made]) -> list[Made]:
+        def named(k: int) -> Made:
+            try:
+                return work(k)
+            except Exception as error:
+                error.add_note(f"in log {k}")
+                raise
+
+        if self.threads == 1:
+            return [named(k) for k in range(len(self.fits))]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(named, range(len(self.fits))))
+
+
+class _Fit:
+    """One log: its simulation, and what is compared."""
+
+    def __init__(
+        self, model: mujoco.MjModel, k: int, log: Log, sensor_noise: Array, state_noise: Array
+    ) -> None:
+        if not isinstance(log, Log):
+            raise TypeError(f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}")
+        self.model, self.log = model, log
+        self.steps = len(np.asarray(log.controls))
+        ns, nx = model.nsensordata, model.nq + model.nv + model.na
+        T = self.steps
+        self.sensors = _Measured(f"log {k}: sensordata", log.sensordata, (T, ns), sensor_noise)
+        self.states = _Measured(f"log {k}: states", log.states, (T + 1, nx), state_noise)
+        self.size = self.sensors.size + self.states.size
+        if not self.size:
+            raise ValueError(f"log {k} has no measurement: neither sensordata nor states")
+        self.manifold = Manifold(model)
+
+    def simulate(self, params: tuple[Parameters, Array]) -> Trajectory:
+        log = self.log
+        return rollout(
+            self.model,
+            log.state,
+            log.controls,
+            forces=log.forces,
+            wrenches=log.wrenches,
+            mocap=log.mocap,
+            params=params,
+            threads=1,
+        )
+
+    def residual(self, made: Trajectory) -> Array:
+        measured = self.manifold.align(made.states, self.states.values)
+        return np.concatenate(
+            [
+                self.sensors.pick(made.sensordata - self.sensors.values),
+                self.states.pick(made.states - measured),
+            ]
+        )
+
+    def jacobian(self, made: Trajectory) -> Array:
+        columns = self.sensors.columns
+        slopes = made.jacobian("params", sensors=columns if len(columns) else False)
+        rows = [self.states.pick_rows(slopes.states)] if self.states.size else []
+        if slopes.sensordata is not None:
+            every = np.zeros((*self.sensors.values.shape, slopes.states.shape[-1]))
+            every[:, columns] = slopes.sensordata
+            rows.insert(0, self.sensors.pick_rows(every))
+        return np.concatenate(rows)
+
+
+class _Measured:
+    """Measured numbers, in an array that has NaN elsewhere."""
+
+    def __init__(
+        self, name: str, values: ArrayLike | None, shape: tuple[int, int], noise: Array
+    ) -> None:
+        refuse_single_precision(name, values)
+        given = np.full(shape, np.nan) if values is None else np.asarray(values, np.float64)
+        if given.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, got {given.shape}")
+        if np.isinf(given).any():
+            raise ValueError(f"{name} must be finite, or NaN where nothing was measured")
+        self.there = ~np.isnan(given)
+        self.values = given
+        self.weights = 1 / noise
+        self.size = int(self.there.sum())
+        self.columns = [int(k) for k in np.flatnonzero(self.there.any(axis=0))]
+
+    def pick(self, differences: Array) -> Array:
+        """Weighted, where there is a measurement."""
+        return (differences * self.weights)[self.there]
+
+    def pick_rows(self, slopes: Array) -> Array:
+        """The same of derivatives, `(T, numbers, columns)`."""
+        return (slopes * self.weights[:, None])[self.there]
+
+
+def _sensor_noise(model: mujoco.MjModel) -> Array:
+    """Standard deviations in the model, 1 where there is none."""
+    noise = np.repeat(model.sensor_noise, model.sensor_dim)
+    return np.where(noise > 0, noise, 1.0)
+
+
+def _noise(name: str, given: ArrayLike | None, default: Array) -> Array:
+    if given is None:
+        return default
+    noise = shaped(name, given, default.shape)
+    if (noise <= 0).any():
+        raise ValueError(f"{name} must be positive, got {noise.min():g}")
+    return noise
+
+
+def _bounds(
+    parameters: Parameters, given: tuple[ArrayLike, ArrayLike] | None
+) -> tuple[Array, Array]:
+    if given is None:
+        return parameters.lower, parameters.upper
+    if len(given) != 2:
+        raise ValueError("bounds must be a pair of lower and upper bounds")
+    lower, upper = (np.asarray(bound, np.float64) for bound in given)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if bound.shape != (len(parameters),) or np.isnan(bound).any():
+            raise ValueError(f"{name} bounds must be {len(parameters)} numbers, got {bound}")
+    for k, name in enumerate(parameters.names):
+        if not lower[k] < upper[k]:
+            raise ValueError(f"bounds: {name} must have {lower[k]:g} < {upper[k]:g}")
+        if lower[k] < parameters.lower[k] or upper[k] > parameters.upper[k]:
+            own = f"{parameters.lower[k]:g} to {parameters.upper[k]:g}"
+            raise ValueError(f"bounds: {name} can be {own} only")
+    return lower, upper
+
+
+def _covariance(J: Array, variance: float) -> Array:
+    """`variance (J^T J)^-1`; inf on the diagonal of parameters that J does not determine."""
+    scale = np.linalg.norm(J, axis=0)
+    scale[scale == 0] = 1
+    _, s, axes = np.linalg.svd(J / scale, full_matrices=False)
+    blind = s <= max(J.shape) * np.finfo(np.float64).eps * s[0]
+    seen = axes[~blind] / scale
+    covariance: Array = variance * (seen.T / s[~blind] ** 2) @ seen
+    # rounding leaves traces of the blind directions in all parameters
+    lost = (np.abs(axes[blind]) > 1e-6).any(axis=0)
+    covariance[lost, lost] = np.inf
+    return covariance
