@@ -208,10 +208,58 @@ def test_log_cholesky(integrator: str) -> None:
     judge(parameters, disturbed(model, 4))
 
 
+CHAIN = """
+<mujoco>
+  <worldbody>
+    <body name="base" pos="0 0 .2" quat=".9 .1 .3 -.2">
+      <joint name="swivel" type="hinge" axis=".1 .2 1" pos=".02 .01 0" damping=".1"/>
+      <geom type="box" size=".05 .08 .1" pos=".02 0 .01" mass="1"/>
+      <body name="shoulder" pos=".1 0 .2" quat=".8 0 .4 .2">
+        <joint name="ball" type="ball" pos="0 .02 .03" damping=".02"/>
+        <geom type="capsule" size=".03" fromto="0 0 0 .3 0 .05" mass=".8"/>
+        <body name="fixed" pos=".1 .02 0" quat=".9 .2 0 .1">
+          <geom type="box" size=".02 .03 .04" mass=".2"/>
+          <body name="lower" pos=".2 0 .05" quat=".7 .1 .5 0">
+            <joint name="rail" type="slide" axis="1 .2 0" damping=".3" stiffness="4"/>
+            <geom size=".04" pos=".05 .01 0" mass=".5"/>
+            <body name="tip" pos=".1 0 0">
+              <joint name="wrist" axis="0 1 .3" pos="-.02 0 .01" damping=".05"/>
+              <geom type="box" size=".1 .02 .03" pos=".1 .01 0" mass=".3"/>
+            </body>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><position joint="wrist" kp="3" kv=".2"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_frames(integrator: str) -> None:
+    model = load(CHAIN, integrator)
+    parameters = mujacobian.Parameters(model, ["body_pos", "body_quat", "jnt_pos", "jnt_axis"])
+    data = disturbed(model, 5)
+    for _ in range(20):
+        mujoco.mj_step(model, data)
+    judge(parameters, data)
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_free_body(integrator: str) -> None:
     model = load(FREE, integrator)
-    parameters = mujacobian.Parameters(model, ["body_mass", "body_ipos", "body_inertia", "gravity"])
+    parameters = mujacobian.Parameters(
+        model,
+        [
+            "body_mass",
+            "body_ipos",
+            "body_inertia",
+            "gravity",
+            ("body_pos", "lump"),
+            ("body_quat", "lump"),
+        ],
+    )
     judge(parameters, disturbed(model, 2, speed=3.0))
 
 

@@ -10,31 +10,38 @@ struct Column {
   double *early, *late;
 };
 
-// Inertia of bodies and dofs, and gravity.
-class InertialColumns {
- public:
-  InertialColumns(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena)
-      : m_(m), d_(d), s_(s), arena_(arena) {}
-  void add(const Parameter& p, const Column& column);
-
- private:
-  // A motion of all bodies that inertia resists, and how much it weighs.
-  struct Case {
-    const double* velocity;  // cvel
-    const Motion* acceleration;
-    double weight;
-  };
-  void prepare();
-  void add_body(const Case& motion, int body, int component, double* column) const;
-
-  const ModelView& m_;
-  const DataView& d_;
-  const StepDifferential& s_;
-  Arena& arena_;
-  bool prepared_ = false;
-  Case early_{}, late_[3]{};
-  int late_count_ = 0;
+// A motion of all bodies in which inverse dynamics is evaluated, and how much it weighs in a
+// column.
+struct Pass {
+  DataView d;  // with the velocities of the motion
+  const Motion* acceleration;
+  double weight;
 };
+
+// What of inverse dynamics enters the two columns of a parameter of inertia or geometry.
+struct Passes {
+  Pass early;
+  Pass late[3];
+  int late_count;
+  // the passes of `late` from this one on count in trees that the integrator has a block of
+  static constexpr int kBias = 1;
+  int count(bool block) const { return block ? late_count : kBias; }
+};
+Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena);
+
+// The integrator has a block of the tree that the body is part of.
+bool in_block(const ModelView& m, const StepDifferential& s, int body);
+
+// Inertia of bodies.
+void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes,
+                  const Parameter& p, const Column& column);
+
+void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column);
+void add_armature(const StepDifferential& s, int dof, const Column& column);
+
+// Frames of bodies and joints.
+void add_frame(const ModelView& m, const DataView& d, const StepDifferential& s,
+               const Passes& passes, const Parameter& p, const Column& column, Arena& arena);
 
 // Springs, dampers and actuators.
 class ForceColumns {

@@ -12,14 +12,31 @@ bool is_of_contact(int kind) {
   return kind == Parameter::kFriction || kind == Parameter::kSolref || kind == Parameter::kSolimp;
 }
 
-// Sensors that see parameters only through the state.
-bool sees_state_only(int type) {
+bool is_row(int kind) {
+  return is_of_contact(kind) || kind == Parameter::kFrictionLoss ||
+         kind == Parameter::kTendonFrictionLoss;
+}
+
+bool is_frame(int kind) {
+  return kind >= Parameter::kBodyPosition && kind <= Parameter::kJointAxis;
+}
+
+// Sensors that see parameters, frames among them, only through the state.
+bool sees_state_only(int type, bool frames) {
   switch (type) {
     case sensor::kVelocimeter:
     case sensor::kGyro:
     case sensor::kMagnetometer:
     case sensor::kRangefinder:
     case sensor::kCamProjection:
+    case sensor::kFramePos:
+    case sensor::kFrameQuat:
+    case sensor::kFrameXAxis:
+    case sensor::kFrameYAxis:
+    case sensor::kFrameZAxis:
+    case sensor::kFrameLinVel:
+    case sensor::kFrameAngVel:
+      return !frames;
     case sensor::kJointPos:
     case sensor::kJointVel:
     case sensor::kTendonPos:
@@ -32,13 +49,6 @@ bool sees_state_only(int type) {
     case sensor::kJointLimitVel:
     case sensor::kTendonLimitPos:
     case sensor::kTendonLimitVel:
-    case sensor::kFramePos:
-    case sensor::kFrameQuat:
-    case sensor::kFrameXAxis:
-    case sensor::kFrameYAxis:
-    case sensor::kFrameZAxis:
-    case sensor::kFrameLinVel:
-    case sensor::kFrameAngVel:
     case sensor::kClock:
       return true;
   }
@@ -94,9 +104,11 @@ void require_parameters(const ModelView& m, const ParameterList& params) {
   for (int k = 0; k < params.count; k++) require_parameter(m, params.item[k]);
 }
 
-void require_state_sensors(const ModelView& m, const double* weights) {
-  for (int s = 0; s < m.nsensor; s++) {
-    if (sees_state_only(m.sensor_type[s])) continue;
+void require_state_sensors(const ModelView& m, const ParameterList& params, const double* weights) {
+  bool frames = false;
+  for (int k = 0; k < params.count; k++) frames |= is_frame(params.item[k].kind);
+  for (int s = 0; params.count && s < m.nsensor; s++) {
+    if (sees_state_only(m.sensor_type[s], frames)) continue;
     for (int k = 0; k < m.sensor_dim[s]; k++) {
       if (weights && weights[m.sensor_adr[s] + k] == 0) continue;
       throw Unsupported(element_name(m, object::kSensor, s),
@@ -111,15 +123,24 @@ ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const 
   const std::size_t size = static_cast<std::size_t>(params.count) * m.nv;
   const ParameterColumns columns{params.count, arena.zeros<double>(size),
                                  arena.zeros<double>(size)};
-  InertialColumns inertial(m, d, s, arena);
+  Passes passes{};
+  for (int k = 0; k < params.count && !passes.early.acceleration; k++) {
+    const int kind = params.item[k].kind;
+    if (kind == Parameter::kInertial || is_frame(kind)) passes = make_passes(m, d, s, arena);
+  }
   ForceColumns force(m, d, s, arena);
   for (int k = 0; k < params.count; k++) {
     const Parameter& p = params.item[k];
     const Column column{columns.early + k * m.nv, columns.late + k * m.nv};
-    if (p.kind <= Parameter::kArmature && p.kind != Parameter::kDamping) {
-      inertial.add(p, column);
-    } else if (is_of_contact(p.kind) || p.kind == Parameter::kFrictionLoss ||
-               p.kind == Parameter::kTendonFrictionLoss) {
+    if (p.kind == Parameter::kInertial) {
+      add_inertial(m, s, passes, p, column);
+    } else if (p.kind == Parameter::kGravity) {
+      add_gravity(m, d, p.component, column);
+    } else if (p.kind == Parameter::kArmature) {
+      add_armature(s, p.id, column);
+    } else if (is_frame(p.kind)) {
+      add_frame(m, d, s, passes, p, column, arena);
+    } else if (is_row(p.kind)) {
       add_row_parameter(m, d, s, p, column);
     } else {
       force.add(p, column);

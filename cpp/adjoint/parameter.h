@@ -27,6 +27,10 @@ struct Parameter {
     kFriction,            // of a geom, by component
     kSolref,              // of a geom, by component
     kSolimp,              // of a geom, by component
+    kBodyPosition,        // of a body, by component
+    kBodyRotation,        // of a body, by axis of its own frame
+    kJointPosition,       // of a joint, by component
+    kJointAxis,           // of a joint, by component
     kCount                // named in bindings/adjoint.cc
   };
   int kind, id, component;
@@ -50,8 +54,8 @@ ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const 
 // Throw Unsupported for parameters whose derivative is not covered in this model.
 void require_parameters(const ModelView& m, const ParameterList& params);
 
-// Throw Unsupported where a sensor depends on parameters in other ways than through the state.
-// Sensors whose weights (null: ones) are all zero do not count.
-void require_state_sensors(const ModelView& m, const double* weights);
+// Throw Unsupported where a sensor depends on one of the parameters in other ways than through the
+// state. Sensors whose weights (null: ones) are all zero do not count.
+void require_state_sensors(const ModelView& m, const ParameterList& params, const double* weights);
 
 }  // namespace mujacobian

@@ -295,7 +295,7 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
          const Pullback& out, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   require_parameters(m, params);
-  if (params.count && given.sensors) require_state_sensors(m, given.sensors);
+  if (given.sensors) require_state_sensors(m, params, given.sensors);
   const bool factors = has_factors(m);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   if (factors && given.state) pull_through_factors(m, d, given.state, params, out, arena);

@@ -23,8 +23,8 @@ struct Change {
   double* sensors;  // (ns)
 };
 
-// `count` changes at once: the step is differentiated once for all of them. Parameters reach sensors
-// through the state only: see require_state_sensors.
+// `count` changes at once: the step is differentiated once for all of them. Parameters reach
+// sensors through the state only: see require_state_sensors.
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
          const Change* out, int count, Arena& arena);
 

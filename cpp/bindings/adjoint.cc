@@ -78,7 +78,11 @@ std::vector<std::string> parameter_kinds() {
           "tendon_friction_loss",
           "friction",
           "solref",
-          "solimp"};
+          "solimp",
+          "body_position",
+          "body_rotation",
+          "joint_position",
+          "joint_axis"};
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
@@ -114,7 +118,8 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
-    if (p.data() && sensed.data()) require_state_sensors(s.m, nullptr);
+    if (p.data() && sensed.data())
+      require_state_sensors(s.m, {list.data(), static_cast<int>(list.size())}, nullptr);
     const Tangent along{x.data(), u.data(), f.data(), p.data()};
     const Change made{next.data(), sensed.data()};
     jvp(s.m, s.d, &along, {list.data(), static_cast<int>(list.size())}, &made, 1, arena);
@@ -179,7 +184,8 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
   run([&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    if (p.data() && sensed.data()) require_state_sensors(s.m, wanted.data());
+    if (p.data() && sensed.data())
+      require_state_sensors(s.m, {list.data(), static_cast<int>(list.size())}, wanted.data());
     failure = push_forward(s.model, s.data, kept.data(), steps,
                            {list.data(), static_cast<int>(list.size())},
                            {count, p.data(), x.data(), sensed.data()});

@@ -33,8 +33,6 @@ Wrench bilinear(const FreeBody& b, Vec3 x, Vec3 y) {
   return {f, cross(b.com, f) + cross(x, b.inertia * y) + cross(y, b.inertia * x)};
 }
 
-Vec3 unit(int k) { return {k == 0 ? 1.0 : 0, k == 1 ? 1.0 : 0, k == 2 ? 1.0 : 0}; }
-
 }  // namespace
 
 void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double h, double* a,
@@ -42,7 +40,7 @@ void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double 
   FreeBody b = load(m, d, body);
   Vec3 r = load3(d.qvel + m.body_dofadr[body] + 3);
   for (int k = 0; k < 3; k++) {
-    Wrench q = bilinear(b, r, unit(k));
+    Wrench q = bilinear(b, r, unit3(k));
     double column[6];
     store3(column, h * (b.orientation * q.force)), store3(column + 3, h * q.torque);
     for (int i = 0; i < 6; i++) a[i * stride + 3 + k] += column[i];
@@ -58,8 +56,8 @@ void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, 
   Vec3 held = bilinear(b, r, y).force;
   for (int k = 0; k < 3; k++) {
     double turned[3], force[3], torque[3];
-    Wrench q = bilinear(b, unit(k), y);
-    store3(turned, b.orientation * cross(unit(k), held));
+    Wrench q = bilinear(b, unit3(k), y);
+    store3(turned, b.orientation * cross(unit3(k), held));
     store3(force, b.orientation * q.force);
     store3(torque, q.torque);
     for (int i = 0; i < 3; i++) {

@@ -59,6 +59,8 @@
   REQ(INTS, body_geomnum)                 \
   REQ(INTS, body_geomadr)                 \
   REQ(NUMS, body_inertia)                 \
+  REQ(NUMS, body_pos)                     \
+  REQ(NUMS, body_quat)                    \
   REQ(NUMS, body_iquat)                   \
   REQ(NUMS, body_mass)                    \
   REQ(NUMS, body_subtreemass)             \
@@ -73,6 +75,7 @@
   REQ(NUMS, jnt_actfrcrange)              \
   REQ(NUMS, jnt_range)                    \
   REQ(NUMS, tendon_range)                 \
+  REQ(NUMS, jnt_axis)                     \
   REQ(NUMS, jnt_stiffness)                \
   REQ(NUMS, jnt_stiffnesspoly)            \
   OPT(INTS, jnt_plasticadr)               \
@@ -228,6 +231,7 @@
   REQ(NUMS, xpos)                        \
   REQ(NUMS, xmat)                        \
   REQ(NUMS, xquat)                       \
+  REQ(NUMS, xanchor)                     \
   REQ(NUMS, geom_xpos)                   \
   REQ(NUMS, geom_xmat)                   \
   REQ(NUMS, xipos)                       \

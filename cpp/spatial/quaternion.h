@@ -30,6 +30,14 @@ inline Quaternion quaternion_exp(Vec3 w) {
   return {std::cos(half), scale * w};
 }
 
+// R(q) for a unit quaternion
+inline Mat3 rotation(Quaternion q) {
+  const double w = q.w, x = q.v.x, y = q.v.y, z = q.v.z;
+  return {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z),
+           1 - 2 * (x * x + z * z), 2 * (y * z - w * x), 2 * (x * z - w * y), 2 * (y * z + w * x),
+           1 - 2 * (x * x + y * y)}};
+}
+
 // R(q)^T a for a unit quaternion
 inline Vec3 rotate_back(Quaternion q, Vec3 a) {
   Vec3 t = 2 * cross(a, q.v);

@@ -12,6 +12,7 @@ struct Vec3 {
   double x, y, z;
 };
 
+inline Vec3 unit3(int k) { return {k == 0 ? 1.0 : 0, k == 1 ? 1.0 : 0, k == 2 ? 1.0 : 0}; }
 inline Vec3 load3(const double* p) { return {p[0], p[1], p[2]}; }
 inline void store3(double* p, Vec3 a) { p[0] = a.x, p[1] = a.y, p[2] = a.z; }
 inline Vec3 operator+(Vec3 a, Vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }

@@ -16,13 +16,14 @@ Array = NDArray[np.float64]
 
 _KINDS = _core.parameter_kinds()
 _INERTIAL = _KINDS.index("inertial")
+_INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
 
 
 @dataclass(frozen=True)
 class _Field:
     """How a field of mjModel is offered."""
 
-    kind: str  # of the core's raw parameters, "" for inertia, which has several
+    kind: str  # of the core's raw parameters, "" where the core has other numbers
     element: mujoco.mjtObj | None  # what its rows belong to
     unit: str
     lower: float = -np.inf
@@ -37,6 +38,10 @@ _FIELDS = {
     "body_inertia": _Field("", _OBJ.mjOBJ_BODY, "kg m^2", 0.0, components=(0, 1, 2)),
     "body_log_cholesky": _Field("", _OBJ.mjOBJ_BODY, "1", components=tuple(range(10))),
     "gravity": _Field("gravity", None, "m/s^2", components=(0, 1, 2)),
+    "body_pos": _Field("body_position", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
+    "body_quat": _Field("", _OBJ.mjOBJ_BODY, "1", components=(0, 1, 2, 3)),
+    "jnt_pos": _Field("joint_position", _OBJ.mjOBJ_JOINT, "m", components=(0, 1, 2)),
+    "jnt_axis": _Field("joint_axis", _OBJ.mjOBJ_JOINT, "1", components=(0, 1, 2)),
     "dof_damping": _Field("damping", _OBJ.mjOBJ_JOINT, "N s/m or N m s/rad", 0.0),
     "dof_armature": _Field("armature", _OBJ.mjOBJ_JOINT, "kg or kg m^2", 0.0),
     "dof_frictionloss": _Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
@@ -88,8 +93,9 @@ class Parameters:
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, dof_damping,
     dof_armature, dof_frictionloss, jnt_stiffness, qpos_spring, actuator_gainprm and
     actuator_biasprm (their first three components), tendon_stiffness, tendon_damping,
-    tendon_lengthspring, tendon_frictionloss, geom_friction, geom_solref, geom_solimp; `gravity`;
-    and `body_log_cholesky`, ten numbers without constraints that describe all physically possible
+    tendon_lengthspring, tendon_frictionloss, geom_friction, geom_solref, geom_solimp, body_pos,
+    body_quat, jnt_pos, jnt_axis (directions are made unit vectors); `gravity`; and
+    `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
 
     Numbers that MuJoCo's compiler derived from others (`mj_setConst`: invweight0, the lengths at
@@ -119,12 +125,13 @@ class Parameters:
         if repeated:
             raise ValueError(f"{_name(model, repeated[0])} is asked for twice")
         self._refuse_overlap()
-        self._bodies = tuple(
-            dict.fromkeys(e.element for e in self._entries if not _FIELDS[e.field].kind)
-        )
+        self._bodies = self._elements(*_INERTIA_FIELDS)
+        self._turned = self._elements("body_quat")
         core: list[tuple[int, int, int]] = []
         for body in self._bodies:
             core += [(_INERTIAL, body, k) for k in range(10)]
+        for body in self._turned:
+            core += [(_KINDS.index("body_rotation"), body, k) for k in range(3)]
         for entry in self._entries:
             field = _FIELDS[entry.field]
             if field.kind:
@@ -178,8 +185,12 @@ class Parameters:
         vector = self.check(values)
         model = copy.copy(self.model)
         for entry, value in zip(self._entries, vector, strict=True):
-            if _FIELDS[entry.field].kind or entry.field != "body_log_cholesky":
+            if entry.field != "body_log_cholesky":
                 _write(model, entry, value)
+        for body in self._turned:
+            model.body_quat[body] /= np.linalg.norm(model.body_quat[body])
+        for joint in self._elements("jnt_axis"):
+            model.jnt_axis[joint] /= np.linalg.norm(model.jnt_axis[joint])
         for body in self._bodies:
             chosen = self._of_body(body, "body_log_cholesky")
             if chosen:
@@ -205,11 +216,21 @@ class Parameters:
                 if e.element == body and e.field in slopes:
                     result[rows, column] = slopes[e.field][:, max(0, e.component)]
         row = 10 * len(self._bodies)
+        for body in self._turned:
+            w, x, y, z = model.body_quat[body]
+            size = np.linalg.norm(vector[self._of_body(body, "body_quat")])
+            turn = np.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])
+            result[row : row + 3, self._of_body(body, "body_quat")] = 2 / size * turn
+            row += 3
         for column, e in enumerate(self._entries):
             if _FIELDS[e.field].kind:
                 result[row, column] = 1
                 row += 1
         return result
+
+    def _elements(self, *fields: str) -> tuple[int, ...]:
+        """The elements, each once, of which one of the fields is in the vector."""
+        return tuple(dict.fromkeys(e.element for e in self._entries if e.field in fields))
 
     def _of_body(self, body: int, field: str) -> list[int]:
         return [k for k, e in enumerate(self._entries) if e.field == field and e.element == body]
@@ -223,6 +244,8 @@ class Parameters:
                     " at its centre of mass), so that its centre of mass cannot move. Use body_mass"
                     " and body_inertia, or compile the model with an inertial frame off the origin"
                 )
+            if e.field in ("jnt_pos", "jnt_axis"):
+                _require_single_joint(self.model, e)
             if e.field == "body_log_cholesky":
                 others = {"body_mass", "body_ipos", "body_inertia"}
                 if any(o.field in others and o.element == e.element for o in self._entries):
@@ -257,11 +280,27 @@ def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     return entries
 
 
+def _has_frame(model: mujoco.MjModel, field: str, joint: int) -> bool:
+    """The joint has an anchor or an axis, and is the only one of its body."""
+    kind, body = model.jnt_type[joint], model.jnt_bodyid[joint]
+    other = _JOINT.mjJNT_BALL if field == "jnt_pos" else _JOINT.mjJNT_SLIDE
+    return model.body_jntnum[body] == 1 and kind in (_JOINT.mjJNT_HINGE, other)
+
+
+def _require_single_joint(model: mujoco.MjModel, e: _Entry) -> None:
+    if not _has_frame(model, e.field, e.element):
+        raise ValueError(
+            f"{_name(model, e)}: only of a body's one hinge, ball (jnt_pos) or slide (jnt_axis)"
+        )
+
+
 def _elements(
     model: mujoco.MjModel, field: str, kind: mujoco.mjtObj, chosen: object
 ) -> Sequence[int]:
     count = getattr(model, _COUNTS[kind])
     if chosen is None:
+        if field in ("jnt_pos", "jnt_axis"):
+            return [j for j in range(count) if _has_frame(model, field, j)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
     several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]

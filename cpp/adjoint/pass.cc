@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "adjoint/column.h"
+#include "layout/enums.h"
+#include "smooth/velocity.h"
+
+namespace mujacobian {
+
+Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena) {
+  const bool weightless = m.opt.disableflags & disable::kGravity;
+  const Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
+  Passes passes{};
+  passes.early = {d, sweep_motion(m, d, s.at, base, arena).acceleration, -1};
+
+  // M enters after d(acc) with a - w                                                       (PAR-2)
+  const DataView resting = at_rest(m, d, arena);
+  passes.late[passes.late_count++] = {
+      resting, sweep_motion(m, resting, s.lag, {0, 0, 0}, arena).acceleration, -1};
+
+  // so does h (dc/dv) w where the integrator knows the bias c, by the bilinear identity     (PAR-3)
+  if (!s.step.block) return passes;
+  double speed = 0, size = 0;
+  for (int i = 0; i < m.nv; i++) {
+    speed = std::fmax(speed, std::abs(d.qvel[i]));
+    size = std::fmax(size, std::abs(s.step.w[i]));
+  }
+  if (size == 0) return passes;
+  const double scale = (speed > 0 ? speed : 1) / size;
+  for (double sign : {1.0, -1.0}) {
+    double* velocity = arena.take<double>(m.nv);
+    for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * scale * s.step.w[i];
+    const DataView moving = at_velocity(m, d, velocity, arena);
+    passes.late[passes.late_count++] = {
+        moving, sweep_motion(m, moving, nullptr, {0, 0, 0}, arena).acceleration,
+        -sign * m.opt.timestep / (2 * scale)};
+  }
+  return passes;
+}
+
+bool in_block(const ModelView& m, const StepDifferential& s, int body) {
+  const int dof = last_dof(m, body);
+  return s.step.block && dof >= 0 && s.step.block[m.dof_treeid[dof]];
+}
+
+}  // namespace mujacobian
