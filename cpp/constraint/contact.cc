@@ -75,6 +75,25 @@ void distance_pull(const DataView& d, const Block& b, const Reference& normal,
   pull[0] += normal.stiffness;
 }
 
+// e . (S x y), linear or angular, as a function of the motion S.
+Motion carried_rate(Motion y, Vec3 e, bool linear) {
+  if (!linear) return {cross(y.ang, e), {0, 0, 0}};
+  return {cross(y.lin, e), cross(y.ang, e)};
+}
+
+// Add the change of a row of the relative motion with the contact's own, and `pull` times that of
+// the distance: e . d + (turn x e) . rel = e . (d + rel x turn)
+void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e, bool linear,
+                    double* row) {
+  const Vec3 shifted = linear ? cross(e, relative.ang) : Vec3{0, 0, 0};
+  const Vec3 turned = cross(e, linear ? relative.lin : relative.ang);
+  for (int k = 0; k < ContactMap::kColumns; k++) {
+    row[k] += pull * map.distance[k] + shifted.x * map.position[0][k] +
+              shifted.y * map.position[1][k] + shifted.z * map.position[2][k] +
+              turned.x * map.turn[0][k] + turned.y * map.turn[1][k] + turned.z * map.turn[2][k];
+  }
+}
+
 }  // namespace
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
@@ -121,54 +140,58 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     relative[kind] = y[kind][1] + -1.0 * y[kind][0];
   }
 
-  ContactVariation* variation = arena.take<ContactVariation>(n);
-  const SurfaceVelocity surface = surface_velocity(m, d, b);
   double pull[kMaxRows];
   distance_pull(d, b, normal, friction, pull);
   // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
   const double share = b.edges == b.count ? 1 : b.edges;
   pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+
+  // d(J y) for y = a + B v, by what the two bodies do                                     (ROW-4)
+  const ContactMap map = vary_units(g);
+  double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
+  for (int r = 0; r < b.count; r++) {
+    const int kind = r > 0 && kinds == 2;
+    const Vec3 e = axis(g, r);
+    for (int side = 0; side < 2; side++) {
+      const Motion carried = carried_rate(y[kind][side], e, r < 3);
+      store_motion(rows[r] + 6 * side, (side ? 1 : -1) * carried);
+    }
+    add_row_change(map, relative[kind], pull[r], e, r < 3, rows[r]);
+  }
+  for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = normal.dlogD * map.distance[k];
+  add_rows(c, rows, b.count, change.rho_q);
+  add_rows(c, nearer, 1, change.dlogD);
+
+  // and by the axes' own motion
   for (int k = 0; k < n; k++) {
-    const int dof = b.dofs[k];
+    if (c.moves[k] == 3) continue;
+    const Vec3 offset = c.offset[c.moves[k] >> 1];
+    const Motion rate = c.sign(k) * motion.moved_rate[b.dofs[k]];
+    const Motion dot_rate = c.sign(k) * load_motion(d.cdof_dot + 6 * b.dofs[k]);
+    for (int kind = 0; kind < kinds; kind++) {
+      const Motion sum = about(rate + damping[kind] * dot_rate, offset);
+      for (int r = kind; r < (kind == kinds - 1 ? b.count : 1); r++) {
+        change.rho_q[r * stride + k] += dot(axis(g, r), r < 3 ? sum.lin : sum.ang);
+      }
+    }
+  }
+  const SurfaceVelocity surface = surface_velocity(m, d, b);
+  for (int k = 0; surface.any && k < n; k++) {
+    const ContactVariation v = vary(g, c, k);
     Motion moved[2] = {};
     for (int side = 0; side < 2; side++) {
       if (c.moves[k] >> side & 1) moved[side] = c.axis[k];
     }
-    const ContactVariation v = variation[k] = vary(g, moved);
-
-    // d(J y) for y = a + B v                                                            (ROW-4)
-    for (int kind = 0; kind < kinds; kind++) {
-      Vec3 lin = cross(relative[kind].ang, v.position), ang{0, 0, 0};
-      Motion rate =
-          about(motion.moved_rate[dof] + damping[kind] * load_motion(d.cdof_dot + 6 * dof),
-                c.offset[c.moves[k] >> 1]);
-      for (int side = 0; side < 2; side++) {
-        if (!(c.moves[k] >> side & 1)) continue;
-        double sign = side ? 1 : -1;
-        Motion dy = cross(c.axis[k], y[kind][side]) + rate;
-        lin += sign * dy.lin, ang += sign * dy.ang;
-      }
-      // e . d + (turn x e) . rel = e . (d + rel x turn)
-      lin += cross(relative[kind].lin, v.turn), ang += cross(relative[kind].ang, v.turn);
-      int first = kind, last = kind == kinds - 1 ? b.count : 1;
-      for (int r = first; r < last; r++) {
-        change.rho_q[r * stride + k] = dot(axis(g, r), r < 3 ? lin : ang) + pull[r] * v.distance;
-      }
+    for (int r = 1; r < b.count && r < 4; r++) {
+      change.rho_q[r * stride + k] += damping[1] * surface_velocity_change(surface, g, moved, v, r);
     }
-    if (surface.any) {
-      for (int r = 1; r < b.count && r < 4; r++) {
-        change.rho_q[r * stride + k] +=
-            damping[1] * surface_velocity_change(surface, g, moved, v, r);
-      }
-    }
-    change.dlogD[k] = normal.dlogD * v.distance;
   }
   for (int r = 0; r < b.count; r++) {
     for (int k = 0; k < stride; k++) {
       change.rho_v[r * stride + k] = damping[r > 0] * b.J[r * stride + k];
     }
   }
-  turn_wrench(m, c, variation, wrench, stride, change.turned, arena);
+  turn_wrench(m, c, map, wrench, change.turned, arena);
 }
 
 const ContactVariation* contact_variations(const Block& b, Arena& arena) {

@@ -12,9 +12,6 @@ namespace {
 
 constexpr double kOn = 1e-9;
 
-// Cosine under which faces are looked at that may be the one with a given normal.
-constexpr double kFacing = 0.99;
-
 // How well the direction from a segment to a mesh is known, whose faces are not quite flat, and to
 // anything from a cylinder.
 constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
@@ -177,10 +174,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
   bool at_end = std::abs(std::abs(along) - geom.size[1]) < kOn;
   bool capsule = geom.type == geom::kCapsule;
 
-  int faces[Polytope::kRoom];
-  for (int j = 0, count = other.faces_facing(-n, kFacing, faces); j < count; j++) {
-    int f = faces[j];
-    if (norm(other.face_normal(f) + n) > kOn) continue;
+  return other.find_face_with(-n, [&](int f) {
     SegmentPoint& s = g.segment;
     s = {};
     s.owner = owner;
@@ -188,13 +182,13 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
     s.axis = a;
     s.radius = geom.size[0] + half_margin;
     s.unit = !capsule;
-    if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, s)) continue;
+    if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, s)) return false;
     if (!at_end) {
       s.rule = SegmentPoint::kPlane;
       Vec3 sides[2], corner;
       int k = 0, crossed = other.sides_through(f, x, sides, corner);
       while (k < crossed && std::abs(dot(sides[k], a)) < kOn) k++;
-      if (k == crossed) continue;
+      if (k == crossed) return false;
       s.side = sides[k];
     }
     g.kind = ContactGeometry::kFace;
@@ -202,8 +196,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
                           other.flatness(), g);
     g.face.slide = FaceContact::kSegment;
     return true;
-  }
-  return false;
+  });
 }
 
 bool has_line(int type) { return type == geom::kCapsule || type == geom::kCylinder; }

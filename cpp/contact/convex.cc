@@ -14,9 +14,6 @@ constexpr double kOn = 1e-9;
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
-// Cosine under which faces are looked at.
-constexpr double kFacing = 0.99;
-
 // A face of `owner` and a point x of the other polytope that is one of its vertices.
 bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x,
                      ContactGeometry& g) {
@@ -24,7 +21,7 @@ bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
   g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
-  return other.is_vertex(x);
+  return other.is_vertex(x, -outward);
 }
 
 // Where on the boundary of a face a point is, seen along `ray` (zero: from everywhere).
@@ -35,20 +32,26 @@ struct BoundaryPoint {
 
 bool on_boundary(const Polytope& p, int face, Vec3 x, Vec3 ray, BoundaryPoint& found) {
   auto lateral = [&](Vec3 v) { return v - dot(v, ray) * ray; };
+  auto is_nil = [&](Vec3 v) { return dot(v, v) < kOn * kOn; };
   int size = p.face_size(face);
+  bool on_edge = false;
+  Vec3 a = p.face_vertex(face, size - 1), from_a = lateral(x - a);
   for (int k = 0; k < size; k++) {
-    found = {p.face_vertex(face, k), {0, 0, 0}};
-    if (norm(lateral(found.point - x)) < kOn) return true;
+    const Vec3 b = p.face_vertex(face, k), from_b = lateral(x - b);
+    if (is_nil(from_b)) {
+      found = {b, {0, 0, 0}};
+      return true;
+    }
+    const Vec3 across = from_a - from_b;
+    const double along = dot(across, from_a), length = dot(across, across);
+    if (!on_edge && along >= 0 && along <= length && length > 0) {
+      const double t = along / length;
+      on_edge = is_nil(from_a - t * across);
+      if (on_edge) found = {a + t * (b - a), (1 / norm(b - a)) * (b - a)};
+    }
+    a = b, from_a = from_b;
   }
-  for (int k = 0; k < size; k++) {
-    Vec3 a = p.face_vertex(face, k), edge = p.face_vertex(face, (k + 1) % size) - a;
-    Vec3 across = lateral(edge);
-    double t = dot(across, x - a) / dot(across, across);
-    if (!(t >= 0 && t <= 1) || norm(lateral(a + t * edge - x)) > kOn) continue;
-    found = {a + t * edge, (1 / norm(edge)) * edge};
-    return true;
-  }
-  return false;
+  return on_edge;
 }
 
 // The point where an edge crosses a side of a face; false if x is on no side or the side is
@@ -153,8 +156,9 @@ bool identify_apart(const Polytope p[2], const Vec3 x[2], ContactGeometry& g) {
   int edges = 0;
   for (int s = 0; s < 2; s++) {
     g.centers.center[s] = x[s];
-    if (p[s].is_vertex(x[s])) continue;
-    if (!p[s].edge_through(x[s], s ? -g.normal : g.normal, g.centers.axis[s])) return false;
+    const Vec3 outward = s ? -g.normal : g.normal;
+    if (p[s].is_vertex(x[s], outward)) continue;
+    if (!p[s].edge_through(x[s], outward, g.centers.axis[s])) return false;
     g.centers.slide[s] = CenterContact::kLine;
     edges++;
   }
@@ -168,34 +172,25 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   Vec3 x = g.position + (g.distance / 2) * outward, along;
   if (!other.edge_through(x, -outward, along)) return false;
-  int faces[Polytope::kRoom];
-  for (int j = 0, count = ref.faces_facing(outward, kFacing, faces); j < count; j++) {
-    if (norm(ref.face_normal(faces[j]) - outward) > kOn) continue;
+  return ref.find_face_with(outward, [&](int f) {
     g.kind = ContactGeometry::kFace;
-    g.face = face_contact(owner, outward, ref.face_vertex(faces[j], 0), x, 0, other.geom(),
-                          ref.flatness(), g);
-    if (other.is_vertex(x)) return true;
+    g.face =
+        face_contact(owner, outward, ref.face_vertex(f, 0), x, 0, other.geom(), ref.flatness(), g);
+    if (other.is_vertex(x, -outward)) return true;
     g.face.slide = FaceContact::kEdge;
     g.face.along = along;
-    if (crossed_side(ref, faces[j], x, along, g.face.side)) return true;
-  }
-  return false;
+    return crossed_side(ref, f, x, along, g.face.side);
+  });
 }
 
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
-  int second[Polytope::kRoom], first[Polytope::kRoom], count = -1;
-  for (int i = 0, n = p[1].faces_facing(-g.normal, kFacing, second); i < n; i++) {
-    if (norm(p[1].face_normal(second[i]) + g.normal) > kOn) continue;
-    if (count < 0) count = p[0].faces_facing(g.normal, kFacing, first);
-    for (int j = 0; j < count; j++) {
-      if (dot(p[0].face_normal(first[j]), g.normal) < kAligned) continue;
-      if (engine().version >= 4000000 ? identify_projected(p, first[j], second[i], g)
-                                      : identify_manifold(p, first[j], second[i], g)) {
-        return true;
-      }
-    }
-  }
-  return false;
+  const bool projected = engine().version >= 4000000;
+  return p[1].find_face_with(-g.normal, [&](int second) {
+    return p[0].find_face(g.normal, kAligned, [&](int first) {
+      return projected ? identify_projected(p, first, second, g)
+                       : identify_manifold(p, first, second, g);
+    });
+  });
 }
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
@@ -203,10 +198,10 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   const Polytope p[2] = {{m, d, contact.geom.v[0]}, {m, d, contact.geom.v[1]}};
   const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};
-  const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
   // aligned faces come before edges on faces, as in the collider: where they are nearly parallel
   // the points are the same but move differently
   if (identify_aligned(p, g)) return true;
+  const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
   if (feature[1].size == 3) {
     if (identify_vertex(p, 1, feature[1], x[0], g)) return true;
     if (identify_edge_on_face(p, 1, g)) return true;

@@ -60,7 +60,7 @@ SupportSide capsule_side(const Geom& geom, Vec3 n, Vec3 witness) {
 // vertex, edge or face of a box or mesh
 SupportSide polytope_side(const Polytope& p, Vec3 n, Vec3 witness) {
   Vec3 along;
-  if (p.is_vertex(witness)) return {witness, 0, {}, {}, 0};
+  if (p.is_vertex(witness, n)) return {witness, 0, {}, {}, 0};
   if (p.edge_through(witness, n, along)) return {witness, 0, {}, {along, {}}, 1};
   Vec3 u = std::abs(n.x) < 0.5 ? Vec3{1, 0, 0} : Vec3{0, 1, 0};
   u = u - dot(u, n) * n;

@@ -413,22 +413,57 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   return g;
 }
 
+namespace {
+
+// The turn of the frame from those of the normal and the hint: t_1 stays in their plane.   (CON-6)
+Vec3 frame_turn(const ContactGeometry& g, Vec3 dn, Vec3 dhint) {
+  double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
+  // a capsule standing on end has no direction along the plane: any spin describes the same contact
+  // unless its friction depends on the direction, where there is no derivative
+  spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
+  return cross(g.normal, dn) + spin * g.normal;
+}
+
+}  // namespace
+
 ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)
                        : g.kind == ContactGeometry::kCenters ? vary_spheres(g, motion)
                        : g.kind == ContactGeometry::kEdges   ? vary_edges(g, motion)
                        : g.kind == ContactGeometry::kSimplex ? vary_simplex(g, motion)
                                                              : vary_supports(g, motion);
-  // complete the turn of the normal to the turn of the frame: t_1 stays in the plane of n and the
-  // hint                                                                                 (CON-6)
-  Vec3 dn = g.flipped ? -v.turn : v.turn;
   Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
-  double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
-  // a capsule standing on end has no direction along the plane: any spin describes the same contact
-  // unless its friction depends on the direction, where there is no derivative
-  spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
-  v.turn = cross(g.normal, dn) + spin * g.normal;
+  v.turn = frame_turn(g, g.flipped ? -v.turn : v.turn, dhint);
   return v;
+}
+
+ContactMap vary_units(const ContactGeometry& g) {
+  ContactMap map;
+  auto put = [&](int column, const ContactVariation& v) {
+    const double position[3] = {v.position.x, v.position.y, v.position.z};
+    const double turn[3] = {v.turn.x, v.turn.y, v.turn.z};
+    map.distance[column] = v.distance;
+    for (int c = 0; c < 3; c++)
+      map.position[c][column] = position[c], map.turn[c][column] = turn[c];
+  };
+  const Vec3 none{0, 0, 0}, axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  for (int k = 0; k < 6; k++) {
+    const Motion unit = k < 3 ? Motion{axis[k], none} : Motion{none, axis[k - 3]};
+    const Motion motion[2] = {{none, none}, unit};
+    const ContactVariation second = vary(g, motion);
+    put(6 + k, second);
+    if (g.kind == ContactGeometry::kSupports) {
+      // these agree with MuJoCo's normal within the collider's tolerance only
+      const Motion first[2] = {unit, {none, none}};
+      put(k, vary(g, first));
+      continue;
+    }
+    // both geoms together carry the contact along, but not a frame that is tied to the world's axes
+    const Vec3 dhint = g.hint_owner >= 0 ? cross(unit.ang, g.hint) : none;
+    const Vec3 turn = frame_turn(g, cross(unit.ang, g.normal), dhint);
+    put(k, {-second.distance, unit.lin - second.position, turn - second.turn});
+  }
+  return map;
 }
 
 }  // namespace mujacobian

@@ -171,6 +171,14 @@ Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]);
 // Motion of the contact when its geoms move by motion[0] and motion[1], both about its position.
 ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
 
+// The same as a linear map: for given features a contact moves linearly with its geoms. Columns are
+// the six unit motions of geom 0, turns first, then those of geom 1.
+struct ContactMap {
+  static constexpr int kColumns = 12;
+  double distance[kColumns], position[3][kColumns], turn[3][kColumns];
+};
+ContactMap vary_units(const ContactGeometry& contact);
+
 // The pairs, by the type of the first geom. They fill `kind` and its features; false: no feature of
 // the pair explains the contact.
 bool identify_plane(const ModelView& m, const DataView& d, const ContactView& contact,

@@ -8,8 +8,6 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // distance at which a point is on a feature
-
 // corners of the faces -x +x -y +y -z +z of a box; bit k of a corner: positive along axis k
 constexpr int kBoxFaces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
                                  {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
@@ -34,6 +32,7 @@ bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
 
 Polytope::Polytope(const ModelView& m, const DataView& d, int id) : geom_(load_geom(m, d, id)) {
   vertices_ = nullptr, graph_ = nullptr;
+  support_.count = 0;
   if (geom_.type == geom::kBox) {
     vertex_count_ = 8, face_count_ = 6;
     flatness_ = kOn;
@@ -131,8 +130,7 @@ int Polytope::collect(Vec3 local, int best, int* out, int room) const {
   return found;
 }
 
-int Polytope::support(Vec3 direction, int* out, int room) const {
-  Vec3 local = transpose_mul(geom_.frame, direction);
+int Polytope::farthest(Vec3 local, int* out, int room) const {
   if (graph_) {
     // on a convex hull, a vertex farther than its neighbours is farthest
     int best = walk([&](int i) { return dot(local, local_vertex(i)); });
@@ -147,52 +145,46 @@ int Polytope::support(Vec3 direction, int* out, int room) const {
   return count;
 }
 
+const Polytope::Support& Polytope::support(Vec3 direction) const {
+  const Vec3 turn = direction - support_.direction;
+  if (support_.count && dot(turn, turn) == 0) return support_;
+  support_.direction = direction;
+  support_.count = farthest(transpose_mul(geom_.frame, direction), support_.vertex, 3);
+  return support_;
+}
+
 Feature Polytope::facing(Vec3 direction) const {
-  int vertex_id[3];
+  const Support& farthest = support(direction);
   Feature f;
-  f.size = support(direction, vertex_id, 3);
-  for (int k = 0; k < f.size; k++) f.point[k] = vertex(vertex_id[k]);
+  f.size = farthest.count;
+  for (int k = 0; k < f.size; k++) f.point[k] = vertex(farthest.vertex[k]);
   return f;
 }
 
-int Polytope::faces_facing(Vec3 direction, double cosine, int* faces, int room) const {
-  Vec3 local = transpose_mul(geom_.frame, direction);
-  int found = 0;
-  auto faces_it = [&](int f) { return dot(local_normal(f), local) > cosine; };
-  if (!graph_) {
-    for (int f = 0; f < face_count_ && found < room; f++) {
-      if (faces_it(f)) faces[found++] = f;
-    }
-    return found;
-  }
-  auto add_around = [&](int v) {
-    for (int i = 0; i < fan_num_[v] && found < room; i++) {
-      int f = fans_[fan_adr_[v] + i];
-      if (faces_it(f) && std::find(faces, faces + found, f) == faces + found) faces[found++] = f;
-    }
-  };
-  int start[3];
-  for (int k = 0, n = support(direction, start, 3); k < n; k++) add_around(start[k]);
-  for (int j = 0; j < found; j++) {
-    for (int k = 0, n = face_size(faces[j]); k < n; k++) add_around(face_vertex_id(faces[j], k));
-  }
-  return found;
-}
-
-bool Polytope::is_vertex(Vec3 p) const {
+bool Polytope::is_vertex(Vec3 p, Vec3 outward) const {
   Vec3 local = geom_.to_local(p);
-  auto gap = [&](int i) {
+  auto is = [&](int i) {
     Vec3 d = local_vertex(i) - local;
-    return dot(d, d);
+    return dot(d, d) < flatness_ * flatness_;
   };
-  auto is = [&](int i) { return gap(i) < flatness_ * flatness_; };
-  if (graph_) {
-    // a vertex nearer than its neighbours need not be nearest, but nearly always is
-    int nearest = walk([&](int i) { return -gap(i); });
-    if (is(graph_[2 + graph_[0] + nearest])) return true;
+  if (!graph_) {
+    for (int i = 0; i < vertex_count_; i++) {
+      if (is(i)) return true;
+    }
+    return false;
   }
-  for (int i = 0; i < vertex_count_; i++) {
-    if (is(i)) return true;
+  const Support& farthest = support(outward);
+  for (int k = 0; k < farthest.count; k++) {
+    if (is(farthest.vertex[k])) return true;
+  }
+  for (int k = 0; k < farthest.count; k++) {
+    const int v = farthest.vertex[k];
+    for (int i = 0; i < fan_num_[v]; i++) {
+      const int f = fans_[fan_adr_[v] + i];
+      for (int j = 0; j < face_num_[f]; j++) {
+        if (is(face_vertices_[face_adr_[f] + j])) return true;
+      }
+    }
   }
   return false;
 }
@@ -214,10 +206,11 @@ bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
     }
     return false;
   }
-  int start[3];
-  for (int k = 0, n = support(outward, start, 3); k < n; k++) {
-    for (int i = 0; i < fan_num_[start[k]]; i++) {
-      if (of_face(fans_[fan_adr_[start[k]] + i])) return true;
+  const Support& farthest = support(outward);
+  for (int k = 0; k < farthest.count; k++) {
+    const int v = farthest.vertex[k];
+    for (int i = 0; i < fan_num_[v]; i++) {
+      if (of_face(fans_[fan_adr_[v] + i])) return true;
     }
   }
   return false;

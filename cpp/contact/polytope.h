@@ -34,18 +34,50 @@ class Polytope {
   int face_size(int face) const;
   Vec3 face_vertex(int face, int k) const;  // world
 
-  // The vertices farthest along `direction`, at most `room` of them; returns their number.
-  int support(Vec3 direction, int* vertices, int room) const;
-
   Feature facing(Vec3 direction) const;
 
-  // Faces around the vertices farthest along `direction`, and on from there, whose normals are that
-  // close to it (cosine), at most `room` of them; returns their number.
-  static constexpr int kRoom = 128;
-  int faces_facing(Vec3 direction, double cosine, int* faces, int room = kRoom) const;
+  // Calls `visit` with the faces whose normals are that close to `direction` (cosine) until it
+  // returns true: the faces around the vertices farthest along it, then on from there.
+  template <class Visit>
+  bool find_face(Vec3 direction, double cosine, Visit&& visit) const {
+    const Vec3 local = transpose_mul(geom_.frame, direction);
+    if (!graph_) {
+      for (int f = 0; f < face_count_; f++) {
+        if (dot(local_normal(f), local) > cosine && visit(f)) return true;
+      }
+      return false;
+    }
+    FaceSet seen;
+    auto visit_around = [&](int v) {
+      for (int i = 0; i < fan_num_[v]; i++) {
+        const int f = fans_[fan_adr_[v] + i];
+        if (dot(local_normal(f), local) > cosine && seen.add(f) && visit(f)) return true;
+      }
+      return false;
+    };
+    const Support& farthest = support(direction);
+    for (int k = 0; k < farthest.count; k++) {
+      if (visit_around(farthest.vertex[k])) return true;
+    }
+    for (int j = 0; j < seen.count(); j++) {
+      for (int k = 0, n = face_size(seen[j]); k < n; k++) {
+        if (visit_around(face_vertex_id(seen[j], k))) return true;
+      }
+    }
+    return false;
+  }
 
-  // p is a vertex.
-  bool is_vertex(Vec3 p) const;
+  // The same for faces with the very normal `direction`, which need not be flat.
+  template <class Visit>
+  bool find_face_with(Vec3 normal, Visit&& visit) const {
+    return find_face(normal, kSameNormal, [&](int f) {
+      Vec3 gap = face_normal(f) - normal;
+      return dot(gap, gap) < kOn * kOn && visit(f);
+    });
+  }
+
+  // p is a vertex of a face around the vertices farthest along `outward`.
+  bool is_vertex(Vec3 p, Vec3 outward) const;
 
   // Direction of an edge that p is on, of a face around the vertices farthest along `outward`;
   // false if there is none.
@@ -56,12 +88,48 @@ class Polytope {
   int sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) const;
 
  private:
+  static constexpr double kOn = 1e-9;  // distance at which a point is on a feature
+
+  // Cosine of the normals among which the same as a given one is looked for.
+  static constexpr double kSameNormal = 0.9999;
+
+  // The first faces that are added, in order, and whether a face is among them.
+  class FaceSet {
+   public:
+    int count() const { return count_; }
+    int operator[](int i) const { return face_[i]; }
+    // False if it is there already or there is no room.
+    bool add(int face) {
+      if (count_ == kRoom) return false;
+      int slot = (face * 0x9E3779B1u) >> 24;
+      for (; place_[slot] != 0; slot = (slot + 1) % kSlots) {
+        if (face_[place_[slot] - 1] == face) return false;
+      }
+      face_[count_++] = face;
+      place_[slot] = static_cast<unsigned char>(count_);
+      return true;
+    }
+
+   private:
+    static constexpr int kRoom = 128, kSlots = 256;
+    int count_ = 0, face_[kRoom];
+    unsigned char place_[kSlots] = {};
+  };
+
+  // The vertices farthest along a direction, the first three.
+  struct Support {
+    Vec3 direction;
+    int count, vertex[3];
+  };
+  const Support& support(Vec3 direction) const;
+
   Vec3 local_vertex(int i) const;
   Vec3 local_normal(int face) const;
   int face_vertex_id(int face, int k) const;
   template <typename Value>
   int walk(Value value) const;
   int collect(Vec3 local, int best, int* vertices, int room) const;
+  int farthest(Vec3 local, int* vertices, int room) const;
 
   Geom geom_;
   double flatness_;
@@ -71,6 +139,7 @@ class Polytope {
   const int *face_adr_, *face_num_, *face_vertices_;
   const int *fan_adr_, *fan_num_, *fans_;  // the faces around every vertex
   const int* graph_;                       // the hull's vertices and edges; null: look at all
+  mutable Support support_;                // the last that was asked for
 };
 
 // A point of `other`, or a sphere around it, over a face of a polytope. `flatness` is how well the

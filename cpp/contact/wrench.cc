@@ -1,29 +1,69 @@
 #include "contact/wrench.h"
 
+#include <algorithm>
+
 #include "spatial/lanes.h"
 
 namespace mujacobian {
 namespace {
 
-// Wrench changes by component, (6, n).
-struct Wrenches {
-  double* p;
-  int stride;
-  void put(int k, Force f) const {
-    double* q = p + k;
-    q[0] = f.ang.x, q[stride] = f.ang.y, q[2 * stride] = f.ang.z;
-    q[3 * stride] = f.lin.x, q[4 * stride] = f.lin.y, q[5 * stride] = f.lin.z;
+struct LaneVec3 {
+  Lanes x, y, z;
+};
+LaneVec3 load_rows(const double* p, int stride) {
+  return {load_lanes(p), load_lanes(p + stride), load_lanes(p + 2 * stride)};
+}
+void store_rows(double* p, int stride, const LaneVec3& v) {
+  store_lanes(p, v.x), store_lanes(p + stride, v.y), store_lanes(p + 2 * stride, v.z);
+}
+LaneVec3 operator+(const LaneVec3& a, const LaneVec3& b) {
+  return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+LaneVec3 cross(const LaneVec3& a, Vec3 b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+// `wrench`, by component, turned by `turn` and shifted by `shift`, over `columns` on whole lanes.
+void move_wrench(Force wrench, const double* turn, const double* shift, int columns, double* out) {
+  for (int k = 0; k < columns; k += kLanes) {
+    const LaneVec3 t = load_rows(turn + k, columns), s = load_rows(shift + k, columns);
+    store_rows(out + k, columns, cross(t, wrench.ang) + cross(s, wrench.lin));
+    store_rows(out + 3 * columns + k, columns, cross(t, wrench.lin));
   }
-  // out += axis . (all wrenches)
-  void project(Motion axis, double* out) const {
-    const double a[6] = {axis.ang.x, axis.ang.y, axis.ang.z, axis.lin.x, axis.lin.y, axis.lin.z};
-    for (int k = 0; k < stride; k += kLanes) {
-      Lanes sum = load_lanes(out + k);
-      for (int c = 0; c < 6; c++) sum += broadcast(a[c]) * load_lanes(p + c * stride + k);
-      store_lanes(out + k, sum);
+}
+
+// The columns k .. k+3 of as many rows of add_rows, for the bodies that one of these dofs moves.
+template <int rows>
+void add_tile(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int k,
+              double* out) {
+  int moves = 0;
+  for (int i = k; i < k + kLanes && i < c.n; i++) moves |= c.moves[i];
+  Lanes sum[rows];
+  for (int r = 0; r < rows; r++) sum[r] = load_lanes(out + r * c.stride + k);
+  for (int side = 0; side < 2; side++) {
+    if (!(moves >> side & 1)) continue;
+    for (int i = 6 * side; i < 6 * side + 6; i++) {
+      const Lanes axis = load_lanes(c.axes + i * c.stride + k);
+      for (int r = 0; r < rows; r++) sum[r] += broadcast(coefficients[r][i]) * axis;
     }
   }
-};
+  for (int r = 0; r < rows; r++) store_lanes(out + r * c.stride + k, sum[r]);
+}
+
+// Of the wrenches at columns first .. first+3, (6, n) by component.
+Lanes project(Motion axis, const double* wrenches, int stride) {
+  double a[6];
+  store_motion(a, axis);
+  Lanes sum{};
+  for (int c = 0; c < 6; c++) sum += broadcast(a[c]) * load_lanes(wrenches + c * stride);
+  return sum;
+}
+
+// Ones for the first `count` of a lane's four numbers, zeros for the others.
+Lanes first_lanes(int count) {
+  static constexpr double kOnes[2 * kLanes] = {1, 1, 1, 1, 0, 0, 0, 0};
+  return load_lanes(kOnes + kLanes - std::clamp(count, 0, kLanes));
+}
 
 }  // namespace
 
@@ -38,12 +78,20 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactVie
   int* dofs = arena.take<int>(m.nv);
   unsigned char* moves = arena.take<unsigned char>(m.nv);
   c.n = merge_chains(m, c.body[0], c.body[1], dofs, moves);
+  c.stride = round_to_lanes(c.n);
   Motion* axis = arena.take<Motion>(c.n);
+  double* axes = arena.zeros<double>(12 * c.stride);
   for (int k = 0; k < c.n; k++) {
     // bodies moved by one dof are in one tree and have one reference point
     axis[k] = about(load_motion(d.cdof + 6 * dofs[k]), c.offset[moves[k] >> 1]);
+    double component[6];
+    store_motion(component, axis[k]);
+    for (int side = 0; side < 2; side++) {
+      if (!(moves[k] >> side & 1)) continue;
+      for (int i = 0; i < 6; i++) axes[(6 * side + i) * c.stride + k] = component[i];
+    }
   }
-  c.dofs = dofs, c.moves = moves, c.axis = axis;
+  c.dofs = dofs, c.moves = moves, c.axis = axis, c.axes = axes;
   return c;
 }
 
@@ -55,25 +103,42 @@ ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int
   return vary(geometry, moved);
 }
 
-void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariation* variation,
-                 Force wrench, int stride, double* out, Arena& arena) {
-  const Wrenches turned{arena.zeros<double>(6 * stride), stride};
-  Force* carried = arena.take<Force>(c.n);
-  for (int k = 0; k < c.n; k++) {
-    turned.put(k, moved_wrench(wrench, variation[k]));
-    carried[k] = cross(c.axis[k], wrench);
+void add_rows(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int rows,
+              double* out) {
+  for (int k = 0; k < c.stride; k += kLanes) {
+    int r = 0;
+    for (; r + 3 <= rows; r += 3) add_tile<3>(c, coefficients + r, k, out + r * c.stride);
+    for (; r < rows; r++) add_tile<1>(c, coefficients + r, k, out + r * c.stride);
+  }
+}
+
+void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map, Force wrench,
+                 double* out, Arena& arena) {
+  // by component, (6, n): the change of the wrench, and that of a wrench carried by each body
+  const int size = 6 * c.stride;
+  double change[6][ContactMap::kColumns];
+  move_wrench(wrench, map.turn[0], map.position[0], ContactMap::kColumns, change[0]);
+  double* turned = arena.zeros<double>(size);
+  add_rows(c, change, 6, turned);
+  double* carried = arena.take<double>(2 * size);
+  for (int side = 0; side < 2; side++) {
+    const double* axes = c.axes + side * size;
+    move_wrench(wrench, axes, axes + size / 2, c.stride, carried + side * size);
   }
 
   // rows of dofs that move one body; where a column carries that body and the row's axis, only what
   // the wrench changes beyond being carried along counts
   for (int j = 0; j < c.n; j++) {
     if (c.moves[j] == 3) continue;
-    double* row = out + j * stride;
+    int carrying = j + 1;  // columns that move the row's axis come first
+    while (carrying < c.n && moves_axis(m, c.dofs[carrying], c.dofs[j])) carrying++;
     const Motion axis = c.sign(j) * c.axis[j];
-    turned.project(axis, row);
-    for (int k = 0; k < c.n; k++) {
-      bool with = c.moves[k] & c.moves[j] && moves_axis(m, c.dofs[k], c.dofs[j]);
-      if (with) row[k] -= dot(axis, carried[k]);
+    const double* with = carried + (c.moves[j] >> 1) * size;
+    double* row = out + j * c.stride;
+    for (int k = 0; k < c.stride; k += kLanes) {
+      Lanes sum = load_lanes(row + k) + project(axis, turned + k, c.stride);
+      if (k < carrying) sum -= first_lanes(carrying - k) * project(axis, with + k, c.stride);
+      store_lanes(row + k, sum);
     }
   }
 }

@@ -13,9 +13,14 @@ struct ContactDofs {
   int n;
   const int* dofs;             // increasing
   const unsigned char* moves;  // bit 0: body 0, bit 1: body 1
-  const Motion* axis;          // about the contact, for dofs that move one body only
+  const Motion* axis;          // about the contact
   int body[2];
   Vec3 offset[2];  // of the contact from the reference point of each body's tree
+
+  // the axes by component, (12, n): six rows for the dofs that move body 0, zero for others, then
+  // the same for body 1
+  int stride;
+  const double* axes;
 
   // a positive motion of dof k moves body 1 away from body 0 by +1, or closer by -1; a dof that
   // moves both changes nothing
@@ -33,9 +38,14 @@ inline Force moved_wrench(Force wrench, const ContactVariation& v) {
   return {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin), cross(v.turn, wrench.lin)};
 }
 
-// Add to `out` d(J^T W)/dq, (n, n) with rows `stride` apart, for a wrench on body 1 about the
-// contact that turns with its frame; variation[k] is the contact's motion with dof k. (ROW-5)
-void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactVariation* variation,
-                 Force wrench, int stride, double* out, Arena& arena);
+// Add to `out`, (rows, n) with the stride of c, for every dof the values of linear functions of the
+// motions of both bodies: their coefficients are (rows, 12), columns as in ContactMap.
+void add_rows(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int rows,
+              double* out);
+
+// Add to `out` d(J^T W)/dq, (n, n) with the stride of c, for a wrench on body 1 about the contact
+// that turns with its frame.                                                              (ROW-5)
+void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map, Force wrench,
+                 double* out, Arena& arena);
 
 }  // namespace mujacobian

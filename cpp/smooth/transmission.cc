@@ -249,11 +249,9 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
   for (int c = 0; c < count; c++) {
     const ContactDofs& at = contacts[c];
     const ContactGeometry& g = geometries[c];
-    const int stride = round_to_lanes(at.n);
-    ContactVariation* variation = arena.take<ContactVariation>(at.n);
+    const int stride = at.stride;
     double* turned = arena.zeros<double>(at.n * stride);
-    for (int k = 0; k < at.n; k++) variation[k] = vary(g, at, k);
-    turn_wrench(m, at, variation, {{0, 0, 0}, g.normal}, stride, turned, arena);
+    turn_wrench(m, at, vary_units(g), {{0, 0, 0}, g.normal}, turned, arena);
     for (int a = 0; a < at.n; a++) {
       int i = local[at.dofs[a]];
       moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / count;
