@@ -106,6 +106,7 @@ BlockChange make_change(const Block& b, Arena& arena) {
 
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room) {
   Blocks blocks{arena.take<Block>(d.nefc + room), 0};
+  const ContactGeometry* before = nullptr;
   for (int row = 0; row < d.nefc;) {
     Block& b = blocks.block[blocks.count++];
     b.row = row;
@@ -113,7 +114,8 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
     b.id = d.efc_id[row];
     b.geometry = nullptr;
     if (is_contact(b.type)) {
-      make_contact(m, d, b, arena);
+      make_contact(m, d, b, arena, before);
+      before = b.geometry;
     } else if (b.type == constraint::kEquality) {
       make_equality(m, d, b, arena);
     } else {

@@ -88,7 +88,8 @@ const double* jacobian_change(const ModelView& m, const DataView& d, const Block
 void take_jacobian(Block& block, int n, const int* dofs, Arena& arena);
 
 // By kind of row, used by the two functions above.
-void make_contact(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+void make_contact(const ModelView& m, const DataView& d, Block& block, Arena& arena,
+                  const ContactGeometry* before = nullptr);
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& block,
                            const BlockMotion& motion, BlockChange& change, Arena& arena);
 void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);

@@ -96,11 +96,13 @@ void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e,
 
 }  // namespace
 
-void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
+void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena,
+                  const ContactGeometry* before) {
   b.contact = view_contact(d, b.id);
   b.count = b.contact.dim;
   b.edges = b.type == constraint::kContactPyramidal ? 2 * (b.count - 1) : b.count;
-  b.geometry = new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact));
+  b.geometry =
+      new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact, before));
   b.chain = new (arena.take<ContactDofs>(1)) ContactDofs(contact_dofs(m, d, b.contact, arena));
   const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);

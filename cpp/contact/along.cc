@@ -216,13 +216,13 @@ bool identify_along(const ModelView& m, const DataView& d, const ContactView& co
   const bool capsule = type[0] == geom::kCapsule;
   if (half_margin > 0 && (engine().version < 4000000 || !capsule)) return false;
   if (has_faces(type[0]) && has_faces(type[1])) {
-    const Polytope p[2] = {{m, d, id[0]}, {m, d, id[1]}};
+    const Polytope p[2] = {{m, d, id[0], &g.walked[0]}, {m, d, id[1], &g.walked[1]}};
     if (identify_aligned(p, g)) return true;
     if (type[1] != geom::kCylinder && identify_edge_on_face(p, 0, g)) return true;
   }
   for (int owner = 0; owner < 2; owner++) {
     if (!has_line(type[owner]) || !has_faces(type[1 - owner])) continue;
-    const Polytope other(m, d, id[1 - owner]);
+    const Polytope other(m, d, id[1 - owner], &g.walked[1 - owner]);
     if (identify_line(load_geom(m, d, id[owner]), other, owner, half_margin, g)) return true;
   }
   return false;

@@ -195,7 +195,8 @@ bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {
-  const Polytope p[2] = {{m, d, contact.geom.v[0]}, {m, d, contact.geom.v[1]}};
+  const Polytope p[2] = {{m, d, contact.geom.v[0], &g.walked[0]},
+                         {m, d, contact.geom.v[1], &g.walked[1]}};
   const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};
   // aligned faces come before edges on faces, as in the collider: where they are nearly parallel

@@ -68,7 +68,8 @@ SupportSide polytope_side(const Polytope& p, Vec3 n, Vec3 witness) {
   return {witness, 0, {}, {u, cross(n, u)}, 2};
 }
 
-SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec3 witness) {
+SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec3 witness,
+                      int* walked) {
   const Geom geom = load_geom(m, d, id);
   switch (geom.type) {
     case geom::kSphere:
@@ -80,7 +81,7 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
     case geom::kCylinder:
       return cylinder_side(m, geom, n, witness);
     default:
-      return polytope_side(Polytope(m, d, id), n, witness);
+      return polytope_side(Polytope(m, d, id, walked), n, witness);
   }
 }
 
@@ -166,9 +167,9 @@ bool identify_curved(const ModelView& m, const DataView& d, const ContactView& c
   // Newton's method on the optimality conditions, features chosen anew at every step
   for (int step = 0; step < 20; step++) {
     for (int s = 0; s < 2; s++) {
-      g.supports.side[s] = prism && s == 0
-                               ? prism->side(n, witness[0])
-                               : make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s]);
+      g.supports.side[s] = prism && s == 0 ? prism->side(n, witness[0])
+                                           : make_side(m, d, contact.geom.v[s], s ? -n : n,
+                                                       witness[s], &g.walked[s]);
     }
     if (prism) g.supports.side[1].radius += prism->inflation;
     const SupportSide* side = g.supports.side;

@@ -345,7 +345,7 @@ bool identify_pair(const ModelView& m, const DataView& d, const ContactView& con
   }
 }
 
-ContactGeometry load_contact(const ContactView& contact) {
+ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* before) {
   ContactGeometry g;
   g.position = load3(contact.pos.v);
   g.normal = load3(contact.frame.v);
@@ -355,6 +355,10 @@ ContactGeometry load_contact(const ContactView& contact) {
   g.flipped = false;
   g.hint_owner = -1;
   g.region = std::numeric_limits<double>::infinity();
+  for (int s = 0; s < 2; s++) {
+    g.geom[s] = contact.geom.v[s];
+    g.walked[s] = before && before->geom[s] == g.geom[s] ? before->walked[s] : -1;
+  }
   return g;
 }
 
@@ -385,7 +389,8 @@ double identify_features(const ModelView& m, const DataView& d, const ContactVie
 
 }  // namespace
 
-ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact) {
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
+                         const ContactGeometry* before) {
   auto refuse = [&](const char* reason) { throw Unsupported(contact_name(m, contact), reason); };
   if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
     throw Unsupported("a flex contact", "flexible bodies");
@@ -393,12 +398,12 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
-  ContactGeometry g = load_contact(contact);
+  ContactGeometry g = load_contact(contact, before);
   bool touches = false;
   double error = identify_features(m, d, contact, g, touches);
   // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest
   if (!(error < agreement(m, g)) && uses_collider(m, contact)) {
-    g = load_contact(contact);
+    g = load_contact(contact, before);
     g.flipped = true;
     error = identify_features(m, d, contact, g, touches);
   }

@@ -133,6 +133,9 @@ struct ContactGeometry {
   Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
 
+  // where on the hulls of its geoms the search for features ended, -1: nowhere
+  int geom[2], walked[2];
+
   Vec3 between() const { return flipped ? -normal : normal; }  // from geom 0 to geom 1
 };
 
@@ -150,7 +153,10 @@ struct ContactVariation {
 
 // Throws Unsupported with the names of both geoms for a pair that is not covered or a contact that
 // the features do not reproduce.
-ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact);
+// A search for features begins where that of the contact before it ended: points of a manifold come
+// one after the other.
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
+                         const ContactGeometry* before = nullptr);
 
 // (CON-14) and its right-hand side solved: changes of normal, distance and points for given
 // motions.

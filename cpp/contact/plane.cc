@@ -72,7 +72,9 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       g.face.center = touch;
       break;
     case geom::kMesh:
-      if (!Polytope(m, d, contact.geom.v[1]).is_vertex(touch, -plane.axis())) return false;
+      if (!Polytope(m, d, contact.geom.v[1], &g.walked[1]).is_vertex(touch, -plane.axis())) {
+        return false;
+      }
       g.face.center = touch;
       break;
     case geom::kEllipsoid:

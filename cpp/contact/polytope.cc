@@ -18,7 +18,7 @@ constexpr int kCapSides = 16;
 constexpr int kManyFaces = 40;
 
 // Places from which a walk may start; it starts from the best.
-constexpr int kStarts = 16;
+constexpr int kStarts = 8;
 
 bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
   Vec3 ab = b - a, ap = p - a;
@@ -30,7 +30,8 @@ bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
 
 }  // namespace
 
-Polytope::Polytope(const ModelView& m, const DataView& d, int id) : geom_(load_geom(m, d, id)) {
+Polytope::Polytope(const ModelView& m, const DataView& d, int id, int* start)
+    : geom_(load_geom(m, d, id)), start_(start) {
   vertices_ = nullptr, graph_ = nullptr;
   support_.count = 0;
   if (geom_.type == geom::kBox) {
@@ -94,22 +95,27 @@ int Polytope::face_vertex_id(int face, int k) const {
 
 Vec3 Polytope::face_vertex(int face, int k) const { return vertex(face_vertex_id(face, k)); }
 
-// A vertex of the hull that `value` makes greater than its neighbours, by its place in the graph.
-template <typename Value>
-int Polytope::walk(Value value) const {
+// The vertex of the hull farthest along a direction, by its place in the graph: on a convex hull, a
+// vertex farther than its neighbours is farthest.
+int Polytope::walk(Vec3 local) const {
   const int count = graph_[0];
   const int *edges_of = graph_ + 2, *id = graph_ + 2 + count, *edges = graph_ + 2 + 2 * count;
-  int best = 0;
-  double greatest = value(id[0]);
-  auto consider = [&](int i) {
-    double v = value(id[i]);
-    if (v > greatest) greatest = v, best = i;
+  auto value = [&](int i) { return dot(local, local_vertex(id[i])); };
+  int best = start_ && *start_ >= 0 ? *start_ : 0;
+  double greatest = value(best);
+  auto improves = [&](int i) {
+    double v = value(i);
+    if (!(v > greatest)) return false;
+    greatest = v, best = i;
+    return true;
   };
-  for (int k = 1; k < kStarts; k++) consider(k * (count / kStarts));
-  for (int from = -1; from != best;) {
-    from = best;
-    for (const int* e = edges + edges_of[from]; *e >= 0; e++) consider(*e);
+  if (!start_ || *start_ < 0) {
+    for (int k = 1; k < kStarts; k++) improves(k * (count / kStarts));
   }
+  for (const int* e = edges + edges_of[best]; *e >= 0;) {
+    e = improves(*e) ? edges + edges_of[best] : e + 1;
+  }
+  if (start_) *start_ = best;
   return best;
 }
 
@@ -131,11 +137,7 @@ int Polytope::collect(Vec3 local, int best, int* out, int room) const {
 }
 
 int Polytope::farthest(Vec3 local, int* out, int room) const {
-  if (graph_) {
-    // on a convex hull, a vertex farther than its neighbours is farthest
-    int best = walk([&](int i) { return dot(local, local_vertex(i)); });
-    return collect(local, best, out, room);
-  }
+  if (graph_) return collect(local, walk(local), out, room);
   double best = -INFINITY;
   for (int i = 0; i < vertex_count_; i++) best = std::fmax(best, dot(local, local_vertex(i)));
   int count = 0;

@@ -16,7 +16,8 @@ struct Feature {
 
 class Polytope {
  public:
-  Polytope(const ModelView& m, const DataView& d, int geom_id);
+  // `start`, if any: where on the hull walks begin (-1: anywhere), and where the last one ended.
+  Polytope(const ModelView& m, const DataView& d, int geom_id, int* start = nullptr);
 
   const Geom& geom() const { return geom_; }
 
@@ -126,8 +127,7 @@ class Polytope {
   Vec3 local_vertex(int i) const;
   Vec3 local_normal(int face) const;
   int face_vertex_id(int face, int k) const;
-  template <typename Value>
-  int walk(Value value) const;
+  int walk(Vec3 local) const;
   int collect(Vec3 local, int best, int* vertices, int room) const;
   int farthest(Vec3 local, int* vertices, int room) const;
 
@@ -140,6 +140,7 @@ class Polytope {
   const int *fan_adr_, *fan_num_, *fans_;  // the faces around every vertex
   const int* graph_;                       // the hull's vertices and edges; null: look at all
   mutable Support support_;                // the last that was asked for
+  int* start_;
 };
 
 // A point of `other`, or a sphere around it, over a face of a polytope. `flatness` is how well the

@@ -43,7 +43,7 @@ bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& 
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
                          ContactGeometry& g) {
   const Geom geom = load_geom(m, d, contact.geom.v[0]);
-  const Polytope mesh(m, d, contact.geom.v[1]);
+  const Polytope mesh(m, d, contact.geom.v[1], &g.walked[1]);
   if (geom.type == geom::kSphere) return identify_round(geom, geom.position, false, mesh, g);
   if (identify_along(m, d, contact, g)) return true;
   // the point of the capsule's segment at MuJoCo's witness
