@@ -1,8 +1,9 @@
 // Meshes and boxes through the convex collider: vertices on faces, crossing edges, and the clipped
 // points of manifolds.
+#include <algorithm>
 #include <cmath>
 
-#include "contact/polytope.h"
+#include "contact/clip.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
@@ -21,7 +22,7 @@ bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
   g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
-  return other.is_vertex(x, -outward);
+  return std::abs(g.face.distance - g.distance) < kOn && other.is_vertex(x, -outward);
 }
 
 // Where on the boundary of a face a point is, seen along `ray` (zero: from everywhere).
@@ -65,9 +66,9 @@ bool crossed_side(const Polytope& p, int face, Vec3 x, Vec3 along, Vec3& side) {
   return false;
 }
 
-// MuJoCo measures from the last vertex of a polygon.
+// MuJoCo measures from the vertex from which it clips.
 double height_over(const Polytope& p, int face, Vec3 x) {
-  return dot(p.face_normal(face), x - p.face_vertex(face, p.face_size(face) - 1));
+  return dot(p.face_normal(face), x - p.clip_vertex(face, 0));
 }
 
 bool is_flat(const Polytope& p, int face, Vec3 normal, Vec3 x) {
@@ -96,8 +97,17 @@ bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g)
   // a corner of the face of geom 0 under the polygon
   g.face.slide = FaceContact::kFixed;
   Vec3 above = x + (g.distance / dot(g.normal, base)) * base;
-  return on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
-         is_flat(p[1], f1, g.normal, above);
+  if (on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
+      is_flat(p[1], f1, g.normal, above)) {
+    return true;
+  }
+  ClippedVertex v;
+  if (!find_clipped(p, f0, f1, x, base, g.position, v)) return false;
+  g.face.slide = FaceContact::kClippedFoot;
+  g.face.above = v.point;
+  g.face.distance = dot(g.normal, v.point - x);
+  std::copy(v.motion, v.motion + 6, g.clipped);
+  return std::abs(g.face.distance - g.distance) < kOn;
 }
 
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
@@ -131,7 +141,14 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
   Vec3 sides[2];
   c.slide = FaceContact::kCorner;
   c.side = g.normal;
-  return p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
+  if (p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x)) {
+    return true;
+  }
+  ClippedVertex v;
+  if (!find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) return false;
+  c.slide = FaceContact::kClipped;
+  std::copy(v.motion, v.motion + 6, g.clipped);
+  return true;
 }
 
 bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
@@ -175,7 +192,8 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
   return ref.find_face_with(outward, [&](int f) {
     g.kind = ContactGeometry::kFace;
     g.face =
-        face_contact(owner, outward, ref.face_vertex(f, 0), x, 0, other.geom(), ref.flatness(), g);
+        face_contact(owner, outward, ref.clip_vertex(f, 0), x, 0, other.geom(), ref.flatness(), g);
+    if (std::abs(g.face.distance - g.distance) > kOn) return false;
     if (other.is_vertex(x, -outward)) return true;
     g.face.slide = FaceContact::kEdge;
     g.face.along = along;
@@ -203,13 +221,11 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   // the points are the same but move differently
   if (identify_aligned(p, g)) return true;
   const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
-  if (feature[1].size == 3) {
-    if (identify_vertex(p, 1, feature[1], x[0], g)) return true;
-    if (identify_edge_on_face(p, 1, g)) return true;
-  }
-  if (feature[0].size == 3) {
-    if (identify_vertex(p, 0, feature[0], x[1], g)) return true;
-    if (identify_edge_on_face(p, 0, g)) return true;
+  for (int owner = 1; owner >= 0; owner--) {
+    if (feature[owner].size == 3 && identify_vertex(p, owner, feature[owner], x[1 - owner], g)) {
+      return true;
+    }
+    if (identify_edge_on_face(p, owner, g)) return true;
   }
   if (feature[0].size == 2 && feature[1].size == 2 && identify_edge_edge(feature, g)) return true;
   return g.distance > 0 && identify_apart(p, x, g);

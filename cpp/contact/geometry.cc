@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "contact/polytope.h"
 #include "contact/simplex.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -93,9 +94,23 @@ Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
   return rate * cross(other.axis(), f.center - other.position);
 }
 
+// Motion of a point p of the polygon of geom 1 that sides of a face of geom 0 have clipped.
+// (CON-23)
+Vec3 clipped_velocity(const ContactGeometry& g, Vec3 p, const Motion motion[2]) {
+  double relative[6];
+  store_motion(relative, motion[1] + -1.0 * motion[0]);
+  Vec3 moved = velocity(motion[0], g.position, p);
+  for (int k = 0; k < 6; k++) moved += relative[k] * g.clipped[k];
+  return moved;
+}
+
 // Motion of the owner's point above a foot: a vertex, or where its edge crosses a side of the
 // other's face
-Vec3 above_velocity(const FaceContact& f, Vec3 from, const Motion& owner, const Motion& other) {
+Vec3 above_velocity(const ContactGeometry& g, const Motion motion[2]) {
+  const FaceContact& f = g.face;
+  if (f.slide == FaceContact::kClippedFoot) return clipped_velocity(g, f.above, motion);
+  const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
+  const Vec3 from = g.position;
   Vec3 above = velocity(owner, from, f.above);
   double slope = dot(f.side, f.along);
   if (slope == 0) return above;
@@ -125,12 +140,15 @@ Vec3 center_velocity(const ContactGeometry& g, const Motion motion[2]) {
       Vec3 base = velocity(owner, from, f.corner) + height * cross(owner.ang, f.outward);
       return base + (dot(f.side, carried - base) / dot(f.side, f.outward)) * f.outward;
     }
-    case FaceContact::kFoot: {
+    case FaceContact::kFoot:
+    case FaceContact::kClippedFoot: {
       // the foot, on the other's face, of the owner's point                              (CON-13)
-      Vec3 above = above_velocity(f, from, owner, other), below = velocity(other, from, f.above);
+      Vec3 above = above_velocity(g, motion), below = velocity(other, from, f.above);
       double height = dot(f.base, f.above - f.center);
       return above - dot(f.base, above - below) * f.base - height * cross(other.ang, f.base);
     }
+    case FaceContact::kClipped:
+      return clipped_velocity(g, f.center, motion);
     case FaceContact::kSegment:
       return segment_velocity(g.segment, from, motion);
   }
@@ -144,9 +162,9 @@ ContactVariation vary_face(const ContactGeometry& g, const Motion motion[2]) {
   Vec3 turned = cross(f.shift_with_other ? other.ang : owner.ang, f.shift);
   ContactVariation v;
   v.distance = dot(f.outward, center - velocity(owner, g.position, f.center));
-  if (f.slide == FaceContact::kFoot) {
+  if (f.slide == FaceContact::kFoot || f.slide == FaceContact::kClippedFoot) {
     // measured from the plane through the point itself: faces of meshes are flat to 1e-7 only
-    Vec3 above = above_velocity(f, g.position, owner, other);
+    Vec3 above = above_velocity(g, motion);
     v.distance =
         dot(f.outward, center - above) + dot(cross(owner.ang, f.outward), f.center - f.above);
   }
@@ -323,6 +341,11 @@ bool uses_collider(const ModelView& m, const ContactView& contact) {
   return first == geom::kHField || is_curved(first) || is_curved(second) || second == geom::kMesh;
 }
 
+bool has_mesh(const ModelView& m, const ContactView& contact) {
+  return m.geom_type[contact.geom.v[0]] == geom::kMesh ||
+         m.geom_type[contact.geom.v[1]] == geom::kMesh;
+}
+
 bool identify_pair(const ModelView& m, const DataView& d, const ContactView& contact,
                    ContactGeometry& g) {
   int first = m.geom_type[contact.geom.v[0]], second = m.geom_type[contact.geom.v[1]];
@@ -357,7 +380,7 @@ ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* 
   g.region = std::numeric_limits<double>::infinity();
   for (int s = 0; s < 2; s++) {
     g.geom[s] = contact.geom.v[s];
-    g.walked[s] = before && before->geom[s] == g.geom[s] ? before->walked[s] : -1;
+    g.walked[s] = before && before->geom[s] == g.geom[s] ? before->walked[s] : Polytope::kAnywhere;
   }
   return g;
 }
@@ -398,17 +421,20 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   if (uses_collider(m, contact) && (m.opt.disableflags & disable::kNativeCCD)) {
     refuse("the legacy collider");
   }
-  ContactGeometry g = load_contact(contact, before);
-  bool touches = false;
-  double error = identify_features(m, d, contact, g, touches);
-  // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest
-  if (!(error < agreement(m, g)) && uses_collider(m, contact)) {
+  ContactGeometry g;
+  bool touches = false, found = false;
+  // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest; hulls are
+  // convex to single precision only, so that now and then a walk ends too early
+  const bool collider = uses_collider(m, contact), mesh = has_mesh(m, contact);
+  for (int attempt = 0; !found && attempt < (mesh ? 4 : collider ? 2 : 1); attempt++) {
+    if (attempt & 1 && !collider) continue;
     g = load_contact(contact, before);
-    g.flipped = true;
-    error = identify_features(m, d, contact, g, touches);
+    g.flipped = attempt & 1;
+    if (attempt >= 2) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
+    found = identify_features(m, d, contact, g, touches) < agreement(m, g);
   }
   if (!touches) refuse("the way in which these geoms touch");
-  if (!(error < agreement(m, g))) refuse("its features were not recognised");
+  if (!found) refuse("its features were not recognised");
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
   Vec3 tangent = across(g.hint, g.normal);
   g.hint_length = norm(tangent);

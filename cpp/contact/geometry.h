@@ -26,8 +26,19 @@ struct FaceContact {
   // the point is fixed to its body, is the lowest point of an ellipsoid, turns around the axis of a
   // cylinder with the direction of steepest descent, is where an edge of its body crosses a side of
   // the face, where a face of its body lies over a corner of the face, is the foot, on a face of
-  // its body, of a point of the owner, or is a point of a capsule that lies along the face
-  enum Slide { kFixed, kEllipsoid, kCylinder, kEdge, kCorner, kFoot, kSegment };
+  // its body, of a point of the owner, is a point of a capsule that lies along the face, or is a
+  // point of a polygon that sides of the face have clipped, or its foot
+  enum Slide {
+    kFixed,
+    kEllipsoid,
+    kCylinder,
+    kEdge,
+    kCorner,
+    kFoot,
+    kSegment,
+    kClipped,
+    kClippedFoot
+  };
   int owner;     // which geom of the contact has the face, 0 or 1
   Vec3 outward;  // unit normal of the face, away from its owner
   Vec3 center;
@@ -124,6 +135,7 @@ struct ContactGeometry {
   SupportContact supports;
   SimplexContact simplex;
   SegmentPoint segment;  // kFace or kCenters with a point of a capsule's segment
+  Vec3 clipped[6];       // kFace with kClipped or kClippedFoot: the motions of a ClippedVertex
 
   Vec3 position, normal, tangent[2];
   double distance;
@@ -133,7 +145,7 @@ struct ContactGeometry {
   Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
 
-  // where on the hulls of its geoms the search for features ended, -1: nowhere
+  // where on the hulls of its geoms the search for features ended
   int geom[2], walked[2];
 
   Vec3 between() const { return flipped ? -normal : normal; }  // from geom 0 to geom 1

@@ -8,9 +8,10 @@
 namespace mujacobian {
 namespace {
 
-// corners of the faces -x +x -y +y -z +z of a box; bit k of a corner: positive along axis k
-constexpr int kBoxFaces[6][4] = {{0, 2, 6, 4}, {1, 5, 7, 3}, {0, 4, 5, 1},
-                                 {2, 3, 7, 6}, {0, 1, 3, 2}, {4, 6, 7, 5}};
+// corners of the faces -x +x -y +y -z +z of a box, clockwise seen from outside and in MuJoCo's
+// order; bit k of a corner: positive along axis k
+constexpr int kBoxFaces[6][4] = {{2, 6, 4, 0}, {7, 3, 1, 5}, {4, 5, 1, 0},
+                                 {2, 3, 7, 6}, {3, 2, 0, 1}, {6, 7, 5, 4}};
 
 constexpr int kCapSides = 16;
 
@@ -57,7 +58,8 @@ Polytope::Polytope(const ModelView& m, const DataView& d, int id, int* start)
   fan_adr_ = m.mesh_polymapadr + m.mesh_vertadr[mesh];
   fan_num_ = m.mesh_polymapnum + m.mesh_vertadr[mesh];
   fans_ = m.mesh_polymap;
-  bool walk = face_count_ > kManyFaces && m.mesh_graphadr[mesh] >= 0;
+  bool walk =
+      face_count_ > kManyFaces && m.mesh_graphadr[mesh] >= 0 && !(start && *start == kEverywhere);
   if (walk) graph_ = m.mesh_graph + m.mesh_graphadr[mesh];
 }
 
@@ -94,6 +96,10 @@ int Polytope::face_vertex_id(int face, int k) const {
 }
 
 Vec3 Polytope::face_vertex(int face, int k) const { return vertex(face_vertex_id(face, k)); }
+
+Vec3 Polytope::clip_vertex(int face, int k) const {
+  return face_vertex(face, vertices_ ? face_num_[face] - 1 - k : k);
+}
 
 // The vertex of the hull farthest along a direction, by its place in the graph: on a convex hull, a
 // vertex farther than its neighbours is farthest.

@@ -16,7 +16,10 @@ struct Feature {
 
 class Polytope {
  public:
-  // `start`, if any: where on the hull walks begin (-1: anywhere), and where the last one ended.
+  static constexpr int kAnywhere = -1;    // begin a walk anywhere
+  static constexpr int kEverywhere = -2;  // do not walk but look at all features
+
+  // `start`, if any: where on the hull walks begin, and where the last one ended, or what is below.
   Polytope(const ModelView& m, const DataView& d, int geom_id, int* start = nullptr);
 
   const Geom& geom() const { return geom_; }
@@ -34,6 +37,8 @@ class Polytope {
   Vec3 face_normal(int face) const;  // world, outward
   int face_size(int face) const;
   Vec3 face_vertex(int face, int k) const;  // world
+  Vec3 clip_vertex(int face,
+                   int k) const;  // the same in the order in which MuJoCo clips: clockwise
 
   Feature facing(Vec3 direction) const;
 
