@@ -12,6 +12,12 @@ namespace {
 
 constexpr double kOn = 1e-9;
 
+// How well the collider finds points along geoms that are apart, within a margin: their distance
+// and normal it knows to rounding.
+constexpr double kSeen = 3e-8;
+
+double seen(const ContactGeometry& g) { return g.distance > 0 ? kSeen : kOn; }
+
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
@@ -22,7 +28,7 @@ bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
   g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
-  return std::abs(g.face.distance - g.distance) < kOn && other.is_vertex(x, -outward);
+  return std::abs(g.face.distance - g.distance) < kOn && other.is_vertex(x, -outward, seen(g));
 }
 
 // Where on the boundary of a face a point is, seen along `ray` (zero: from everywhere).
@@ -159,7 +165,7 @@ bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
     e.axis[s] = feature[s].along();
     Vec3 gap = e.point[s] - feature[s].point[0];
     gap = gap - dot(gap, e.axis[s]) * e.axis[s];
-    if (norm(gap) > kOn) return false;
+    if (norm(gap) > seen(g)) return false;
   }
   Vec3 product = cross(e.axis[0], e.axis[1]);
   e.sign = dot(product, g.normal) > 0 ? 1 : -1;

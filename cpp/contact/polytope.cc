@@ -169,11 +169,12 @@ Feature Polytope::facing(Vec3 direction) const {
   return f;
 }
 
-bool Polytope::is_vertex(Vec3 p, Vec3 outward) const {
+bool Polytope::is_vertex(Vec3 p, Vec3 outward, double tolerance) const {
   Vec3 local = geom_.to_local(p);
+  tolerance = std::fmax(tolerance, flatness_);
   auto is = [&](int i) {
     Vec3 d = local_vertex(i) - local;
-    return dot(d, d) < flatness_ * flatness_;
+    return dot(d, d) < tolerance * tolerance;
   };
   if (!graph_) {
     for (int i = 0; i < vertex_count_; i++) {

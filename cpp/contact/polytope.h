@@ -82,8 +82,9 @@ class Polytope {
     });
   }
 
-  // p is a vertex of a face around the vertices farthest along `outward`.
-  bool is_vertex(Vec3 p, Vec3 outward) const;
+  // p is a vertex of a face around the vertices farthest along `outward`; the tolerance is at least
+  // the flatness.
+  bool is_vertex(Vec3 p, Vec3 outward, double tolerance = 0) const;
 
   // Direction of an edge that p is on, of a face around the vertices farthest along `outward`;
   // false if there is none.
