@@ -1,0 +1,83 @@
+"""Polygons of hulls that are not flat: MuJoCo merges triangles that are only nearly coplanar."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from judge import CONTACT_TOLERANCE, judge_constrained
+from mujacobian import reference
+
+HALF = np.array([0.1, 0.1, 0.05])  # m: of the slab
+TWIST = 1e-5  # m: by which two opposite corners of its top are too high
+SMALL = np.array([0.02, 0.03, 0.01])  # m: half sizes of what lies on it
+TRUSTED_SHARE = 0.6  # points of manifolds come and go within the reach of some probes
+
+
+def slab_scene(shape: str) -> mujoco.MjModel:
+    """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+    slab = corners * HALF
+    slab[[1, 7], 2] += TWIST
+    geom = {"box": f'type="box" size="{_text(SMALL)}"', "mesh": 'type="mesh" mesh="small"'}
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option timestep=".001"/>
+        <asset>
+          <mesh name="small" vertex="{_text(corners * SMALL)}"/>
+          <mesh name="slab" vertex="{_text(slab)}"/>
+        </asset>
+        <worldbody>
+          <body><freejoint/><geom {geom[shape]}/></body>
+          <body name="slab" pos="0 0 -.05"><freejoint/><geom type="mesh" mesh="slab"/></body>
+        </worldbody>
+      </mujoco>""")
+    assert model.mesh_polynum[1] == 6, "the top is no longer one polygon"
+    reference.converge(model)
+    return model
+
+
+def lay(model: mujoco.MjModel, tilt: float, rng: np.random.Generator) -> mujoco.MjData:
+    """Lay the small body on the slab, turned at random and tilted, a little in it."""
+    data = mujoco.MjData(model)
+    data.qpos[:2] = rng.uniform(-0.04, 0.04, 2)
+    data.qpos[2] = SMALL[2] - 1e-4
+    yaw, lean = np.zeros(4), np.zeros(4)
+    mujoco.mju_axisAngle2Quat(yaw, np.array([0.0, 0, 1]), rng.uniform(0, 2 * np.pi))
+    axis = np.append(rng.normal(size=2), 0)
+    mujoco.mju_axisAngle2Quat(lean, axis / np.linalg.norm(axis), tilt)
+    mujoco.mju_mulQuat(data.qpos[3:7], lean, yaw)
+    data.qvel[:] = 0.1 * rng.normal(size=model.nv)
+    return data
+
+
+@pytest.mark.parametrize("shape", ["box", "mesh"])
+def test_corners_under_a_twisted_polygon(shape: str) -> None:
+    model = slab_scene(shape)
+    rng = np.random.default_rng(3)
+    shares = []
+    for tilt in (1e-4, 1e-3, 2e-3):
+        for _ in range(3):
+            data = lay(model, tilt, rng)
+            shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
+            assert data.ncon >= 2, "no manifold"
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+@pytest.mark.parametrize("shape", ["box", "mesh"])
+def test_edges_on_a_twisted_polygon(shape: str) -> None:
+    model = slab_scene(shape)
+    rng = np.random.default_rng(4)
+    shares = []
+    for _ in range(4):
+        data = lay(model, 0.0, rng)
+        # stand it on one of its long edges
+        turn, flat = np.zeros(4), data.qpos[3:7].copy()
+        mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 1, 0]), np.pi / 4)
+        mujoco.mju_mulQuat(data.qpos[3:7], flat, turn)
+        data.qpos[2] = (SMALL[0] + SMALL[2]) * np.sqrt(0.5) - 1e-4
+        shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def _text(numbers: np.ndarray) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(numbers))
