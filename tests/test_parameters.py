@@ -208,6 +208,35 @@ def test_log_cholesky(integrator: str) -> None:
     judge(parameters, disturbed(model, 4))
 
 
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_geometry_in_contact(cone: str, integrator: str) -> None:
+    """A two-link leg and free bodies, pushed into the floor and into one another."""
+    xml = contact_scene(cone, 4).replace(
+        'mass=".7"/>',
+        """mass=".7"/>
+      <body name="foot" pos=".1 0 -.26" quat=".9 .1 .2 0">
+        <joint name="ankle" axis="0 1 .2" pos=".01 0 0" damping=".05"/>
+        <geom name="foot" type="box" size=".06 .03 .02" pos=".02 0 -.02" mass=".2"/>
+        <geom name="toe" size=".03" pos=".09 .01 -.01" mass=".05"/>
+      </body>""",
+    )
+    model = load(xml.replace('fromto="0 0 0 .1 0 -.262"', 'fromto="0 0 0 .1 0 -.2"'), integrator)
+    parameters = mujacobian.Parameters(
+        model,
+        [("body_pos", ["leg", "foot"]), ("body_quat", ["leg", "foot"]), ("jnt_pos", "ankle"),
+         ("jnt_axis", "ankle"), ("geom_pos", ["toe", "foot", "leg", "floor"]),
+         ("geom_quat", ["foot", "floor"]), "geom_size"],
+    )  # fmt: skip
+    for seed in range(2):
+        data = disturbed(model, seed, speed=0.3)
+        for _ in range(4 * seed):
+            mujoco.mj_step(model, data)
+        mujoco.mj_forward(model, data)
+        assert data.ncon >= 4
+        judge(parameters, data, share=0.6)
+
+
 CHAIN = """
 <mujoco>
   <worldbody>
@@ -240,6 +269,7 @@ CHAIN = """
 def test_frames(integrator: str) -> None:
     model = load(CHAIN, integrator)
     parameters = mujacobian.Parameters(model, ["body_pos", "body_quat", "jnt_pos", "jnt_axis"])
+    assert len(parameters) == 5 * 7 + 3 * 3 + 3 * 3
     data = disturbed(model, 5)
     for _ in range(20):
         mujoco.mj_step(model, data)

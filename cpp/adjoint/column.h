@@ -43,6 +43,10 @@ void add_armature(const StepDifferential& s, int dof, const Column& column);
 void add_frame(const ModelView& m, const DataView& d, const StepDifferential& s,
                const Passes& passes, const Parameter& p, const Column& column, Arena& arena);
 
+// Places, orientations and radii of geoms, which only contacts see.
+void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
+              const Column& column, Arena& arena);
+
 // Springs, dampers and actuators.
 class ForceColumns {
  public:

@@ -1,6 +1,7 @@
 // Frames of bodies and joints as parameters: a change of a frame carries everything below it along,
 // as a dof would that never moves by itself.
 #include "adjoint/column.h"
+#include "constraint/shift.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/composite.h"
@@ -91,6 +92,57 @@ const bool* bodies_below(const ModelView& m, int body, Arena& arena) {
   return below;
 }
 
+// What the shift does to the rows of a contact; `carries_axis(dof)` says that it carries a dof's
+// axis along. (PAR-13)
+template <class F>
+void add_shifted(const ModelView& m, const DataView& d, const Block& b, const BlockMotion& motion,
+                 const ContactShift& shift, F carries_axis, double* column) {
+  const ContactChange change = shift_contact(m, d, b, motion, shift);
+  const ContactDofs& c = *b.chain;
+  const Force turned = moved_wrench(change.wrench, shift.variation);
+  const Force beyond = turned - cross(shift.axis, change.wrench);
+  for (int k = 0; k < b.n; k++) {
+    double sum = 0;
+    for (int r = 0; r < b.count; r++) {
+      double df = b.force[r] * change.dlogD;
+      for (int t = 0; t < b.count; t++) df -= b.hessian[r * b.count + t] * change.rho[t];
+      sum += b.J[r * b.stride + k] * df;
+    }
+    const bool with = c.moves[k] & shift.carries && carries_axis(c.dofs[k]);
+    column[c.dofs[k]] += sum + c.sign(k) * dot(c.axis[k], with ? beyond : turned);
+  }
+}
+
+void add_contacts(const ModelView& m, const DataView& d, const StepDifferential& s,
+                  const FrameMotion& f, const bool* below, double* column, Arena& arena) {
+  const Blocks& blocks = s.forward.blocks;
+  const BlockMotion motion = block_motion(m, d, blocks, s.forward.solved, arena);
+  const int from = f.before ? m.body_parentid[f.body] : f.body;
+  const Motion dot_axis = cross(load_motion(d.cvel + 6 * from), f.axis);
+  const Motion rate = cross(motion.moved[from], f.axis);
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!b.geometry || !b.active || b.n == 0) continue;
+    const ContactDofs& c = *b.chain;
+    ContactShift shift{};
+    Motion moved[2] = {};
+    for (int side = 0; side < 2; side++) {
+      if (!below[c.body[side]]) continue;
+      shift.carries |= 1 << side;
+      shift.axis = moved[side] = about(f.axis, c.offset[side]);
+      shift.rate = about(rate, c.offset[side]);
+      shift.dot_axis = about(dot_axis, c.offset[side]);
+    }
+    if (!shift.carries) continue;
+    shift.variation = vary(*b.geometry, moved);
+    auto carries_axis = [&](int dof) {
+      const int body = m.dof_bodyid[dof];
+      return below[body] && (f.before || body != f.body);
+    };
+    add_shifted(m, d, b, motion, shift, carries_axis, column);
+  }
+}
+
 bool any_below(const ModelView& m, const bool* below, const double* values, int width) {
   for (int k = 0; k < width * m.nbody; k++) {
     if (below[k / width] && values[k] != 0) return true;
@@ -142,7 +194,37 @@ void add_frame(const ModelView& m, const DataView& d, const StepDifferential& s,
       add_inertial_frame(m, pass, composite, f, below, to);
     };
     add(passes.early, column.early);
+    add_contacts(m, d, s, f, below, column.early, arena);
     for (int n = 0; n < passes.count(in_block(m, s, f.body)); n++) add(passes.late[n], column.late);
+  }
+}
+
+void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
+              const Column& column, Arena& arena) {
+  const Blocks& blocks = s.forward.blocks;
+  const BlockMotion motion = block_motion(m, d, blocks, s.forward.solved, arena);
+  const Vec3 e = unit3(p.component);
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!b.geometry || !b.active) continue;
+    for (int side = 0; side < 2; side++) {
+      if (b.contact.geom.v[side] != p.id) continue;
+      ContactShift shift{};
+      Motion moved[2] = {};
+      if (p.kind == Parameter::kGeomRadius) {
+        // the surface comes nearer by one, the contact half of that
+        const Vec3 outward = side ? -b.geometry->between() : b.geometry->between();
+        shift.variation = {-1, 0.5 * outward, {0, 0, 0}};
+      } else if (p.kind == Parameter::kGeomPosition) {
+        moved[side].lin = load9(d.xmat + 9 * m.geom_bodyid[p.id]) * e;
+        shift.variation = vary(*b.geometry, moved);
+      } else {
+        moved[side] = turn_about(load9(d.geom_xmat + 9 * p.id) * e, load3(d.geom_xpos + 3 * p.id),
+                                 b.geometry->position);
+        shift.variation = vary(*b.geometry, moved);
+      }
+      add_shifted(m, d, b, motion, shift, [](int) { return false; }, column.early);
+    }
   }
 }
 

@@ -21,6 +21,8 @@ bool is_frame(int kind) {
   return kind >= Parameter::kBodyPosition && kind <= Parameter::kJointAxis;
 }
 
+bool is_geom(int kind) { return kind >= Parameter::kGeomPosition; }
+
 // Sensors that see parameters, frames among them, only through the state.
 bool sees_state_only(int type, bool frames) {
   switch (type) {
@@ -83,9 +85,15 @@ void require_parameter(const ModelView& m, const Parameter& p) {
         throw Unsupported(element_name(m, object::kActuator, p.id), reason);
       }
       return;
+    case Parameter::kGeomRadius:
+      if (m.geom_type[p.id] != geom::kSphere && m.geom_type[p.id] != geom::kCapsule) {
+        throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
+      }
+      [[fallthrough]];
     default:
-      if (!is_of_contact(p.kind) || !exact) return;
-      throw Unsupported(element_name(m, object::kGeom, p.id), "a contact parameter with diagexact");
+      if (!is_of_contact(p.kind) && !is_geom(p.kind) && !is_frame(p.kind)) return;
+      if (!exact) return;
+      throw Unsupported(element_name(m, object::kGeom, p.id), "a parameter with diagexact");
   }
 }
 
@@ -140,6 +148,8 @@ ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const 
       add_armature(s, p.id, column);
     } else if (is_frame(p.kind)) {
       add_frame(m, d, s, passes, p, column, arena);
+    } else if (is_geom(p.kind)) {
+      add_geom(m, d, s, p, column, arena);
     } else if (is_row(p.kind)) {
       add_row_parameter(m, d, s, p, column);
     } else {

@@ -31,6 +31,9 @@ struct Parameter {
     kBodyRotation,        // of a body, by axis of its own frame
     kJointPosition,       // of a joint, by component
     kJointAxis,           // of a joint, by component
+    kGeomPosition,        // of a geom, by component
+    kGeomRotation,        // of a geom, by axis of its own frame
+    kGeomRadius,          // of a sphere or capsule
     kCount                // named in bindings/adjoint.cc
   };
   int kind, id, component;

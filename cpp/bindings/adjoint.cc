@@ -82,7 +82,10 @@ std::vector<std::string> parameter_kinds() {
           "body_position",
           "body_rotation",
           "joint_position",
-          "joint_axis"};
+          "joint_axis",
+          "geom_position",
+          "geom_rotation",
+          "geom_radius"};
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,

@@ -1,9 +1,12 @@
 // Contacts: rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of the
 // two bodies at the contact point.
+#include "constraint/shift.h"
 #include "constraint/wrench.h"
 
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/passive.h"
+#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {
@@ -94,6 +97,47 @@ void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e,
   }
 }
 
+// A contact under the motion y = a + B v of its bodies.
+struct ContactMotion {
+  Force wrench;           // of the contact on body 1
+  double damping[2];      // B of normal rows and of friction rows,
+  int kinds;              // which may be the same
+  Motion y[2][2];         // [kind of row][side], about the contact
+  Motion relative[2];     // of side 1 to side 0
+  double pull[kMaxRows];  // change of J a - aref with the distance
+  double dlogD;           // of D with the distance
+};
+
+ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block& b,
+                             const BlockMotion& motion) {
+  const ContactDofs& c = *b.chain;
+  ContactMotion r{};
+  // adhesion pulls along the normal as a passive force
+  for (int k = 0; k < b.count; k++) {
+    (k < 3 ? r.wrench.lin : r.wrench.ang) += b.force[k] * axis(*b.geometry, k);
+  }
+  if (passive_enabled(m)) r.wrench.lin += -b.contact.adhesion * b.geometry->normal;
+
+  const bool elliptic = b.type == constraint::kContactElliptic;
+  const Reference normal = reference(m, d, b.row);
+  const Reference friction = elliptic && b.count > 1 ? reference(m, d, b.row + 1) : normal;
+  r.damping[0] = normal.damping, r.damping[1] = friction.damping;
+  r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
+  for (int kind = 0; kind < r.kinds; kind++) {
+    for (int side = 0; side < 2; side++) {
+      Motion v = load_motion(d.cvel + 6 * c.body[side]);
+      r.y[kind][side] = about(motion.moved[c.body[side]] + r.damping[kind] * v, c.offset[side]);
+    }
+    r.relative[kind] = r.y[kind][1] + -1.0 * r.y[kind][0];
+  }
+  distance_pull(d, b, normal, friction, r.pull);
+  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
+  const double share = b.edges == b.count ? 1 : b.edges;
+  r.pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+  r.dlogD = normal.dlogD;
+  return r;
+}
+
 }  // namespace
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena,
@@ -119,34 +163,7 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const ContactGeometry& g = *b.geometry;
   const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
-
-  // contact force on body 1; adhesion pulls along the normal as a passive force
-  Force wrench{};
-  for (int r = 0; r < b.count; r++) {
-    (r < 3 ? wrench.lin : wrench.ang) += b.force[r] * axis(g, r);
-  }
-  if (passive_enabled(m)) wrench.lin += -b.contact.adhesion * g.normal;
-
-  // motions under y = a + B v; normal rows and friction rows may be damped differently
-  const bool elliptic = b.type == constraint::kContactElliptic;
-  const Reference normal = reference(m, d, b.row);
-  const Reference friction = elliptic && b.count > 1 ? reference(m, d, b.row + 1) : normal;
-  const double damping[2] = {normal.damping, friction.damping};
-  const int kinds = damping[0] == damping[1] ? 1 : 2;
-  Motion y[2][2], relative[2];  // [kind of row][side]
-  for (int kind = 0; kind < kinds; kind++) {
-    for (int side = 0; side < 2; side++) {
-      Motion v = load_motion(d.cvel + 6 * c.body[side]);
-      y[kind][side] = about(motion.moved[c.body[side]] + damping[kind] * v, c.offset[side]);
-    }
-    relative[kind] = y[kind][1] + -1.0 * y[kind][0];
-  }
-
-  double pull[kMaxRows];
-  distance_pull(d, b, normal, friction, pull);
-  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
-  const double share = b.edges == b.count ? 1 : b.edges;
-  pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+  const auto [wrench, damping, kinds, y, relative, pull, dlogD] = contact_motion(m, d, b, motion);
 
   // d(J y) for y = a + B v, by what the two bodies do                                     (ROW-4)
   const ContactMap map = vary_units(g);
@@ -160,7 +177,7 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     }
     add_row_change(map, relative[kind], pull[r], e, r < 3, rows[r]);
   }
-  for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = normal.dlogD * map.distance[k];
+  for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = dlogD * map.distance[k];
   add_rows(c, rows, b.count, change.rho_q);
   add_rows(c, nearer, 1, change.dlogD);
 
@@ -194,6 +211,33 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     }
   }
   turn_wrench(m, c, map, wrench, change.turned, arena);
+}
+
+ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& b,
+                            const BlockMotion& motion, const ContactShift& shift) {
+  if (surface_velocity(m, d, b).any) {
+    throw Unsupported(contact_name(m, b.contact), "a parameter of geometry with moving surfaces");
+  }
+  const ContactMotion contact = contact_motion(m, d, b, motion);
+  const ContactVariation& v = shift.variation;
+  ContactChange change{};
+  for (int r = 0; r < b.count; r++) {
+    const int kind = r > 0 && contact.kinds == 2;
+    const Motion& relative = contact.relative[kind];
+    Motion sum{cross(relative.ang, v.turn),
+               cross(relative.lin, v.turn) + cross(relative.ang, v.position)};
+    for (int side = 0; side < 2; side++) {
+      if (!(shift.carries >> side & 1)) continue;
+      const Motion carried = cross(shift.axis, contact.y[kind][side]) + shift.rate +
+                             contact.damping[kind] * shift.dot_axis;
+      sum = sum + (side ? 1.0 : -1.0) * carried;
+    }
+    change.rho[r] =
+        dot(axis(*b.geometry, r), r < 3 ? sum.lin : sum.ang) + contact.pull[r] * v.distance;
+  }
+  change.dlogD = contact.dlogD * v.distance;
+  change.wrench = contact.wrench;
+  return change;
 }
 
 const ContactVariation* contact_variations(const Block& b, Arena& arena) {

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 _KINDS = _core.parameter_kinds()
 _INERTIAL = _KINDS.index("inertial")
+# quaternions, which the core has as rotations
+_TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
 
 
@@ -31,7 +33,19 @@ class _Field:
     components: tuple[int, ...] = ()  # of each row, () for a number
 
 
-_OBJ, _JOINT = mujoco.mjtObj, mujoco.mjtJoint
+_OBJ = mujoco.mjtObj
+# as integers: MuJoCo's enumerators are not equal to the elements of its arrays
+_FREE, _BALL, _SLIDE, _HINGE = (
+    int(kind)
+    for kind in (
+        mujoco.mjtJoint.mjJNT_FREE,
+        mujoco.mjtJoint.mjJNT_BALL,
+        mujoco.mjtJoint.mjJNT_SLIDE,
+        mujoco.mjtJoint.mjJNT_HINGE,
+    )
+)
+_CAPSULE = int(mujoco.mjtGeom.mjGEOM_CAPSULE)
+_ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), _CAPSULE)
 _FIELDS = {
     "body_mass": _Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": _Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
@@ -53,6 +67,9 @@ _FIELDS = {
     "tendon_damping": _Field("tendon_damping", _OBJ.mjOBJ_TENDON, "N s/m", 0.0),
     "tendon_lengthspring": _Field("tendon_rest_length", _OBJ.mjOBJ_TENDON, "m", components=(0, 1)),
     "tendon_frictionloss": _Field("tendon_friction_loss", _OBJ.mjOBJ_TENDON, "N", 0.0),
+    "geom_pos": _Field("geom_position", _OBJ.mjOBJ_GEOM, "m", components=(0, 1, 2)),
+    "geom_quat": _Field("", _OBJ.mjOBJ_GEOM, "1", components=(0, 1, 2, 3)),
+    "geom_size": _Field("geom_radius", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0,)),
     "geom_friction": _Field("friction", _OBJ.mjOBJ_GEOM, "1 or m", 0.0, components=(0, 1, 2)),
     "geom_solref": _Field("solref", _OBJ.mjOBJ_GEOM, "s, 1", components=(0, 1)),
     "geom_solimp": _Field(
@@ -94,8 +111,8 @@ class Parameters:
     dof_armature, dof_frictionloss, jnt_stiffness, qpos_spring, actuator_gainprm and
     actuator_biasprm (their first three components), tendon_stiffness, tendon_damping,
     tendon_lengthspring, tendon_frictionloss, geom_friction, geom_solref, geom_solimp, body_pos,
-    body_quat, jnt_pos, jnt_axis (directions are made unit vectors); `gravity`; and
-    `body_log_cholesky`, ten numbers without constraints that describe all physically possible
+    body_quat, jnt_pos, jnt_axis, geom_pos, geom_quat (directions are made unit vectors), geom_size
+    (the radius of spheres and capsules); `gravity`; and `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
 
     Numbers that MuJoCo's compiler derived from others (`mj_setConst`: invweight0, the lengths at
@@ -126,12 +143,12 @@ class Parameters:
             raise ValueError(f"{_name(model, repeated[0])} is asked for twice")
         self._refuse_overlap()
         self._bodies = self._elements(*_INERTIA_FIELDS)
-        self._turned = self._elements("body_quat")
+        self._turned = [(field, element) for field in _TURNED for element in self._elements(field)]
         core: list[tuple[int, int, int]] = []
         for body in self._bodies:
             core += [(_INERTIAL, body, k) for k in range(10)]
-        for body in self._turned:
-            core += [(_KINDS.index("body_rotation"), body, k) for k in range(3)]
+        for field, element in self._turned:
+            core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
         for entry in self._entries:
             field = _FIELDS[entry.field]
             if field.kind:
@@ -187,16 +204,20 @@ class Parameters:
         for entry, value in zip(self._entries, vector, strict=True):
             if entry.field != "body_log_cholesky":
                 _write(model, entry, value)
-        for body in self._turned:
-            model.body_quat[body] /= np.linalg.norm(model.body_quat[body])
+        for field, element in self._turned:
+            getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
         for joint in self._elements("jnt_axis"):
             model.jnt_axis[joint] /= np.linalg.norm(model.jnt_axis[joint])
         for body in self._bodies:
-            chosen = self._of_body(body, "body_log_cholesky")
+            chosen = self._places("body_log_cholesky", body)
             if chosen:
                 _write_inertia(model, body, _from_log_cholesky(vector[chosen])[0])
-            elif self._of_body(body, "body_ipos"):
+            elif self._places("body_ipos", body):
                 model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        for geom in self._elements("geom_pos", "geom_quat"):
+            model.geom_sameframe[geom] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        for geom in self._elements("geom_size"):
+            _bound(model, geom)
         _restore(model)
         return model
 
@@ -207,7 +228,7 @@ class Parameters:
         result = np.zeros((len(self.core), len(self)))
         for k, body in enumerate(self._bodies):
             rows = slice(10 * k, 10 * k + 10)
-            chosen = self._of_body(body, "body_log_cholesky")
+            chosen = self._places("body_log_cholesky", body)
             if chosen:
                 result[rows, chosen] = _from_log_cholesky(vector[chosen])[1]
                 continue
@@ -216,11 +237,11 @@ class Parameters:
                 if e.element == body and e.field in slopes:
                     result[rows, column] = slopes[e.field][:, max(0, e.component)]
         row = 10 * len(self._bodies)
-        for body in self._turned:
-            w, x, y, z = model.body_quat[body]
-            size = np.linalg.norm(vector[self._of_body(body, "body_quat")])
+        for field, element in self._turned:
+            w, x, y, z = getattr(model, field)[element]
+            columns = self._places(field, element)
             turn = np.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])
-            result[row : row + 3, self._of_body(body, "body_quat")] = 2 / size * turn
+            result[row : row + 3, columns] = 2 / np.linalg.norm(vector[columns]) * turn
             row += 3
         for column, e in enumerate(self._entries):
             if _FIELDS[e.field].kind:
@@ -232,8 +253,9 @@ class Parameters:
         """The elements, each once, of which one of the fields is in the vector."""
         return tuple(dict.fromkeys(e.element for e in self._entries if e.field in fields))
 
-    def _of_body(self, body: int, field: str) -> list[int]:
-        return [k for k, e in enumerate(self._entries) if e.field == field and e.element == body]
+    def _places(self, field: str, element: int) -> list[int]:
+        """Where the numbers of an element's field are in the vector."""
+        return [k for k, e in enumerate(self._entries) if (e.field, e.element) == (field, element)]
 
     def _refuse_overlap(self) -> None:
         for e in self._entries:
@@ -283,8 +305,8 @@ def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
 def _has_frame(model: mujoco.MjModel, field: str, joint: int) -> bool:
     """The joint has an anchor or an axis, and is the only one of its body."""
     kind, body = model.jnt_type[joint], model.jnt_bodyid[joint]
-    other = _JOINT.mjJNT_BALL if field == "jnt_pos" else _JOINT.mjJNT_SLIDE
-    return model.body_jntnum[body] == 1 and kind in (_JOINT.mjJNT_HINGE, other)
+    other = _BALL if field == "jnt_pos" else _SLIDE
+    return model.body_jntnum[body] == 1 and kind in (_HINGE, other)
 
 
 def _require_single_joint(model: mujoco.MjModel, e: _Entry) -> None:
@@ -299,6 +321,8 @@ def _elements(
 ) -> Sequence[int]:
     count = getattr(model, _COUNTS[kind])
     if chosen is None:
+        if field == "geom_size":
+            return [g for g in range(count) if model.geom_type[g] in _ROUND]
         if field in ("jnt_pos", "jnt_axis"):
             return [j for j in range(count) if _has_frame(model, field, j)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
@@ -319,7 +343,7 @@ def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
         size = (6, 3, 1, 1)[model.jnt_type[element]]
         return range(model.jnt_dofadr[element], model.jnt_dofadr[element] + size)
     if field == "qpos_spring":
-        scalar = model.jnt_type[element] in (_JOINT.mjJNT_SLIDE, _JOINT.mjJNT_HINGE)
+        scalar = model.jnt_type[element] in (_SLIDE, _HINGE)
         return [model.jnt_qposadr[element]] if scalar else []
     return [element]
 
@@ -327,9 +351,9 @@ def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
 def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
     """The component matters: constant gains have one, no bias has none."""
     if field == "actuator_gainprm":
-        return component == 0 or model.actuator_gaintype[row] != mujoco.mjtGain.mjGAIN_FIXED
+        return component == 0 or model.actuator_gaintype[row] != int(mujoco.mjtGain.mjGAIN_FIXED)
     if field == "actuator_biasprm":
-        return bool(model.actuator_biastype[row] != mujoco.mjtBias.mjBIAS_NONE)
+        return bool(model.actuator_biastype[row] != int(mujoco.mjtBias.mjBIAS_NONE))
     return True
 
 
@@ -363,6 +387,14 @@ def _write(model: mujoco.MjModel, e: _Entry, value: float) -> None:
         getattr(model, e.field)[e.row][e.component] = value
 
 
+def _bound(model: mujoco.MjModel, geom: int) -> None:
+    """The bounds by which MuJoCo sorts out geoms that cannot touch, of a sphere or capsule."""
+    radius, half = model.geom_size[geom][:2]
+    length = radius + (half if model.geom_type[geom] == _CAPSULE else 0)
+    model.geom_rbound[geom] = length
+    model.geom_aabb[geom][3:] = radius, radius, length
+
+
 def _restore(model: mujoco.MjModel) -> None:
     """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
     model.body_subtreemass[:] = model.body_mass
@@ -372,9 +404,9 @@ def _restore(model: mujoco.MjModel) -> None:
         body, joint = model.dof_bodyid[dof], model.dof_jntid[dof]
         place = dof - model.jnt_dofadr[joint]
         kind = model.jnt_type[joint]
-        if kind == _JOINT.mjJNT_SLIDE or (kind == _JOINT.mjJNT_FREE and place < 3):
+        if kind == _SLIDE or (kind == _FREE and place < 3):
             inertia = model.body_mass[body]
-        elif kind == _JOINT.mjJNT_HINGE:
+        elif kind == _HINGE:
             axis = _frame(model, body).T @ model.jnt_axis[joint]
             inertia = model.body_inertia[body] @ axis**2
         else:
