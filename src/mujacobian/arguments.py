@@ -53,15 +53,20 @@ def shaped(name: str, values: ArrayLike, shape: Sequence[int]) -> Array:
 def batched(name: str, values: ArrayLike, shape: Sequence[int | str]) -> Array:
     """`values` as numbers of this shape, or with a batch in front of it; letters are free sizes."""
     array = numbers(name, values)
-    given = array.shape[-len(shape) :]
-    fits = array.ndim - len(shape) in (0, 1) and all(
-        isinstance(want, str) or have == want for have, want in zip(given, shape, strict=True)
+    require_batch(name, array.shape, shape)
+    return array
+
+
+def require_batch(name: str, given: Sequence[int], shape: Sequence[int | str]) -> None:
+    """Raise unless `given` is this shape, or has a batch in front of it; letters are free sizes."""
+    fits = len(given) - len(shape) in (0, 1) and all(
+        isinstance(want, str) or have == want
+        for have, want in zip(given[-len(shape) :], shape, strict=True)
     )
     if not fits:
-        text = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
-        message = f"{name} must have shape ({text}) or (n, {text.rstrip(',')}), got {array.shape}"
-        raise ValueError(message)
-    return array
+        text = ", ".join(map(str, shape))
+        one = f"({text},)" if len(shape) == 1 else f"({text})"
+        raise ValueError(f"{name} must have shape {one} or (n, {text}), got {tuple(given)}")
 
 
 def count(name: str, value: int) -> int:

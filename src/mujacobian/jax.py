@@ -1,0 +1,228 @@
+"""Steps and rollouts as JAX functions, with exact gradients: `pip install 'mujacobian[jax]'`.
+
+They work under `jit`, `grad` and `vmap`; a `vmap` is a batch in parallel threads. Arrays have
+double precision, which needs `jax.config.update("jax_enable_x64", True)`. Gradients are of first
+order.
+
+Example:
+  >>> import jax, mujoco, mujacobian.jax, numpy as np
+  >>> jax.config.update("jax_enable_x64", True)
+  >>> model = mujoco.MjModel.from_xml_string(
+  ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body></worldbody>"
+  ...     "<actuator><motor joint='pivot'/></actuator></mujoco>")
+  >>> def last_angle(controls):
+  ...     states, _ = mujacobian.jax.rollout(model, np.zeros(2), controls)
+  ...     return states[-1, 0]
+  >>> jax.jit(jax.grad(last_angle))(np.zeros((50, 1))).shape
+  (50, 1)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import count, require_batch
+from mujacobian.product import Parametrization
+from mujacobian.rollout import INTEGRATION
+from mujacobian.rollout import rollout as simulate
+from mujacobian.threads import available_cores
+from mujacobian.trajectory import Inputs as trajectory_inputs
+from mujacobian.trajectory import Trajectory
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
+
+Array = NDArray[np.float64]
+Inputs = dict[str, Any]
+
+
+def step(
+    model: mujoco.MjModel, state: ArrayLike, control: ArrayLike, *, threads: int | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """The state after one step, and what the sensors read in it.
+
+    Args:
+      model: any model that MuJoCo loads.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a batch in front.
+      control: `(nu,)`, with or without a batch in front.
+      threads: as in `mujacobian.rollout`.
+    """
+    controls = jnp.expand_dims(_array("control", control), -2)
+    states, sensordata = rollout(model, state, controls, threads=threads)
+    return states[..., 1, :], sensordata[..., 0, :]
+
+
+def rollout(
+    model: mujoco.MjModel,
+    state: ArrayLike,
+    controls: ArrayLike,
+    *,
+    forces: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    params: tuple[Parametrization, ArrayLike] | None = None,
+    checkpoint: int | None = None,
+    threads: int | None = None,
+) -> tuple[jax.Array, jax.Array]:
+    """The states and sensordata of a rollout.
+
+    Arguments are those of `mujacobian.rollout`; `(T + 1, nq + nv + na)` and `(T, ns)` are returned,
+    with a batch in front where there is one. The gradient of a quaternion is orthogonal to it.
+    """
+    parameters, values = (None, None) if params is None else params
+    u = _array("controls", controls)
+    require_batch("controls", u.shape, ("T", model.nu))
+    T = u.shape[-2]
+    given = {
+        "state": (state, (model.nq + model.nv + model.na,)),
+        "controls": (u, (T, model.nu)),
+        "forces": (forces, (T, model.nv)),
+        "wrenches": (wrenches, (T, model.nbody, 6)),
+        "values": (values, () if parameters is None else parameters.values.shape),
+    }
+    inputs, axes = {}, {}
+    for name, (array, shape) in given.items():
+        if array is not None:
+            inputs[name] = _array(name, array)
+            require_batch(name, inputs[name].shape, shape)
+            axes[name] = 0 if inputs[name].ndim > len(shape) else None
+    every = 1 if checkpoint is None else count("checkpoint", checkpoint)
+    threads = available_cores() if threads is None else count("threads", threads)
+    run = _Rollout(model, parameters, every, threads).function(T)
+    if 0 in axes.values():
+        run = jax.vmap(run, in_axes=(axes,))
+    return run(inputs)
+
+
+def _array(name: str, values: ArrayLike) -> jax.Array:
+    """`values` as an array of double precision."""
+    if jnp.result_type(float) != np.float64:
+        raise RuntimeError(
+            'mujacobian.jax needs double precision: jax.config.update("jax_enable_x64", True)'
+        )
+    if isinstance(values, jax.Array) and values.dtype == jnp.float32:
+        raise TypeError(f"{name} must have double precision, got float32: use {name}.astype(float)")
+    return jnp.asarray(values, dtype=jnp.float64)
+
+
+def _like(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, np.float64)  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class _Rollout:
+    """A rollout of T steps as JAX sees it: pure functions of arrays, called back on the host."""
+
+    model: mujoco.MjModel
+    parameters: Parametrization | None
+    every: int
+    threads: int
+
+    def function(self, T: int) -> Callable[[Inputs], tuple[jax.Array, jax.Array]]:
+        """States and sensordata as a function of the inputs, with its gradient."""
+        m = self.model
+        rows = -(-T // self.every), mujoco.mj_stateSize(m, INTEGRATION)
+        shapes = (T + 1, m.nq + m.nv + m.na), (T, m.nsensordata), rows
+        results = tuple(map(_like, shapes))
+
+        def forward(inputs: Inputs) -> Any:  # noqa: ANN401
+            call = _flattened(self.simulate)
+            states, sensordata, kept = jax.pure_callback(
+                call, results, inputs, vmap_method="broadcast_all"
+            )
+            return (states, sensordata), (inputs, states, sensordata, kept)
+
+        def backward(residuals: Any, cotangents: Any) -> Any:  # noqa: ANN401
+            like = {name: _like(x.shape) for name, x in residuals[0].items()}
+            call = _flattened(self.pull_back)
+            return (
+                jax.pure_callback(call, like, *residuals, *cotangents, vmap_method="broadcast_all"),
+            )
+
+        run = jax.custom_vjp(lambda inputs: forward(inputs)[0])
+        run.defvjp(forward, backward)
+        return run
+
+    def simulate(self, inputs: Inputs) -> tuple[Array, ...]:
+        """States, sensordata and what gradients need, of a batch."""
+        made = []
+        for part in _parts(inputs):
+            given = {name: x[part] for name, x in inputs.items()}
+            trajectory = simulate(
+                self.model,
+                params=self._params(given.pop("values", None)),
+                checkpoint=self.every,
+                threads=self.threads,
+                **given,
+            )
+            made.append((trajectory.states, trajectory.sensordata, trajectory.kept))
+        return tuple(np.concatenate(results) for results in zip(*made, strict=True))
+
+    def pull_back(
+        self,
+        inputs: Inputs,
+        states: Array,
+        sensordata: Array,
+        kept: Array,
+        d_states: Array,
+        d_sensors: Array,
+    ) -> Inputs:
+        """Gradients of a batch, by input."""
+        made = []
+        for part in _parts(inputs):
+            given = {name: x[part] for name, x in inputs.items()}
+            del given["state"]  # it is in `kept`
+            params = self._params(given.pop("values", None))
+            trajectory = Trajectory(
+                self.model if params is None else params[0].apply(params[1]),
+                states[part],
+                sensordata[part],
+                trajectory_inputs(**given),
+                kept[part],
+                self.every,
+                params,
+                self.threads,
+            )
+            # sensors that the loss does not read are not asked for
+            sensed = d_sensors[part] if d_sensors[part].any() else None
+            gradient = vars(trajectory.gradient(d_states[part], sensed))
+            gradient["values"] = gradient["params"]
+            made.append(gradient)
+        return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
+
+    def _params(self, values: Array | None) -> tuple[Parametrization, Array] | None:
+        """The parameters and their values, which are the same in all rows."""
+        return None if values is None or self.parameters is None else (self.parameters, values[0])
+
+
+def _parts(inputs: Inputs) -> list[slice]:
+    """Parts of a batch that have the same parameters."""
+    n, values = len(inputs["controls"]), inputs.get("values")
+    if values is None or (values == values[:1]).all():
+        return [slice(0, n)]
+    return [slice(k, k + 1) for k in range(n)]
+
+
+def _flattened(work: Callable[..., Any]) -> Callable[..., Any]:
+    """`work` on arrays with one batch axis, for arrays with as many as there are vmaps."""
+
+    def call(inputs: Inputs, *arrays: ArrayLike) -> Any:  # noqa: ANN401
+        lead = inputs["controls"].shape[:-2]
+
+        def flat(x: ArrayLike) -> Array:
+            array = np.asarray(x)
+            return array.reshape(math.prod(lead), *array.shape[len(lead) :])
+
+        made = work(jax.tree.map(flat, inputs), *map(flat, arrays))
+        return jax.tree.map(lambda x: x.reshape(*lead, *x.shape[1:]), made)
+
+    return call

@@ -1,0 +1,140 @@
+"""Steps and rollouts as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
+
+Tensors have double precision and live on the CPU. Gradients are of first order.
+
+Example:
+  >>> import mujoco, torch, mujacobian.torch
+  >>> model = mujoco.MjModel.from_xml_string(
+  ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body></worldbody>"
+  ...     "<actuator><motor joint='pivot'/></actuator></mujoco>")
+  >>> controls = torch.zeros(50, 1, dtype=torch.float64, requires_grad=True)
+  >>> states, _ = mujacobian.torch.rollout(model, torch.zeros(2).double(), controls)
+  >>> states[-1, 0].backward()  # the last angle
+  >>> controls.grad.shape
+  torch.Size([50, 1])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import refuse_single_precision
+from mujacobian.product import Parametrization
+from mujacobian.rollout import rollout as simulate
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ImportError as error:
+    raise ImportError("mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'") from error
+
+Tensors = torch.Tensor | ArrayLike
+
+
+def step(
+    model: mujoco.MjModel, state: Tensors, control: Tensors, *, threads: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The state after one step, and what the sensors read in it.
+
+    Args:
+      model: any model that MuJoCo loads.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a batch in front.
+      control: `(nu,)`, with or without a batch in front.
+      threads: as in `mujacobian.rollout`.
+    """
+    controls = _tensor("control", control).unsqueeze(-2)
+    states, sensordata = rollout(model, state, controls, threads=threads)
+    return states[..., 1, :], sensordata[..., 0, :]
+
+
+def rollout(
+    model: mujoco.MjModel,
+    state: mujoco.MjData | Tensors,
+    controls: Tensors,
+    *,
+    forces: Tensors | None = None,
+    wrenches: Tensors | None = None,
+    mocap: ArrayLike | None = None,
+    params: tuple[Parametrization, Tensors] | None = None,
+    checkpoint: int | None = None,
+    threads: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The states and sensordata of a rollout.
+
+    Arguments are those of `mujacobian.rollout`, what is differentiated as tensors;
+    `(T + 1, nq + nv + na)` and `(T, ns)` are returned, with a batch in front where there is one.
+    The gradient of a quaternion is orthogonal to it.
+    """
+    options = {"mocap": mocap, "checkpoint": checkpoint, "threads": threads}
+    given = {"state": state, "controls": controls, "forces": forces, "wrenches": wrenches}
+    tensors = [
+        values if values is None or isinstance(values, mujoco.MjData) else _tensor(name, values)
+        for name, values in given.items()
+    ]
+    parameters, values = (None, None) if params is None else params
+    values = None if values is None else _tensor("params", values)
+    run = _Rollout.apply(model, options, parameters, *tensors, values)  # type: ignore[no-untyped-call]
+    made: tuple[torch.Tensor, torch.Tensor] = run
+    return made
+
+
+class _Rollout(torch.autograd.Function):
+    """A rollout that keeps its trajectory for the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        model: mujoco.MjModel,
+        options: dict[str, Any],
+        parameters: Parametrization | None,
+        *tensors: torch.Tensor | mujoco.MjData | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        arrays: list[Any] = [
+            t.detach().numpy() if isinstance(t, torch.Tensor) else t for t in tensors
+        ]
+        state, controls, forces, wrenches, values = arrays
+        params = None if parameters is None else (parameters, values)
+        ctx.trajectory = simulate(
+            model, state, controls, forces=forces, wrenches=wrenches, params=params, **options
+        )
+        ctx.shapes = [t.shape if isinstance(t, torch.Tensor) else None for t in tensors]
+        ctx.set_materialize_grads(False)  # sensors that the loss does not read are not asked for
+        # copies: what the caller writes into them must not reach the trajectory
+        return torch.tensor(ctx.trajectory.states), torch.tensor(ctx.trajectory.sensordata)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:  # noqa: ANN401
+        given = (None if y is None else y.detach().numpy() for y in cotangents)
+        made = ctx.trajectory.gradient(*given)
+        gradients = made.state, made.controls, made.forces, made.wrenches, made.params
+        needed = ctx.needs_input_grad[3:]
+        return (
+            None,
+            None,
+            None,
+            *(
+                _summed(gradient, shape) if wanted and gradient is not None else None
+                for gradient, shape, wanted in zip(gradients, ctx.shapes, needed, strict=True)
+            ),
+        )
+
+
+def _tensor(name: str, values: Tensors) -> torch.Tensor:
+    """`values` as a tensor that the core can read."""
+    refuse_single_precision(name, values)
+    tensor = torch.as_tensor(values, dtype=torch.float64)
+    if tensor.device.type != "cpu":
+        raise ValueError(f"{name} must be on the CPU, got {tensor.device}: use {name}.cpu()")
+    return tensor
+
+
+def _summed(gradient: NDArray[np.float64], shape: tuple[int, ...]) -> torch.Tensor:
+    """The gradient of an input of this shape; of one that a batch shares, the sum over it."""
+    if gradient.ndim > len(shape):
+        gradient = gradient.sum(axis=0)
+    return torch.from_numpy(np.ascontiguousarray(gradient))

@@ -1,0 +1,176 @@
+"""mujacobian.torch: gradcheck, batches, and the gradients of mujacobian.rollout."""
+
+import subprocess
+import sys
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from cases import load, random_state
+from mujacobian.probe import converge
+from rollout_cases import row, scene
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+bridge = pytest.importorskip("mujacobian.torch")
+
+STEPS = 20
+
+
+def tensor(values, grad=True):
+    return torch.tensor(np.asarray(values), dtype=torch.float64, requires_grad=grad)
+
+
+@pytest.fixture
+def ball():
+    """Return a model with free and ball joints, activations and contacts, and a state of it."""
+    model, data, controls = scene("hand", STEPS)
+    converge(model)
+    data.qpos[-5] -= 0.012  # the ball touches
+    return model, row(data), controls
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_gradcheck_of_a_step(ball, batch):
+    model, state, controls = ball
+    spread = np.random.default_rng(1).normal(size=(*batch, len(state))) * 1e-3
+    given = tensor(state + spread), tensor(np.broadcast_to(controls[0], (*batch, model.nu)))
+    next_state, sensordata = bridge.step(model, *given)
+    assert next_state.shape == (*batch, len(state))
+    assert sensordata.shape == (*batch, model.nsensordata)
+    # contact makes the scale of second derivatives large: small steps
+    assert torch.autograd.gradcheck(
+        lambda x, u: bridge.step(model, x, u), given, eps=1e-7, atol=1e-4, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_gradcheck_of_a_rollout(batch):
+    """Of the states after the first: it is not normalised, its gradient is."""
+    model = load("everything")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    rng = np.random.default_rng(3)
+    given = (
+        tensor(state + rng.normal(size=(*batch, len(state))) * 1e-2),
+        tensor(rng.normal(size=(*batch, 5, model.nu)) * 0.3),
+        tensor(rng.normal(size=(5, model.nv))),
+        tensor(rng.normal(size=(5, model.nbody, 6))),
+    )
+
+    def states(x, u, f, w):
+        return bridge.rollout(model, x, u, forces=f, wrenches=w, checkpoint=2)[0][..., 1:, :]
+
+    assert torch.autograd.gradcheck(states, given, atol=1e-7, rtol=1e-5)
+
+
+def test_gradcheck_of_sensors_and_activations():
+    model, data, controls = scene("pendulum", 5)
+    given = tensor(row(data)), tensor(controls)
+    assert torch.autograd.gradcheck(lambda x, u: bridge.rollout(model, x, u), given)
+
+
+def test_gradients_are_those_of_rollout(ball):
+    """Of every input, also of inputs that a batch shares."""
+    model, state, controls = ball
+    batch = np.stack([controls, controls + 0.01, controls - 0.01])
+    trajectory = mujacobian.rollout(model, state, batch)
+    rng = np.random.default_rng(4)
+    d_states = rng.normal(size=trajectory.states.shape)
+    d_sensors = rng.normal(size=trajectory.sensordata.shape)
+    wanted = trajectory.gradient(d_states, d_sensors)
+    x, u = tensor(state), tensor(batch)
+    states, sensordata = bridge.rollout(model, x, u)
+    assert states.detach().numpy().tobytes() == trajectory.states.tobytes()
+    loss = (states * tensor(d_states, False)).sum() + (sensordata * tensor(d_sensors, False)).sum()
+    loss.backward()
+    assert u.grad.numpy().tobytes() == wanted.controls.tobytes()
+    assert x.grad.numpy().tobytes() == wanted.state.sum(axis=0).tobytes()
+
+
+def test_steps_chained_are_a_rollout():
+    model, data, controls = scene("pendulum", STEPS)
+    x, u = tensor(row(data)), tensor(controls)
+    state = x
+    for t in range(STEPS):
+        state, _ = bridge.step(model, state, u[t])
+    state.sum().backward()
+    y, v = tensor(row(data)), tensor(controls)
+    bridge.rollout(model, y, v)[0][-1].sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-13, atol=0)
+    torch.testing.assert_close(u.grad, v.grad, rtol=1e-13, atol=1e-15)
+
+
+def test_a_state_may_be_data_and_inputs_may_be_arrays():
+    model, data, controls = scene("pendulum", STEPS)
+    u = tensor(controls)
+    states, _ = bridge.rollout(model, data, u)
+    states[-1, 0].backward()
+    assert u.grad.any()
+    assert not bridge.rollout(model, row(data), controls)[0].requires_grad
+
+
+def test_unread_sensors_are_not_asked_for():
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><joint/><geom size='.1' pos='0 1 0'/></body></worldbody>"
+        "<sensor><user name='encoder' dim='1'/></sensor></mujoco>"
+    )
+    x = tensor([0.1, 0.2])
+    states, sensordata = bridge.rollout(model, x, np.zeros((3, 0)))
+    states.sum().backward(retain_graph=True)
+    assert x.grad.any()
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="encoder"):
+        sensordata.sum().backward()
+
+
+def test_what_the_caller_writes_does_not_reach_the_gradient():
+    model, data, controls = scene("hand", STEPS)
+    gradients = []
+    for spoil in (False, True):
+        x = tensor(row(data))
+        states, _ = bridge.rollout(model, x, controls)
+        loss = states.sum()
+        if spoil:
+            states.detach().zero_()
+        loss.backward()
+        gradients.append(x.grad.numpy().tobytes())
+    assert gradients[0] == gradients[1]
+
+
+@pytest.mark.parametrize("name", ["state", "controls", "forces"])
+def test_single_precision_is_refused(name):
+    model, data, controls = scene("pendulum", STEPS)
+    given = {"state": row(data), "controls": controls, "forces": np.zeros((STEPS, 1))}
+    given[name] = torch.tensor(given[name], dtype=torch.float32)
+    for function in (bridge.rollout, mujacobian.rollout):
+        with pytest.raises(TypeError, match=rf"{name} must .* use {name}\.double\(\)"):
+            function(model, **given)
+
+
+def test_nan_and_wrong_shapes_and_second_derivatives():
+    model, data, controls = scene("pendulum", STEPS)
+    x = tensor(row(data))
+    states, _ = bridge.rollout(model, x, controls)
+    with pytest.raises(ValueError, match="d_states must be finite"):
+        (states.sum() * float("nan")).backward()
+    with pytest.raises(ValueError, match="controls must have shape"):
+        bridge.rollout(model, x, controls[:, :0])
+    (slope,) = torch.autograd.grad(
+        bridge.rollout(model, x, controls)[0].square().sum(), x, create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+def test_a_missing_package_is_named_with_the_pip_line():
+    """And importing mujacobian does not import it."""
+    code = (
+        "import sys, mujacobian; assert not {'torch', 'jax'} & set(sys.modules);"
+        "sys.modules.update(torch=None, jax=None)\n"
+        "for name in ('torch', 'jax'):\n"
+        "  try: __import__('mujacobian.' + name)\n"
+        "  except ImportError as error: print(error)\n"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'mujacobian[torch]'" in made.stdout
+    assert "pip install 'mujacobian[jax]'" in made.stdout
