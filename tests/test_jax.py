@@ -112,6 +112,30 @@ def test_forces_and_wrenches(problem):
     close(made[1], wanted.wrenches)
 
 
+def test_parameters(problem):
+    """Of one rollout, of a batch that shares them, and of one that does not."""
+    model, state, controls, weights, _ = problem
+    parameters = mujacobian.Parameters(model, ["body_mass", ("geom_friction", "ball")])
+
+    def loss(values, u):
+        states, _ = bridge.rollout(model, state, u, params=(parameters, values))
+        return (states * weights[0]).sum()
+
+    def wanted(values, u):
+        trajectory = mujacobian.rollout(model, state, u, params=(parameters, values))
+        return trajectory.gradient(weights[0]).params
+
+    values = parameters.values * [[1.1], [0.9]]
+    batch = np.stack([controls, controls + 0.01])
+    slope = jax.grad(loss)
+    close(slope(values[0], controls), wanted(values[0], controls))
+    shared = jax.jit(jax.vmap(slope, (None, 0)))(values[0], batch)
+    each = jax.jit(jax.vmap(slope))(values, batch)
+    for k in range(2):
+        close(shared[k], wanted(values[0], batch[k]))
+        close(each[k], wanted(values[k], batch[k]))
+
+
 def test_step_in_a_scan():
     model, data, controls = scene("pendulum", STEPS)
     state = row(data)

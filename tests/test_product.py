@@ -80,6 +80,23 @@ def test_transposes(name):
     assert judged, "refused with every integrator"
 
 
+def test_parameters():
+    """At the values in the model, not at those where the parameters were made."""
+    made_for = load("hinge_chain")
+    parameters = mujacobian.Parameters(made_for, ["body_log_cholesky", "gravity"])
+    model = parameters.apply(parameters.values + 0.1)
+    data = random_state(model, np.random.default_rng(6))
+    rng = np.random.default_rng(7)
+    y, p = rng.normal(size=2 * model.nv), rng.normal(size=len(parameters))
+    back = mujacobian.vjp(model, data, y, params=parameters)
+    change, _ = mujacobian.jvp(model, data, params=parameters, d_params=p)
+    assert y @ change == pytest.approx(back.params @ p, rel=TRANSPOSE_TOLERANCE)
+    fresh = mujacobian.Parameters(model, ["body_log_cholesky", "gravity"])
+    wanted = mujacobian.vjp(model, data, y, params=fresh).params
+    np.testing.assert_allclose(back.params, wanted, rtol=1e-12)
+    assert (wanted != 0).any()
+
+
 def test_nothing_given_is_nothing_made():
     model = load("everything")
     data = mujoco.MjData(model)

@@ -1,5 +1,6 @@
 """Gradients of rollouts: against products of step Jacobians, differences, and each other."""
 
+import tracemalloc
 import warnings
 
 import mujoco
@@ -141,6 +142,21 @@ def test_checkpoints_change_nothing(name, every):
     assert same(full.jacobian("state"), sparse.jacobian("state"))
 
 
+def test_checkpoints_save_the_memory_that_they_promise():
+    """What is kept for T steps is that for T / k, and while gradients are taken for k more."""
+    model, data, controls = scene("hand", 1000)
+    every, peaks = 50, []
+    for checkpoint in (None, every):
+        tracemalloc.start()
+        trajectory = mujacobian.rollout(model, data, controls, checkpoint=checkpoint)
+        trajectory.gradient(np.ones_like(trajectory.states))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    row_size = trajectory.kept[0, 0].nbytes
+    saved = (1000 - 1000 / every - every) * row_size
+    assert peaks[0] - peaks[1] > 0.99 * saved
+
+
 def test_batches_are_single_rollouts():
     """Of states and controls, in any number of threads, with rollouts of one step or many."""
     model, data, controls = scene("hand")
@@ -270,6 +286,8 @@ def test_overflow_is_an_error_with_the_step():
     trajectory = unstable(-1e6)
     with pytest.raises(mujacobian.MujacobianError, match=r"overflows in step \d+"):
         trajectory.gradient(np.ones((STEPS + 1, 2)))
+    with pytest.raises(mujacobian.MujacobianError, match=r"overflows in the state before step \d+"):
+        trajectory.jacobian("state")
 
 
 def test_a_rollout_that_diverges_is_reported_with_its_step():
@@ -378,3 +396,77 @@ def test_numbers_of_other_types_are_converted():
     for dtype in (int, np.float32):
         made = mujacobian.rollout(model, np.zeros(3, dtype), np.ones((9, 1), dtype))
         assert made.states.tobytes() == wanted.states.tobytes()
+
+
+PARAMETERS = ["body_mass", "dof_damping", "geom_friction", "actuator_gainprm", "gravity"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters(name):
+    """Forward and reverse mode are transposes; differences of the loss agree."""
+    model, data, controls = scene(name)
+    converge(model)
+    # a contact has the larger friction of its geoms: where they are equal, a kink
+    model.geom_friction[:] *= np.linspace(0.9, 1.1, model.ngeom)[:, None]
+    parameters = mujacobian.Parameters(model, PARAMETERS)
+    trajectory = mujacobian.rollout(model, data, controls, params=parameters)
+    d_states = cotangents(trajectory)[0]
+    gradient = trajectory.gradient(d_states)
+    assert gradient.params.shape == (len(parameters),)
+    plain = mujacobian.rollout(model, data, controls)
+    assert plain.states.tobytes() == trajectory.states.tobytes()
+    assert plain.gradient(d_states).controls.tobytes() == gradient.controls.tobytes()
+
+    jacobian = trajectory.jacobian(sensors=False).states
+    pulled = np.einsum("tij,ti->j", jacobian, d_states)
+    scale = np.linalg.norm(jacobian) * np.linalg.norm(d_states)
+    assert np.linalg.norm(pulled - gradient.params) <= TRANSPOSE_TOLERANCE * scale
+
+    values = parameters.values
+    along = np.random.default_rng(8).normal(size=len(values)) * np.maximum(np.abs(values), 1e-3)
+    along[values == 0] = 0  # on their bounds
+
+    def loss(eps):
+        params = parameters, values + eps * along
+        made = mujacobian.rollout(model, data, controls, params=params)
+        return np.sum(d_states * made.states)
+
+    def central(eps):
+        return (loss(eps) - loss(-eps)) / (2 * eps)
+
+    wanted = (4 * central(DIFFERENCE / 2) - central(DIFFERENCE)) / 3
+    assert gradient.params @ along == pytest.approx(wanted, rel=DIFFERENCE_TOLERANCE)
+    assert wanted != 0
+
+
+def test_parameters_of_batches_checkpoints_and_models():
+    model, data, controls = scene("hand", 30)
+    parameters = mujacobian.Parameters(model, ["body_mass", ("geom_friction", "ball")])
+    values = parameters.values * 1.1
+    batch = np.stack([controls, controls + 0.01])
+    many = mujacobian.rollout(model, data, batch, params=(parameters, values), checkpoint=7)
+    d_states = cotangents(many)[0]
+    gradient, jacobian = many.gradient(d_states), many.jacobian()
+    assert gradient.params.shape == (2, len(values))
+    # the same numbers, written into the model
+    written = parameters.apply(values)
+    for k in range(2):
+        one = mujacobian.rollout(written, data, batch[k], params=parameters)
+        assert one.states.tobytes() == many.states[k].tobytes()
+        made = one.gradient(d_states[k])
+        assert made.params.tobytes() == gradient.params[k].tobytes()
+        assert (one.jacobian().states == jacobian.states[k]).all()
+    assert (model.body_mass == parameters.model.body_mass).all()
+
+
+def test_bad_parameters():
+    model, data, controls = scene("pendulum", 9)
+    parameters = mujacobian.Parameters(model, ["body_mass"])
+    with pytest.raises(ValueError, match=r"params must have shape \(1,\), got \(2,\)"):
+        mujacobian.rollout(model, data, controls, params=(parameters, [1, 2]))
+    with pytest.raises(ValueError, match=r'body_mass\["pole"\] must be at least 0'):
+        mujacobian.rollout(model, data, controls, params=(parameters, [-1]))
+    with pytest.raises(ValueError, match="params are of another model"):
+        mujacobian.rollout(load("hinge_chain"), np.zeros(6), np.zeros((9, 2)), params=parameters)
+    with pytest.raises(TypeError, match=r"params must be mujacobian\.Parameters, got list"):
+        mujacobian.rollout(model, data, controls, params=["body_mass"])

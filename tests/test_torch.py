@@ -1,8 +1,5 @@
 """mujacobian.torch: gradcheck, batches, and the gradients of mujacobian.rollout."""
 
-import subprocess
-import sys
-
 import mujoco
 import numpy as np
 import pytest
@@ -24,25 +21,24 @@ def tensor(values, grad=True):
 
 @pytest.fixture
 def ball():
-    """Return a model with free and ball joints, activations and contacts, and a state of it."""
+    """Return a model and a state of it with a free body in contact, and controls."""
     model, data, controls = scene("hand", STEPS)
     converge(model)
-    data.qpos[-5] -= 0.012  # the ball touches
+    data.qpos[-5] -= 0.0165
+    mujoco.mj_forward(model, data)
+    assert data.ncon, "the ball must touch"
     return model, row(data), controls
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_gradcheck_of_a_step(ball, batch):
     model, state, controls = ball
-    spread = np.random.default_rng(1).normal(size=(*batch, len(state))) * 1e-3
+    spread = np.random.default_rng(1).normal(size=(*batch, len(state))) * 1e-4
     given = tensor(state + spread), tensor(np.broadcast_to(controls[0], (*batch, model.nu)))
     next_state, sensordata = bridge.step(model, *given)
     assert next_state.shape == (*batch, len(state))
     assert sensordata.shape == (*batch, model.nsensordata)
-    # contact makes the scale of second derivatives large: small steps
-    assert torch.autograd.gradcheck(
-        lambda x, u: bridge.step(model, x, u), given, eps=1e-7, atol=1e-4, rtol=1e-4
-    )
+    assert torch.autograd.gradcheck(lambda x, u: bridge.step(model, x, u), given)
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])
@@ -53,21 +49,31 @@ def test_gradcheck_of_a_rollout(batch):
     rng = np.random.default_rng(3)
     given = (
         tensor(state + rng.normal(size=(*batch, len(state))) * 1e-2),
-        tensor(rng.normal(size=(*batch, 5, model.nu)) * 0.3),
-        tensor(rng.normal(size=(5, model.nv))),
-        tensor(rng.normal(size=(5, model.nbody, 6))),
+        tensor(rng.normal(size=(*batch, 3, model.nu)) * 0.3),
+        tensor(rng.normal(size=(3, model.nv))),
+        tensor(rng.normal(size=(3, model.nbody, 6))),
     )
 
     def states(x, u, f, w):
         return bridge.rollout(model, x, u, forces=f, wrenches=w, checkpoint=2)[0][..., 1:, :]
 
-    assert torch.autograd.gradcheck(states, given, atol=1e-7, rtol=1e-5)
+    assert torch.autograd.gradcheck(states, given)
 
 
 def test_gradcheck_of_sensors_and_activations():
     model, data, controls = scene("pendulum", 5)
     given = tensor(row(data)), tensor(controls)
     assert torch.autograd.gradcheck(lambda x, u: bridge.rollout(model, x, u), given)
+
+
+def test_gradcheck_of_parameters():
+    model, data, controls = scene("pendulum", 5)
+    parameters = mujacobian.Parameters(model, ["body_mass", "dof_damping", "gravity"])
+
+    def states(p):
+        return bridge.rollout(model, data, controls, params=(parameters, p))[0]
+
+    assert torch.autograd.gradcheck(states, tensor(parameters.values))
 
 
 def test_gradients_are_those_of_rollout(ball):
@@ -160,17 +166,3 @@ def test_nan_and_wrong_shapes_and_second_derivatives():
     )
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope.sum().backward()
-
-
-def test_a_missing_package_is_named_with_the_pip_line():
-    """And importing mujacobian does not import it."""
-    code = (
-        "import sys, mujacobian; assert not {'torch', 'jax'} & set(sys.modules);"
-        "sys.modules.update(torch=None, jax=None)\n"
-        "for name in ('torch', 'jax'):\n"
-        "  try: __import__('mujacobian.' + name)\n"
-        "  except ImportError as error: print(error)\n"
-    )
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'mujacobian[torch]'" in made.stdout
-    assert "pip install 'mujacobian[jax]'" in made.stdout

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import count, require_batch
-from mujacobian.product import Parametrization
-from mujacobian.rollout import INTEGRATION
+from mujacobian.parameters import Parameters
+from mujacobian.rollout import INTEGRATION, apply
 from mujacobian.rollout import rollout as simulate
 from mujacobian.threads import available_cores
 from mujacobian.trajectory import Inputs as trajectory_inputs
@@ -69,7 +69,7 @@ def rollout(
     *,
     forces: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
-    params: tuple[Parametrization, ArrayLike] | None = None,
+    params: tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> tuple[jax.Array, jax.Array]:
@@ -87,7 +87,7 @@ def rollout(
         "controls": (u, (T, model.nu)),
         "forces": (forces, (T, model.nv)),
         "wrenches": (wrenches, (T, model.nbody, 6)),
-        "values": (values, () if parameters is None else parameters.values.shape),
+        "values": (values, () if parameters is None else (len(parameters),)),
     }
     inputs, axes = {}, {}
     for name, (array, shape) in given.items():
@@ -123,7 +123,7 @@ class _Rollout:
     """A rollout of T steps as JAX sees it: pure functions of arrays, called back on the host."""
 
     model: mujoco.MjModel
-    parameters: Parametrization | None
+    parameters: Parameters | None
     every: int
     threads: int
 
@@ -182,8 +182,10 @@ class _Rollout:
             given = {name: x[part] for name, x in inputs.items()}
             del given["state"]  # it is in `kept`
             params = self._params(given.pop("values", None))
+            if params is not None:
+                params = apply(self.model, params)
             trajectory = Trajectory(
-                self.model if params is None else params[0].apply(params[1]),
+                self.model if params is None else params[0].model,
                 states[part],
                 sensordata[part],
                 trajectory_inputs(**given),
@@ -199,7 +201,7 @@ class _Rollout:
             made.append(gradient)
         return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
 
-    def _params(self, values: Array | None) -> tuple[Parametrization, Array] | None:
+    def _params(self, values: Array | None) -> tuple[Parameters, Array] | None:
         """The parameters and their values, which are the same in all rows."""
         return None if values is None or self.parameters is None else (self.parameters, values[0])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import Protocol
 
 import mujoco
 import numpy as np
@@ -11,26 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import require_model, shaped
+from mujacobian.parameters import Parameters
 
 Array = NDArray[np.float64]
-
-
-class Parametrization(Protocol):
-    """What products ask of `mujacobian.Parameters`."""
-
-    @property
-    def core(self) -> list[tuple[int, int, int]]:
-        """Numbers of the model that depend on the values: kind, element, component."""
-
-    @property
-    def values(self) -> Array:
-        """The values in the model that the parameters were made for."""
-
-    def jacobian(self, values: Array) -> Array:
-        """Derivative of the numbers of the model with respect to the values."""
-
-    def apply(self, values: Array) -> mujoco.MjModel:
-        """A copy of the model with these values."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +33,7 @@ def vjp(
     d_sensors: ArrayLike | None = None,
     *,
     forces: bool = False,
-    params: Parametrization | None = None,
+    params: Parameters | None = None,
     forward: bool = True,
 ) -> Pullback:
     """The gradient of a scalar through one step: `A^T d_next + C^T d_sensors` and the like.
@@ -78,8 +61,9 @@ def vjp(
     """
     require_model(model)
     nx = 2 * model.nv + model.na
-    core = params.core if params else []
-    raw = np.zeros(len(core)) if params else None
+    here = None if params is None else bind(params, model)
+    core = [] if here is None else here.core
+    raw = None if here is None else np.zeros(len(core))
     result = Pullback(np.zeros(nx), np.zeros(model.nu), np.zeros(model.nv) if forces else None)
     _core.vjp_into(
         model,
@@ -93,9 +77,9 @@ def vjp(
         raw,
         forward=forward,
     )
-    if params is None or raw is None:
+    if here is None or raw is None:
         return result
-    chained = raw @ params.jacobian(params.values)
+    chained = raw @ here.jacobian(here.values)
     return Pullback(result.state, result.controls, result.forces, chained)
 
 
@@ -106,7 +90,7 @@ def jvp(
     d_controls: ArrayLike | None = None,
     *,
     d_forces: ArrayLike | None = None,
-    params: Parametrization | None = None,
+    params: Parameters | None = None,
     d_params: ArrayLike | None = None,
     sensors: bool = True,
     forward: bool = True,
@@ -143,8 +127,9 @@ def jvp(
     nx = 2 * model.nv + model.na
     core, raw = [], None
     if params is not None and d_params is not None:
-        core = params.core
-        raw = params.jacobian(params.values) @ shaped("d_params", d_params, params.values.shape)
+        here = bind(params, model)
+        core = here.core
+        raw = here.jacobian(here.values) @ shaped("d_params", d_params, (len(here),))
     change = np.zeros(nx), np.zeros(model.nsensordata) if sensors else None
     _core.jvp_into(
         model,
@@ -158,3 +143,14 @@ def jvp(
         forward=forward,
     )
     return change
+
+
+def bind(params: Parameters, model: mujoco.MjModel) -> Parameters:
+    """The same parameters of this model, which has the sizes of the one they were made for."""
+    if not isinstance(params, Parameters):
+        raise TypeError(f"params must be mujacobian.Parameters, got {type(params).__name__}")
+    if params.model.signature != model.signature:
+        raise ValueError("model and params do not belong together: params are of another model")
+    here = copy.copy(params)
+    here.model = model
+    return here

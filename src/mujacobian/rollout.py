@@ -10,7 +10,8 @@ from mujacobian import _core
 from mujacobian.arguments import batched, count, require_model, shaped
 from mujacobian.errors import MujacobianError
 from mujacobian.manifold import Manifold
-from mujacobian.product import Parametrization
+from mujacobian.parameters import Parameters
+from mujacobian.product import bind
 from mujacobian.threads import available_cores, each
 from mujacobian.trajectory import Inputs, Trajectory
 
@@ -27,7 +28,7 @@ def rollout(
     forces: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
     mocap: ArrayLike | None = None,
-    params: Parametrization | tuple[Parametrization, ArrayLike] | None = None,
+    params: Parameters | tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> Trajectory:
@@ -42,7 +43,7 @@ def rollout(
       wrenches: `(T, nbody, 6)`, `xfrc_applied` of every step.
       mocap: `(T, nmocap, 7)`, positions and quaternions of mocap bodies. They have no gradient.
       params: parameters of the model that gradients are wanted of: `mujacobian.Parameters`, or a
-        pair of them and of other values than those in the model. The trajectory is that of a copy
+        pair of them and of other values than those in `model`. The trajectory is that of a copy
         of the model with these values.
       checkpoint: keep every k-th state only and simulate again between them. The gradient is
         bitwise the same and takes one simulation more; memory grows with T / k + k instead of T.
@@ -62,9 +63,9 @@ def rollout(
       (51, 2)
     """
     require_model(model)
-    chosen = _read_params(params)
+    chosen = None if params is None else apply(model, params)
     if chosen is not None:
-        model = chosen[0].apply(chosen[1])
+        model = chosen[0].model
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
     threads = available_cores() if threads is None else count("threads", threads)
 
@@ -103,7 +104,7 @@ def _simulate(
     starts: Array,
     inputs: Inputs,
     every: int,
-    params: tuple[Parametrization, Array] | None,
+    params: tuple[Parameters, Array] | None,
     threads: int,
     *,
     is_batch: bool,
@@ -137,15 +138,14 @@ def _simulate(
     return Trajectory(model, states, sensordata, inputs, kept, every, params, threads)
 
 
-def _read_params(
-    params: Parametrization | tuple[Parametrization, ArrayLike] | None,
-) -> tuple[Parametrization, Array] | None:
-    if params is None:
-        return None
-    if not isinstance(params, tuple):
-        return params, params.values
-    parameters, values = params
-    return parameters, shaped("params", values, parameters.values.shape)
+def apply(
+    model: mujoco.MjModel, params: Parameters | tuple[Parameters, ArrayLike]
+) -> tuple[Parameters, Array]:
+    """The parameters of a copy of the model with their values, and these values."""
+    parameters, values = params if isinstance(params, tuple) else (params, None)
+    here = bind(parameters, model)
+    chosen = here.values if values is None else shaped("params", values, (len(here),))
+    return bind(parameters, here.apply(chosen)), chosen
 
 
 def _first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import refuse_single_precision
-from mujacobian.product import Parametrization
+from mujacobian.parameters import Parameters
 from mujacobian.rollout import rollout as simulate
 
 try:
@@ -59,7 +59,7 @@ def rollout(
     forces: Tensors | None = None,
     wrenches: Tensors | None = None,
     mocap: ArrayLike | None = None,
-    params: tuple[Parametrization, Tensors] | None = None,
+    params: tuple[Parameters, Tensors] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -90,7 +90,7 @@ class _Rollout(torch.autograd.Function):
         ctx: Any,  # noqa: ANN401
         model: mujoco.MjModel,
         options: dict[str, Any],
-        parameters: Parametrization | None,
+        parameters: Parameters | None,
         *tensors: torch.Tensor | mujoco.MjData | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         arrays: list[Any] = [

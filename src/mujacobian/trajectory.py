@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import count, shaped
+from mujacobian.errors import MujacobianError
 from mujacobian.gradient import Adjoint, Gradient
 from mujacobian.manifold import Manifold
-from mujacobian.product import Parametrization
+from mujacobian.parameters import Parameters
 from mujacobian.threads import each
 
 Array = NDArray[np.float64]
@@ -70,7 +71,7 @@ class Trajectory:
     # (n, rows, nstate): mjSTATE_INTEGRATION before every `every`-th step
     kept: Array = field(repr=False)
     every: int = field(repr=False)
-    params: tuple[Parametrization, Array] | None = field(repr=False)
+    params: tuple[Parameters, Array] | None = field(repr=False)
     threads: int = field(repr=False)
 
     def gradient(
@@ -130,7 +131,10 @@ class Trajectory:
         if not tangent:
             made = replace(made, state=manifold.lift(states[:, 0], made.state))
         if self.params is not None and made.params is not None:
-            made = replace(made, params=made.params @ self.params[0].jacobian(self.params[1]))
+            chain = self.params[0].jacobian(self.params[1])
+            # row by row: the products of a batch are those of single rollouts
+            rows = np.array([row @ chain for row in made.params])
+            made = replace(made, params=rows.reshape(n, chain.shape[1]))
         return made if self.is_batch else _first(made)
 
     def jacobian(
@@ -194,6 +198,9 @@ class Trajectory:
                 )
 
         self._each(push)
+        for k, t in np.argwhere(~np.isfinite(moved).all(axis=(2, 3)))[:1]:
+            which = f"rollout {k}: " if self.is_batch else ""
+            raise MujacobianError(f"{which}the Jacobian overflows in the state before step {t}")
         states = self.states.reshape(n, T + 1, manifold.size)
         made = moved if tangent else manifold.push(states[:, :, None], moved)
         made = made.swapaxes(-1, -2)

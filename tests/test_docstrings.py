@@ -1,0 +1,24 @@
+"""The examples in docstrings run and print what they say."""
+
+import doctest
+import importlib
+import pkgutil
+import sys
+
+import pytest
+
+import mujacobian
+
+BRIDGES = ("torch", "jax")
+MODULES = sorted(
+    each.name for each in pkgutil.iter_modules(mujacobian.__path__) if each.name != "__main__"
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    if name in BRIDGES:
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    importlib.import_module(f"mujacobian.{name}")
+    # functions may hide modules of the same name in the package
+    assert doctest.testmod(sys.modules[f"mujacobian.{name}"]).failed == 0

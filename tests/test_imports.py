@@ -1,0 +1,18 @@
+"""Packages that only a bridge needs are imported with the bridge, not before."""
+
+import subprocess
+import sys
+
+
+def test_a_missing_package_is_named_with_the_pip_line():
+    """And importing mujacobian does not import it."""
+    code = (
+        "import sys, mujacobian; assert not {'torch', 'jax'} & set(sys.modules);"
+        "sys.modules.update(torch=None, jax=None)\n"
+        "for name in ('torch', 'jax'):\n"
+        "  try: __import__('mujacobian.' + name)\n"
+        "  except ImportError as error: print(error)\n"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'mujacobian[torch]'" in made.stdout
+    assert "pip install 'mujacobian[jax]'" in made.stdout
