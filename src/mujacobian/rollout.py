@@ -12,7 +12,7 @@ from mujacobian.errors import MujacobianError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
 from mujacobian.product import bind
-from mujacobian.threads import available_cores, each
+from mujacobian.threads import available_cores, borrowed, each
 from mujacobian.trajectory import Inputs, Trajectory
 
 Array = NDArray[np.float64]
@@ -159,11 +159,12 @@ def _first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Ar
         return first
     rows = batched("state", state, (model.nq + model.nv + model.na,))
     Manifold(model).require_rotations(rows)
-    data = mujoco.MjData(model)
     starts = np.empty((*rows.shape[:-1], size))
-    for row, start in zip(np.atleast_2d(rows), np.atleast_2d(starts), strict=True):
-        data.qpos, data.qvel, data.act = np.split(row, [model.nq, model.nq + model.nv])
-        mujoco.mj_getState(model, data, start, INTEGRATION)
+    with borrowed(model) as data:
+        mujoco.mj_resetData(model, data)
+        for row, start in zip(np.atleast_2d(rows), np.atleast_2d(starts), strict=True):
+            data.qpos, data.qvel, data.act = np.split(row, [model.nq, model.nq + model.nv])
+            mujoco.mj_getState(model, data, start, INTEGRATION)
     return starts
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
 
 import mujoco
 
@@ -16,25 +18,45 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+# Data of the model that was used last, for the next call: to make one takes as long as many steps.
+_lock = Lock()
+_idle: list[mujoco.MjData] = []
+
+
+@contextmanager
+def borrowed(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
+    """A data of the model in whatever state, for one thread."""
+    with _lock:
+        if _idle and _idle[0].model is not model:
+            _idle.clear()
+        data = _idle.pop() if _idle else None
+    data = data or mujoco.MjData(model)
+    yield data
+    # not after an error: it may have been MuJoCo's
+    with _lock:
+        if len(_idle) < available_cores() and all(other.model is model for other in _idle):
+            _idle.append(data)
+
+
 def each(
     model: mujoco.MjModel, n: int, threads: int, work: Callable[[int, mujoco.MjData], None]
 ) -> None:
     """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each."""
+    threads = max(1, min(threads, n))
 
     def some(first: int) -> None:
-        data = mujoco.MjData(model)
-        for k in range(first, n, threads):
-            try:
-                work(k, data)
-            except Exception as error:
-                if n > 1:
-                    error.add_note(f"in rollout {k} of {n}")
-                raise
+        with borrowed(model) as data:
+            for k in range(first, n, threads):
+                try:
+                    work(k, data)
+                except Exception as error:
+                    if n > 1:
+                        error.add_note(f"in rollout {k} of {n}")
+                    raise
 
-    if min(threads, n) <= 1:
-        threads = 1
+    if threads == 1:
         some(0)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(some, range(min(threads, n))):
+        for _ in pool.map(some, range(threads)):
             pass
