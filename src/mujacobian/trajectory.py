@@ -62,6 +62,8 @@ class Trajectory:
         every step.
     sensordata: `(T, ns)`, what the sensors read in each step, so before the state moves.
     model: the model it was simulated with; not to be changed while gradients are taken.
+
+    The rest is what gradients are taken from.
     """
 
     model: mujoco.MjModel
