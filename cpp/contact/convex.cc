@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "contact/clip.h"
+#include "contact/simplex.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
@@ -188,6 +189,21 @@ bool identify_apart(const Polytope p[2], const Vec3 x[2], ContactGeometry& g) {
   return edges < 2 || norm(cross(g.centers.axis[0], g.centers.axis[1])) > kOn;
 }
 
+// Parallel features: three pairs of their vertices, two where these lie along a line. Which ones
+// MuJoCo took shows in the points only.
+bool identify_parallel(const Polytope p[2], ContactGeometry& g) {
+  int id[2][Core::kRoom], count[2];
+  for (int s = 0; s < 2; s++) {
+    count[s] = p[s].support(s ? -g.normal : g.normal, id[s], Core::kRoom);
+  }
+  Vec3 vertices[Core::kRoom];
+  Core core{nullptr, count[1], {}, 0};
+  for (int k = 0; k < count[0]; k++) vertices[k] = p[0].vertex(id[0][k]);
+  for (int k = 0; k < count[1]; k++) core.points[k] = p[1].vertex(id[1][k]);
+  return identify_simplex(vertices, count[0], core, {3, kOn, kOn, true}, g) ||
+         identify_simplex(vertices, count[0], core, {2, kOn, kOn, true}, g);
+}
+
 }  // namespace
 
 bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
@@ -235,6 +251,23 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   }
   if (feature[0].size == 2 && feature[1].size == 2 && identify_edge_edge(feature, g)) return true;
   return g.distance > 0 && identify_apart(p, x, g);
+}
+
+bool identify_nearest_convex(const ModelView& m, const DataView& d, const ContactView& contact,
+                             ContactGeometry& g) {
+  const Polytope p[2] = {{m, d, contact.geom.v[0]}, {m, d, contact.geom.v[1]}};
+  const Vec3 x[2] = {g.position - (g.distance / 2) * g.normal,
+                     g.position + (g.distance / 2) * g.normal};
+  const Feature feature[2] = {p[0].facing(g.normal), p[1].facing(-g.normal)};
+  for (int owner = 1; owner >= 0; owner--) {
+    const bool face = feature[owner].size == 3;
+    if (face && identify_vertex(p, owner, feature[owner], x[1 - owner], g)) return true;
+  }
+  if (feature[0].size < 3 && feature[1].size < 3) {
+    if (feature[0].size + feature[1].size == 4 && identify_edge_edge(feature, g)) return true;
+    if (g.distance > 0 && identify_apart(p, x, g)) return true;
+  }
+  return identify_parallel(p, g);
 }
 
 }  // namespace mujacobian

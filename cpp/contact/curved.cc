@@ -156,8 +156,12 @@ SupportChange support_change(const SupportContact& c, Vec3 n, double distance, c
 }
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
-                     ContactGeometry& g, const Prism* prism) {
-  if (!prism && identify_along(m, d, contact, g)) return true;
+                     ContactGeometry& g) {
+  return identify_along(m, d, contact, g) || identify_optimum(m, d, contact, g, nullptr);
+}
+
+bool identify_optimum(const ModelView& m, const DataView& d, const ContactView& contact,
+                      ContactGeometry& g, const Prism* prism) {
   g.kind = ContactGeometry::kSupports;
   Vec3 witness[2] = {g.position - (g.distance / 2) * g.normal,
                      g.position + (g.distance / 2) * g.normal};

@@ -390,15 +390,17 @@ double agreement(const ModelView& m, const ContactGeometry& g) {
   return g.kind == ContactGeometry::kSimplex ? g.simplex.agreement : kAgreement;
 }
 
+using Identify = bool (*)(const ModelView&, const DataView&, const ContactView&, ContactGeometry&);
+
 // Finds the features and returns how far they are from giving MuJoCo's contact. The colliders'
 // files know one normal, that from geom 0 to geom 1.
 double identify_features(const ModelView& m, const DataView& d, const ContactView& contact,
-                         ContactGeometry& g, bool& touches) {
+                         Identify identify_kind, ContactGeometry& g, bool& touches) {
   Vec3 normal = g.normal;
   g.normal = g.between();
   double error = std::numeric_limits<double>::infinity();
   g.kind = ContactGeometry::kFace;
-  if (identify_pair(m, d, contact, g)) {
+  if (identify_kind(m, d, contact, g)) {
     touches = true;
     Rederived r = rederive(g);
     error = norm(r.position - g.position) + norm(r.normal - g.normal) +
@@ -431,7 +433,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
     g = load_contact(contact, before);
     g.flipped = attempt & 1;
     if (attempt >= 2) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
-    found = identify_features(m, d, contact, g, touches) < agreement(m, g);
+    found = identify_features(m, d, contact, identify_pair, g, touches) < agreement(m, g);
   }
   if (!touches) refuse("the way in which these geoms touch");
   if (!found) refuse("its features were not recognised");
@@ -456,6 +458,33 @@ Vec3 frame_turn(const ContactGeometry& g, Vec3 dn, Vec3 dhint) {
 }
 
 }  // namespace
+
+bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& pair,
+                      ContactGeometry& g) {
+  const int first = m.geom_type[pair.geom.v[0]], second = m.geom_type[pair.geom.v[1]];
+  const bool legacy = m.opt.disableflags & disable::kNativeCCD;
+  if (first == geom::kHField || (legacy && uses_collider(m, pair))) return false;
+
+  // within a round geom's core MuJoCo sees its surface, and finds it as that of curved geoms
+  Identify optimum = [](auto& model, auto& data, auto& contact, auto& geometry) {
+    return identify_optimum(model, data, contact, geometry, nullptr);
+  };
+  Identify ways[2] = {identify_pair, nullptr};
+  if (uses_collider(m, pair) || (first == geom::kBox && second == geom::kBox && !legacy)) {
+    const bool sharp = first == geom::kBox || first == geom::kMesh;
+    const bool curved = is_curved(first) || is_curved(second);
+    ways[0] = curved ? optimum : sharp ? identify_nearest_convex : identify_nearest_round;
+    if (!curved && !sharp) ways[1] = optimum;
+  }
+  for (Identify way : ways) {
+    if (!way) break;
+    g = load_contact(pair, nullptr);
+    g.hint = {0, 0, 0}, g.hint_length = 0;
+    bool touches = false;
+    if (identify_features(m, d, pair, way, g, touches) < agreement(m, g)) return true;
+  }
+  return false;
+}
 
 ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
   ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)

@@ -170,6 +170,11 @@ struct ContactVariation {
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
                          const ContactGeometry* before = nullptr);
 
+// The same for the nearest or deepest points of two geoms as mj_geomDistance finds them, geoms in
+// the order of their types; `pair` has no tangents. False where no feature reproduces them.
+bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& pair,
+                      ContactGeometry& geometry);
+
 // (CON-14) and its right-hand side solved: changes of normal, distance and points for given
 // motions.
 struct SupportChange {
@@ -207,14 +212,21 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
                       ContactGeometry& geometry);
 bool identify_height_field(const ModelView& m, const DataView& d, const ContactView& contact,
                            ContactGeometry& geometry);
-// `prism`: the piece of the height field that geom 0 is, if it is one
 bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry& geometry);
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
-                     ContactGeometry& geometry, const Prism* prism = nullptr);
+                     ContactGeometry& geometry);
+// `prism`: the piece of the height field that geom 0 is, null if it is none
+bool identify_optimum(const ModelView& m, const DataView& d, const ContactView& contact,
+                      ContactGeometry& geometry, const Prism* prism);
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& geometry);
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
                          ContactGeometry& geometry);
+// The same pairs without manifolds: a single pair of nearest or deepest points.
+bool identify_nearest_round(const ModelView& m, const DataView& d, const ContactView& contact,
+                            ContactGeometry& geometry);
+bool identify_nearest_convex(const ModelView& m, const DataView& d, const ContactView& contact,
+                             ContactGeometry& geometry);
 // A capsule or cylinder along a face of a box, of a mesh or of a cylinder, or a cap on such a face.
 bool identify_along(const ModelView& m, const DataView& d, const ContactView& contact,
                     ContactGeometry& geometry);

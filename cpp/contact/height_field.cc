@@ -141,7 +141,7 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
     if (g.distance + core.radius > m.opt.ccd_tolerance) return false;
   }
   return (round || curved) && field.find(witness, [&](const Prism& prism) {
-    return identify_curved(m, d, contact, g, &prism);
+    return identify_optimum(m, d, contact, g, &prism);
   });
 }
 

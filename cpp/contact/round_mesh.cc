@@ -42,10 +42,14 @@ bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& 
 
 bool identify_mesh_round(const ModelView& m, const DataView& d, const ContactView& contact,
                          ContactGeometry& g) {
+  return identify_along(m, d, contact, g) || identify_nearest_round(m, d, contact, g);
+}
+
+bool identify_nearest_round(const ModelView& m, const DataView& d, const ContactView& contact,
+                            ContactGeometry& g) {
   const Geom geom = load_geom(m, d, contact.geom.v[0]);
   const Polytope mesh(m, d, contact.geom.v[1], &g.walked[1]);
   if (geom.type == geom::kSphere) return identify_round(geom, geom.position, false, mesh, g);
-  if (identify_along(m, d, contact, g)) return true;
   // the point of the capsule's segment at MuJoCo's witness
   double half = geom.size[1];
   Vec3 witness = g.position - (g.distance / 2 + geom.size[0]) * g.normal;

@@ -7,12 +7,13 @@
 
 namespace mujacobian {
 
-// A polytope with a radius: its vertices are those of a box or mesh, the ends of a capsule or the
-// center of a sphere.
+// A polytope with a radius: its vertices are those of a box or mesh, or of one of their faces, the
+// ends of a capsule or the center of a sphere.
 struct Core {
+  static constexpr int kRoom = 8;
   const Polytope* polytope;  // null: the points
   int count;
-  Vec3 points[2];
+  Vec3 points[kRoom];
   double radius;
   Vec3 vertex(int i) const { return polytope ? polytope->vertex(i) : points[i]; }
 };

@@ -83,6 +83,21 @@ void* make_data(const void* model) {
   return data;
 }
 
+double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,
+                     double fromto[6]) {
+  const DataView before = view_data(data);
+  void* borrowed = const_cast<void*>(data);
+  double distance = most;
+  auto measure = [&] {
+    distance = engine().mj_geomDistance(model, borrowed, geom1, geom2, most, fromto);
+  };
+  if (!guarded(measure)) {
+    restore_stack(borrowed, before);
+    throw EngineError(text);
+  }
+  return distance;
+}
+
 std::string element_name(const ModelView& m, int object_type, int id) {
   const char* kind = object_type == object::kBody       ? "body"
                      : object_type == object::kJoint    ? "joint"

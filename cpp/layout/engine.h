@@ -26,6 +26,8 @@ struct Engine {
   double (*mj_ray)(const void* model, const void* data, const double point[3],
                    const double direction[3], const unsigned char* groups, bool statics,
                    int excluded_body, int* geom, double* normal);
+  double (*mj_geomDistance)(const void* model, void* data, int geom1, int geom2, double most,
+                            double fromto[6]);
   void* (*set_log_handler)(void (*handler)(const void* message));
   void* (*get_global_log_handler)();
 
@@ -61,6 +63,10 @@ void* make_data(const void* model);
 // bad and reset it.
 void reset(const void* model, void* data);
 bool step(const void* model, void* data);
+
+// mj_geomDistance, guarded in the same way: it borrows the data's stack and changes nothing else.
+double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,
+                     double fromto[6]);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);

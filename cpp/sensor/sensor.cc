@@ -96,6 +96,10 @@ Family family(int type) {
       return sense_contact;
     case sensor::kRangefinder:
       return sense_ray;
+    case sensor::kGeomDist:
+    case sensor::kGeomNormal:
+    case sensor::kGeomFromTo:
+      return sense_distance;
     default:
       return nullptr;
   }
@@ -147,10 +151,6 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
       return "a field of its data";
     case sensor::kRangefinder:
       return m.sensor_objtype[sensor] == object::kSite ? nullptr : "the depth image of a camera";
-    case sensor::kGeomDist:
-    case sensor::kGeomNormal:
-    case sensor::kGeomFromTo:
-      return "distances between geoms";
     case sensor::kTactile:
       return "tactile sensors";
     case sensor::kPlugin:

@@ -33,6 +33,7 @@ void sense_energy(Sensing& s, int sensor, SensorRows& rows);
 void sense_wrench(Sensing& s, int sensor, SensorRows& rows);
 void sense_touch(Sensing& s, int sensor, SensorRows& rows);
 void sense_contact(Sensing& s, int sensor, SensorRows& rows);
+void sense_distance(Sensing& s, int sensor, SensorRows& rows);
 void sense_ray(Sensing& s, int sensor, SensorRows& rows);
 
 // The force along a spatial tendon; adds its derivative to row 0.                        (SEN-20)

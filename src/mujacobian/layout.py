@@ -77,6 +77,7 @@ _FUNCTIONS = (
     "mj_id2name",
     "mju_rayGeom",
     "mj_ray",
+    "mj_geomDistance",
     "_mjPRIVATE_setTlsLogHandler",
     "_mjPRIVATE_getGlobalLogHandler",
 )

@@ -1,0 +1,105 @@
+// Distances between two geoms or bodies, with the segment between their nearest points. Which geoms
+// are nearest and by which features is MuJoCo's branch.
+#include <utility>
+
+#include "contact/wrench.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "sensor/sensor.h"
+#include "smooth/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+// The nearest of all pairs of geoms, each pair in the order of its types.
+struct Nearest {
+  int geom[2];   // -1: none within the cutoff
+  bool swapped;  // the first geom is the sensor's second
+  double distance;
+  Vec3 point[2];
+};
+
+struct Range {
+  int first, count;
+};
+
+Range geoms_of(const ModelView& m, int type, int id) {
+  if (type == object::kBody) return {m.body_geomadr[id], m.body_geomnum[id]};
+  return {id, 1};
+}
+
+Nearest find_nearest(const Sensing& s, int sensor) {
+  const ModelView& m = s.m;
+  const Range from = geoms_of(m, m.sensor_objtype[sensor], m.sensor_objid[sensor]);
+  const Range to = geoms_of(m, m.sensor_reftype[sensor], m.sensor_refid[sensor]);
+  const double cutoff = m.sensor_cutoff[sensor];
+  Nearest nearest{{-1, -1}, false, cutoff, {}};
+  for (int a = from.first; a < from.first + from.count; a++) {
+    for (int b = to.first; b < to.first + to.count; b++) {
+      double x[6];
+      const double distance = geom_distance(m.address, s.d.address, a, b, cutoff, x);
+      if (!(distance < nearest.distance)) continue;
+      nearest = {{a, b}, m.geom_type[a] > m.geom_type[b], distance, {load3(x), load3(x + 3)}};
+    }
+  }
+  if (nearest.swapped) {
+    std::swap(nearest.geom[0], nearest.geom[1]);
+    std::swap(nearest.point[0], nearest.point[1]);
+  }
+  return nearest;
+}
+
+// As a contact, whose normal points from the first geom to the second.
+ContactView as_contact(const Nearest& nearest) {
+  ContactView pair{};
+  pair.dist = nearest.distance;
+  store3(pair.pos.v, 0.5 * (nearest.point[0] + nearest.point[1]));
+  store3(pair.frame.v, (1 / nearest.distance) * (nearest.point[1] - nearest.point[0]));
+  for (int side = 0; side < 2; side++) pair.geom.v[side] = nearest.geom[side];
+  return pair;
+}
+
+// Rows first .. first + 2
+void put(SensorRows& rows, int first, int dof, Vec3 x) {
+  rows.q(first, dof) += x.x, rows.q(first + 1, dof) += x.y, rows.q(first + 2, dof) += x.z;
+}
+
+}  // namespace
+
+// (SEN-28)
+void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
+  const Nearest nearest = find_nearest(s, sensor);
+  if (nearest.geom[0] < 0) return;
+  const int type = s.m.sensor_type[sensor];
+  auto refuse = [&](const std::string& reason) {
+    throw Unsupported(element_name(s.m, object::kSensor, sensor), reason);
+  };
+  if (nearest.distance == 0) refuse("its geoms touch without depth");
+  const ContactView pair = as_contact(nearest);
+  ContactGeometry g;
+  if (!identify_nearest(s.m, s.d, pair, g)) {
+    refuse("the nearest points of " + element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
+           element_name(s.m, object::kGeom, nearest.geom[1]));
+  }
+  const bool parallel = g.kind == ContactGeometry::kSimplex;
+  if (parallel && type == sensor::kGeomFromTo) refuse("nearest points of parallel features");
+
+  // the reported normal leads from one point to the other, also where they are inside
+  const double towards = (nearest.swapped ? -1 : 1) * (nearest.distance < 0 ? -1 : 1);
+  const ContactDofs c = contact_dofs(s.m, s.d, pair, s.arena);
+  for (int k = 0; k < c.n; k++) {
+    const ContactVariation v = vary(g, c, k);
+    const Vec3 dn = cross(v.turn, g.normal);
+    if (type == sensor::kGeomDist) {
+      rows.q(0, c.dofs[k]) += v.distance;
+    } else if (type == sensor::kGeomNormal) {
+      put(rows, 0, c.dofs[k], towards * dn);
+    } else {
+      const Vec3 half = 0.5 * (v.distance * g.normal + g.distance * dn);
+      put(rows, nearest.swapped ? 3 : 0, c.dofs[k], v.position - half);
+      put(rows, nearest.swapped ? 0 : 3, c.dofs[k], v.position + half);
+    }
+  }
+}
+
+}  // namespace mujacobian
