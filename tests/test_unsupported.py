@@ -110,7 +110,6 @@ def test_sensors_are_listed():
     "sensor",
     [
         '<torque name="odd" site="base"/>',
-        '<distance name="odd" geom1="link" geom2="palm" cutoff="1"/>',
         '<jointpos name="odd" joint="elbow" delay=".01" nsample="4"/>',
     ],
 )

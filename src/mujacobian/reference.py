@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import mujoco
 import numpy as np
@@ -73,6 +73,7 @@ NEARLY = 1e-7  # below it a ladder that no longer improves has met rounding
 PATIENCE = 8  # levels without improvement, then
 AMPLIFICATION = 8.0  # standard deviations of rounding, of two values and their extrapolation
 Q_STEP = 0.4  # rad or m: inside the radius of convergence of M^-1 and of tendon paths
+SENSED_STEP = 1e-3  # the same where sensors see surfaces, whose features show in no branch
 V_STEP = 1.0  # rad/s or m/s: the step is nearly polynomial in velocities
 KINK_STEPS = (1.0, 0.1)  # of the ladder's last step, which is inside one branch
 KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
@@ -82,6 +83,12 @@ TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
 CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
 SPHERE_CYLINDER = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}  # too
+DISTANCES = [
+    mujoco.mjtSensor.mjSENS_GEOMDIST,
+    mujoco.mjtSensor.mjSENS_GEOMNORMAL,
+    mujoco.mjtSensor.mjSENS_GEOMFROMTO,
+]
+SURFACE_SENSORS = [*DISTANCES, mujoco.mjtSensor.mjSENS_RANGEFINDER]
 WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 
@@ -200,12 +207,25 @@ def directional(
 
 
 def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Whether a contact is the limit of MuJoCo's convex collider on curved geoms."""
-    for contact in data.contact:
-        kinds = {int(model.geom_type[g]) for g in contact.geom if g >= 0}
+    """Whether a contact or distance is the limit of MuJoCo's convex collider on curved geoms."""
+    pairs = [contact.geom for contact in data.contact]
+    for k in np.flatnonzero(np.isin(model.sensor_type, DISTANCES)):
+        first = _geoms(model, model.sensor_objtype[k], model.sensor_objid[k])
+        second = _geoms(model, model.sensor_reftype[k], model.sensor_refid[k])
+        pairs.extend(product(first, second))
+    for pair in pairs:
+        kinds = {int(model.geom_type[g]) for g in pair if g >= 0}
         if kinds & CURVED and PLANE not in kinds and kinds != SPHERE_CYLINDER:
             return True
     return False
+
+
+def _geoms(model: mujoco.MjModel, kind: int, index: int) -> range:
+    """Return the geoms of a body, or the geom itself."""
+    if kind != mujoco.mjtObj.mjOBJ_BODY:
+        return range(index, index + 1)
+    first = int(model.body_geomadr[index])
+    return range(first, first + int(model.body_geomnum[index]))
 
 
 @contextmanager
@@ -310,7 +330,8 @@ def _first_step(step: Step, direction: Array) -> float:
     """Return the largest step in a direction: the scale on which the map bends or moves at all."""
     nv = step.model.nv
     dq, dv = abs(direction[:nv]), abs(direction[nv : 2 * nv])
-    limits = [Q_STEP / dq.max()] if dq.any() else []
+    largest = SENSED_STEP if np.isin(step.model.sensor_type, SURFACE_SENSORS).any() else Q_STEP
+    limits = [largest / dq.max()] if dq.any() else []
     limits += [max(V_STEP, 0.5 * s) / d for s, d in zip(abs(step.speed), dv, strict=True) if d > 0]
     if direction[2 * nv :].any():
         limits.append(_force_step(step, direction))
