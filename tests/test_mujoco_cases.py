@@ -1,7 +1,8 @@
 """What MuJoCo's own tests of derivatives check, on our functions and with our models.
 
-Linear systems in closed form, clamped controls, an untouched state, quaternions through small and
-large angles, skipped blocks, disabled and permuted actuators, dense and sparse Jacobians.
+Linear systems, their sensors and their inverse in closed form, clamped controls, an untouched
+state, quaternions through small and large angles, skipped blocks and sensors, disabled and permuted
+actuators, dense and sparse Jacobians.
 """
 
 import mujoco
@@ -32,7 +33,7 @@ LINEAR = f"""
       <body>
         <joint name="x1" stiffness="12" damping=".2"/>
         <inertial pos="0 0 0" mass=".7" diaginertia="1 1 1"/>
-        <body>
+        <body name="end">
           <joint name="x2" stiffness="50" damping="1.5" armature=".2"/>
           <inertial pos="0 0 0" mass=".4" diaginertia="1 1 1"/>
         </body>
@@ -42,16 +43,26 @@ LINEAR = f"""
   <tendon><fixed name="pair"><joint joint="x1" coef=".5"/><joint joint="x2" coef="-3"/></fixed>
   </tendon>
   <actuator>
-    <motor joint="x0" gear="2" ctrlrange="-1 1"/>
-    <motor tendon="pair" ctrlrange="-1 1"/>
+    <motor name="drive" joint="x0" gear="2" ctrlrange="-1 1"/>
+    <motor name="pull" tendon="pair" ctrlrange="-1 1"/>
   </actuator>
+  <sensor>
+    <jointpos joint="x1"/><jointvel joint="x2"/><tendonpos tendon="pair"/>
+    <tendonvel tendon="pair"/><actuatorpos actuator="drive"/><actuatorfrc actuator="pull"/>
+    <framepos objtype="xbody" objname="end"/><framelinvel objtype="xbody" objname="end"/>
+    <framelinacc objtype="xbody" objname="end"/>
+  </sensor>
 </mujoco>"""
+
+
+def mass_matrix():
+    carried = np.cumsum(MASSES[::-1])[::-1]
+    return np.array([[carried[max(i, j)] for j in range(3)] for i in range(3)]) + np.diag(ARMATURE)
 
 
 def continuous_system(*, implicit):
     """Return F and G of (x, v)' = F (x, v) + G u; damping is in the mass matrix if implicit."""
-    carried = np.cumsum(MASSES[::-1])[::-1]
-    M = np.array([[carried[max(i, j)] for j in range(3)] for i in range(3)]) + np.diag(ARMATURE)
+    M = mass_matrix()
     H = M + TIMESTEP * np.diag(DAMPING) if implicit else M
     forces = np.hstack([-np.diag(STIFFNESS), -np.diag(DAMPING), np.transpose(GEARS)])
     speeds = np.hstack([np.zeros((3, 3)), np.eye(3), np.zeros((3, 2))])
@@ -73,6 +84,23 @@ def linear_system(integrator="euler"):
     return still + J[:, :6], J[:, 6:]
 
 
+def linear_sensors():
+    """Return C, D and the rows of the accelerations: sensors read them before any integrator."""
+    ends = np.zeros((3, 3))
+    ends[0] = 1  # all bodies move along x, the last one with all joints
+    pull = np.array([GEARS[1]])
+    nothing = np.zeros((1, 3))
+    positions = [np.eye(3)[1:2], nothing, pull, nothing, GEARS[0] * np.eye(3)[:1], nothing, ends]
+    velocities = [nothing, np.eye(3)[2:], nothing, pull, nothing, nothing, 0 * ends, ends]
+    q = np.vstack([*positions, 0 * ends, 0 * ends])
+    v = np.vstack([*velocities, 0 * ends])
+    a = np.vstack([np.zeros((12, 3)), ends])
+    F, G = (x[3:] for x in continuous_system(implicit=False))
+    D = a @ G
+    D[5, 1] = 1  # the force of an actuator is its control
+    return np.hstack([q, v]) + a @ F, D, a
+
+
 def load_linear(integrator="euler"):
     model = mujoco.MjModel.from_xml_string(LINEAR)
     INTEGRATORS[integrator](model)
@@ -88,6 +116,62 @@ def test_linear_system(integrator):
     A, B = linear_system(integrator)
     np.testing.assert_allclose(lin.A, A, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
     np.testing.assert_allclose(lin.B, B, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
+
+
+@pytest.mark.parametrize("integrator", sorted(set(INTEGRATORS) - {"discrete"}))
+def test_sensors_of_a_linear_system(integrator):
+    lin = mujacobian.linearize(*load_linear(integrator))
+    C, D, _ = linear_sensors()
+    np.testing.assert_allclose(lin.C, C, rtol=CLOSED_FORM_TOLERANCE, atol=1e-14)
+    np.testing.assert_allclose(lin.D, D, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_sensors_are_skipped(integrator):
+    """Without C and D the same A and B, and values of sensors are left alone."""
+    model, data = load_linear(integrator)
+    lin = mujacobian.linearize(model, data)
+    mujoco.mj_forward(model, data)
+    data.sensordata[:] = 7
+    A, B = np.full_like(lin.A, np.nan), np.full_like(lin.B, np.nan)
+    mujacobian.transition(model, data, A, B, forward=False)
+    # sensors of accelerations take another way through the same solve
+    np.testing.assert_allclose(A, lin.A, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
+    np.testing.assert_allclose(B, lin.B, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
+    assert (data.sensordata == 7).all()
+    alone = mujacobian.linearize(model, data, sensors=False)
+    assert alone.C is None
+    assert alone.D is None
+    np.testing.assert_array_equal(alone.A, A)
+    np.testing.assert_array_equal(alone.B, B)
+    C = np.full_like(lin.C, np.nan)
+    mujacobian.transition(model, data, C=C)
+    np.testing.assert_array_equal(C, lin.C)
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("integrator", ["euler", "implicitfast"])
+def test_linear_inverse_system(integrator, discrete):
+    """f = M a + damping v + stiffness x; a discrete acceleration has damping in the matrix, too."""
+    model, data = load_linear(integrator)
+    M, ns = mass_matrix(), model.nsensordata
+    H = M
+    if discrete:
+        model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_INVDISCRETE
+        H = M + TIMESTEP * np.diag(DAMPING)
+    mujoco.mj_forward(model, data)
+    force = [np.full((3, 3), np.nan) for _ in range(3)]
+    sensed = [np.full((3, ns), np.nan) for _ in range(3)]
+    inertia = np.full((3, model.nC), np.nan)
+    mujacobian.inverse(model, data, *force, *sensed, inertia)
+    for given, expected in zip(force, (np.diag(STIFFNESS), np.diag(DAMPING), H), strict=True):
+        np.testing.assert_allclose(given, expected, rtol=CLOSED_FORM_TOLERANCE, atol=1e-12)
+    assert not inertia.any()
+    C, _, a = linear_sensors()
+    C -= a @ continuous_system(implicit=False)[0][3:]
+    accelerations = a @ np.linalg.solve(M, H)
+    for given, expected in zip(sensed, (C[:, :3], C[:, 3:], accelerations), strict=True):
+        np.testing.assert_allclose(given.T, expected, rtol=CLOSED_FORM_TOLERANCE, atol=1e-12)
 
 
 def test_controls_at_their_limits_have_the_derivative_from_inside():
