@@ -162,7 +162,7 @@ def force_sensors() -> str:
 def build(integrator: str, *, constrained: bool) -> mujoco.MjModel:
     discrete = integrator == "discrete"
     sensors = smooth_sensors()
-    if constrained and not discrete:
+    if constrained:
         sensors += force_sensors()
     parts = CONSTRAINED if constrained else SMOOTH
     model = mujoco.MjModel.from_xml_string(

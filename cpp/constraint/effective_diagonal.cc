@@ -59,31 +59,41 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
 
 }  // namespace
 
+int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
+                     const DiagonalRates& diagonal, EffectiveChange* out, Arena& arena) {
+  if (!b.active || b.n == 0) return 0;
+  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
+  if (dry && b.hessian[0] == 0) return 0;  // saturated: the force does not depend on D
+  // adhesion shifts the reference by R adhesion, which changes with D too
+  double shift = 0;
+  if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
+
+  Source source[kMaxRows];
+  int changes = 0;
+  for (int s = 0, count = sources(b, source); s < count; s++) {
+    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
+    EffectiveChange& change = out[changes];
+    change = {{}, dlog_ratio(m, d, blocks, b, source[s], diagonal, arena)};
+    if (!change.dlogR) continue;
+    for (int r = source[s].first; r < source[s].last; r++) {
+      change.force[r] = b.hessian[r * b.count] * shift - b.force[r];
+    }
+    changes++;
+  }
+  return changes;
+}
+
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
                             const DiagonalRates& diagonal, const Residual& residual, Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    if (!b.active || b.n == 0) continue;
-    bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
-    if (dry && b.hessian[0] == 0) continue;  // saturated: the force does not depend on D
-    // adhesion shifts the reference by R adhesion, which changes with D too
-    double shift = 0;
-    if (b.geometry)
-      shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
-
-    Source source[kMaxRows];
-    for (int s = 0, count = sources(b, source); s < count; s++) {
-      if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
-      const double* dlog = dlog_ratio(m, d, blocks, b, source[s], diagonal, arena);
-      if (!dlog) continue;
+    EffectiveChange change[kMaxRows];
+    for (int s = effective_change(m, d, blocks, b, diagonal, change, arena) - 1; s >= 0; s--) {
       const Component& part = residual.components[residual.component[b.dofs[0]]];
       for (int i = 0; i < b.n; i++) {
         double push = 0;
-        for (int r = source[s].first; r < source[s].last; r++) {
-          double force = b.force[r] - b.hessian[r * b.count] * shift;
-          push += b.J[r * b.stride + i] * force;
-        }
-        add_scaled(residual.row[b.dofs[i]], -push, dlog, part.force_column());
+        for (int r = 0; r < b.count; r++) push += b.J[r * b.stride + i] * change[s].force[r];
+        add_scaled(residual.row[b.dofs[i]], push, change[s].dlogR, part.force_column());
       }
     }
   }

@@ -10,7 +10,19 @@ struct DiagonalRates {
   Residual inertia, added;
 };
 
-// Add J^T (f dlogD) for the part of D that comes from the correction.                      (DIS-8)
+// What the correction does to the forces of a block at fixed acceleration: the force of row r
+// changes by force[r] dlogR.
+struct EffectiveChange {
+  double force[kMaxRows];
+  const double* dlogR;  // over the columns of the block's component, before those of applied force
+};
+
+// Fill `out` (room for kMaxRows) for a block; returns how many there are.                   (DIS-8)
+int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks,
+                     const Block& block, const DiagonalRates& diagonal, EffectiveChange* out,
+                     Arena& arena);
+
+// Add J^T (f dlogD) for the part of D that comes from the correction.
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
                             const DiagonalRates& diagonal, const Residual& residual, Arena& arena);
 

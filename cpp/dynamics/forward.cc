@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "constraint/effective_diagonal.h"
 #include "dynamics/lu.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
@@ -14,15 +13,6 @@
 namespace mujacobian {
 
 namespace {
-
-// The correction of R by the metric, for all constraint rows.
-void add_row_correction(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
-  if (f.blocks.count == 0 || !d.efm_sdiag) return;
-  DiagonalRates diagonal{make_like(m, f.residual, arena), make_like(m, f.residual, arena)};
-  add_inertia_diagonal_derivative(m, d, diagonal.inertia, arena);
-  add_metric_diagonal_change(m, d, f.paths, diagonal.added, arena);
-  add_effective_diagonal(m, d, f.blocks, diagonal, f.residual, arena);
-}
 
 // Hand the trees of a component that the metric has a block for to visit(block, rows).
 template <class F>
@@ -118,7 +108,21 @@ void fill_residual(const ModelView& m, const DataView& d, const Forward& f, cons
   add_blocks(m, d, f.tree, f.blocks, f.solved, f.residual, arena);
   if (!has_metric(m)) return;
   subtract_metric_change(m, d, f.paths, f.metric, at, f.residual, arena);
-  add_row_correction(m, d, f, arena);
+  if (corrects_rows(m, d, f)) {
+    add_effective_diagonal(m, d, f.blocks, diagonal_rates(m, d, f, arena), f.residual, arena);
+  }
+}
+
+bool corrects_rows(const ModelView& m, const DataView& d, const Forward& f) {
+  return has_metric(m) && f.blocks.count && d.efm_sdiag;
+}
+
+DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forward& f,
+                             Arena& arena) {
+  DiagonalRates diagonal{make_like(m, f.residual, arena), make_like(m, f.residual, arena)};
+  add_inertia_diagonal_derivative(m, d, diagonal.inertia, arena);
+  add_metric_diagonal_change(m, d, f.paths, diagonal.added, arena);
+  return diagonal;
 }
 
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,

@@ -3,6 +3,7 @@
 // and what the noslip solver makes of it.
 #pragma once
 
+#include "constraint/effective_diagonal.h"
 #include "constraint/noslip.h"
 #include "dynamics/metric.h"
 
@@ -28,6 +29,10 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
 // Fill the residual with -dg: at acceleration `at`, which is f.solved in constrained components.
 void fill_residual(const ModelView& m, const DataView& d, const Forward& f, const double* at,
                    Arena& arena);
+
+// The metric of the discrete integrator corrects R of constraint rows, and by what.         (DIS-8)
+bool corrects_rows(const ModelView& m, const DataView& d, const Forward& f);
+DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
 
 // Columns first .. last-1 of component c: -dg becomes da.
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,

@@ -78,10 +78,15 @@ class SensorRows {
   // Row r += scale * the dof's row of x, which has the components of the forward dynamics
   void add_generalized(int r, double scale, const Residual& x, int dof) {
     if (scale == 0) return;
-    const Component& part = x.components[x.component[dof]];
-    const double* from = x.row[dof];
+    add_columns(r, scale, x.row[dof], x.components[x.component[dof]], /*forces=*/true);
+  }
+
+  // Row r += scale * x, given over the columns of a component, with or without applied forces
+  void add_columns(int r, double scale, const double* from, const Component& part, bool forces) {
     double* to = row(r);
-    if (whole_) return add_scaled(to, scale, from, part.end_column());
+    if (whole_) {
+      return add_scaled(to, scale, from, forces ? part.end_column() : part.force_column());
+    }
     double* input = to + 2 * nv_;
     for (int k = 0; k < part.nv; k++) {
       to[part.dofs[k]] += scale * from[k];
@@ -90,7 +95,8 @@ class SensorRows {
     const int act = part.act_column(), ctrl = part.ctrl_column(), applied = part.force_column();
     for (int k = 0; k < part.na; k++) input[part.acts[k]] += scale * from[act + k];
     for (int k = 0; k < part.nu; k++) input[na_ + part.ctrls[k]] += scale * from[ctrl + k];
-    for (int k = 0; k < part.nf; k++) input[na_ + nu_ + part.dofs[k]] += scale * from[applied + k];
+    for (int k = 0; forces && k < part.nf; k++)
+      input[na_ + nu_ + part.dofs[k]] += scale * from[applied + k];
   }
 
  private:

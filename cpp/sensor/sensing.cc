@@ -94,9 +94,6 @@ const Residual& Sensing::gravity_compensation() {
 const ForceDerivative& Sensing::force(int k) {
   // the forces follow d(acc) at the optimum, which the sweeps have replaced by that after them
   if (f.noslip.first) throw Unsupported("option noslip_iterations", "sensors of constraint forces");
-  if (has_metric(m) && d.efm_sdiag) {
-    throw Unsupported("option integrator=\"discrete\"", "sensors of constraint forces");
-  }
   if (!force_) {
     force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
     block_motion_ = block_motion(m, d, f.blocks, f.acc, arena);
@@ -142,6 +139,22 @@ void Sensing::add_force(SensorRows& rows, int r, int k, const double* weight) {
     double scale = 0;
     for (int row = change.first; row < change.last; row++) scale += weight[row] * b.force[row];
     for (int i = 0; i < m.nv; i++) rows.q(r, i) += scale * change.dlogD[i];
+  }
+  if (corrects_rows(m, d, f)) add_correction(rows, r, b, weight);
+}
+
+void Sensing::add_correction(SensorRows& rows, int r, const Block& b, const double* weight) {
+  if (!diagonal_rates_) {
+    diagonal_rates_ = arena.take<DiagonalRates>(1);
+    *diagonal_rates_ = diagonal_rates(m, d, f, arena);
+  }
+  EffectiveChange change[kMaxRows];
+  const int count = effective_change(m, d, f.blocks, b, *diagonal_rates_, change, arena);
+  for (int s = 0; s < count; s++) {
+    double scale = 0;
+    for (int row = 0; row < b.count; row++) scale += weight[row] * change[s].force[row];
+    const Component& part = f.residual.components[f.residual.component[b.dofs[0]]];
+    rows.add_columns(r, scale, change[s].dlogR, part, /*forces=*/false);
   }
 }
 

@@ -69,6 +69,9 @@ class Sensing {
   void add_force(SensorRows& rows, int r, int k, const double* weight);
 
  private:
+  // The part of add_force that comes from the metric of the discrete integrator.         (DIS-8)
+  void add_correction(SensorRows& rows, int r, const Block& block, const double* weight);
+
   MotionSweep motion_{nullptr, nullptr}, still_{nullptr, nullptr};
   SubtreeForces subtree_forces_{nullptr, nullptr};
   Tension** tension_ = nullptr;
@@ -77,6 +80,7 @@ class Sensing {
   ActuatorForces actuators_{nullptr, -1};
   Residual *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
   BlockMotion block_motion_{};
+  DiagonalRates* diagonal_rates_ = nullptr;
   ForceDerivative** force_ = nullptr;
   BlockWrench** wrench_ = nullptr;
   const ContactVariation** variations_ = nullptr;
