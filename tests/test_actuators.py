@@ -295,6 +295,28 @@ def test_limits(limit):
     check(world(actuators, **places))
 
 
+@pytest.mark.parametrize("kind", ORIENTATIONS)
+def test_sensors_of_orientation_servos(kind):
+    """Three values each: rotation vector, rates about the axes, torque."""
+    xml = WORLD.format(
+        actuators=f'<orientation name="a" {ORIENTATIONS[kind]}/>', option="", joint="", tendon=""
+    )
+    sensors = "".join(f'<actuator{quantity} actuator="a"/>' for quantity in ("pos", "vel", "frc"))
+    xml = xml.replace("</mujoco>", f"<sensor>{sensors}</sensor></mujoco>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    assert model.nsensordata == 9
+    for seed in range(3):
+        data = state(model, seed)
+        lin = mujacobian.linearize(model, data)
+        assert lin.C.any(axis=1).all()
+        ref = reference.jacobian(model, data)
+        J, expected, err = np.hstack([lin.C, lin.D]), ref.J[ref.nx :], ref.err[ref.nx :]
+        scale = abs(expected).max(axis=1, keepdims=True)
+        trusted = err <= SMOOTH_TOLERANCE * scale
+        assert np.where(trusted, abs(J - expected) / scale, 0).max() <= SMOOTH_TOLERANCE
+        assert trusted.mean() >= TRUSTED_SHARE
+
+
 @pytest.mark.parametrize("tendon", ["", 'actuatorfrcrange="-.4 .4"'])
 def test_sensors_of_actuators(tendon):
     """Forces, lengths and rates see activations, friction of motors and limits."""

@@ -162,6 +162,8 @@ def force_sensors() -> str:
 def build(integrator: str, *, constrained: bool) -> mujoco.MjModel:
     discrete = integrator == "discrete"
     sensors = smooth_sensors()
+    if not discrete:
+        sensors += "".join(f'<actuator{kind} actuator="gaze"/>' for kind in ("pos", "vel", "frc"))
     if constrained:
         sensors += force_sensors()
     parts = CONSTRAINED if constrained else SMOOTH

@@ -2,35 +2,40 @@
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/actuation.h"
+#include "smooth/orientation.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
 #include "smooth/transmission.h"
+#include "spatial/rotation.h"
 
 namespace mujacobian {
 namespace {
 
-// Row 0 += scale dl
-void add_length(const Path& p, double scale, SensorRows& rows) {
-  for (int k = 0; k < p.n; k++) rows.q(0, p.dofs[k]) += scale * p.dlength[k];
+// Row r += scale dl
+void add_length(const Path& p, double scale, SensorRows& rows, int r = 0) {
+  for (int k = 0; k < p.n; k++) rows.q(r, p.dofs[k]) += scale * p.dlength[k];
 }
 
-// Row 0 += scale d(m v)                                                                  (PATH-2)
-void add_rate(Sensing& s, const Path& p, double scale, SensorRows& rows) {
+// Row r += scale d(m v)                                                                  (PATH-2)
+void add_rate(Sensing& s, const Path& p, double scale, SensorRows& rows, int r = 0) {
   double* rate = s.arena.take<double>(p.n);
   path_rate_derivative(p, s.d.qvel, rate);
   for (int k = 0; k < p.n; k++) {
-    rows.q(0, p.dofs[k]) += scale * rate[k];
-    rows.v(0, p.dofs[k]) += scale * p.moment[k];
+    rows.q(r, p.dofs[k]) += scale * rate[k];
+    rows.v(r, p.dofs[k]) += scale * p.moment[k];
   }
 }
 
-// Row 0 += scale d(force of the law)
-void add_law(Sensing& s, const PathForce& law, double scale, SensorRows& rows) {
+// Row r += scale d(force of the law)
+void add_law(Sensing& s, const PathForce& law, double scale, SensorRows& rows, int r = 0) {
   if (scale == 0) return;
-  add_length(law.path, scale * law.dlength, rows);
-  if (law.drate != 0) add_rate(s, law.path, scale * law.drate, rows);
+  add_length(law.path, scale * law.dlength, rows, r);
+  if (law.drate != 0) add_rate(s, law.path, scale * law.drate, rows, r);
+  for (int k = 0; k < law.other_count; k++) {
+    add_rate(s, *law.others[k].path, scale * law.others[k].force, rows, r);
+  }
   for (int k = 0; k < law.input_count; k++) {
-    rows.input(0, law.inputs[k].input) += scale * law.inputs[k].force;
+    rows.input(r, law.inputs[k].input) += scale * law.inputs[k].force;
   }
 }
 
@@ -131,6 +136,32 @@ void sense_transmission(Sensing& s, int sensor, SensorRows& rows) {
   add_rate(s, path, gear, rows);
 }
 
+// The three outputs of an orientation servo: the rotation vector, its axes' rates, the torque
+void sense_orientation(Sensing& s, int sensor, SensorRows& rows) {
+  const ModelView& m = s.m;
+  const int actuator = m.sensor_objid[sensor], type = m.sensor_type[sensor];
+  if (type == sensor::kActuatorFrc) {
+    if (s.f.paths.actuation.count == 0 || actuator_disabled(m, actuator)) return;
+    PathForce torque[3];
+    orientation_forces(m, s.d, actuator, actuator_variables(m, s.d, actuator), torque, s.arena);
+    for (int k = 0; k < 3; k++) add_law(s, torque[k], 1, rows, k);
+    return;
+  }
+  const OrientationPath path = orientation_path(m, s.d, actuator, s.arena);
+  if (type == sensor::kActuatorVel) {
+    for (int k = 0; k < 3; k++) add_rate(s, path.axis[k], 1, rows, k);
+    return;
+  }
+  // d log R = Jr^-1(log R) w                                                             (SEN-29)
+  const double* length = s.d.actuator_length + m.actuator_outadr[actuator];
+  const Mat3 log_rate = right_jacobian_inverse(load3(length));
+  const int n = path.axis[0].n;
+  for (int i = 0; i < n; i++) {
+    const Vec3 turn{path.tangent[i], path.tangent[n + i], path.tangent[2 * n + i]};
+    rows.add_q(path.axis[0].dofs[i], log_rate * turn);
+  }
+}
+
 // The actuators' force on a joint, with the gravity compensation that passes through them; constant
 // where the joint's range holds it
 void sense_joint_force(Sensing& s, int sensor, SensorRows& rows) {
@@ -158,6 +189,7 @@ double sense_tension(Sensing& s, int tendon, SensorRows& rows) {
 
 void sense_path(Sensing& s, int sensor, SensorRows& rows) {
   const int type = s.m.sensor_type[sensor], id = s.m.sensor_objid[sensor];
+  if (rows.dim() == 3) return sense_orientation(s, sensor, rows);
   switch (type) {
     case sensor::kTendonPos:
     case sensor::kTendonVel:

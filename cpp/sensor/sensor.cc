@@ -139,10 +139,8 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
   switch (m.sensor_type[sensor]) {
     case sensor::kActuatorPos:
     case sensor::kActuatorVel:
-      if (m.sensor_dim[sensor] > 1) return "its actuator has several outputs";
-      return transmission_refusal(m, id);
     case sensor::kActuatorFrc:
-      return m.sensor_dim[sensor] > 1 ? "its actuator has several outputs" : nullptr;
+      return transmission_refusal(m, id);
     case sensor::kTorque:
       if (m.site_bodyid[id] > 0) return nullptr;
       return "MuJoCo sums the world's torques about different points";
