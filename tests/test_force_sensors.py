@@ -252,10 +252,10 @@ TARGETS = {
 RAY_FIELDS = "dist dir origin point normal depth"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_rangefinders(target: str) -> None:
+def look_at(target: str, sensors: str, eye: str) -> mujoco.MjModel:
+    """Return a drone over a target, with something on its arm that looks down."""
     moving = "" if target in ("plane", "height field") else "<freejoint/>"
-    model = mujoco.MjModel.from_xml_string(f"""
+    return mujoco.MjModel.from_xml_string(f"""
     <mujoco>
       <option><flag contact="disable"/></option>
       <asset>
@@ -271,20 +271,51 @@ def test_rangefinders(target: str) -> None:
           <freejoint name="drone"/><geom size=".05" mass="1"/>
           <body pos=".05 0 0">
             <joint axis="0 1 0"/><geom size=".02" mass=".1" pos="0 0 .2"/>
-            <site name="eye" pos="0 .02 -.1" euler="183 4 20"/>
+            {eye}
           </body>
         </body>
       </worldbody>
-      <sensor>
+      <sensor>{sensors}</sensor>
+    </mujoco>""")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rangefinders(target: str) -> None:
+    sensors = f"""
         <rangefinder site="eye"/>
         <rangefinder site="eye" data="{RAY_FIELDS}"/>
-        <rangefinder site="eye" cutoff=".1"/>
-      </sensor>
-    </mujoco>""")
+        <rangefinder site="eye" cutoff=".1"/>"""
+    model = look_at(target, sensors, '<site name="eye" pos="0 .02 -.1" euler="183 4 20"/>')
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     hit = data.sensordata[0] > 0
     assert hit == (target != "nothing")
     if hit:  # so close that the reference's steps stay on the surface
         data.joint("drone").qpos[2] += 0.3 - data.sensordata[0]
+    judge(model, data, SMOOTH_TOLERANCE)
+
+
+LENSES = {
+    "fovy": 'fovy="4"',
+    "intrinsics": 'focal=".2 .15" sensorsize=".01 .008" principal=".0005 -.001"',
+    "orthographic": 'projection="orthographic" fovy=".1"',
+    "following": 'fovy="4" mode="targetbody" target="target"',
+}
+
+
+@pytest.mark.parametrize("lens", LENSES)
+@pytest.mark.parametrize("target", ["plane", "ellipsoid", "box", "nothing"])
+def test_rangefinders_of_cameras(target: str, lens: str) -> None:
+    """A depth image: one ray per pixel, fixed to the camera."""
+    eye = f'<camera name="eye" pos="0 .02 -.1" euler="3 4 20" resolution="3 2" {LENSES[lens]}/>'
+    sensors = f"""<rangefinder camera="eye" data="{RAY_FIELDS}"/>
+        <rangefinder camera="eye" data="depth"/>"""
+    model = look_at(target, sensors, eye)
+    assert list(model.sensor_dim) == [6 * 14, 6]
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    distances = data.sensordata[: 6 * 14 : 14]
+    assert (distances > 0).all() == (target != "nothing")
+    if lens != "following":
+        data.joint("drone").qpos[2] += 0.6 - distances.max()
     judge(model, data, SMOOTH_TOLERANCE)

@@ -162,6 +162,7 @@ namespace mujacobian {
   X(camera, kTrackCom, mjtCamLight, mjCAMLIGHT_TRACKCOM, 2)                           \
   X(camera, kTargetBody, mjtCamLight, mjCAMLIGHT_TARGETBODY, 3)                       \
   X(camera, kTargetBodyCom, mjtCamLight, mjCAMLIGHT_TARGETBODYCOM, 4)                 \
+  X(projection, kPerspective, mjtProjection, mjPROJ_PERSPECTIVE, 0)                   \
   X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                             \
   X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                                    \
   X(warning, kBadQpos, mjtWarning, mjWARN_BADQPOS, 3)                                 \

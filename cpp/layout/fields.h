@@ -115,6 +115,7 @@
   REQ(NUMS, cam_quat)                     \
   REQ(NUMS, cam_fovy)                     \
   REQ(INTS, cam_resolution)               \
+  REQ(INTS, cam_projection)               \
   REQ(FLOATS, cam_sensorsize)             \
   REQ(FLOATS, cam_intrinsic)              \
   REQ(INTS, mesh_vertadr)                 \

@@ -1,4 +1,6 @@
 // Cameras: those that follow or look at something, and projections into their image.
+#include "sensor/camera.h"
+
 #include <cmath>
 
 #include "layout/engine.h"
@@ -50,6 +52,23 @@ Vec3 focal_lengths(const ModelView& m, int camera) {
 }
 
 }  // namespace
+
+LocalRay pixel_ray(const ModelView& m, int camera, int column, int row) {
+  const int* resolution = m.cam_resolution + 2 * camera;
+  const double width = resolution[0], height = resolution[1];
+  double x = column + 0.5 - width / 2, y = row + 0.5 - height / 2;
+  if (m.cam_projection[camera] != projection::kPerspective) {
+    const double half_extent = m.cam_fovy[camera] / 2;
+    return {{x / (width / 2) * half_extent, -y / (height / 2) * half_extent, 0}, {0, 0, -1}};
+  }
+  const float *size = m.cam_sensorsize + 2 * camera, *lens = m.cam_intrinsic + 4 * camera;
+  if (size[0] && size[1]) {
+    x = column + 0.5 - static_cast<double>(lens[2] / size[0] * static_cast<float>(resolution[0]));
+    y = row + 0.5 - static_cast<double>(lens[3] / size[1] * static_cast<float>(resolution[1]));
+  }
+  const Vec3 focal = focal_lengths(m, camera), direction{x / focal.x, -y / focal.y, -1};
+  return {{0, 0, 0}, (1 / norm(direction)) * direction};
+}
 
 Frame follow(Sensing& s, int camera, const Frame& fixed) {
   const ModelView& m = s.m;

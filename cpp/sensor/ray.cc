@@ -1,9 +1,11 @@
-// Rangefinders of sites: one ray along the site's z axis to the nearest surface.
+// Rangefinders: the ray along the z axis of a site, or those of all pixels of a camera, to the
+// nearest surface.
 #include <cmath>
 
 #include "contact/geometry.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "sensor/camera.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "smooth/unsupported.h"
@@ -12,21 +14,24 @@ namespace mujacobian {
 namespace {
 
 struct Ray {
-  Vec3 direction;
+  Vec3 origin, direction;
+  double slope;     // depth per distance
   int geom;         // that it hits, -1: none
   double distance;  // along the ray
   Vec3 point, normal;
 };
 
-Ray cast(const Sensing& s, const Frame& site) {
+Ray cast(const Sensing& s, const Frame& frame, const LocalRay& local) {
   Ray ray{};
-  ray.direction = column(site.axes, 2);
+  ray.origin = frame.position + frame.axes * local.origin;
+  ray.direction = frame.axes * local.direction;
+  ray.slope = std::abs(local.direction.z);
   double from[3], along[3], normal[3];
-  store3(from, site.position), store3(along, ray.direction);
+  store3(from, ray.origin), store3(along, ray.direction);
   ray.distance = engine().mj_ray(s.m.address, s.d.address, from, along, nullptr, true,
-                                 site.point.body, &ray.geom, normal);
+                                 frame.point.body, &ray.geom, normal);
   if (ray.geom < 0) return ray;
-  ray.point = site.position + ray.distance * ray.direction;
+  ray.point = ray.origin + ray.distance * ray.direction;
   ray.normal = load3(normal);
   return ray;
 }
@@ -69,16 +74,16 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
 
 // What moves with a dof, by itself or through the others.
 struct RayChange {
-  Vec3 origin, direction;  // of the site's ray
+  Vec3 origin, direction;  // of the ray
   Vec3 surface, turn;      // of the geom: its point at the hit, its rotation
 };
 
-// Writes the fields of a sensor one after the other.
+// Writes the fields of a ray one after the other, from row `first` on.
 class RayRows {
  public:
-  RayRows(SensorRows& rows, int spec) : rows_(rows), spec_(spec) {}
+  RayRows(SensorRows& rows, int first, int spec) : rows_(rows), first_(first), spec_(spec) {}
 
-  void start(int dof) { dof_ = dof, row_ = 0; }
+  void start(int dof) { dof_ = dof, row_ = first_; }
   void put(int field, double x) {
     if (spec_ >> field & 1) rows_.q(row_++, dof_) += x;
   }
@@ -90,7 +95,7 @@ class RayRows {
 
  private:
   SensorRows& rows_;
-  int spec_, dof_ = 0, row_ = 0;
+  int first_, spec_, dof_ = 0, row_ = 0;
 };
 
 // The hit stays on the ray and on the surface                                           (SEN-26)
@@ -105,7 +110,7 @@ void add_change(const Ray& ray, const Geom& geom, const RayChange& c, RayRows& o
   out.put(ray_data::kOrigin, c.origin);
   out.put(ray_data::kPoint, point);
   out.put(ray_data::kNormal, normal);
-  out.put(ray_data::kDepth, distance);
+  out.put(ray_data::kDepth, ray.slope * distance);
 }
 
 // Without a hit everything but the origin is constant.
@@ -116,13 +121,10 @@ void add_miss(const RayChange& c, RayRows& out) {
   out.put(ray_data::kOrigin, c.origin);
 }
 
-}  // namespace
-
-void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
+// One ray that is fixed to a frame.
+void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, RayRows out) {
   const ModelView& m = s.m;
-  const Frame site = make_frame(s, object::kSite, m.sensor_objid[sensor]);
-  const Ray ray = cast(s, site);
-  RayRows out(rows, m.sensor_intprm[kNSens * sensor]);
+  const Ray ray = cast(s, frame, local);
   Geom geom{};
   if (ray.geom >= 0) {
     geom = load_geom(m, s.d, ray.geom);
@@ -130,9 +132,10 @@ void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
       throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
     }
   }
-  for (int i = 0; i < site.n; i++) {
-    const RayChange c{site.moved[i], cross(site.turned[i], ray.direction), {0, 0, 0}, {0, 0, 0}};
-    out.start(site.dofs[i]);
+  for (int i = 0; i < frame.n; i++) {
+    const Vec3 origin = frame.moved[i] + cross(frame.turned[i], ray.origin - frame.position);
+    const RayChange c{origin, cross(frame.turned[i], ray.direction), {0, 0, 0}, {0, 0, 0}};
+    out.start(frame.dofs[i]);
     ray.geom < 0 ? add_miss(c, out) : add_change(ray, geom, c, out);
   }
   if (ray.geom < 0) return;
@@ -143,6 +146,24 @@ void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
     const Motion axis = dof_axis(s.d, dof);
     out.start(dof);
     add_change(ray, geom, {{0, 0, 0}, {0, 0, 0}, at_point(axis, surface.offset), axis.ang}, out);
+  }
+}
+
+}  // namespace
+
+void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
+  const ModelView& m = s.m;
+  const int type = m.sensor_objtype[sensor], id = m.sensor_objid[sensor];
+  const int spec = m.sensor_intprm[kNSens * sensor];
+  const Frame frame = make_frame(s, type, id);
+  if (type == object::kSite) {
+    return add_ray(s, sensor, frame, {{0, 0, 0}, {0, 0, 1}}, {rows, 0, spec});
+  }
+  const int width = m.cam_resolution[2 * id], pixels = width * m.cam_resolution[2 * id + 1];
+  const int size = rows.dim() / pixels;
+  for (int k = 0; k < pixels; k++) {
+    const LocalRay local = pixel_ray(m, id, k % width, k / width);
+    add_ray(s, sensor, frame, local, {rows, k * size, spec});
   }
 }
 

@@ -147,8 +147,6 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
     case sensor::kContact:
       if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
       return "a field of its data";
-    case sensor::kRangefinder:
-      return m.sensor_objtype[sensor] == object::kSite ? nullptr : "the depth image of a camera";
     case sensor::kTactile:
       return "tactile sensors";
     case sensor::kPlugin:
