@@ -277,10 +277,43 @@ def test_sensors_see_the_swept_acceleration(cone):
     assert abs(expected[:, ~own]).max() <= CONTACT_TOLERANCE * abs(expected).max()
 
 
-def test_sensors_of_constraint_forces_are_refused():
+FORCES = """
+  <force site="low"/><torque site="low"/><force site="high"/><torque site="high"/>
+  <jointlimitfrc joint="elbow"/>
+  <contact geom1="ball" num="3" data="found force torque dist pos normal tangent"/>
+  <contact geom1="ball" reduce="netforce" data="found force torque pos"/>
+  <contact geom1="rod" num="2" reduce="maxforce" data="force torque"/>"""
+
+
+@pytest.mark.parametrize(("condim", "iterations"), [(3, 4), (6, 1)])
+@pytest.mark.parametrize("cone", CONES)
+def test_sensors_see_the_swept_forces(cone, condim, iterations):
+    """Friction is that of the sweeps; normal forces, limits and equalities stay the optimum's."""
     xml = SCENE.replace("</mujoco>", SENSORS)
+    xml = xml.replace('<geom size=".1"/>', '<geom name="ball" size=".1"/>', 1)
+    xml = xml.replace('<geom type="capsule"', '<geom name="rod" type="capsule"', 1)
     xml = xml.replace('name="elbow"', 'name="elbow" range="1 2" limited="true"')
-    model = scene("elliptic", 3, xml, more='<jointlimitfrc joint="elbow"/>')
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match="noslip"):
-        mujacobian.linearize(model, settled(model))
-    assert mujacobian.linearize(model, settled(model), sensors=False).A.any()
+    model = scene(cone, condim, xml, more=FORCES)
+    model.opt.noslip_iterations, model.opt.noslip_tolerance = iterations, 1e-15
+    data = settled(model)
+    mujoco.mj_forward(model, data)
+    swept = data.efc_force.copy()
+    model.opt.noslip_iterations = 0
+    mujoco.mj_forward(model, data)
+    assert abs(data.efc_force - swept).max() > 1e-2
+    model.opt.noslip_iterations = iterations
+    lin = mujacobian.linearize(model, data, forces=True)
+    ref = reference.jacobian(
+        model, data, forces=True, constrained=True, settled=CONTACT_TOLERANCE / 1000
+    )
+    given = np.hstack([lin.C, lin.D, lin.Df])
+    expected, err = ref.J[ref.nx :], ref.err[ref.nx :]
+    judged = []
+    for adr, dim in zip(model.sensor_adr, model.sensor_dim, strict=True):
+        rows = slice(adr, adr + dim)
+        scale = np.maximum(abs(expected[rows]).max(axis=0), 1e-3 * abs(expected[rows]).max())
+        trusted = err[rows] <= CONTACT_TOLERANCE / 5 * scale
+        error = np.where(trusted, abs(given[rows] - expected[rows]) / scale, 0)
+        assert error.max() <= CONTACT_TOLERANCE, f"row {adr}: {error.max():.1e}"
+        judged.append(trusted.ravel())
+    assert np.concatenate(judged).mean() >= TRUSTED_SHARE

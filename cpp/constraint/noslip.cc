@@ -206,7 +206,8 @@ void require_same(const ModelView& m, const DataView& d, const Noslip& noslip) {
 
 Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
                     const Optimum& optimum, Arena& arena) {
-  Noslip noslip{arena.take<double>(m.nv), arena.take<double>(m.nv), nullptr, 0, nullptr};
+  Noslip noslip{
+      arena.take<double>(m.nv), arena.take<double>(m.nv), nullptr, 0, nullptr, {}, nullptr};
   std::memcpy(noslip.acc, optimum.acc, m.nv * sizeof(double));
   std::memcpy(noslip.force, optimum.force, m.nv * sizeof(double));
   noslip.rubs = arena.take<Rub>(d.nefc);
@@ -215,6 +216,7 @@ Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
   for (int island = 0; island < (d.nisland ? d.nisland : 1); island++) sweeper.run(island);
 
   require_same(m, d, noslip);
+  noslip.dforce = arena.zeros<double*>(noslip.count);
   return noslip;
 }
 

@@ -23,6 +23,10 @@ struct Noslip {
   Rub* rubs;      // what the sweeps go over
   int count;
   const Visit* first;  // every update that changed a force, in the order of execution
+
+  // written by the derivative, for sensors
+  Residual start;   // d(acc) at the optimum
+  double** dforce;  // of each rub after the sweeps, (rows, columns of its component)
 };
 
 // Repeat MuJoCo's sweeps from the optimum. Throws Unsupported if they end elsewhere.

@@ -65,6 +65,9 @@ class Differentiator {
     for (const Visit* v = noslip_.first; v; v = v->next) {
       if (in_component(v->rub)) replay(*v);
     }
+    for (int k = 0; k < noslip_.count; k++) {
+      if (in_component(k)) noslip_.dforce[k] = tangents_[k].dforce;
+    }
   }
 
  private:
@@ -299,6 +302,11 @@ void differentiate_noslip(const ModelView& m, const DataView& d, const Topology&
                           const Blocks& blocks, const Optimum& optimum, const Noslip& noslip,
                           const Residual& residual, int c, Arena& arena) {
   if (!noslip.first) return;
+  const Component& part = residual.components[c];
+  for (int k = 0; k < part.nv; k++) {
+    const int dof = part.dofs[k];
+    std::memcpy(noslip.start.row[dof], residual.row[dof], part.stride * sizeof(double));
+  }
   Differentiator(m, d, tree, blocks, noslip, residual, c, optimum.acc, arena).run(c);
 }
 

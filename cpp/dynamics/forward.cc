@@ -81,6 +81,7 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {
       f.noslip = sweep_noslip(m, d, f.blocks, f.optimum, arena);
+      if (f.noslip.first) f.noslip.start = make_like(m, f.residual, arena);
       f.acc = f.noslip.acc;
       force = f.noslip.force;
     }

@@ -1,5 +1,6 @@
 #include "sensor/sensing.h"
 
+#include <algorithm>
 #include <new>
 
 #include "layout/enums.h"
@@ -8,6 +9,30 @@
 #include "smooth/unsupported.h"
 
 namespace mujacobian {
+namespace {
+
+Forward after_sweeps(const Forward& forward, Arena& arena) {
+  Forward f = forward;
+  if (!f.noslip.first) return f;
+  f.blocks.block = arena.take<Block>(f.blocks.count);
+  std::copy(forward.blocks.block, forward.blocks.block + f.blocks.count, f.blocks.block);
+  for (int k = 0; k < f.noslip.count; k++) {
+    const Rub& rub = f.noslip.rubs[k];
+    Block& b = f.blocks.block[rub.block - forward.blocks.block];
+    std::copy(rub.force, rub.force + rub.count, b.force + rub.first);
+  }
+  return f;
+}
+
+}  // namespace
+
+Sensing::Sensing(const ModelView& model, const DataView& data, const Forward& forward,
+                 Arena& scratch)
+    : m(model),
+      d(data),
+      f(after_sweeps(forward, scratch)),
+      arena(scratch),
+      solved_(forward.blocks) {}
 
 const MotionSweep& Sensing::motion() {
   if (!motion_.rates) {
@@ -92,16 +117,14 @@ const Residual& Sensing::gravity_compensation() {
 }
 
 const ForceDerivative& Sensing::force(int k) {
-  // the forces follow d(acc) at the optimum, which the sweeps have replaced by that after them
-  if (f.noslip.first) throw Unsupported("option noslip_iterations", "sensors of constraint forces");
   if (!force_) {
     force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
-    block_motion_ = block_motion(m, d, f.blocks, f.acc, arena);
+    block_motion_ = block_motion(m, d, solved_, f.solved, arena);
   }
   if (!force_[k]) {
     force_[k] = arena.take<ForceDerivative>(1);
-    *force_[k] = force_derivative(m, d, f.tree, f.blocks, f.blocks.block[k], block_motion_,
-                                  f.residual, arena);
+    *force_[k] =
+        force_derivative(m, d, f.tree, solved_, solved_.block[k], block_motion_, f.residual, arena);
   }
   return *force_[k];
 }
@@ -121,9 +144,25 @@ const ContactVariation* Sensing::variations(int k) {
   return variations_[k];
 }
 
-void Sensing::add_force(SensorRows& rows, int r, int k, const double* weight) {
-  const Block& b = f.blocks.block[k];
+void Sensing::add_swept(SensorRows& rows, int r, int k, double* weight) {
+  for (int i = 0; i < f.noslip.count; i++) {
+    const Rub& rub = f.noslip.rubs[i];
+    if (rub.block != solved_.block + k) continue;
+    const Component& part = f.residual.components[f.residual.component[rub.block->dofs[0]]];
+    for (int row = 0; row < rub.count; row++) {
+      rows.add_columns(r, weight[rub.first + row], f.noslip.dforce[i] + row * part.stride, part,
+                       /*forces=*/true);
+      weight[rub.first + row] = 0;
+    }
+  }
+}
+
+void Sensing::add_force(SensorRows& rows, int r, int k, const double* weights) {
+  const Block& b = solved_.block[k];
   const ForceDerivative& df = force(k);
+  double weight[kMaxRows];
+  std::copy(weights, weights + b.count, weight);
+  if (f.noslip.first) add_swept(rows, r, k, weight);
   for (int i = 0; i < b.n; i++) {
     double acc = 0;
     for (int row = 0; row < b.count; row++) {
@@ -132,7 +171,11 @@ void Sensing::add_force(SensorRows& rows, int r, int k, const double* weight) {
       rows.q(r, b.dofs[i]) += weight[row] * df.q[at];
       rows.v(r, b.dofs[i]) += weight[row] * df.v[at];
     }
-    rows.add_acceleration(r, acc, b.dofs[i]);
+    if (f.noslip.first) {
+      rows.add_generalized(r, acc, f.noslip.start, b.dofs[i]);
+    } else {
+      rows.add_acceleration(r, acc, b.dofs[i]);
+    }
   }
   for (int s = 0; s < df.diagonal_count; s++) {
     const DiagonalChange& change = df.diagonal[s];

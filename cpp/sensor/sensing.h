@@ -23,12 +23,11 @@ struct Tension {
 
 class Sensing {
  public:
-  Sensing(const ModelView& model, const DataView& data, const Forward& forward, Arena& scratch)
-      : m(model), d(data), f(forward), arena(scratch) {}
+  Sensing(const ModelView& model, const DataView& data, const Forward& forward, Arena& scratch);
 
   const ModelView& m;
   const DataView& d;
-  const Forward& f;
+  const Forward f;  // its blocks with the forces after the sweeps of noslip
   Arena& arena;
 
   // At the constrained acceleration, the world accelerating by minus gravity as MuJoCo's cacc has
@@ -58,7 +57,7 @@ class Sensing {
   const Residual& actuator_force();
   const Residual& gravity_compensation();
 
-  // Derivative of the forces of block k.
+  // Derivative of the forces of block k, before the sweeps of noslip.
   const ForceDerivative& force(int k);
 
   // Wrench of block k, which has one, and the motion of its contact with each of its dofs.
@@ -66,12 +65,17 @@ class Sensing {
   const ContactVariation* variations(int k);
 
   // Row r += sum_i weight_i d(force_i of block k), one weight per row of the block.      (ROW-12)
-  void add_force(SensorRows& rows, int r, int k, const double* weight);
+  void add_force(SensorRows& rows, int r, int k, const double* weights);
 
  private:
+  // Row r += sum_i weight_i d(force_i of block k) over the rows that noslip sweeps; their weights
+  // become zero.                                                                         (SLIP-7)
+  void add_swept(SensorRows& rows, int r, int k, double* weight);
+
   // The part of add_force that comes from the metric of the discrete integrator.         (DIS-8)
   void add_correction(SensorRows& rows, int r, const Block& block, const double* weight);
 
+  const Blocks solved_;  // with the forces of the optimum
   MotionSweep motion_{nullptr, nullptr}, still_{nullptr, nullptr};
   SubtreeForces subtree_forces_{nullptr, nullptr};
   Tension** tension_ = nullptr;
