@@ -42,6 +42,11 @@ class Polytope {
 
   Feature facing(Vec3 direction) const;
 
+  // The vertices farthest along a direction, the first `room` of them; returns their number.
+  int support(Vec3 direction, int* vertices, int room) const {
+    return farthest(transpose_mul(geom_.frame, direction), vertices, room);
+  }
+
   // Calls `visit` with the faces whose normals are that close to `direction` (cosine) until it
   // returns true: the faces around the vertices farthest along it, then on from there.
   template <class Visit>

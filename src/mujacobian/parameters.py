@@ -107,13 +107,14 @@ class Parameters:
         (field, element or elements), with elements by name or index. Fields of dofs and
         `qpos_spring` go by joint.
 
-    Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, dof_damping,
-    dof_armature, dof_frictionloss, jnt_stiffness, qpos_spring, actuator_gainprm and
-    actuator_biasprm (their first three components), tendon_stiffness, tendon_damping,
-    tendon_lengthspring, tendon_frictionloss, geom_friction, geom_solref, geom_solimp, body_pos,
-    body_quat, jnt_pos, jnt_axis, geom_pos, geom_quat (directions are made unit vectors), geom_size
-    (the radius of spheres and capsules); `gravity`; and `body_log_cholesky`, ten numbers without constraints that describe all physically possible
+    Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
+    jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
+    actuator_gainprm and actuator_biasprm (their first three components), tendon_stiffness,
+    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (the
+    radius of spheres and capsules), geom_friction, geom_solref, geom_solimp; `gravity`; and
+    `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
+    Quaternions and axes are made unit vectors.
 
     Numbers that MuJoCo's compiler derived from others (`mj_setConst`: invweight0, the lengths at
     qpos0, ...) are held, as they are when a program writes into a model; subtree masses and the
