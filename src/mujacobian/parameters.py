@@ -151,11 +151,9 @@ class Parameters:
         for field, element in self._turned:
             core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
         for entry in self._entries:
-            field = _FIELDS[entry.field]
-            if field.kind:
+            if kind := _FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
-                kind = _KINDS.index(field.kind)
-                core.append((kind, row, max(0, entry.component)))
+                core.append((_KINDS.index(kind), row, max(0, entry.component)))
         self.core: list[tuple[int, int, int]] = core
 
     def __len__(self) -> int:
