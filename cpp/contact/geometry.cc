@@ -377,6 +377,7 @@ ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* 
   g.distance = contact.dist;
   g.flipped = false;
   g.hint_owner = -1;
+  g.first = nullptr;
   g.region = std::numeric_limits<double>::infinity();
   for (int s = 0; s < 2; s++) {
     g.geom[s] = contact.geom.v[s];
@@ -435,6 +436,15 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
     if (attempt >= 2) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
     found = identify_features(m, d, contact, identify_pair, g, touches) < agreement(m, g);
   }
+  if (!found && collider) {
+    const ContactGeometry* first = before && before->first ? before->first : before;
+    auto find = [&](const DataView& turned, double separation, ContactGeometry& at) {
+      at = load_contact(contact, nullptr);
+      at.distance = separation;
+      return identify_features(m, turned, contact, identify_pair, at, touches) < agreement(m, at);
+    };
+    found = identify_turned(m, d, contact, first, find, g);
+  }
   if (!touches) refuse("the way in which these geoms touch");
   if (!found) refuse("its features were not recognised");
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
@@ -486,7 +496,11 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
   return false;
 }
 
-ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
+ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
+  const Motion* motion = given;
+  Motion turned[2];
+  ContactVariation first;
+  if (g.first) first = vary_first(g, given, turned), motion = turned;
   ContactVariation v = g.kind == ContactGeometry::kFace      ? vary_face(g, motion)
                        : g.kind == ContactGeometry::kCenters ? vary_spheres(g, motion)
                        : g.kind == ContactGeometry::kEdges   ? vary_edges(g, motion)
@@ -494,6 +508,7 @@ ContactVariation vary(const ContactGeometry& g, const Motion motion[2]) {
                                                              : vary_supports(g, motion);
   Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
   v.turn = frame_turn(g, g.flipped ? -v.turn : v.turn, dhint);
+  if (g.first) v.distance = first.distance;
   return v;
 }
 
@@ -512,8 +527,9 @@ ContactMap vary_units(const ContactGeometry& g) {
     const Motion motion[2] = {{none, none}, unit};
     const ContactVariation second = vary(g, motion);
     put(6 + k, second);
-    if (g.kind == ContactGeometry::kSupports) {
-      // these agree with MuJoCo's normal within the collider's tolerance only
+    if (g.kind == ContactGeometry::kSupports || g.first) {
+      // these agree with MuJoCo's normal within the collider's tolerance only, or turn with the
+      // frame of another contact
       const Motion first[2] = {unit, {none, none}};
       put(k, vary(g, first));
       continue;

@@ -4,6 +4,8 @@
 // of the two bodies. docs/derivations/contacts.md.
 #pragma once
 
+#include <functional>
+
 #include "layout/views.h"
 #include "spatial/vector.h"
 
@@ -145,6 +147,11 @@ struct ContactGeometry {
   Vec3 hint;           // the vector that directs the first tangent
   double hint_length;  // of its part across the normal
 
+  // a contact that was found after its geoms were turned, geom 0 by `turned` and geom 1 back, about
+  // the first contact of the pair, whose distance it has; `first` is null for others
+  const ContactGeometry* first;
+  Mat3 turned;
+
   // where on the hulls of its geoms the search for features ended
   int geom[2], walked[2];
 
@@ -232,6 +239,15 @@ bool identify_along(const ModelView& m, const DataView& d, const ContactView& co
                     ContactGeometry& geometry);
 bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
                   ContactGeometry& geometry);
+
+// A contact of geoms that were turned about the first contact of the pair. `find` identifies it
+// among geoms at given poses that are that far apart.
+using FindFeatures = std::function<bool(const DataView&, double, ContactGeometry&)>;
+bool identify_turned(const ModelView& m, const DataView& d, const ContactView& contact,
+                     const ContactGeometry* first, const FindFeatures& find, ContactGeometry& g);
+
+// Motion of the first contact, and those of the turned geoms about the position of this one.
+ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Motion turned[2]);
 
 // A sphere against a box, whether the contact's first geom is a sphere or a capsule.
 void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& geometry);

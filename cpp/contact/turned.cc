@@ -1,0 +1,104 @@
+// Before 4.0 MuJoCo looks for more points of a pair that touches in one: it turns both geoms a
+// little, in opposite ways, about the first point and an axis of its frame, and adds the contact
+// that it then finds, with the distance of the first. (CON-24)
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "contact/polytope.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr double kAngle = 1e-3;
+
+Mat3 rotation(Vec3 axis, double angle) {
+  const Mat3 k = skew(axis);
+  return identity3() + std::sin(angle) * k + (1 - std::cos(angle)) * (k * k);
+}
+
+// How far the geom reaches along n.
+double reach(const ModelView& m, const DataView& d, int id, Vec3 n) {
+  const Geom g = load_geom(m, d, id);
+  const double along = dot(n, g.axis()), middle = dot(n, g.position);
+  switch (g.type) {
+    case geom::kCapsule:
+      return middle + g.size[0] + g.size[1] * std::abs(along);
+    case geom::kCylinder:
+      return middle + g.size[0] * norm(n - along * g.axis()) + g.size[1] * std::abs(along);
+    default:
+      return dot(n, Polytope(m, d, id).facing(n).point[0]);
+  }
+}
+
+// The poses of two geoms, turned about a point.
+class TurnedPoses {
+ public:
+  TurnedPoses(const DataView& d, const int geom[2])
+      : original_(d), room_(std::max(geom[0], geom[1]) + 1), poses_(12 * room_) {}
+
+  DataView turn(const int geom[2], Vec3 about, const Mat3& by) {
+    double *position = poses_.data(), *frame = position + 3 * room_;
+    for (int s = 0; s < 2; s++) {
+      const Mat3 r = s ? transposed(by) : by;
+      const Vec3 p = load3(original_.geom_xpos + 3 * geom[s]);
+      const Mat3 turned = r * load9(original_.geom_xmat + 9 * geom[s]);
+      store3(position + 3 * geom[s], about + r * (p - about));
+      for (int k = 0; k < 9; k++) frame[9 * geom[s] + k] = turned.m[k];
+    }
+    DataView d = original_;
+    d.geom_xpos = position, d.geom_xmat = frame;
+    return d;
+  }
+
+ private:
+  const DataView& original_;
+  int room_;
+  std::vector<double> poses_;
+};
+
+bool is_round(int type) { return type == geom::kSphere || type == geom::kEllipsoid; }
+
+}  // namespace
+
+bool identify_turned(const ModelView& m, const DataView& d, const ContactView& contact,
+                     const ContactGeometry* first, const FindFeatures& find, ContactGeometry& g) {
+  const int* id = contact.geom.v;
+  if (engine().version >= 4000000 || m.opt.disableflags & disable::kMultiCCD || !first)
+    return false;
+  if (first->geom[0] != id[0] || first->geom[1] != id[1]) return false;
+  if (is_round(m.geom_type[id[0]]) || is_round(m.geom_type[id[1]])) return false;
+  TurnedPoses poses(d, id);
+  for (const Vec3& axis : first->tangent) {
+    for (double angle : {-kAngle, kAngle}) {
+      const Mat3 turn = rotation(axis, angle);
+      const DataView turned = poses.turn(id, first->position, turn);
+      const Vec3 n = load3(contact.frame.v);
+      const double separation = -reach(m, turned, id[1], -n) - reach(m, turned, id[0], n);
+      if (!find(turned, separation, g)) continue;
+      g.first = first;
+      g.turned = turn;
+      return true;
+    }
+  }
+  return false;
+}
+
+// The geoms are turned in the frame of the first contact, and follow it.                 (CON-24)
+ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Motion turned[2]) {
+  const ContactGeometry& f = *g.first;
+  const Vec3 to_first = f.position - g.position;
+  const Motion at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
+  const ContactVariation v = vary(f, at_first);
+  for (int s = 0; s < 2; s++) {
+    const Mat3 r = s ? transposed(g.turned) : g.turned;
+    const Motion moved = {v.turn + r * (at_first[s].ang - v.turn),
+                          v.position + r * (at_first[s].lin - v.position)};
+    turned[s] = about(moved, -to_first);
+  }
+  return v;
+}
+
+}  // namespace mujacobian
