@@ -360,14 +360,29 @@ def test_simple_bodies_keep_their_centre_of_mass() -> None:
         mujacobian.Parameters(model, [("body_ipos", "ball")])
 
 
-@pytest.mark.parametrize("integrator", ["RK4", "implicitfast"])
-def test_refused_by_name(integrator: str) -> None:
-    model = load(ARM, integrator)
-    if integrator == "RK4":
-        match = "RK4"
-    else:
-        model.opt.density = 1.0
-        match = 'body "upper"'
-    parameters = mujacobian.Parameters(model, [("body_mass", "upper")])
+def with_option(xml: str, option: str) -> str:
+    return xml.replace("<mujoco>", f"<mujoco><option {option}/>", 1)
+
+
+@pytest.mark.parametrize(
+    ("xml", "item", "match"),
+    [
+        (with_option(ARM, 'integrator="RK4"'), "body_mass", "RK4"),
+        (with_option(ARM, 'density="1"'), ("body_mass", "upper"), 'body "upper"'),
+        (with_option(CHAIN, 'density="1"'), ("body_pos", "tip"), 'body "tip"'),
+        (ARM, ("body_pos", "lower"), 'tendon "rope"'),
+        (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), "body_mass", 'body "tip"'),
+        (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), ("jnt_pos", "wrist"), "gravity"),
+        (ARM.replace('damping="', 'user="'), ("dof_damping", "slide"), "no dof is damped"),
+        (
+            contact_scene("elliptic", 3).replace("<option ", '<option noslip_iterations="3" '),
+            ("geom_friction", "ball"),
+            "noslip",
+        ),
+    ],
+)
+def test_refused_by_name(xml: str, item: object, match: str) -> None:
+    model = mujoco.MjModel.from_xml_string(xml)
+    parameters = mujacobian.Parameters(model, [item])
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=match):
         analytic(parameters, disturbed(model, 0))
