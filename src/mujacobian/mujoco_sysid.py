@@ -1,0 +1,180 @@
+"""Exact Jacobians for `mujoco.sysid`, in place of its finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.parameters import Parameters
+from mujacobian.rollout import rollout
+from mujacobian.trajectory import Trajectory
+
+try:
+    from mujoco import sysid
+    from mujoco.sysid import SystemTrajectory, TimeSeries, build_residual_fn
+except ImportError as error:  # without its extras, the module of MuJoCo's wheel is empty
+    raise ImportError(
+        "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
+    ) from error
+
+Array = NDArray[np.float64]
+
+_FIXED = ("build_model", "custom_rollout", "modify_residual")
+_FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
+
+
+def parameter_dict(
+    parameters: Parameters, lower: Array | None = None, upper: Array | None = None
+) -> sysid.ParameterDict:
+    """The parameters as `mujoco.sysid` has them; its optimizer needs finite bounds."""
+    low = parameters.lower if lower is None else np.asarray(lower, np.float64)
+    high = parameters.upper if upper is None else np.asarray(upper, np.float64)
+    result = sysid.ParameterDict()
+    for name, value, least, most in zip(
+        parameters.names, parameters.values, low, high, strict=True
+    ):
+        if not (np.isfinite(least) and np.isfinite(most)):
+            raise ValueError(f"{name} needs finite bounds, got {least:g} to {most:g}")
+        result.add(sysid.Parameter(name, value, least, most))
+    return result
+
+
+def exact_residual(
+    parameters: Parameters, **options: Any
+) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
+    """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
+
+    Args:
+      parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
+        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled, so
+        that constants of the compiler are held in the residual as they are in its Jacobian.
+      options: of `mujoco.sysid.build_residual_fn`: models_sequences, sensor_weights, ...; not
+        build_model, custom_rollout and modify_residual, of which there are no derivatives.
+
+    Example::
+
+      residual, jacobian = exact_residual(parameters, models_sequences=sequences)
+      found, result = mujoco.sysid.optimize(
+          parameter_dict(parameters, lower, upper), residual, optimizer="mujoco", jacobian=jacobian)
+
+    Only the backend "mujoco" hands a Jacobian on to its optimizer; those of scipy do not.
+    """
+    for name in _FIXED:
+        if name in options:
+            raise ValueError(f"{name} has no exact derivative here: leave it out")
+    n = len(parameters)
+    simulator = _Simulator(parameters)
+
+    def build(params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
+        return parameters.apply(params.as_vector())
+
+    compare = build_residual_fn(build_model=build, **options)
+    scratch = parameter_dict(parameters, np.zeros(n), np.ones(n))  # bounds are not looked at
+
+    def residual(x: Array, params: sysid.ParameterDict, **more: Any) -> Any:
+        return compare(x, params, custom_rollout=simulator.predict, **more)
+
+    def jacobian(x: Array, _residual: Array) -> Array:
+        # Resampling, differences and weights are affine in what a simulation returns: derivatives
+        # go through them in its place, beside a simulation of zeros.
+        columns = np.repeat(np.reshape(x, (n, 1)), n + 1, axis=1)
+        made = compare(columns, scratch, custom_rollout=simulator.differentiate)
+        rows: Array = np.concatenate(made[0])
+        return rows[:, :n] - rows[:, n:]
+
+    return residual, jacobian
+
+
+class _Simulator:
+    """In place of `mujoco.sysid.sysid_rollout`: trajectories, kept to be differentiated."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._values = b""
+        self._kept: dict[tuple[bytes, bytes], Trajectory] = {}
+
+    def predict(
+        self,
+        models: Sequence[mujoco.MjModel],
+        control_signal: Sequence[TimeSeries],
+        initial_states: Sequence[Array],
+        param_dicts: Sequence[sysid.ParameterDict],
+        **mappings: Any,
+    ) -> list[SystemTrajectory]:
+        """Trajectories of all logs, for each vector of parameters in turn."""
+        chunks = len(models) // len(param_dicts)
+        made = []
+        for k, (model, control, state) in enumerate(
+            zip(models, control_signal, initial_states, strict=True)
+        ):
+            values = param_dicts[k // chunks].as_vector()
+            t = self._trajectory(model, values, state, control)
+            made.append(_system(model, control, state, t.states[1:], t.sensordata, mappings))
+        return made
+
+    def differentiate(
+        self,
+        models: Sequence[mujoco.MjModel],
+        control_signal: Sequence[TimeSeries],
+        initial_states: Sequence[Array],
+        param_dicts: Sequence[sysid.ParameterDict],
+        **mappings: Any,
+    ) -> list[SystemTrajectory]:
+        """The derivatives of trajectories by each parameter in turn, then zeros."""
+        chunks = len(models) // len(param_dicts)
+        values = param_dicts[0].as_vector()
+        columns = []
+        for model, control, state in zip(
+            models[:chunks], control_signal[:chunks], initial_states[:chunks], strict=True
+        ):
+            slopes = self._trajectory(model, values, state, control).jacobian()
+            made = slopes.states[1:], slopes.sensordata
+            padded = [np.pad(of, ((0, 0), (0, 0), (0, 1))) for of in made if of is not None]
+            columns.append(
+                [
+                    _system(model, control, state, *(of[..., k] for of in padded), mappings)
+                    for k in range(len(self.parameters) + 1)
+                ]
+            )
+        return [of[k] for k in range(len(self.parameters) + 1) for of in columns]
+
+    def _trajectory(
+        self, model: mujoco.MjModel, values: Array, state: Array, control: TimeSeries
+    ) -> Trajectory:
+        controls = control.data[:-1]  # nothing is measured after the last one
+        if values.tobytes() != self._values:
+            self._values = values.tobytes()
+            self._kept = {}
+        key = state.tobytes(), controls.tobytes()
+        if key not in self._kept:
+            data = mujoco.MjData(model)
+            mujoco.mj_setState(model, data, state, _FULL_PHYSICS)
+            self._kept[key] = rollout(model, data, controls, params=(self.parameters, values))
+        return self._kept[key]
+
+
+def _system(
+    model: mujoco.MjModel,
+    control: TimeSeries,
+    first: Array,
+    states: Array,
+    sensordata: Array,
+    mappings: dict[str, Any],
+) -> SystemTrajectory:
+    """A trajectory as `mujoco.sysid` has it: its states begin with the time after each step."""
+    T = len(states)
+    times = np.cumsum([first[0], *[model.opt.timestep] * T])[1:]
+    rows = np.zeros((T, len(first)))
+    rows[:, 0] = times
+    rows[:, 1 : 1 + states.shape[1]] = states
+    return SystemTrajectory(
+        model=model,
+        control=control,
+        sensordata=TimeSeries(times, sensordata, mappings["rollout_signal_mapping"]),
+        initial_state=first,
+        state=TimeSeries(times, rows, mappings["rollout_state_mapping"]),
+    )
