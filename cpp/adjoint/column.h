@@ -32,9 +32,9 @@ Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential
 // The integrator has a block of the tree that the body is part of.
 bool in_block(const ModelView& m, const StepDifferential& s, int body);
 
-// Inertia of bodies.
-void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes,
-                  const Parameter& p, const Column& column);
+// Inertia of a body, with a weight for each component of kInertial.
+void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes, int body,
+                  const double* components, const Column& column);
 
 void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column);
 void add_armature(const StepDifferential& s, int dof, const Column& column);

@@ -1,5 +1,7 @@
 #include "adjoint/parameter.h"
 
+#include <cstring>
+
 #include "adjoint/column.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -97,6 +99,75 @@ void require_parameter(const ModelView& m, const Parameter& p) {
   }
 }
 
+// Columns of single parameters, or of the inertia of a body.
+class SingleColumns {
+ public:
+  SingleColumns(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena)
+      : m_(m), d_(d), s_(s), arena_(arena), force_(m, d, s, arena) {}
+
+  void add(const Parameter& p, const ParameterColumns& to) {
+    const Column column{to.early, to.late};
+    if (p.kind == Parameter::kInertial) {
+      double unit[10] = {};
+      unit[p.component] = 1;
+      add_inertia(p.id, unit, to);
+    } else if (p.kind == Parameter::kGravity) {
+      add_gravity(m_, d_, p.component, column);
+    } else if (p.kind == Parameter::kArmature) {
+      add_armature(s_, p.id, column);
+    } else if (is_frame(p.kind)) {
+      add_frame(m_, d_, s_, passes(), p, column, arena_);
+    } else if (is_geom(p.kind)) {
+      add_geom(m_, d_, s_, p, column, arena_);
+    } else if (is_row(p.kind)) {
+      add_row_parameter(m_, d_, s_, p, column);
+    } else {
+      force_.add(p, column);
+    }
+  }
+
+  // Of all components of a body's inertia at once.
+  void add_inertia(int body, const double* components, const ParameterColumns& to) {
+    add_inertial(m_, s_, passes(), body, components, {to.early, to.late});
+  }
+
+ private:
+  const Passes& passes() {
+    if (!passes_.early.acceleration) passes_ = make_passes(m_, d_, s_, arena_);
+    return passes_;
+  }
+
+  const ModelView& m_;
+  const DataView& d_;
+  const StepDifferential& s_;
+  Arena& arena_;
+  Passes passes_{};
+  ForceColumns force_;
+};
+
+ParameterColumns take_columns(const ModelView& m, int count, Arena& arena) {
+  if (count == 0) return {0, nullptr, nullptr};
+  const std::size_t size = static_cast<std::size_t>(count) * m.nv;
+  return {count, arena.zeros<double>(size), arena.zeros<double>(size)};
+}
+
+// Past the last of the components of a body's inertia that begin at p; p if none does.
+int end_of_inertia(const ParameterList& params, int p) {
+  int end = p;
+  while (end < params.count && params.item[end].kind == Parameter::kInertial &&
+         params.item[end].id == params.item[p].id) {
+    end++;
+  }
+  return end;
+}
+
+void add_scaled(const ParameterColumns& to, double scale, const ParameterColumns& from, int n) {
+  for (int i = 0; i < n; i++) {
+    to.early[i] += scale * from.early[i];
+    to.late[i] += scale * from.late[i];
+  }
+}
+
 }  // namespace
 
 void require_parameters(const ModelView& m, const ParameterList& params) {
@@ -127,34 +198,44 @@ void require_state_sensors(const ModelView& m, const ParameterList& params, cons
 
 ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
                                    const ParameterList& params, Arena& arena) {
-  if (params.count == 0) return {0, nullptr, nullptr};
-  const std::size_t size = static_cast<std::size_t>(params.count) * m.nv;
-  const ParameterColumns columns{params.count, arena.zeros<double>(size),
-                                 arena.zeros<double>(size)};
-  Passes passes{};
-  for (int k = 0; k < params.count && !passes.early.acceleration; k++) {
-    const int kind = params.item[k].kind;
-    if (kind == Parameter::kInertial || is_frame(kind)) passes = make_passes(m, d, s, arena);
-  }
-  ForceColumns force(m, d, s, arena);
-  for (int k = 0; k < params.count; k++) {
-    const Parameter& p = params.item[k];
-    const Column column{columns.early + k * m.nv, columns.late + k * m.nv};
-    if (p.kind == Parameter::kInertial) {
-      add_inertial(m, s, passes, p, column);
-    } else if (p.kind == Parameter::kGravity) {
-      add_gravity(m, d, p.component, column);
-    } else if (p.kind == Parameter::kArmature) {
-      add_armature(s, p.id, column);
-    } else if (is_frame(p.kind)) {
-      add_frame(m, d, s, passes, p, column, arena);
-    } else if (is_geom(p.kind)) {
-      add_geom(m, d, s, p, column, arena);
-    } else if (is_row(p.kind)) {
-      add_row_parameter(m, d, s, p, column);
-    } else {
-      force.add(p, column);
+  const ParameterColumns columns = take_columns(m, params.count, arena);
+  SingleColumns single(m, d, s, arena);
+  for (int k = 0; k < params.count; k++) single.add(params.item[k], columns.at(k, m.nv));
+  return columns;
+}
+
+ParameterColumns directed_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
+                                  const ParameterList& params, const double* const* directions,
+                                  int count, Arena& arena) {
+  const ParameterColumns columns = take_columns(m, params.count ? count : 0, arena);
+  SingleColumns single(m, d, s, arena);
+  const ParameterColumns one = take_columns(m, 1, arena);
+  for (int p = 0; p < params.count;) {
+    // the inertia of a body is summed before it is moved: columns are linear in it
+    const int end = end_of_inertia(params, p);
+    for (int k = 0; end > p && columns.count && k < count; k++) {
+      if (!directions[k]) continue;
+      double inertia[10] = {};
+      bool moves = false;
+      for (int q = p; q < end; q++) {
+        inertia[params.item[q].component] += directions[k][q];
+        moves = moves || directions[k][q] != 0;
+      }
+      if (moves) single.add_inertia(params.item[p].id, inertia, columns.at(k, m.nv));
     }
+    if (end > p) {
+      p = end;
+      continue;
+    }
+    std::memset(one.early, 0, m.nv * sizeof(double));
+    std::memset(one.late, 0, m.nv * sizeof(double));
+    single.add(params.item[p], one);
+    for (int k = 0; k < count; k++) {
+      if (directions[k] && directions[k][p] != 0) {
+        add_scaled(columns.at(k, m.nv), directions[k][p], one, m.nv);
+      }
+    }
+    p++;
   }
   return columns;
 }

@@ -44,15 +44,24 @@ struct ParameterList {
   int count;
 };
 
-// Of each parameter, over all dofs: -dg at the acceleration where the step is differentiated, and
-// what enters after d(acc). Null where there is no parameter.
+// Of each parameter or direction, over all dofs: -dg at the acceleration where the step is
+// differentiated, and what enters after d(acc). Null where there is no parameter.
 struct ParameterColumns {
   int count;
   double *early, *late;
+
+  ParameterColumns at(int k, int nv) const {
+    return count ? ParameterColumns{1, early + k * nv, late + k * nv} : *this;
+  }
 };
 
 ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
                                    const ParameterList& params, Arena& arena);
+
+// The same of `count` directions, one number per parameter each; null: none.
+ParameterColumns directed_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
+                                  const ParameterList& params, const double* const* directions,
+                                  int count, Arena& arena);
 
 // Throw Unsupported for parameters whose derivative is not covered in this model.
 void require_parameters(const ModelView& m, const ParameterList& params);

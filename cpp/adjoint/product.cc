@@ -4,6 +4,7 @@
 
 #include "dynamics/lu.h"
 #include "layout/enums.h"
+#include "sensor/sensor.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/differential.h"
@@ -142,6 +143,8 @@ void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c,
   }
 }
 
+bool any(const SensorOutputs& out) { return out.C || out.D || out.Df; }
+
 // The differential with other right-hand sides.
 StepDifferential with_sides(const StepDifferential& s, const Residual& residual,
                             const Residual& late) {
@@ -151,9 +154,10 @@ StepDifferential with_sides(const StepDifferential& s, const Residual& residual,
   return r;
 }
 
-// Add the product to `out`.
+// Add the product to `out`. Sensors that do not see the acceleration are differentiated on the way.
 void pull_through_factors(const ModelView& m, const DataView& d, const double* given,
-                          const ParameterList& params, const Pullback& out, Arena& arena) {
+                          const ParameterList& params, const Pullback& out,
+                          const SensorOutputs& sensors, Arena& arena) {
   const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
   const Residual& residual = s.forward.residual;
@@ -196,11 +200,12 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
         });
   }
   if (out.state) std::memcpy(out.state, state, (2 * m.nv + m.na) * sizeof(double));
+  if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 
 // What a step's differential makes of one change of the inputs.
 void push(const ModelView& m, const DataView& d, const StepDifferential& s,
-          const ParameterColumns& columns, const Tangent& along, double* out, Arena& arena) {
+          const ParameterColumns& driven, const Tangent& along, double* out, Arena& arena) {
   const Residual& residual = s.forward.residual;
   const int nx = 2 * m.nv + m.na;
   const double* state = along.state ? along.state : arena.zeros<double>(nx);
@@ -217,11 +222,9 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
       const int dof = part.dofs[i];
       if (held) early.row[dof][0] = dot(residual.row[dof], x, part.end_column());
       if (solved) late.row[dof][0] = dot(s.late.row[dof], x, part.end_column());
-      for (int p = 0; along.params && p < columns.count; p++) {
-        const int at = p * m.nv + dof;
-        (held ? early : late).row[dof][0] += columns.early[at] * along.params[p];
-        if (solved && columns.late) late.row[dof][0] += columns.late[at] * along.params[p];
-      }
+      if (!along.params) continue;
+      (held ? early : late).row[dof][0] += driven.early[dof];
+      if (solved) late.row[dof][0] += driven.late[dof];
     }
     if (held) solve_acceleration(m, d, sides.forward, c, 0, 1, arena);
     if (held && s.twice) add_driven(m, d, sides, c, 0, 1);
@@ -243,16 +246,22 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
 }
 
 void push_through_factors(const ModelView& m, const DataView& d, const Tangent* along,
-                          const ParameterList& params, const Change* out, int count, Arena& arena) {
+                          const ParameterList& params, const Change* out, int count,
+                          const SensorOutputs& sensors, Arena& arena) {
   bool forces = false;
-  for (int k = 0; k < count; k++) forces = forces || along[k].force;
+  const double** directions = arena.take<const double*>(count);
+  for (int k = 0; k < count; k++) {
+    forces = forces || along[k].force;
+    directions[k] = along[k].params;
+  }
   const StepDifferential s = differentiate_step(m, d, forces, false, arena);
-  const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+  const ParameterColumns columns = directed_columns(m, d, s, params, directions, count, arena);
   for (int k = 0; k < count; k++) {
     const Arena::Mark mark = arena.mark();
-    if (out[k].state) push(m, d, s, columns, along[k], out[k].state, arena);
+    if (out[k].state) push(m, d, s, columns.at(k, m.nv), along[k], out[k].state, arena);
     arena.rewind(mark);
   }
+  if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 
 // y += X x for row-major X (rows, columns); nothing where there is no X
@@ -285,6 +294,13 @@ Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, 
           block(next && inputs.force, nx, m.nv),  block(sensors && inputs.force, ns, m.nv)};
 }
 
+// Sensors are differentiated beside the next state, without a solve of their own.
+bool shares_factors(const ModelView& m, bool next) {
+  return next && has_factors(m) && !senses_acceleration(m);
+}
+
+SensorOutputs of_sensors(const Outputs& b) { return {b.C, b.D, b.Df}; }
+
 void clear(double* x, int n) {
   if (x) std::memset(x, 0, n * sizeof(double));
 }
@@ -298,14 +314,16 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
   if (given.sensors) require_state_sensors(m, params, given.sensors);
   const bool factors = has_factors(m);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
-  if (factors && given.state) pull_through_factors(m, d, given.state, params, out, arena);
-  const bool next = given.state && !factors;
-  if (!next && !given.sensors) return;
-
+  const bool next = given.state && !factors, shared = shares_factors(m, given.state);
   const Outputs b =
       take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
                   given.sensors != nullptr, arena);
-  transition(m, d, b, arena);
+  if (factors && given.state) {
+    pull_through_factors(m, d, given.state, params, out, shared ? of_sensors(b) : SensorOutputs{},
+                         arena);
+  }
+  if (next || (given.sensors && !shared)) transition(m, d, b, arena);
+  if (!next && !given.sensors) return;
   add_transposed_product(b.A, given.state, nx, nx, out.state);
   add_transposed_product(b.B, given.state, nx, m.nu, out.ctrl);
   add_transposed_product(b.Bf, given.state, nx, m.nv, out.force);
@@ -329,12 +347,15 @@ void jvp(const ModelView& m, const DataView& d, const Tangent* along, const Para
     next |= out[k].state != nullptr;
     sensed |= out[k].sensors != nullptr;
   }
-  if (factors && next) push_through_factors(m, d, along, params, out, count, arena);
+  const bool shared = shares_factors(m, next);
+  const Outputs b = take_blocks(m, inputs, next && !factors, sensed, arena);
+  if (factors && next) {
+    push_through_factors(m, d, along, params, out, count, shared ? of_sensors(b) : SensorOutputs{},
+                         arena);
+  }
   if (factors) next = false;
+  if (next || (sensed && !shared)) transition(m, d, b, arena);
   if (!next && !sensed) return;
-
-  const Outputs b = take_blocks(m, inputs, next, sensed, arena);
-  transition(m, d, b, arena);
   for (int k = 0; k < count; k++) {
     const Tangent& x = along[k];
     if (next && out[k].state) {
