@@ -1,0 +1,61 @@
+"""Identify friction and mass of a box from a log of a finger that pushes it: through contact."""
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from mujacobian.sysid import Identification, Log, identify
+
+SCENE = """
+<mujoco model="pushed box">
+  <option timestep=".002" cone="elliptic" impratio="10"/>
+  <!-- forces begin at zero: what is seen is then a continuous function of the parameters -->
+  <default><geom solimp="0 .95 .001" solref=".01 1"/></default>
+  <worldbody>
+    <geom type="plane" size="2 1 .1"/>
+    <body name="box" pos="0 0 .03">
+      <freejoint/>
+      <geom name="box" type="box" size=".08 .08 .03" mass="1.2" friction=".4" priority="1"/>
+    </body>
+    <body name="finger" pos="-.1 0 .025">
+      <joint name="finger" type="slide" axis="1 0 0" damping="1"/>
+      <geom type="sphere" size=".02" mass=".3" condim="1" priority="2"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="finger"/></actuator>
+  <sensor>
+    <jointpos name="finger" joint="finger" noise=".0005"/>
+    <framepos name="box" objtype="body" objname="box" noise=".0005"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def record(model: mujoco.MjModel, push: float, seed: int) -> Log:
+    """Return what is seen while the finger pushes with a force that comes and goes."""
+    time = np.arange(400)[:, None] * model.opt.timestep
+    controls = push * (1 + 0.5 * np.sin(12 * time))
+    data = mujoco.MjData(model)
+    exact = mujacobian.rollout(model, data, controls).sensordata
+    noise = np.repeat(model.sensor_noise, model.sensor_dim)
+    rng = np.random.default_rng(seed)
+    return Log(data, controls, exact + noise * rng.normal(size=exact.shape))
+
+
+def main() -> tuple[Identification, np.ndarray]:
+    """Identify the box, starting from one too light and too slippery."""
+    model = mujoco.MjModel.from_xml_string(SCENE)
+    logs = [record(model, push, seed) for seed, push in enumerate((6.5, 8))]
+
+    parameters = mujacobian.Parameters(model, [("body_mass", "box"), ("geom_friction", "box")])
+    guess = parameters.values * [0.6, 0.6, 1, 1]
+    found = identify(parameters, logs, start=guess)
+
+    print(found)  # torsion and rolling do not show in this log: they stay, with errors of inf
+    print(f"truth {parameters.values}")
+    print(f"{len(found.history) - 1} iterations, {found.steps} simulated steps: {found.message}")
+    return found, parameters.values
+
+
+if __name__ == "__main__":
+    main()

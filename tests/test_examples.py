@@ -1,0 +1,39 @@
+"""The examples run, and find what they look for."""
+
+import numpy as np
+
+from examples import identify_arm, identify_box, swing_up, throw_die
+
+STANDARD_ERRORS = 4  # beyond which an estimate is called wrong
+
+
+def close(found, truth):
+    known = np.isfinite(found.standard_errors)
+    off = np.abs(found.values - truth)[known] / found.standard_errors[known]
+    assert found.converged
+    assert off.max() < STANDARD_ERRORS
+    return known
+
+
+def test_arm():
+    found, truth = identify_arm.main()
+    assert close(found, truth).all()
+
+
+def test_box():
+    """Friction and mass; torsional and rolling friction do not act with three dimensions."""
+    found, truth = identify_box.main()
+    assert close(found, truth).tolist() == [True, True, False, False]
+    np.testing.assert_array_equal(found.values[2:], truth[2:])
+
+
+def test_swing_up():
+    angle, speed = swing_up.main()[-1]
+    assert abs(abs(angle) - np.pi) < 0.1
+    assert abs(speed) < 0.2
+
+
+def test_die():
+    before, after = np.array(throw_die.main()).T
+    assert (after > 0.99).sum() >= 3
+    assert (before > 0.99).sum() <= 1
