@@ -39,6 +39,9 @@ class Log:
     sensordata: `(T, ns)`, the sensors in each step, so before the state moves; NaN where there is
         no measurement. None if no sensor was measured.
     states: `(T + 1, nq + nv + na)`, from the first state on; NaN where there is no measurement.
+    sensor_noise: `(ns,)`, standard deviations of the numbers in `sensordata`. By default the
+        attribute `noise` of each sensor in the model, or 1 where that is zero.
+    state_noise: `(nq + nv + na,)`, of states; by default 1.
     forces, wrenches, mocap: what else was applied, as for `mujacobian.rollout`.
     """
 
@@ -46,6 +49,8 @@ class Log:
     controls: ArrayLike
     sensordata: ArrayLike | None = None
     states: ArrayLike | None = None
+    sensor_noise: ArrayLike | None = None
+    state_noise: ArrayLike | None = None
     forces: ArrayLike | None = None
     wrenches: ArrayLike | None = None
     mocap: ArrayLike | None = None
@@ -99,8 +104,6 @@ def identify(
     *,
     start: ArrayLike | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
-    sensor_noise: ArrayLike | None = None,
-    state_noise: ArrayLike | None = None,
     tolerance: float = 1e-8,
     max_evaluations: int = 200,
     threads: int | None = None,
@@ -115,9 +118,6 @@ def identify(
       logs: one or several, of any lengths.
       start: first guess, by default the values in the model.
       bounds: (lower, upper), by default those of the parameters.
-      sensor_noise: `(ns,)`, standard deviations of the numbers in `sensordata`. By default the
-        attribute `noise` of each sensor in the model, or 1 where that is zero.
-      state_noise: `(nq + nv + na,)`, of states; by default 1.
       tolerance: relative change of cost or values, or size of the gradient, at which to stop.
       max_evaluations: simulations of all logs after which to stop.
       threads: logs simulated at a time, by default one per available core.
@@ -146,7 +146,7 @@ def identify(
         )
     if not len(parameters):
         raise ValueError("there are no parameters to identify")
-    problem = _Problem(parameters, logs, sensor_noise, state_noise, threads)
+    problem = _Problem(parameters, logs, threads)
     lower, upper = _bounds(parameters, bounds)
     first = parameters.values if start is None else shaped("start", start, lower.shape)
     for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
@@ -185,23 +185,13 @@ class _Problem:
     """Residuals of all logs as a function of the values, and their Jacobian."""
 
     def __init__(
-        self,
-        parameters: Parameters,
-        logs: Log | Sequence[Log],
-        sensor_noise: ArrayLike | None,
-        state_noise: ArrayLike | None,
-        threads: int | None,
+        self, parameters: Parameters, logs: Log | Sequence[Log], threads: int | None
     ) -> None:
-        model = parameters.model
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
             raise ValueError("there are no logs")
-        noises = (
-            _noise("sensor_noise", sensor_noise, _sensor_noise(model)),
-            _noise("state_noise", state_noise, np.ones(model.nq + model.nv + model.na)),
-        )
         self.parameters = parameters
-        self.fits = [_Fit(model, k, log, *noises) for k, log in enumerate(several)]
+        self.fits = [_Fit(parameters.model, k, log) for k, log in enumerate(several)]
         self.ends = np.cumsum([fit.size for fit in self.fits])[:-1]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
@@ -255,17 +245,24 @@ class _Problem:
 class _Fit:
     """One log: its simulation, and what is compared."""
 
-    def __init__(
-        self, model: mujoco.MjModel, k: int, log: Log, sensor_noise: Array, state_noise: Array
-    ) -> None:
+    def __init__(self, model: mujoco.MjModel, k: int, log: Log) -> None:
         if not isinstance(log, Log):
             raise TypeError(f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}")
         self.model, self.log = model, log
         self.steps = len(np.asarray(log.controls))
-        ns, nx = model.nsensordata, model.nq + model.nv + model.na
-        T = self.steps
-        self.sensors = _Measured(f"log {k}: sensordata", log.sensordata, (T, ns), sensor_noise)
-        self.states = _Measured(f"log {k}: states", log.states, (T + 1, nx), state_noise)
+        in_model = _sensor_noise(model), np.ones(model.nq + model.nv + model.na)
+        self.sensors = _Measured(
+            f"log {k}: sensordata",
+            log.sensordata,
+            self.steps,
+            _noise(f"log {k}: sensor_noise", log.sensor_noise, in_model[0]),
+        )
+        self.states = _Measured(
+            f"log {k}: states",
+            log.states,
+            self.steps + 1,
+            _noise(f"log {k}: state_noise", log.state_noise, in_model[1]),
+        )
         self.size = self.sensors.size + self.states.size
         if not self.size:
             raise ValueError(f"log {k} has no measurement: neither sensordata nor states")
@@ -307,9 +304,8 @@ class _Fit:
 class _Measured:
     """Measured numbers, in an array that has NaN elsewhere."""
 
-    def __init__(
-        self, name: str, values: ArrayLike | None, shape: tuple[int, int], noise: Array
-    ) -> None:
+    def __init__(self, name: str, values: ArrayLike | None, rows: int, noise: Array) -> None:
+        shape = rows, len(noise)
         refuse_single_precision(name, values)
         given = np.full(shape, np.nan) if values is None else np.asarray(values, np.float64)
         if given.shape != shape:

@@ -1,0 +1,215 @@
+"""Identify ten parameters of an arm: exact Jacobians beside the differences of mujoco.sysid.
+
+The same logs, objective and start. Run as `python -m benchmarks.sysid`; needs `mujoco[sysid]`.
+"""
+
+import os
+
+# the least squares are small: threads of BLAS would only disturb what is timed
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
+from io import StringIO
+from types import ModuleType
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+from mujoco import sysid
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import mujacobian
+from examples import identify_arm
+from mujacobian import mujoco_sysid
+from mujacobian.sysid import Log, identify
+
+ITEMS = ["body_mass", "dof_damping", "dof_frictionloss", ("dof_armature", "shoulder")]
+LOGS, STEPS = 4, 500
+BOUNDS = 0.2, 5.0  # times the true values: mujoco.sysid needs bounds
+
+
+@dataclass
+class Run:
+    """What one method found, and what it took."""
+
+    name: str
+    values: np.ndarray
+    objective: float
+    steps: int
+    seconds: float
+
+
+class Study:
+    """The arm, its logs in both forms, and a start off by up to 40%."""
+
+    def __init__(self) -> None:
+        self.model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
+        self.parameters = mujacobian.Parameters(self.model, ITEMS)
+        self.truth = self.parameters.values
+        self.start = self.truth * np.random.default_rng(3).uniform(0.6, 1.4, size=len(self.truth))
+        self.lower, self.upper = (factor * self.truth for factor in BOUNDS)
+        self.logs = [self.record(seed) for seed in range(LOGS)]
+
+    def record(self, seed: int) -> Log:
+        """Return a log that is weighted as mujoco.sysid does it, by the size of each signal."""
+        log = identify_arm.record(self.model, seed, STEPS)
+        return replace(log, sensor_noise=np.linalg.norm(log.sensordata, axis=0) / np.sqrt(2))
+
+    def sequences(self) -> list[sysid.ModelSequences]:
+        """Return the logs as mujoco.sysid has them, with a first reading and a last control more."""
+        times = np.arange(STEPS + 1) * self.model.opt.timestep
+        mapping = sysid.TimeSeries.compute_all_sensor_mapping(self.model)
+        return [
+            sysid.ModelSequences(
+                "arm",
+                mujoco.MjSpec.from_string(identify_arm.ARM),
+                [f"log {k}" for k in range(LOGS)],
+                [sysid.create_initial_state(self.model, np.zeros(self.model.nq))] * LOGS,
+                [sysid.TimeSeries(times, np.pad(l.controls, ((0, 1), (0, 0)))) for l in self.logs],
+                [
+                    sysid.TimeSeries(times, np.pad(l.sensordata, ((1, 0), (0, 0))), mapping)
+                    for l in self.logs
+                ],
+            )
+        ]
+
+    def dictionary(self) -> sysid.ParameterDict:
+        """Return the parameters of mujoco.sysid, with modifiers that write them into its spec."""
+        result = mujoco_sysid.parameter_dict(self.parameters, self.lower, self.upper)
+        result.update_from_vector(self.start)
+        for parameter in result.values():
+            parameter.modifier = write
+        return result
+
+    def optimize(self, residual: Callable[..., Any], **options: Any) -> tuple[np.ndarray, float]:
+        """Return the optimum of mujoco.sysid.optimize."""
+        given = self.dictionary()
+        with redirect_stdout(StringIO()):
+            found = sysid.optimize(given, residual, verbose=False, **options)[1]
+        return found.x, float(found.extras["objective"][-1])
+
+    def methods(self) -> dict[str, Callable[[], tuple[np.ndarray, float]]]:
+        """Return what is compared."""
+        sequences = self.sequences()
+        # the samples are at the steps: nothing is to be interpolated
+        options = {"models_sequences": sequences, "resample_true": False}
+        shipped = sysid.build_residual_fn(**options)
+        held = sysid.build_residual_fn(
+            **options,
+            build_model=lambda params, _: self.parameters.apply(params.as_vector()),
+        )
+
+        def exact() -> tuple[np.ndarray, float]:
+            residual, jacobian = mujoco_sysid.exact_residual(self.parameters, **options)
+            return self.optimize(residual, jacobian=jacobian)
+
+        def ours() -> tuple[np.ndarray, float]:
+            found = identify(
+                self.parameters,
+                self.logs,
+                start=self.start,
+                bounds=(self.lower, self.upper),
+            )
+            return found.values, found.cost
+
+        return {
+            "mujoco.sysid, recompiling": lambda: self.optimize(shipped),
+            "mujoco.sysid, constants held": lambda: self.optimize(held),
+            "mujoco.sysid, exact Jacobian": exact,
+            "mujacobian.sysid.identify": ours,
+        }
+
+
+def write(spec: mujoco.MjSpec, parameter: sysid.Parameter) -> None:
+    """Write a parameter such as `body_mass["hand"]` into the spec."""
+    field, element = parameter.name.rstrip('"]').split('["')
+    value = float(parameter.value[0])
+    if field == "body_mass":
+        spec.body(element).mass = value
+        return
+    joint, name = spec.joint(element), field.removeprefix("dof_")
+    if np.ndim(getattr(joint, name)):
+        getattr(joint, name)[0] = value
+    else:
+        setattr(joint, name, value)
+
+
+@contextmanager
+def counted_steps() -> Iterator[list[int]]:
+    """Count the steps that either package simulates."""
+    counts: list[int] = []
+
+    def count(module: ModuleType, steps: Callable[[Any], int]) -> Callable[[], None]:
+        original = module.rollout
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            counts.append(steps(result))
+            return result
+
+        module.rollout = wrapped
+        return lambda: setattr(module, "rollout", original)
+
+    undo = [count(mujoco.rollout, lambda made: made[0].shape[0] * made[0].shape[1])]
+    for module in (mujoco_sysid, mujacobian.sysid):
+        undo.append(count(module, lambda made: made.batch * made.steps))
+    try:
+        yield counts
+    finally:
+        for restore in undo:
+            restore()
+
+
+def measure(study: Study, rounds: int) -> list[Run]:
+    """Return the best time of each method, taken in turns."""
+    runs: dict[str, Run] = {}
+    for _ in range(rounds):
+        for name, method in study.methods().items():
+            with counted_steps() as counts:
+                begin = time.perf_counter()
+                values, objective = method()
+                seconds = time.perf_counter() - begin
+            if name not in runs or seconds < runs[name].seconds:
+                runs[name] = Run(name, values, objective, sum(counts), seconds)
+    return list(runs.values())
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sysid", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="turns per method")
+    arguments = parser.parse_args()
+    logging.getLogger("absl").setLevel(logging.ERROR)
+
+    study = Study()
+    runs = measure(study, arguments.rounds)
+    base, best = runs[0], runs[-1]
+    table = Table(title=f"{len(study.truth)} parameters, {LOGS} logs of {STEPS} steps", box=box.SIMPLE_HEAD)
+    for column in ("", "objective", "from identify", "steps", "ratio", "seconds", "ratio"):
+        table.add_column(column, justify="right" if column else "left")
+    for run in runs:
+        off = np.max(np.abs(run.values / best.values - 1))
+        table.add_row(
+            run.name,
+            f"{run.objective:.9f}",
+            f"{off:.0e}",
+            f"{run.steps}",
+            f"{base.steps / run.steps:.1f}",
+            f"{run.seconds:.3f}",
+            f"{base.seconds / run.seconds:.1f}",
+        )
+    console = Console(width=110)
+    console.print(table)
+    console.print("Ratios are to the first row. An exact Jacobian also runs mj_forward once a step.")
+
+
+if __name__ == "__main__":
+    main()
