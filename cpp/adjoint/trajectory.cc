@@ -60,16 +60,10 @@ void pull_wrenches(const ModelView& m, const DataView& d, const double* y, doubl
   }
 }
 
-double norm(const double* x, int n) {
-  double sum = 0;
-  for (int k = 0; k < n; k++) sum += x[k] * x[k];
-  return std::sqrt(sum);
-}
-
-}  // namespace
-
-int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
-             const Record& record) {
+// Simulate as `simulate` does; call taken(t) after each step, before its results are recorded.
+template <class F>
+int run(const void* model, void* data, const double* state, int T, const Inputs& inputs,
+        const Record& record, F taken) {
   const ModelView m = view_model(model);
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   reset(model, data);
@@ -83,11 +77,53 @@ int simulate(const void* model, void* data, const double* state, int T, const In
                            engine().integration_spec);
     }
     if (!step(model, data)) return t;
+    taken(t);
     d = view_data(data);
     copy(row(record.sensors, t, m.nsensordata), d.sensordata, m.nsensordata);
     record_state(m, d, record.states, t + 1);
   }
   return T;
+}
+
+// Changes of a trajectory, pushed through one step after the other.
+class Pusher {
+ public:
+  Pusher(const ModelView& m, const ParameterList& params, const Sensitivity& along)
+      : m_(m), params_(params), along_(along), given_(along.count), made_(along.count) {}
+
+  // Through step t, on whose state mj_forward has run.
+  void push(const DataView& d, int t) {
+    const int nx = 2 * m_.nv + m_.na, ns = m_.nsensordata, count = along_.count;
+    for (int k = 0; k < count; k++) {
+      const double* direction = row(along_.params, k, params_.count);
+      given_[k] = {row(along_.states, t * count + k, nx), nullptr, nullptr, direction};
+      made_[k] = {row(along_.states, (t + 1) * count + k, nx),
+                  row(along_.sensors, t * count + k, ns)};
+    }
+    arena_.reset();
+    jvp(m_, d, given_.data(), params_, made_.data(), count, arena_);
+  }
+
+ private:
+  const ModelView& m_;
+  const ParameterList& params_;
+  const Sensitivity& along_;
+  std::vector<Tangent> given_;
+  std::vector<Change> made_;
+  Arena arena_;
+};
+
+double norm(const double* x, int n) {
+  double sum = 0;
+  for (int k = 0; k < n; k++) sum += x[k] * x[k];
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
+             const Record& record) {
+  return run(model, data, state, T, inputs, record, [](int) {});
 }
 
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
@@ -126,26 +162,43 @@ std::optional<BatchFailure> push_forward(const void* model, void* data, const do
                                          const ParameterList& params, const Sensitivity& along) {
   const ModelView m = view_model(model);
   const int size = engine().mj_stateSize(model, engine().integration_spec);
-  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
-  Arena arena;
-  std::vector<Tangent> given(along.count);
-  std::vector<Change> made(along.count);
+  Pusher pusher(m, params, along);
   for (int t = 0; t < T; t++) {
-    for (int k = 0; k < along.count; k++) {
-      const double* direction = row(along.params, k, params.count);
-      given[k] = {row(along.states, t * along.count + k, nx), nullptr, nullptr, direction};
-      made[k] = {row(along.states, (t + 1) * along.count + k, nx),
-                 row(along.sensors, t * along.count + k, ns)};
-    }
     try {
       engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
       require_state(m, view_data(data));
       forward(model, data);
-      arena.reset();
-      jvp(m, view_data(data), given.data(), params, made.data(), along.count, arena);
+      pusher.push(view_data(data), t);
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<BatchFailure> simulate_and_push(const void* model, void* data, const double* state,
+                                              int T, const Inputs& inputs, const Record& record,
+                                              const ParameterList& params, const Sensitivity& along,
+                                              int& taken) {
+  const ModelView m = view_model(model);
+  const int size = engine().mj_stateSize(model, engine().integration_spec);
+  std::vector<double> next(size);
+  Pusher pusher(m, params, along);
+  int current = 0;
+  // mj_step leaves everything but the state as mj_forward had it: with the state of before put
+  // back, it need not run again
+  auto push = [&](int t) {
+    current = t;
+    engine().mj_getState(model, data, next.data(), engine().integration_spec);
+    engine().mj_setState(model, data, row(record.start, t, size), engine().integration_spec);
+    require_state(m, view_data(data));
+    pusher.push(view_data(data), t);
+    engine().mj_setState(model, data, next.data(), engine().integration_spec);
+  };
+  try {
+    taken = run(model, data, state, T, inputs, record, push);
+  } catch (const std::exception&) {
+    return BatchFailure{current, std::current_exception()};
   }
   return std::nullopt;
 }

@@ -58,6 +58,13 @@ struct Sensitivity {
   double* sensors;       // (T, count, ns)
 };
 
+// Both at once: `simulate`, whose number of steps is `taken`, and `push_forward`, at the price of
+// one mj_step for both; `record` has all starts. Not for RK4, whose mj_step ends elsewhere.
+std::optional<BatchFailure> simulate_and_push(const void* model, void* data, const double* state,
+                                              int T, const Inputs& inputs, const Record& record,
+                                              const ParameterList& params, const Sensitivity& along,
+                                              int& taken);
+
 // `start` as above. Returns the step that failed, if any.
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along);

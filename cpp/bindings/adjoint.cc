@@ -196,6 +196,39 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
 }
 
+int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, int steps,
+                           nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle mocap,
+                           nb::handle start, nb::handle visited, nb::handle sensordata, int count,
+                           const Parameters& parameters, nb::handle params, nb::handle states,
+                           nb::handle sensors, nb::handle weights) {
+  State s(model, data);
+  const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, n = count, width = parameters.size();
+  const Py_ssize_t ns = s.m.nsensordata;
+  Array first(state, "state", {size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
+      f(force, "forces", {T, s.m.nv}, false), w(wrench, "wrenches", {T, s.m.nbody, 6}, false),
+      poses(mocap, "mocap", {T, 7 * s.m.nmocap}, false), kept(start, "start", {T, size}, true),
+      rows(visited, "visited", {T + 1, s.m.nq + s.m.nv + s.m.na}, true),
+      readings(sensordata, "sensordata", {T, ns}, true), p(params, "params", {n, width}, false),
+      x(states, "states", {T + 1, n, nx}, true), sensed(sensors, "sensors", {T, n, ns}, true),
+      wanted(weights, "weights", {ns}, false);
+  const std::vector<Parameter> list = read(parameters);
+  std::optional<BatchFailure> failure;
+  int taken = 0;
+  run([&] {
+    require_model(s.m);
+    if (sensed.data()) require_sensors(s.m);
+    if (sensed.data()) require_state_sensors(s.m, wanted.data());
+    failure = simulate_and_push(s.model, s.data, first.data(), steps,
+                                {u.data(), f.data(), w.data(), poses.data()},
+                                {kept.data(), 1, rows.data(), readings.data()},
+                                {list.data(), static_cast<int>(list.size())},
+                                {count, p.data(), x.data(), sensed.data()}, taken);
+  });
+  if (failure) raise(failure->error, "step " + std::to_string(failure->index) + ": ");
+  return taken;
+}
+
 }  // namespace
 
 void bind_adjoint(nb::module_& module) {
@@ -214,6 +247,11 @@ void bind_adjoint(nb::module_& module) {
              arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
              arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("params").none(),
              arg("norms").none(), arg("cotangent"), arg("first"));
+  module.def("simulate_and_push_into", &simulate_and_push_into, arg("model"), arg("data"),
+             arg("state"), arg("steps"), arg("ctrl").none(), arg("force").none(),
+             arg("wrench").none(), arg("mocap").none(), arg("start"), arg("visited"),
+             arg("sensordata"), arg("count"), arg("parameters"), arg("params"), arg("states"),
+             arg("sensors").none(), arg("weights"));
   module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
              arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
              arg("sensors").none(), arg("weights").none(), arg("first"));

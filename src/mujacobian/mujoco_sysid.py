@@ -44,7 +44,7 @@ def parameter_dict(
 
 
 def exact_residual(
-    parameters: Parameters, **options: Any
+    parameters: Parameters, **options: object
 ) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
     """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
 
@@ -75,7 +75,7 @@ def exact_residual(
     compare = build_residual_fn(build_model=build, **options)
     scratch = parameter_dict(parameters, np.zeros(n), np.ones(n))  # bounds are not looked at
 
-    def residual(x: Array, params: sysid.ParameterDict, **more: Any) -> Any:
+    def residual(x: Array, params: sysid.ParameterDict, **more: object) -> object:
         return compare(x, params, custom_rollout=simulator.predict, **more)
 
     def jacobian(x: Array, _residual: Array) -> Array:
@@ -103,7 +103,7 @@ class _Simulator:
         control_signal: Sequence[TimeSeries],
         initial_states: Sequence[Array],
         param_dicts: Sequence[sysid.ParameterDict],
-        **mappings: Any,
+        **mappings: object,
     ) -> list[SystemTrajectory]:
         """Trajectories of all logs, for each vector of parameters in turn."""
         chunks = len(models) // len(param_dicts)
@@ -122,7 +122,7 @@ class _Simulator:
         control_signal: Sequence[TimeSeries],
         initial_states: Sequence[Array],
         param_dicts: Sequence[sysid.ParameterDict],
-        **mappings: Any,
+        **mappings: object,
     ) -> list[SystemTrajectory]:
         """The derivatives of trajectories by each parameter in turn, then zeros."""
         chunks = len(models) // len(param_dicts)
@@ -163,7 +163,7 @@ def _system(
     first: Array,
     states: Array,
     sensordata: Array,
-    mappings: dict[str, Any],
+    mappings: dict[str, object],
 ) -> SystemTrajectory:
     """A trajectory as `mujoco.sysid` has it: its states begin with the time after each step."""
     T = len(states)

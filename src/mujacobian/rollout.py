@@ -69,6 +69,19 @@ def rollout(
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
     threads = available_cores() if threads is None else count("threads", threads)
 
+    starts, inputs, n = prepare(model, state, controls, forces, wrenches, mocap)
+    return _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+
+
+def prepare(
+    model: mujoco.MjModel,
+    state: mujoco.MjData | ArrayLike,
+    controls: ArrayLike,
+    forces: ArrayLike | None,
+    wrenches: ArrayLike | None,
+    mocap: ArrayLike | None,
+) -> tuple[Array, Inputs, int | None]:
+    """The arguments of `rollout` as the core takes them, and the size of the batch, if any."""
     u = batched("controls", controls, ("T", model.nu))
     T = u.shape[-2]
     f = None if forces is None else batched("forces", forces, (T, model.nv))
@@ -95,8 +108,7 @@ def rollout(
         None if w is None else spread(w, 3),
         None if p is None else spread(p, 2),
     )
-    starts = spread(first, 1)
-    return _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+    return spread(first, 1), inputs, n
 
 
 def _simulate(

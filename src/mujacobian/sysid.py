@@ -11,13 +11,13 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mujacobian import _core
 from mujacobian.arguments import count, refuse_single_precision, shaped
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
-from mujacobian.rollout import rollout
+from mujacobian.rollout import prepare
 from mujacobian.threads import available_cores
-from mujacobian.trajectory import Trajectory
 
 try:
     from scipy.optimize import least_squares
@@ -75,7 +75,7 @@ class Identification:
     residuals: per log, predicted minus measured: all sensors that were measured, then all states.
     cost: half the sum of their squares.
     history: the points where Jacobians were taken, then the optimum.
-    steps: simulated steps, of all logs. Each Jacobian also runs `mj_forward` once per step.
+    steps: simulated steps, of all logs; each is differentiated where it is simulated.
     converged, message: how the optimiser ended.
     """
 
@@ -146,13 +146,14 @@ def identify(
         )
     if not len(parameters):
         raise ValueError("there are no parameters to identify")
+    most_evaluations = count("max_evaluations", max_evaluations)
     problem = _Problem(parameters, logs, threads)
     lower, upper = _bounds(parameters, bounds)
     first = parameters.values if start is None else shaped("start", start, lower.shape)
     for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
         if not least <= value <= most:
             raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
-    problem.simulate(first)  # raises if the first guess diverges
+    problem.evaluate(first)  # raises if the first guess diverges
     found = least_squares(
         problem.residuals,
         first,
@@ -162,7 +163,7 @@ def identify(
         ftol=tolerance,
         xtol=tolerance,
         gtol=tolerance,
-        max_nfev=count("max_evaluations", max_evaluations),
+        max_nfev=most_evaluations,
     )
     variance = 2 * found.cost / max(1, found.fun.size - len(first))
     covariance = _covariance(found.jac, variance)
@@ -191,7 +192,7 @@ class _Problem:
         if not several:
             raise ValueError("there are no logs")
         self.parameters = parameters
-        self.fits = [_Fit(parameters.model, k, log) for k, log in enumerate(several)]
+        self.fits = [_Fit(parameters, k, log) for k, log in enumerate(several)]
         self.ends = np.cumsum([fit.size for fit in self.fits])[:-1]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
@@ -202,31 +203,37 @@ class _Problem:
         self.threads = min(threads, len(self.fits))
         self.steps = 0
         self.history: list[Iterate] = []
-        self._last: tuple[bytes, list[Trajectory]] = b"", []
+        self._last: tuple[bytes, Array, Array] | None = None
 
     def residuals(self, values: Array) -> Array:
         """All residuals, inf where a log diverges: the optimiser then tries a shorter step."""
         try:
-            made = self.simulate(values)
-        except MujacobianError:
+            return self.evaluate(values)[0]
+        except MujacobianError as error:
+            if isinstance(error, UnsupportedFeatureError):
+                raise
             return np.full(self.size, np.inf)
-        return np.concatenate([f.residual(t) for f, t in zip(self.fits, made, strict=True)])
 
     def jacobian(self, values: Array) -> Array:
         """Their Jacobian. Rows of one log are contiguous."""
-        residual = self.residuals(values)
+        residual, slopes = self.evaluate(values)
+        if not np.isfinite(slopes).all():
+            raise MujacobianError(
+                "the Jacobian overflows: over these steps the system is unstable, use shorter logs"
+            )
         self.history.append(Iterate(float(residual @ residual) / 2, values.copy()))
-        made = self.simulate(values)
-        return np.concatenate(self._each(lambda k: self.fits[k].jacobian(made[k])))
+        return slopes
 
-    def simulate(self, values: Array) -> list[Trajectory]:
-        """The logs with these values. The last ones are kept: Jacobians are wanted there."""
+    def evaluate(self, values: Array) -> tuple[Array, Array]:
+        """Residuals and their Jacobian, which costs less beside them than where it is asked for."""
         key = values.tobytes()
-        if self._last[0] != key:
-            given = self.parameters, values
+        if self._last is None or self._last[0] != key:
+            model = self.parameters.apply(values)
+            directions = np.ascontiguousarray(self.parameters.jacobian(values).T)
             self.steps += sum(fit.steps for fit in self.fits)
-            self._last = key, self._each(lambda k: self.fits[k].simulate(given))
-        return self._last[1]
+            made = self._each(lambda k: self.fits[k].evaluate(model, directions))
+            self._last = key, np.concatenate([r for r, _ in made]), np.vstack([j for _, j in made])
+        return self._last[1], self._last[2]
 
     def _each(self, work: Callable[[int], Made]) -> list[Made]:
         def named(k: int) -> Made:
@@ -245,11 +252,17 @@ class _Problem:
 class _Fit:
     """One log: its simulation, and what is compared."""
 
-    def __init__(self, model: mujoco.MjModel, k: int, log: Log) -> None:
+    def __init__(self, parameters: Parameters, k: int, log: Log) -> None:
         if not isinstance(log, Log):
             raise TypeError(f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}")
-        self.model, self.log = model, log
-        self.steps = len(np.asarray(log.controls))
+        model = parameters.model
+        starts, self.inputs, batch = prepare(
+            model, log.state, log.controls, log.forces, log.wrenches, log.mocap
+        )
+        if batch is not None:
+            raise ValueError(f"log {k} has a batch in front: give a list of logs")
+        self.start, self.core = starts[0], parameters.core
+        self.steps = self.inputs.controls.shape[1]
         in_model = _sensor_noise(model), np.ones(model.nq + model.nv + model.na)
         self.sensors = _Measured(
             f"log {k}: sensordata",
@@ -267,38 +280,44 @@ class _Fit:
         if not self.size:
             raise ValueError(f"log {k} has no measurement: neither sensordata nor states")
         self.manifold = Manifold(model)
+        self.data = mujoco.MjData(model)
 
-    def simulate(self, params: tuple[Parameters, Array]) -> Trajectory:
-        log = self.log
-        return rollout(
-            self.model,
-            log.state,
-            log.controls,
-            forces=log.forces,
-            wrenches=log.wrenches,
-            mocap=log.mocap,
-            params=params,
-            threads=1,
+    def evaluate(self, model: mujoco.MjModel, directions: Array) -> tuple[Array, Array]:
+        """Residuals with this model, and how they change along the directions."""
+        T, n, nx = self.steps, len(directions), self.manifold.nx
+        states = np.empty((T + 1, self.manifold.size))
+        sensordata = np.empty((T, model.nsensordata))
+        moved = np.zeros((T + 1, n, nx))
+        sensed = np.zeros((T, n, model.nsensordata)) if self.sensors.size else None
+        taken = _core.simulate_and_push_into(
+            model,
+            self.data,
+            self.start,
+            T,
+            *self.inputs.rows(0, 0, T),
+            np.empty((T, len(self.start))),
+            states,
+            sensordata,
+            n,
+            self.core,
+            directions,
+            moved,
+            sensed,
+            self.sensors.there.any(axis=0).astype(np.float64),
         )
-
-    def residual(self, made: Trajectory) -> Array:
-        measured = self.manifold.align(made.states, self.states.values)
-        return np.concatenate(
-            [
-                self.sensors.pick(made.sensordata - self.sensors.values),
-                self.states.pick(made.states - measured),
-            ]
-        )
-
-    def jacobian(self, made: Trajectory) -> Array:
-        columns = self.sensors.columns
-        slopes = made.jacobian("params", sensors=columns if len(columns) else False)
-        rows = [self.states.pick_rows(slopes.states)] if self.states.size else []
-        if slopes.sensordata is not None:
-            every = np.zeros((*self.sensors.values.shape, slopes.states.shape[-1]))
-            every[:, columns] = slopes.sensordata
-            rows.insert(0, self.sensors.pick_rows(every))
-        return np.concatenate(rows)
+        if taken < T:
+            raise MujacobianError(f"the simulation of the log diverges in step {taken}")
+        measured = self.manifold.align(states, self.states.values)
+        residuals = [
+            self.sensors.pick(sensordata - self.sensors.values),
+            self.states.pick(states - measured),
+        ]
+        slopes = []
+        if sensed is not None:
+            slopes.append(self.sensors.pick_rows(sensed))
+        if self.states.size:
+            slopes.append(self.states.pick_rows(self.manifold.push(states[:, None], moved)))
+        return np.concatenate(residuals), np.concatenate(slopes)
 
 
 class _Measured:
@@ -316,15 +335,15 @@ class _Measured:
         self.values = given
         self.weights = 1 / noise
         self.size = int(self.there.sum())
-        self.columns = [int(k) for k in np.flatnonzero(self.there.any(axis=0))]
 
     def pick(self, differences: Array) -> Array:
         """Weighted, where there is a measurement."""
         return (differences * self.weights)[self.there]
 
     def pick_rows(self, slopes: Array) -> Array:
-        """The same of derivatives, `(T, numbers, columns)`."""
-        return (slopes * self.weights[:, None])[self.there]
+        """The same of derivatives, `(T, columns, numbers)`, with columns last."""
+        picked: Array = (slopes * self.weights).swapaxes(1, 2)[self.there]
+        return picked
 
 
 def _sensor_noise(model: mujoco.MjModel) -> Array:

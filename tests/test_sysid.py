@@ -1,0 +1,273 @@
+"""Identification: its Jacobian, what it finds, what it says of bad logs, and mujoco.sysid."""
+
+import subprocess
+import sys
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+import mujacobian
+from examples import identify_arm, identify_box
+from mujacobian.sysid import Log, _Problem, identify
+
+DIFFERENCE = 1e-6
+DIFFERENCE_TOLERANCE = 1e-6  # relative to the largest number
+FOUND_TOLERANCE = 1e-6  # relative; of parameters, from logs without noise
+
+
+def arm(steps=200):
+    model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
+    fields = ["body_mass", "dof_damping", "dof_frictionloss"]
+    parameters = mujacobian.Parameters(model, fields)
+    return parameters, [identify_arm.record(model, seed, steps) for seed in (0, 1)]
+
+
+def pushed_box():
+    """A log of states, whose quaternions have the other sign, and sensors with gaps."""
+    model = mujoco.MjModel.from_xml_string(identify_box.SCENE)
+    model.opt.tolerance = 1e-14  # differences see where the solver stops
+    parameters = mujacobian.Parameters(model, [("body_mass", "box"), ("geom_friction", "box")])
+    log = identify_box.record(model, 7, 0)
+    log.state.qvel[:] = np.random.default_rng(1).normal(size=model.nv) * 0.01
+    controls = log.controls[:100]
+    made = mujacobian.rollout(model, log.state, controls)
+    states, sensordata = made.states.copy(), made.sensordata.copy()
+    states[:, 3:7] *= -1
+    states[::2, 5] = sensordata[::3, 1] = sensordata[:, 2] = np.nan
+    return parameters, [Log(log.state, controls, sensordata, states)]
+
+
+CASES = {"arm": arm, "pushed box": pushed_box}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_jacobian(case):
+    """Beside the simulation as after it, to the last bit; and as differences."""
+    parameters, logs = CASES[case]()
+    values = parameters.values * 1.1
+    problem = _Problem(parameters, logs, 1)
+    residual, slopes = (x.copy() for x in problem.evaluate(values))
+    assert residual.shape == (len(slopes),)
+
+    k = 0
+    for log in logs:
+        after = mujacobian.rollout(
+            parameters.model, log.state, log.controls, params=(parameters, values)
+        ).jacobian()
+        noise = problem.fits[0].sensors.weights
+        for part, weights, measured in (
+            (after.sensordata, noise, log.sensordata),
+            (after.states, np.ones(after.states.shape[1]), log.states),
+        ):
+            if measured is not None:
+                rows = (part * weights[:, None])[~np.isnan(measured)]
+                assert slopes[k : k + len(rows)].tobytes() == rows.tobytes()
+                k += len(rows)
+    assert k == len(slopes)
+
+    for column, slope in enumerate(slopes.T):
+        step = DIFFERENCE * np.eye(len(values))[column]
+        ahead, behind = (problem.residuals(values + s * step) for s in (1, -1))
+        difference = (ahead - behind) / (2 * DIFFERENCE)
+        assert np.abs(slope - difference).max() <= DIFFERENCE_TOLERANCE * np.abs(slopes).max()
+    assert problem.residuals(values).tobytes() == residual.tobytes()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finds_the_truth(case):
+    parameters, logs = CASES[case]()
+    if case == "arm":  # without its noise
+        logs = [
+            Log(log.state, log.controls, made.sensordata)
+            for log in logs
+            for made in [mujacobian.rollout(parameters.model, log.state, log.controls)]
+        ]
+    found = identify(parameters, logs, start=parameters.values * 1.2, tolerance=1e-14)
+    told = np.isfinite(found.standard_errors)
+    np.testing.assert_allclose(
+        found.values[told], parameters.values[told], rtol=FOUND_TOLERANCE, atol=0
+    )
+    assert told.sum() == {"arm": 9, "pushed box": 2}[case]
+    assert found.converged
+    assert found.history[0].cost > found.history[-1].cost == found.cost
+    assert sum(len(r) for r in found.residuals) == _Problem(parameters, logs, 1).size
+    assert found.steps % sum(len(log.controls) for log in logs) == 0
+    assert mujacobian.Parameters(found.model, ["body_mass"]).values[0] == found.values[0]
+    assert parameters.names[0] in str(found)
+
+
+def test_same_optimum_as_differences():
+    """And errors as of the normal equations; threads do not matter."""
+    parameters, logs = arm()
+    start = parameters.values * 1.3
+    found = identify(parameters, logs, start=start, tolerance=1e-12)
+    problem = _Problem(parameters, logs, 1)
+    bounds = parameters.lower, parameters.upper
+    wanted = least_squares(
+        problem.residuals, start, "3-point", bounds, x_scale="jac", ftol=1e-12, xtol=1e-12
+    )
+    off = np.abs(found.values - wanted.x) / found.standard_errors
+    assert off.max() < 1e-4
+    assert problem.steps > 10 * found.steps
+
+    J = problem.evaluate(found.values)[1]
+    covariance = np.linalg.inv(J.T @ J) * 2 * found.cost / (len(J) - len(start))
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-6)
+    alone = identify(parameters, logs, start=start, tolerance=1e-12, threads=1)
+    assert alone.values.tobytes() == found.values.tobytes()
+
+
+SLIDER = """
+<mujoco>
+  <option timestep="0.1"/>
+  <worldbody><body name="cart"><joint name="rail" type="slide" stiffness="1"/><geom size=".1"/>
+    <site name="top"/></body></worldbody>
+  <sensor><jointpos joint="rail"/><accelerometer site="top"/></sensor>
+</mujoco>
+"""
+
+
+def slider():
+    model = mujoco.MjModel.from_xml_string(SLIDER)
+    parameters = mujacobian.Parameters(model, ["jnt_stiffness"])
+    controls = np.zeros((50, 0))
+    return parameters, controls, mujacobian.rollout(model, [1, 0], controls).sensordata
+
+
+def test_sensors_of_acceleration():
+    """Refused where they are measured, and by Jacobians; else not looked at."""
+    parameters, controls, sensordata = slider()
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
+        identify(parameters, Log([1, 0], controls, sensordata))
+    trajectory = mujacobian.rollout(parameters.model, [1, 0], controls, params=parameters)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
+        trajectory.jacobian()
+    assert trajectory.jacobian(sensors=[0]).sensordata.shape == (50, 1, 1)
+    data = mujoco.MjData(parameters.model)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
+        mujacobian.jvp(parameters.model, data, params=parameters, d_params=[1])
+    with pytest.raises(ValueError, match="entries of sensordata below 4"):
+        trajectory.jacobian(sensors=[4])
+
+    sensordata[:, 1:] = np.nan
+    found = identify(parameters, Log([1, 0], controls, sensordata), start=[2])
+    np.testing.assert_allclose(found.values, parameters.values, rtol=FOUND_TOLERANCE)
+
+
+def test_divergence():
+    """Of the first guess it is said where; a trial that diverges is only a bad one."""
+    parameters, controls, sensordata = slider()
+    sensordata[:, 1:] = np.nan
+    log = Log([1, 0], controls, sensordata)
+    with pytest.raises(mujacobian.MujacobianError, match="diverges in step") as caught:
+        identify(parameters, [log], start=[1e8])
+    assert caught.value.__notes__ == ["in log 0"]
+    assert np.isinf(_Problem(parameters, log, None).residuals(np.array([1e8]))).all()
+
+
+GOOD = {"state": [1, 0], "controls": np.zeros((50, 0)), "sensordata": np.zeros((50, 4))}
+
+
+@pytest.mark.parametrize(
+    ("log", "options", "error", "message"),
+    [
+        ({"sensordata": np.zeros((49, 4))}, {}, ValueError, r"log 0: sensordata must have shape"),
+        ({"sensordata": np.full((50, 4), np.inf)}, {}, ValueError, "must be finite, or NaN"),
+        ({"states": np.zeros((50, 2))}, {}, ValueError, r"log 0: states must have shape \(51, 2\)"),
+        ({"sensordata": None}, {}, ValueError, "log 0 has no measurement"),
+        ({"controls": np.zeros((50, 1))}, {}, ValueError, "controls must have shape"),
+        ({"controls": np.zeros((2, 50, 0))}, {}, ValueError, "log 0 has a batch in front"),
+        ({"sensor_noise": np.zeros(4)}, {}, ValueError, "log 0: sensor_noise must be positive"),
+        ({"state_noise": np.ones(3)}, {}, ValueError, r"log 0: state_noise must have shape"),
+        ({}, {"start": [-1]}, ValueError, r'start: jnt_stiffness\["rail"\] is -1, not between 0'),
+        ({}, {"start": [1, 2]}, ValueError, r"start must have shape \(1,\)"),
+        ({}, {"bounds": ([2], [1])}, ValueError, "must have 2 < 1"),
+        ({}, {"bounds": ([-1], [1])}, ValueError, "can be 0 to inf only"),
+        ({}, {"bounds": ([1, 2], [3])}, ValueError, "lower bounds must be 1 numbers"),
+        ({}, {"max_evaluations": 0}, ValueError, "max_evaluations must be an integer"),
+        ({}, {"logs": []}, ValueError, "there are no logs"),
+        ({}, {"logs": [GOOD]}, TypeError, "log 0 must be a mujacobian.sysid.Log, got dict"),
+        ({}, {"parameters": 3}, TypeError, "parameters must be mujacobian.Parameters, got int"),
+    ],
+)
+def test_bad_input(log, options, error, message):
+    options = {"parameters": slider()[0], "logs": Log(**GOOD | log)} | options
+    with pytest.raises(error, match=message):
+        identify(**options)
+
+
+def test_no_parameters_or_too_few_numbers():
+    parameters, controls, sensordata = slider()
+    with pytest.raises(ValueError, match="no parameters"):
+        identify(mujacobian.Parameters(parameters.model, []), Log([1, 0], controls, sensordata))
+    sensordata[:] = np.nan
+    sensordata[0, 0] = 1
+    two = mujacobian.Parameters(parameters.model, ["jnt_stiffness", "dof_damping"])
+    with pytest.raises(ValueError, match="1 measured numbers for 2 parameters"):
+        identify(two, Log([1, 0], controls, sensordata))
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "line"),
+    [
+        ("sysid", "scipy.optimize", "pip install 'mujacobian[sysid]'"),
+        ("mujoco_sysid", "mujoco.sysid", "pip install 'mujoco[sysid]'"),
+    ],
+)
+def test_missing_package(module, missing, line):
+    code = f"import sys; sys.modules['{missing}'] = None; import mujacobian.{module}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert line in run.stderr
+
+
+def test_mujoco_sysid():
+    """The residual is that of mujoco.sysid, the Jacobian its derivative, the optimum the same."""
+    theirs = pytest.importorskip("mujoco.sysid")
+    if not hasattr(theirs, "optimize"):
+        pytest.skip("mujoco.sysid lacks its extras")
+    from mujacobian.mujoco_sysid import exact_residual, parameter_dict
+
+    parameters, (log, _) = arm(steps=100)
+    model = parameters.model
+    times = np.arange(len(log.controls)) * model.opt.timestep
+    mapping = theirs.TimeSeries.compute_all_sensor_mapping(model)
+    sequences = [
+        theirs.ModelSequences(
+            "arm",
+            mujoco.MjSpec.from_string(identify_arm.ARM),
+            "log",
+            theirs.create_initial_state(model, np.zeros(model.nq)),
+            theirs.TimeSeries(times, log.controls),
+            # at other times than those of the steps, so that it interpolates
+            theirs.TimeSeries(times[2:] + 0.4e-3, log.sensordata[2:], mapping),
+        )
+    ]
+    start = parameters.values * 1.2
+    given = parameter_dict(parameters, parameters.values * 0.2, parameters.values * 5)
+    residual, jacobian = exact_residual(parameters, models_sequences=sequences)
+    plain = theirs.build_residual_fn(
+        models_sequences=sequences,
+        build_model=lambda params, _: parameters.apply(params.as_vector()),
+    )
+    made = residual(start, given)[0][0]
+    np.testing.assert_allclose(made, plain(start, given)[0][0], rtol=0, atol=1e-12)
+
+    slopes = jacobian(start, made)
+    for column, slope in enumerate(slopes.T):
+        step = DIFFERENCE * np.eye(len(start))[column]
+        ahead, behind = (plain(start + s * step, given)[0][0] for s in (1, -1))
+        difference = (ahead - behind) / (2 * DIFFERENCE)
+        assert np.abs(slope - difference).max() <= DIFFERENCE_TOLERANCE * np.abs(slopes).max()
+
+    given.update_from_vector(start)
+    options = {"optimizer": "mujoco", "verbose": False}
+    exact = theirs.optimize(given, residual, jacobian=jacobian, **options)[1].x
+    differences = theirs.optimize(given, plain, **options)[1].x
+    np.testing.assert_allclose(exact, differences, rtol=1e-4)
+
+    with pytest.raises(ValueError, match="modify_residual has no exact derivative"):
+        exact_residual(parameters, models_sequences=sequences, modify_residual=print)
+    with pytest.raises(ValueError, match="needs finite bounds"):
+        parameter_dict(parameters)
