@@ -69,11 +69,7 @@ def exact_residual(
     n = len(parameters)
     simulator = _Simulator(parameters)
 
-    def build(params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
-        return parameters.apply(params.as_vector())
-
-    compare = build_residual_fn(build_model=build, **options)
-    scratch = parameter_dict(parameters, np.zeros(n), np.ones(n))  # bounds are not looked at
+    compare = build_residual_fn(build_model=simulator.build, **options)
 
     def residual(x: Array, params: sysid.ParameterDict, **more: object) -> object:
         return compare(x, params, custom_rollout=simulator.predict, **more)
@@ -82,11 +78,26 @@ def exact_residual(
         # Resampling, differences and weights are affine in what a simulation returns: derivatives
         # go through them in its place, beside a simulation of zeros.
         columns = np.repeat(np.reshape(x, (n, 1)), n + 1, axis=1)
-        made = compare(columns, scratch, custom_rollout=simulator.differentiate)
+        made = compare(columns, _Vector(), custom_rollout=simulator.differentiate)
         rows: Array = np.concatenate(made[0])
         return rows[:, :n] - rows[:, n:]
 
     return residual, jacobian
+
+
+class _Vector(sysid.ParameterDict):  # type: ignore[misc]
+    """Values alone, which `mujoco.sysid` copies for every column and log."""
+
+    def update_from_vector(self, vector: Array) -> None:
+        self.vector = vector
+
+    def as_vector(self, include_frozen: bool = False) -> Array:
+        return self.vector
+
+    def __deepcopy__(self, memo: object) -> _Vector:
+        made = _Vector()
+        made.vector = self.vector
+        return made
 
 
 class _Simulator:
@@ -95,7 +106,16 @@ class _Simulator:
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self._values = b""
+        self._model = parameters.model
         self._kept: dict[tuple[bytes, bytes], Trajectory] = {}
+
+    def build(self, params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
+        """The model with these values."""
+        values = params.as_vector()
+        if values.tobytes() != self._values:
+            self._values, self._kept = values.tobytes(), {}
+            self._model = self.parameters.apply(values)
+        return self._model
 
     def predict(
         self,
@@ -146,15 +166,15 @@ class _Simulator:
         self, model: mujoco.MjModel, values: Array, state: Array, control: TimeSeries
     ) -> Trajectory:
         controls = control.data[:-1]  # nothing is measured after the last one
-        if values.tobytes() != self._values:
-            self._values = values.tobytes()
-            self._kept = {}
         key = state.tobytes(), controls.tobytes()
-        if key not in self._kept:
-            data = mujoco.MjData(model)
-            mujoco.mj_setState(model, data, state, _FULL_PHYSICS)
-            self._kept[key] = rollout(model, data, controls, params=(self.parameters, values))
-        return self._kept[key]
+        if values.tobytes() == self._values and key in self._kept:
+            return self._kept[key]
+        data = mujoco.MjData(model)
+        mujoco.mj_setState(model, data, state, _FULL_PHYSICS)
+        made = rollout(model, data, controls, params=(self.parameters, values))
+        if values.tobytes() == self._values:
+            self._kept[key] = made
+        return made
 
 
 def _system(
