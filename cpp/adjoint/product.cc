@@ -92,15 +92,39 @@ void visit_columns(const ModelView& m, const Component& part, F visit) {
   for (int k = 0; k < part.nf; k++) visit(part.force_column() + k, 2, part.dofs[k]);
 }
 
-// The tangent as a component's columns have it.
-const double* gather(const ModelView& m, const Component& part, const Tangent& along,
+// The tangents as a component's columns have them: a row of `count` numbers for each.
+const double* gather(const ModelView& m, const Component& part, const Tangent* along, int count,
                      Arena& arena) {
-  const double* inputs[3] = {along.state, along.ctrl, along.force};
-  double* x = arena.zeros<double>(part.stride);
-  visit_columns(m, part, [&](int column, int input, int index) {
-    if (inputs[input]) x[column] = inputs[input][index];
-  });
+  double* x = arena.zeros<double>(static_cast<std::size_t>(part.end_column()) * count);
+  for (int k = 0; k < count; k++) {
+    const double* inputs[3] = {along[k].state, along[k].ctrl, along[k].force};
+    visit_columns(m, part, [&](int column, int input, int index) {
+      if (inputs[input]) x[column * count + k] = inputs[input][index];
+    });
+  }
   return x;
+}
+
+// y += r^T X for a row r of n numbers and X (n, count)
+void add_row_product(const double* r, const double* X, int n, int count, double* y) {
+  for (int j = 0; j < n; j++) {
+    if (r[j] != 0) add_scaled(y, r[j], X + j * count, count);
+  }
+}
+
+// Changes of the activations.
+void push_activations(const ModelView& m, const DataView& d, const StepDifferential& s,
+                      const double* state, const double* ctrl, double* out, Arena& arena) {
+  for (int i = 0; i < m.na; i++) {
+    double& next = out[i];
+    next = 0;
+    visit_activation(
+        m, d, s.forward.paths.actuation, i, arena,
+        [&](int column, double value) { next += value * state[column]; },
+        [&](int column, double value) {
+          if (ctrl) next += value * ctrl[column];
+        });
+  }
 }
 
 // Add y^T (rows of the component) to the inputs.
@@ -203,45 +227,43 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
   if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 
-// What a step's differential makes of one change of the inputs.
+// What a step's differential makes of changes of the inputs, all in one solve.
 void push(const ModelView& m, const DataView& d, const StepDifferential& s,
-          const ParameterColumns& driven, const Tangent& along, double* out, Arena& arena) {
+          const ParameterColumns& driven, const Tangent* along, const Change* out, int count,
+          Arena& arena) {
   const Residual& residual = s.forward.residual;
-  const int nx = 2 * m.nv + m.na;
-  const double* state = along.state ? along.state : arena.zeros<double>(nx);
-
-  const Residual early = make_vector(m, residual, arena);
-  const Residual late = s.twice ? make_vector(m, residual, arena) : early;
+  const Residual early = make_columns(m, residual, count, arena);
+  const Residual late = s.twice ? make_columns(m, residual, count, arena) : early;
   const StepDifferential sides = with_sides(s, early, late);
-  double* dw = arena.take<double>(m.nv);
+  double* dw = arena.take<double>(static_cast<std::size_t>(count) * m.nv);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
-    const double* x = gather(m, part, along, arena);
+    const double* x = gather(m, part, along, count, arena);
     const bool held = s.held(c), solved = !held || s.twice;
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
-      if (held) early.row[dof][0] = dot(residual.row[dof], x, part.end_column());
-      if (solved) late.row[dof][0] = dot(s.late.row[dof], x, part.end_column());
-      if (!along.params) continue;
-      (held ? early : late).row[dof][0] += driven.early[dof];
-      if (solved) late.row[dof][0] += driven.late[dof];
+      if (held) add_row_product(residual.row[dof], x, part.end_column(), count, early.row[dof]);
+      if (solved) add_row_product(s.late.row[dof], x, part.end_column(), count, late.row[dof]);
+      double* first = (held ? early : late).row[dof];
+      for (int k = 0; driven.count && k < count; k++) {
+        first[k] += driven.early[k * m.nv + dof];
+        if (solved) late.row[dof][k] += driven.late[k * m.nv + dof];
+      }
     }
-    if (held) solve_acceleration(m, d, sides.forward, c, 0, 1, arena);
-    if (held && s.twice) add_driven(m, d, sides, c, 0, 1);
-    if (solved) solve_step(m, sides, c, 0, 1, arena);
-    for (int i = 0; i < part.nv; i++) dw[part.dofs[i]] = late.row[part.dofs[i]][0];
+    if (held) solve_acceleration(m, d, sides.forward, c, 0, count, arena);
+    if (held && s.twice) add_driven(m, d, sides, c, 0, count);
+    if (solved) solve_step(m, sides, c, 0, count, arena);
+    for (int i = 0; i < part.nv; i++) {
+      const double* solution = late.row[part.dofs[i]];
+      for (int k = 0; k < count; k++) dw[k * m.nv + part.dofs[i]] = solution[k];
+    }
   }
-  integrate_tangent(m, d, s.step.w, dw, state, out);
-
-  for (int i = 0; i < m.na; i++) {
-    double& next = out[2 * m.nv + i];
-    next = 0;
-    visit_activation(
-        m, d, s.forward.paths.actuation, i, arena,
-        [&](int column, double value) { next += value * state[column]; },
-        [&](int column, double value) {
-          if (along.ctrl) next += value * along.ctrl[column];
-        });
+  const double* zero = arena.zeros<double>(2 * m.nv + m.na);
+  for (int k = 0; k < count; k++) {
+    if (!out[k].state) continue;
+    const double* state = along[k].state ? along[k].state : zero;
+    integrate_tangent(m, d, s.step.w, dw + k * m.nv, state, out[k].state);
+    push_activations(m, d, s, state, along[k].ctrl, out[k].state + 2 * m.nv, arena);
   }
 }
 
@@ -256,11 +278,7 @@ void push_through_factors(const ModelView& m, const DataView& d, const Tangent* 
   }
   const StepDifferential s = differentiate_step(m, d, forces, false, arena);
   const ParameterColumns columns = directed_columns(m, d, s, params, directions, count, arena);
-  for (int k = 0; k < count; k++) {
-    const Arena::Mark mark = arena.mark();
-    if (out[k].state) push(m, d, s, columns.at(k, m.nv), along[k], out[k].state, arena);
-    arena.rewind(mark);
-  }
+  push(m, d, s, columns, along, out, count, arena);
   if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 

@@ -131,11 +131,15 @@ Residual make_like(const ModelView& m, const Residual& other, Arena& arena) {
 }
 
 Residual make_vector(const ModelView& m, const Residual& other, Arena& arena) {
+  return make_columns(m, other, 1, arena);
+}
+
+Residual make_columns(const ModelView& m, const Residual& other, int count, Arena& arena) {
   Residual r = other;
   r.components = arena.take<Component>(r.count);
   for (int c = 0; c < r.count; c++) {
     r.components[c] = other.components[c];
-    r.components[c].stride = kLanes;
+    r.components[c].stride = (count + kLanes - 1) / kLanes * kLanes;
   }
   take_rows(m, r, arena);
   return r;

@@ -57,4 +57,7 @@ Residual make_like(const ModelView& m, const Residual& other, Arena& arena);
 // A zero vector over the dofs of the same components: one column, in lanes.
 Residual make_vector(const ModelView& m, const Residual& other, Arena& arena);
 
+// The same with `count` columns.
+Residual make_columns(const ModelView& m, const Residual& other, int count, Arena& arena);
+
 }  // namespace mujacobian
