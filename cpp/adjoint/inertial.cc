@@ -28,8 +28,8 @@ void add_body(const ModelView& m, const Pass& pass, int body, const Inertia& ine
 
 }  // namespace
 
-void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes,
-                  int body, const double* components, const Column& column) {
+void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes, int body,
+                  const double* components, const Column& column) {
   double packed[10];
   for (int k = 0; k < 10; k++) packed[packed_place(k)] = components[k];
   const Inertia inertia{packed};

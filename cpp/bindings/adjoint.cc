@@ -217,12 +217,14 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
   int taken = 0;
   run([&] {
     require_model(s.m);
-    if (sensed.data()) require_sensors(s.m);
-    if (sensed.data()) require_state_sensors(s.m, wanted.data());
+    const ParameterList all{list.data(), static_cast<int>(list.size())};
+    if (sensed.data()) {
+      require_sensors(s.m);
+      require_state_sensors(s.m, all, wanted.data());
+    }
     failure = simulate_and_push(s.model, s.data, first.data(), steps,
                                 {u.data(), f.data(), w.data(), poses.data()},
-                                {kept.data(), 1, rows.data(), readings.data()},
-                                {list.data(), static_cast<int>(list.size())},
+                                {kept.data(), 1, rows.data(), readings.data()}, all,
                                 {count, p.data(), x.data(), sensed.data()}, taken);
   });
   if (failure) raise(failure->error, "step " + std::to_string(failure->index) + ": ");
