@@ -47,6 +47,7 @@ class Run:
     objective: float
     steps: int
     seconds: float
+    cpu: float  # seconds of all threads
 
 
 class Study:
@@ -176,11 +177,12 @@ def measure(study: Study, rounds: int) -> list[Run]:
     for _ in range(rounds):
         for name, method in study.methods().items():
             with counted_steps() as counts:
-                begin = time.perf_counter()
+                begin = time.perf_counter(), time.process_time()
                 values, objective, steps = method()
-                seconds = time.perf_counter() - begin
-            if name not in runs or seconds < runs[name].seconds:
-                runs[name] = Run(name, values, objective, steps + sum(counts), seconds)
+                seconds, cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
+            if last := runs.get(name):
+                seconds, cpu = min(seconds, last.seconds), min(cpu, last.cpu)
+            runs[name] = Run(name, values, objective, steps + sum(counts), seconds, cpu)
     return list(runs.values())
 
 
@@ -197,8 +199,11 @@ def main() -> None:
     table = Table(
         title=f"{len(study.truth)} parameters, {LOGS} logs of {STEPS} steps", box=box.SIMPLE_HEAD
     )
-    for column in ("", "objective", "from identify", "steps", "ratio", "seconds", "ratio"):
+    for column in ("", "objective", "from identify"):
         table.add_column(column, justify="right" if column else "left")
+    for column in ("steps", "seconds", "CPU"):
+        table.add_column(column, justify="right")
+        table.add_column("ratio", justify="right")
     for run in runs:
         off = np.max(np.abs(run.values / best.values - 1))
         table.add_row(
@@ -209,8 +214,10 @@ def main() -> None:
             f"{base.steps / run.steps:.1f}",
             f"{run.seconds:.3f}",
             f"{base.seconds / run.seconds:.1f}",
+            f"{run.cpu:.3f}",
+            f"{base.cpu / run.cpu:.1f}",
         )
-    console = Console(width=110)
+    console = Console(width=120)
     console.print(table)
     console.print("Ratios are to the first row.")
 

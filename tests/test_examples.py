@@ -1,6 +1,7 @@
 """The examples run, and find what they look for."""
 
 import numpy as np
+import pytest
 
 from examples import identify_arm, identify_box, swing_up, throw_die
 
@@ -37,3 +38,11 @@ def test_die():
     before, after = np.array(throw_die.main()).T
     assert (after > 0.99).sum() >= 3
     assert (before > 0.99).sum() <= 1
+
+
+def test_torch_policy():
+    pytest.importorskip("torch")
+    from examples import torch_policy
+
+    before, after = torch_policy.main()
+    assert after < before / 5

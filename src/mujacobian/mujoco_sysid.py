@@ -152,11 +152,13 @@ class _Simulator:
             models[:chunks], control_signal[:chunks], initial_states[:chunks], strict=True
         ):
             slopes = self._trajectory(model, values, state, control).jacobian()
-            made = slopes.states[1:], slopes.sensordata
-            padded = [np.pad(of, ((0, 0), (0, 0), (0, 1))) for of in made if of is not None]
+            states, sensordata = (
+                np.pad(of, ((0, 0), (0, 0), (0, 1)))
+                for of in (slopes.states[1:], np.asarray(slopes.sensordata))
+            )
             columns.append(
                 [
-                    _system(model, control, state, *(of[..., k] for of in padded), mappings)
+                    _system(model, control, state, states[..., k], sensordata[..., k], mappings)
                     for k in range(len(self.parameters) + 1)
                 ]
             )

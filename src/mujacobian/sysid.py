@@ -338,7 +338,8 @@ class _Measured:
 
     def pick(self, differences: Array) -> Array:
         """Weighted, where there is a measurement."""
-        return (differences * self.weights)[self.there]
+        picked: Array = (differences * self.weights)[self.there]
+        return picked
 
     def pick_rows(self, slopes: Array) -> Array:
         """The same of derivatives, `(T, columns, numbers)`, with columns last."""
