@@ -171,8 +171,9 @@ def judge(parameters: mujacobian.Parameters, data: mujoco.MjData, share: float =
     expected, spread = differences(parameters, data)
     got = analytic(parameters, data)
     trusted = 0
+    rounding = max(1e-4, 1e-5 * np.abs(expected).max())  # columns below it are rounding
     for k, name in enumerate(parameters.names):
-        scale = max(np.abs(expected[:, k]).max(), 1e-4)  # below, differences are rounding
+        scale = max(np.abs(expected[:, k]).max(), rounding)
         if spread[:, k].max() > 3e-7 * scale:
             continue
         trusted += 1

@@ -166,7 +166,7 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const auto [wrench, damping, kinds, y, relative, pull, dlogD] = contact_motion(m, d, b, motion);
 
   // d(J y) for y = a + B v, by what the two bodies do                                     (ROW-4)
-  const ContactMap map = vary_units(g);
+  const ContactMap map = vary_units(g, c.all_moves);
   double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
   for (int r = 0; r < b.count; r++) {
     const int kind = r > 0 && kinds == 2;

@@ -512,8 +512,8 @@ ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
   return v;
 }
 
-ContactMap vary_units(const ContactGeometry& g) {
-  ContactMap map;
+ContactMap vary_units(const ContactGeometry& g, int moves) {
+  ContactMap map{};
   auto put = [&](int column, const ContactVariation& v) {
     const double position[3] = {v.position.x, v.position.y, v.position.z};
     const double turn[3] = {v.turn.x, v.turn.y, v.turn.z};
@@ -526,7 +526,8 @@ ContactMap vary_units(const ContactGeometry& g) {
     const Motion unit = k < 3 ? Motion{axis[k], none} : Motion{none, axis[k - 3]};
     const Motion motion[2] = {{none, none}, unit};
     const ContactVariation second = vary(g, motion);
-    put(6 + k, second);
+    if (moves & 2) put(6 + k, second);
+    if (!(moves & 1)) continue;
     if (g.kind == ContactGeometry::kSupports || g.first) {
       // these agree with MuJoCo's normal within the collider's tolerance only, or turn with the
       // frame of another contact

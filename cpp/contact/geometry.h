@@ -202,12 +202,13 @@ Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]);
 ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
 
 // The same as a linear map: for given features a contact moves linearly with its geoms. Columns are
-// the six unit motions of geom 0, turns first, then those of geom 1.
+// the six unit motions of geom 0, turns first, then those of geom 1; zero for a geom that cannot
+// move (bit s of `moves` is not set).
 struct ContactMap {
   static constexpr int kColumns = 12;
   double distance[kColumns], position[3][kColumns], turn[3][kColumns];
 };
-ContactMap vary_units(const ContactGeometry& contact);
+ContactMap vary_units(const ContactGeometry& contact, int moves);
 
 // The pairs, by the type of the first geom. They fill `kind` and its features; false: no feature of
 // the pair explains the contact.

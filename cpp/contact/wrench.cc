@@ -81,7 +81,9 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactVie
   c.stride = round_to_lanes(c.n);
   Motion* axis = arena.take<Motion>(c.n);
   double* axes = arena.zeros<double>(12 * c.stride);
+  c.all_moves = 0;
   for (int k = 0; k < c.n; k++) {
+    c.all_moves |= moves[k];
     // bodies moved by one dof are in one tree and have one reference point
     axis[k] = about(load_motion(d.cdof + 6 * dofs[k]), c.offset[moves[k] >> 1]);
     double component[6];
@@ -122,6 +124,7 @@ void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map
   add_rows(c, change, 6, turned);
   double* carried = arena.take<double>(2 * size);
   for (int side = 0; side < 2; side++) {
+    if (!(c.all_moves >> side & 1)) continue;
     const double* axes = c.axes + side * size;
     move_wrench(wrench, axes, axes + size / 2, c.stride, carried + side * size);
   }

@@ -13,6 +13,7 @@ struct ContactDofs {
   int n;
   const int* dofs;             // increasing
   const unsigned char* moves;  // bit 0: body 0, bit 1: body 1
+  int all_moves;               // the bits of any dof
   const Motion* axis;          // about the contact
   int body[2];
   Vec3 offset[2];  // of the contact from the reference point of each body's tree
