@@ -105,7 +105,8 @@ def scene_paths() -> list[Path]:
     """Return all scene*.xml, from MENAGERIE_ROOT or from the package mujoco-menagerie."""
     root = os.environ.get("MENAGERIE_ROOT")
     if root:
-        folders = sorted(path for path in Path(root).glob("*/") if path.is_dir())
+        # MuJoCo does not find all files that nested includes name under a relative path
+        folders = sorted(path for path in Path(root).resolve().glob("*/") if path.is_dir())
     else:
         folders = _downloaded()
     paths = [path for folder in folders for path in sorted(folder.glob("scene*.xml"))]

@@ -125,7 +125,8 @@ def load(path: Path) -> mujoco.MjModel:
         raise InputError(f"{path}: the file is empty")
     try:
         with quiet():
-            return mujoco.MjModel.from_xml_path(str(path))
+            # MuJoCo does not find all files that nested includes name under a relative path
+            return mujoco.MjModel.from_xml_path(str(path.resolve()))
     except (ValueError, OSError, mujoco.FatalError) as error:
         lines = [line.strip() for line in str(error).splitlines()]
         raise InputError(f"{path}: {'; '.join(filter(None, lines))}") from None
