@@ -35,6 +35,12 @@ def test_scenes():
     assert verdicts[EXACT] >= EXACT_SHARE * (verdicts.total() - verdicts[REFUSED]), verdicts
 
 
+def test_a_capsule_whose_end_is_nearest_to_an_edge():
+    """Its second point on the box goes to the end of that edge: found among 10,000 scenes."""
+    verdicts, _ = judge_seeds([1006379])
+    assert verdicts[EXACT] == 1
+
+
 @pytest.mark.slow
 def test_many_scenes():
     verdicts, refusals = judge_seeds(range(1000, 1400))

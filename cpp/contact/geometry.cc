@@ -301,8 +301,9 @@ Vec3 off_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2], cons
 Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion both[2]) {
   const Motion motion[2] = {both[p.owner], both[1 - p.owner]};
   Vec3 nearest[2], a = p.axis;
-  if (p.nearest_start || p.look == SegmentPoint::kNearest)
+  if (p.nearest_start || p.to_end || p.look == SegmentPoint::kNearest) {
     vary_centers(p.nearest, from, motion, nearest);
+  }
   Vec3 start = p.nearest_start ? nearest[0] : velocity(motion[0], from, p.start);
   Vec3 moved = start + dot(p.point - p.start, a) * cross(motion[0].ang, a);
   if (p.radius > 0) {
