@@ -361,6 +361,9 @@ def test_simple_bodies_keep_their_centre_of_mass() -> None:
         mujacobian.Parameters(model, [("body_ipos", "ball")])
 
 
+DIAGEXACT = '<option><flag diagexact="enable"/></option><worldbody>'
+
+
 def with_option(xml: str, option: str) -> str:
     return xml.replace("<mujoco>", f"<mujoco><option {option}/>", 1)
 
@@ -375,6 +378,26 @@ def with_option(xml: str, option: str) -> str:
         (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), "body_mass", 'body "tip"'),
         (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), ("jnt_pos", "wrist"), "gravity"),
         (ARM.replace('damping="', 'user="'), ("dof_damping", "slide"), "no dof is damped"),
+        (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), "gravity", "option gravity"),
+        (
+            contact_scene("elliptic", 3).replace("<option ", '<option viscosity="1" '),
+            ("geom_pos", "ball"),
+            'geom "ball"',
+        ),
+        (
+            contact_scene("elliptic", 3).replace(
+                "</worldbody>",
+                '</worldbody><actuator><adhesion name="glue" body="ball" ctrlrange="0 1"/>'
+                "</actuator>",
+            ),
+            ("geom_size", "ball"),
+            'actuator "glue"',
+        ),
+        (
+            contact_scene("elliptic", 3).replace("<worldbody>", DIAGEXACT),
+            ("geom_friction", "ball"),
+            "diagexact",
+        ),
         (
             contact_scene("elliptic", 3).replace("<option ", '<option noslip_iterations="3" '),
             ("geom_friction", "ball"),
@@ -387,3 +410,38 @@ def test_refused_by_name(xml: str, item: object, match: str) -> None:
     parameters = mujacobian.Parameters(model, [item])
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=match):
         analytic(parameters, disturbed(model, 0))
+
+
+def test_range_finders_see_geoms() -> None:
+    """With the place of a geom as a parameter they are refused, with its friction they are not."""
+    xml = contact_scene("elliptic", 3).replace(
+        "</worldbody>",
+        '<site name="eye" pos="0 0 1" zaxis="0 0 -1"/></worldbody>'
+        '<sensor><rangefinder name="range" site="eye"/></sensor>',
+    )
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = disturbed(model, 0)
+    mujacobian.vjp(
+        model, data, None, [1.0], params=mujacobian.Parameters(model, [("geom_friction", "ball")])
+    )
+    params = mujacobian.Parameters(model, [("geom_pos", "ball")])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='sensor "range"'):
+        mujacobian.vjp(model, data, None, [1.0], params=params)
+
+
+def test_friction_of_a_slide_along_the_second_tangent() -> None:
+    """The first tangential force is exactly zero there, which is not sticking."""
+    model = load(
+        """<mujoco><option cone="elliptic" timestep=".002"/><worldbody>
+        <geom name="floor" type="plane" size="5 5 .1" friction=".3"/>
+        <body pos="0 0 .099"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+        <joint type="slide" axis="0 0 1"/><geom size=".1" friction=".5" mass=".6"/></body>
+        </worldbody></mujoco>""",
+        "Euler",
+    )
+    for velocity in ([1.0, 0, 0], [0, 1.0, 0]):
+        data = mujoco.MjData(model)
+        data.qvel[:] = velocity
+        parameters = mujacobian.Parameters(model, [("geom_friction", 1)])
+        judge(parameters, data, share=1 / 3)
+        assert np.abs(analytic(parameters, data)[:, 0]).max() > 1e-3

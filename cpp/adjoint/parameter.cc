@@ -5,6 +5,7 @@
 #include "adjoint/column.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/tendon.h"
 #include "smooth/unsupported.h"
 
 namespace mujacobian {
@@ -59,6 +60,26 @@ bool sees_state_only(int type, bool frames) {
   return false;
 }
 
+// What sees a geom beside contacts: fluids, tendons around it, and bodies that stick where they
+// touch.
+void require_geom(const ModelView& m, const Parameter& p) {
+  const bool round = m.geom_type[p.id] == geom::kSphere || m.geom_type[p.id] == geom::kCapsule;
+  if (p.kind == Parameter::kGeomRadius && !round) {
+    throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
+  }
+  if (m.opt.density > 0 || m.opt.viscosity > 0) {
+    throw Unsupported(element_name(m, object::kGeom, p.id), "its shape as a parameter in a fluid");
+  }
+  for (int t = 0; t < m.ntendon; t++) {
+    if (!tendon_wraps(m, t)) continue;
+    throw Unsupported(element_name(m, object::kTendon, t), "places of geoms as parameters");
+  }
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_trntype[a] != transmission::kBody) continue;
+    throw Unsupported(element_name(m, object::kActuator, a), "places of geoms as parameters");
+  }
+}
+
 void require_parameter(const ModelView& m, const Parameter& p) {
   const bool exact = m.opt.enableflags & enable::kDiagExact;
   switch (p.kind) {
@@ -74,9 +95,7 @@ void require_parameter(const ModelView& m, const Parameter& p) {
       [[fallthrough]];
     case Parameter::kArmature:
       if (!exact) return;
-      throw Unsupported(p.kind == Parameter::kArmature ? "armature of a dof"
-                                                       : element_name(m, object::kBody, p.id),
-                        "inertia as a parameter with diagexact");
+      throw Unsupported("option diagexact", "parameters of inertia");
     case Parameter::kSpringReference:
       if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
       throw Unsupported(element_name(m, object::kJoint, p.id),
@@ -87,15 +106,13 @@ void require_parameter(const ModelView& m, const Parameter& p) {
         throw Unsupported(element_name(m, object::kActuator, p.id), reason);
       }
       return;
-    case Parameter::kGeomRadius:
-      if (m.geom_type[p.id] != geom::kSphere && m.geom_type[p.id] != geom::kCapsule) {
-        throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
-      }
-      [[fallthrough]];
+    case Parameter::kGravity:
+      if (!m.flg_gravcomp) return;
+      throw Unsupported("option gravity", "as a parameter with gravity compensation");
     default:
-      if (!is_of_contact(p.kind) && !is_geom(p.kind) && !is_frame(p.kind)) return;
-      if (!exact) return;
-      throw Unsupported(element_name(m, object::kGeom, p.id), "a parameter with diagexact");
+      if (is_geom(p.kind)) require_geom(m, p);
+      if (!exact || !(is_of_contact(p.kind) || is_geom(p.kind) || is_frame(p.kind))) return;
+      throw Unsupported("option diagexact", "parameters of contacts and of geometry");
   }
 }
 
@@ -185,7 +202,9 @@ void require_parameters(const ModelView& m, const ParameterList& params) {
 
 void require_state_sensors(const ModelView& m, const ParameterList& params, const double* weights) {
   bool frames = false;
-  for (int k = 0; k < params.count; k++) frames |= is_frame(params.item[k].kind);
+  for (int k = 0; k < params.count; k++) {
+    frames |= is_frame(params.item[k].kind) || is_geom(params.item[k].kind);
+  }
   for (int s = 0; params.count && s < m.nsensor; s++) {
     if (sees_state_only(m.sensor_type[s], frames)) continue;
     for (int k = 0; k < m.sensor_dim[s]; k++) {

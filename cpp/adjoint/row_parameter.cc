@@ -131,7 +131,8 @@ void cone_change(const Block& b, const DataView& d, const Gap& g, const double d
     t2 += friction[r - 1] * friction[r - 1] * g.x[r] * g.x[r];
     tdt += friction[r - 1] * dmu[r - 1] * g.x[r] * g.x[r];
   }
-  const bool sticking = b.hessian[1] == 0;  // the cone couples the normal with the tangents
+  bool sticking = true;  // the cone couples the normal with a tangent
+  for (int r = 1; r < b.count; r++) sticking &= b.hessian[r] == 0;
   if (sticking) {
     for (int r = 2; r < b.count; r++) {
       const double dlogD = 2 * (dmu[r - 1] / friction[r - 1] - dmu[0] / friction[0]);
