@@ -10,20 +10,27 @@ from mujacobian import reference
 HALF = np.array([0.1, 0.1, 0.05])  # m: of the slab
 TWIST = 1e-5  # m: by which two opposite corners of its top are too high
 SMALL = np.array([0.02, 0.03, 0.01])  # m: half sizes of what lies on it
+PRECISE = 1e-7
 TRUSTED_SHARE = 0.6  # points of manifolds come and go within the reach of some probes
 
 
-def slab_scene(shape: str) -> mujoco.MjModel:
-    """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon."""
+def slab_scene(
+    shape: str, *, small: np.ndarray = SMALL, top: float = 1.0, twist: float = TWIST
+) -> mujoco.MjModel:
+    """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon.
+
+    `top` is the size of the top relative to that of the bottom.
+    """
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     slab = corners * HALF
-    slab[[1, 7], 2] += TWIST
-    geom = {"box": f'type="box" size="{_text(SMALL)}"', "mesh": 'type="mesh" mesh="small"'}
+    slab[1::2, :2] *= top
+    slab[[1, 7], 2] += twist
+    geom = {"box": f'type="box" size="{_text(small)}"', "mesh": 'type="mesh" mesh="small"'}
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <option timestep=".001"/>
         <asset>
-          <mesh name="small" vertex="{_text(corners * SMALL)}"/>
+          <mesh name="small" vertex="{_text(corners * small)}"/>
           <mesh name="slab" vertex="{_text(slab)}"/>
         </asset>
         <worldbody>
@@ -36,11 +43,13 @@ def slab_scene(shape: str) -> mujoco.MjModel:
     return model
 
 
-def lay(model: mujoco.MjModel, tilt: float, rng: np.random.Generator) -> mujoco.MjData:
+def lay(
+    model: mujoco.MjModel, tilt: float, rng: np.random.Generator, scale: float = 1.0
+) -> mujoco.MjData:
     """Lay the small body on the slab, turned at random and tilted, a little in it."""
     data = mujoco.MjData(model)
-    data.qpos[:2] = rng.uniform(-0.04, 0.04, 2)
-    data.qpos[2] = SMALL[2] - 1e-4
+    data.qpos[:2] = scale * rng.uniform(-0.04, 0.04, 2)
+    data.qpos[2] = scale * (SMALL[2] - 1e-4)
     yaw, lean = np.zeros(4), np.zeros(4)
     mujoco.mju_axisAngle2Quat(yaw, np.array([0.0, 0, 1]), rng.uniform(0, 2 * np.pi))
     axis = np.append(rng.normal(size=2), 0)
@@ -60,6 +69,19 @@ def test_corners_under_a_twisted_polygon(shape: str) -> None:
             data = lay(model, tilt, rng)
             shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
             assert data.ncon >= 2, "no manifold"
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def test_corners_under_a_polygon_flat_to_single_precision() -> None:
+    """A slope of 4e-6, of a small face of a large mesh."""
+    scale = 0.1
+    model = slab_scene("box", small=scale * SMALL, top=scale, twist=4e-8)
+    rng = np.random.default_rng(3)
+    shares = []
+    for tilt in (1e-4, 1e-3, 2e-3):
+        data = lay(model, tilt, rng, scale)
+        shares.append(judge_constrained(model, data, PRECISE, forces=False))
+        assert data.ncon >= 2, "no manifold"
     assert np.mean(shares) > TRUSTED_SHARE
 
 

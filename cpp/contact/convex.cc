@@ -101,20 +101,24 @@ bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g)
     g.face.distance = dot(g.normal, y.point - x);
     if (dot(y.along, y.along) == 0 || crossed_side(p[0], f0, x, y.along, g.face.side)) return true;
   }
-  // a corner of the face of geom 0 under the polygon
+  // a corner of the face of geom 0 under the polygon, which in meshes is flat to single precision
+  // only: a plane serves where the clipping cannot be repeated
   g.face.slide = FaceContact::kFixed;
+  const FaceContact on_plane = g.face;
   Vec3 above = x + (g.distance / dot(g.normal, base)) * base;
-  if (on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
-      is_flat(p[1], f1, g.normal, above)) {
-    return true;
-  }
+  const bool corner = on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
+                      is_flat(p[1], f1, g.normal, above);
+  if (corner && !p[1].is_mesh()) return true;
   ClippedVertex v;
-  if (!find_clipped(p, f0, f1, x, base, g.position, v)) return false;
-  g.face.slide = FaceContact::kClippedFoot;
-  g.face.above = v.point;
-  g.face.distance = dot(g.normal, v.point - x);
-  std::copy(v.motion, v.motion + 6, g.clipped);
-  return std::abs(g.face.distance - g.distance) < kOn;
+  if (find_clipped(p, f0, f1, x, base, g.position, v)) {
+    g.face.slide = FaceContact::kClippedFoot;
+    g.face.above = v.point;
+    g.face.distance = dot(g.normal, v.point - x);
+    std::copy(v.motion, v.motion + 6, g.clipped);
+    if (std::abs(g.face.distance - g.distance) < kOn) return true;
+    g.face = on_plane;
+  }
+  return corner;
 }
 
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
@@ -146,16 +150,17 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
     if (crossed_side(p[0], f0, x, y.along, c.side)) return true;
   }
   Vec3 sides[2];
-  c.slide = FaceContact::kCorner;
-  c.side = g.normal;
-  if (p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x)) {
+  const bool corner =
+      p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
+  ClippedVertex v;
+  if (!(corner && !p[1].is_mesh()) && find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) {
+    c.slide = FaceContact::kClipped;
+    std::copy(v.motion, v.motion + 6, g.clipped);
     return true;
   }
-  ClippedVertex v;
-  if (!find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) return false;
-  c.slide = FaceContact::kClipped;
-  std::copy(v.motion, v.motion + 6, g.clipped);
-  return true;
+  c.slide = FaceContact::kCorner;
+  c.side = g.normal;
+  return corner;
 }
 
 bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
