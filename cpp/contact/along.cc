@@ -39,8 +39,9 @@ bool over(const Polytope& mesh, int face, Vec3 p) {
 }
 
 // From where the collider sees a face, as a direction and how that moves: along the face's normal,
-// or between the segment and a side of the face, numbered from 0.
-void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint& s) {
+// or between the segment and a side of the face, numbered from 0. `beyond`: the segment is already
+// on the other side of it, within the other geom.
+void look(const Geom& geom, const Polytope& p, int face, int side, bool beyond, SegmentPoint& s) {
   s.look = side < 0 ? SegmentPoint::kFace : SegmentPoint::kNearest;
   s.direction = -p.face_normal(face);
   if (side < 0) return;
@@ -58,7 +59,7 @@ void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint&
     if (t[k] > 0 && t[k] < 1) s.nearest.slide[k] = CenterContact::kLine;
   }
   Vec3 span = s.nearest.center[1] - s.nearest.center[0];
-  s.direction = (1 / norm(span)) * span;
+  s.direction = ((beyond ? -1 : 1) / norm(span)) * span;
 }
 
 Vec3 off_segment(const SegmentPoint& s) {
@@ -134,17 +135,17 @@ bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   if (p.geom().type == geom::kCylinder) {
     const Vec3 from = lower - p.geom().position, axis = p.geom().axis();
     if (norm(cross(from, axis)) > p.geom().size[0]) return look_at_rim(capsule, p, face, off, s);
-    look(capsule, p, face, -1, s);
+    look(capsule, p, face, -1, false, s);
     return norm(off_segment(s) - off) < kSeenByCylinder * s.radius;
   }
   int nearest = -1;
   double least = INFINITY;
   for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
-    look(capsule, p, face, side, s);
+    look(capsule, p, face, side, false, s);
     double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
     if (gap < least) least = gap, nearest = side;
   }
-  look(capsule, p, face, nearest, s);
+  look(capsule, p, face, nearest, false, s);
   return norm(off_segment(s) - off) < kSeen * s.radius;
 }
 
@@ -152,13 +153,18 @@ bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
 // root of its tolerance: the direction that explains the point best.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
   int best = -1;
+  bool best_beyond = false;
   double least = INFINITY;
   for (int side = -1; side < p.face_size(face); side++) {
-    look(cylinder, p, face, side, s);
-    double error = norm(off_segment(s) - off);
-    if (error < least) least = error, best = side;
+    for (bool beyond : {false, true}) {
+      look(cylinder, p, face, side, beyond, s);
+      const CenterContact::Slide* slide = s.nearest.slide;
+      if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
+      double error = norm(off_segment(s) - off);
+      if (error < least) least = error, best = side, best_beyond = beyond;
+    }
   }
-  look(cylinder, p, face, best, s);
+  look(cylinder, p, face, best, best_beyond, s);
   return least < kSeenByCylinder * s.radius || look_from_rim(cylinder, p, face, off, s) ||
          look_at_rim(cylinder, p, face, off, s);
 }
