@@ -19,6 +19,10 @@ constexpr double kSeen = 3e-8;
 
 double seen(const ContactGeometry& g) { return g.distance > 0 ? kSeen : kOn; }
 
+// How well the same arithmetic gives MuJoCo's distances. Around a vertex there are many faces, and
+// clipping by the wrong one may differ by no more than kOn.
+constexpr double kRepeated = 1e-13;
+
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
@@ -87,7 +91,7 @@ bool is_flat(const Polytope& p, int face, Vec3 normal, Vec3 x) {
 
 // Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
 // 0, then projected onto that face.                                                       (CON-13)
-bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, ContactGeometry& g) {
   Vec3 x = g.position - (g.distance / 2) * g.normal, base = p[0].face_normal(f0);
   if (std::abs(height_over(p[0], f0, x)) > kOn) return false;
   g.kind = ContactGeometry::kFace;
@@ -115,15 +119,15 @@ bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g)
     g.face.above = v.point;
     g.face.distance = dot(g.normal, v.point - x);
     std::copy(v.motion, v.motion + 6, g.clipped);
-    if (std::abs(g.face.distance - g.distance) < kOn) return true;
+    if (std::abs(g.face.distance - g.distance) < agreement) return true;
     g.face = on_plane;
   }
-  return corner;
+  return corner && agreement == kOn;
 }
 
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
 // the polygon's own.                                                                     (CON-12)
-bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+bool identify_manifold(const Polytope p[2], int f0, int f1, double agreement, ContactGeometry& g) {
   Vec3 x = g.position + (g.distance / 2) * g.normal, outward = p[0].face_normal(f0);
   FaceContact& c = g.face;
   c = {0,
@@ -141,7 +145,7 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
        g.normal,
        true};
   g.kind = ContactGeometry::kFace;
-  if (std::abs(c.distance - g.distance) > kOn) return false;
+  if (std::abs(c.distance - g.distance) > agreement) return false;
   BoundaryPoint y;
   if (on_boundary(p[1], f1, x, {0, 0, 0}, y)) {
     if (dot(y.along, y.along) == 0) return true;
@@ -230,12 +234,15 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
 
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
   const bool projected = engine().version >= 4000000;
-  return p[1].find_face_with(-g.normal, [&](int second) {
-    return p[0].find_face(g.normal, kAligned, [&](int first) {
-      return projected ? identify_projected(p, first, second, g)
-                       : identify_manifold(p, first, second, g);
+  auto identify = [&](double agreement) {
+    return p[1].find_face_with(-g.normal, [&](int second) {
+      return p[0].find_face(g.normal, kAligned, [&](int first) {
+        return projected ? identify_projected(p, first, second, agreement, g)
+                         : identify_manifold(p, first, second, agreement, g);
+      });
     });
-  });
+  };
+  return identify(kRepeated) || identify(kOn);
 }
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,
