@@ -79,13 +79,13 @@ def test_converged(pair: tuple[str, str]) -> None:
 
 
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="cylinders along faces turn instead")
-@pytest.mark.parametrize("depth", [0.01, 0.03])
-def test_a_cylinder_across_an_edge(depth: float) -> None:
+@pytest.mark.parametrize(("depth", "margin"), [(0.01, 0), (0.03, 0), (0.01, 0.002)])
+def test_a_cylinder_across_an_edge(depth: float, margin: float) -> None:
     """Less deep than its axis, and deeper: the direction of least depth stays the same."""
-    model = mujoco.MjModel.from_xml_string("""
+    model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <worldbody>
-          <body><freejoint/><geom type="cylinder" size=".015 .14"/></body>
+          <body><freejoint/><geom type="cylinder" size=".015 .14" margin="{margin}"/></body>
           <body><freejoint/><geom type="box" size=".2 .01 .08"/></body>
         </worldbody>
       </mujoco>""")

@@ -25,13 +25,19 @@ def slab_scene(
     slab = corners * HALF
     slab[1::2, :2] *= top
     slab[[1, 7], 2] += twist
-    geom = {"box": f'type="box" size="{_text(small)}"', "mesh": 'type="mesh" mesh="small"'}
+    geom = {
+        "box": f'type="box" size="{_text(small)}"',
+        "mesh": 'type="mesh" mesh="small"',
+        "dome": 'type="mesh" mesh="dome"',
+        "capsule": f'type="capsule" size="{small[2]} {small[1]}" euler="90 0 0"',
+    }
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <option timestep=".001"/>
         <asset>
           <mesh name="small" vertex="{_text(corners * small)}"/>
           <mesh name="slab" vertex="{_text(slab)}"/>
+          <mesh name="dome" vertex="{_text(dome(small))}"/>
         </asset>
         <worldbody>
           <body><freejoint/><geom {geom[shape]}/></body>
@@ -41,6 +47,15 @@ def slab_scene(
     assert model.mesh_polynum[1] == 6, "the top is no longer one polygon"
     reference.converge(model)
     return model
+
+
+def dome(half: np.ndarray) -> np.ndarray:
+    """Return points whose hull is a flat dome upside down: nearly aligned faces around vertices."""
+    rng = np.random.default_rng(0)
+    flat = rng.uniform(-1, 1, (60, 2)) * half[:2]
+    bulge = half[2] * (0.05 * ((flat / half[:2]) ** 2).sum(axis=1) - 1)
+    top = np.array([[x, y, half[2]] for x in (-1, 1) for y in (-1, 1)]) * [half[0], half[1], 1]
+    return np.vstack([np.column_stack([flat, bulge]), top])
 
 
 def lay(
@@ -82,6 +97,29 @@ def test_corners_under_a_polygon_flat_to_single_precision() -> None:
         data = lay(model, tilt, rng, scale)
         shares.append(judge_constrained(model, data, PRECISE, forces=False))
         assert data.ncon >= 2, "no manifold"
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def test_capsules_along_a_twisted_polygon() -> None:
+    """MuJoCo measures their heights from one of its vertices."""
+    model = slab_scene("capsule")
+    rng = np.random.default_rng(5)
+    shares = []
+    for tilt in (1e-4, 1e-3, 2e-3):
+        data = lay(model, tilt, rng)
+        shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
+        assert data.ncon == 2
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def test_vertices_of_many_faces_under_a_twisted_polygon() -> None:
+    """Which of the faces MuJoCo clips with shows in the last digits only."""
+    model = slab_scene("dome")
+    rng = np.random.default_rng(6)
+    shares = []
+    for _ in range(6):
+        data = lay(model, 2e-3, rng)
+        shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
     assert np.mean(shares) > TRUSTED_SHARE
 
 
