@@ -133,7 +133,7 @@ def _polygons(model: mujoco.MjModel, geom: int, kind: Geom, local: Array) -> Ite
 
 
 def _triangles(model: mujoco.MjModel, field_id: int, local: Array) -> Iterator[Array]:
-    """Yield the triangles of the cells around a point of a height field."""
+    """Yield the triangles of the cells around a point of a height field, and walls between."""
     rows, columns = model.hfield_nrow[field_id], model.hfield_ncol[field_id]
     size, start = model.hfield_size[field_id], model.hfield_adr[field_id]
     step = 2 * size[:2] / (np.array([columns, rows]) - 1)
@@ -148,6 +148,8 @@ def _triangles(model: mujoco.MjModel, field_id: int, local: Array) -> Iterator[A
             first, last = corner(row, column), corner(row + 1, column + 1)
             yield np.array([first, last, corner(row + 1, column)])
             yield np.array([first, corner(row, column + 1), last])
+            base = np.array([1.0, 1, 0]), np.array([0, 0, -size[3]])
+            yield np.array([first, last, last * base[0] + base[1], first * base[0] + base[1]])
 
 
 @dataclass
@@ -283,7 +285,10 @@ class ConvergedStep(ConstrainedStep):
 
 def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     """Return whether a contact is known to the tolerance of the convex collider only."""
-    kinds = {int(t) for t in model.geom_type[data.contact[k].geom]}
+    contact = data.contact[k]
+    kinds = {int(t) for t in model.geom_type[contact.geom]}
+    if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # whose center is below the surface
+        return contact.dist < -model.geom_size[contact.geom[1], 0]
     closed = Geom.mjGEOM_PLANE in kinds or kinds == reference.SPHERE_CYLINDER
     return bool(kinds & reference.CURVED) and not closed
 

@@ -116,6 +116,29 @@ def test_a_rim_within_the_margin_of_a_height_field() -> None:
         assert_converged(model, step, np.random.default_rng(0), "rim over triangles")
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_sphere_deep_beside_a_diagonal(side: int) -> None:
+    """Its center is in one prism, and touches the wall that this one shares with the other."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <asset>
+          <hfield name="ground" nrow="2" ncol="2" size="1 1 .05 .1" elevation="0 0 0 0"/>
+        </asset>
+        <worldbody>
+          <geom type="hfield" hfield="ground"/>
+          <body><freejoint/><geom type="sphere" size=".0175"/></body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qpos[:3] = 0.141 + side * 0.0006, 0.141 - side * 0.0006, -0.0178
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    step = ConvergedStep(model, data)
+    assert len(step.optima) == 1
+    assert_converged(model, step, np.random.default_rng(0), f"side {side}")
+
+
 def assert_converged(
     model: mujoco.MjModel, step: ConvergedStep, rng: np.random.Generator, name: str
 ) -> None:
