@@ -219,13 +219,15 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
   const Polytope &ref = p[owner], &other = p[1 - owner];
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   Vec3 x = g.position + (g.distance / 2) * outward, along;
-  if (!other.edge_through(x, -outward, along)) return false;
+  // rounding may leave an end just outside its edge
+  const bool vertex = other.is_vertex(x, -outward);
+  if (!vertex && !other.edge_through(x, -outward, along)) return false;
   return ref.find_face_with(outward, [&](int f) {
     g.kind = ContactGeometry::kFace;
     g.face =
         face_contact(owner, outward, ref.clip_vertex(f, 0), x, 0, other.geom(), ref.flatness(), g);
     if (std::abs(g.face.distance - g.distance) > kOn) return false;
-    if (other.is_vertex(x, -outward)) return true;
+    if (vertex) return true;
     g.face.slide = FaceContact::kEdge;
     g.face.along = along;
     return crossed_side(ref, f, x, along, g.face.side);
