@@ -42,12 +42,18 @@ bool guarded(F f) {
   return ok;
 }
 
-void call(void (*stage)(const void*, void*), const void* model, void* data) {
+// Run f(), which works on `data`, with MuJoCo's errors turned into EngineError.
+template <class F>
+void run(void* data, F f) {
   const DataView before = view_data(data);
-  if (!guarded([=] { stage(model, data); })) {
+  if (!guarded(f)) {
     restore_stack(data, before);
     throw EngineError(text);
   }
+}
+
+void call(void (*stage)(const void*, void*), const void* model, void* data) {
+  run(data, [=] { stage(model, data); });
 }
 
 }  // namespace
@@ -73,6 +79,20 @@ bool step(const void* model, void* data) {
     if (warning.v[k].number) return false;
   }
   return true;
+}
+
+void copy_data(void* to, const void* model, const void* from) {
+  run(to, [=] { engine().mj_copyData(to, model, from); });
+}
+
+void transition_fd(const void* model, void* data, double eps, bool centred, double* A, double* B,
+                   double* C, double* D) {
+  run(data, [=] { engine().mjd_transitionFD(model, data, eps, centred, A, B, C, D); });
+}
+
+void step_skip(const void* model, void* data, int stage) {
+  if (!engine().mj_stepSkip) throw EngineError("this MuJoCo does not export mj_stepSkip");
+  run(data, [=] { engine().mj_stepSkip(model, data, stage, 0); });
 }
 
 void* make_data(const void* model) {

@@ -1,0 +1,72 @@
+#include "control/derivative.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "layout/engine.h"
+#include "step/support.h"
+
+namespace mujacobian {
+
+Backend backend_kind(const std::string& name) {
+  constexpr const char* kNames[] = {"analytic", "fd", "fd_centred", "wasp", "isolation"};
+  for (int k = 0; k < 5; k++) {
+    if (name == kNames[k]) return static_cast<Backend>(k);
+  }
+  throw std::invalid_argument("unknown backend " + name);
+}
+
+std::atomic<long long>& difference_count() {
+  static std::atomic<long long> count{0};
+  return count;
+}
+
+Differentiator::Differentiator(const void* model, Backend backend, double eps)
+    : model_(model), backend_(backend), eps_(eps) {
+  if (backend == Backend::kWasp) wasp_ = std::make_unique<Wasp>(model, eps);
+}
+
+void Differentiator::require() const {
+  const ModelView m = view_model(model_);
+  if (backend_ == Backend::kAnalytic || backend_ == Backend::kIsolation) require_model(m);
+  if (backend_ == Backend::kAnalytic) require_sensors(m);
+}
+
+void Differentiator::begin(int T, int shift) {
+  if (wasp_) wasp_->begin(T, shift);
+}
+
+void Differentiator::transition_here(const void* data, const Outputs& out, Arena& arena) const {
+  arena.reset();
+  transition(view_model(model_), view_data(data), out, arena);
+}
+
+void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,
+                                   const Outputs& out, Arena& arena) {
+  const ModelView m = view_model(model_);
+  engine().mj_setState(model_, data, row, engine().integration_spec);
+  if (backend_ == Backend::kOneSided) return difference(data, false, out);
+  if (backend_ == Backend::kCentred) return difference(data, true, out);
+  if (backend_ == Backend::kWasp) return wasp_->evaluate(data, row, t, out, arena);
+  Outputs exact = out;
+  if (backend_ == Backend::kIsolation) {
+    difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
+    engine().mj_setState(model_, data, row, engine().integration_spec);
+    exact.C = exact.D = nullptr;
+    if (!out.A && !out.B) return;
+  }
+  // from the solution the solver has nothing left to do
+  const DataView d = view_data(data);
+  std::copy(qacc, qacc + m.nv, const_cast<double*>(d.qacc_warmstart));
+  require_state(m, d);
+  forward(model_, data);
+  transition_here(data, exact, arena);
+}
+
+void Differentiator::difference(void* data, bool centred, const Outputs& out) const {
+  const ModelView m = view_model(model_);
+  transition_fd(model_, data, eps_, centred, out.A, out.B, out.C, out.D);
+  difference_count() += (2 * m.nv + m.na + m.nu) * (centred ? 2 : 1);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,51 @@
+"""Costs, iterative LQR and model-predictive control on exact derivatives."""
+
+from mujacobian.control.cost import Cost, Term, UserResidual
+from mujacobian.control.ilqr import BACKENDS, ILQR, DivergedError, InfeasibleBoundsError
+from mujacobian.control.mpc import MPC, MPCResult
+from mujacobian.control.norm import (
+    L2,
+    L22,
+    Cosh,
+    Norm,
+    Null,
+    Power,
+    Quadratic,
+    Rectify,
+    SmoothAbs,
+    SmoothAbs2,
+)
+from mujacobian.control.plan import History, Plan, Policy, Timings
+from mujacobian.control.planning import planning_model
+from mujacobian.control.rows import Rows, controls, sensor, stack
+
+__all__ = [
+    "BACKENDS",
+    "ILQR",
+    "L2",
+    "L22",
+    "MPC",
+    "Cosh",
+    "Cost",
+    "DivergedError",
+    "History",
+    "InfeasibleBoundsError",
+    "MPCResult",
+    "Norm",
+    "Null",
+    "Plan",
+    "Policy",
+    "Power",
+    "Quadratic",
+    "Rectify",
+    "Rows",
+    "SmoothAbs",
+    "SmoothAbs2",
+    "Term",
+    "Timings",
+    "UserResidual",
+    "controls",
+    "planning_model",
+    "sensor",
+    "stack",
+]
