@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mujacobian
-from benchmarks.__main__ import machine
+from benchmarks.machine import machine
 from mujacobian.control import MPC, Plan, Timings, tasks
 
 LABELS = {

@@ -59,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
         _write_json(options.json, task.name, result, outcome)
     if options.plot is not None:
         plot.draw(task, result, options.plot)
-    Console().print(_table(task, result, outcome))
+    console = Console()
+    console.print(f"[bold]{task.name}[/bold], {result.derivatives}: {task.summary}")
+    console.print(_table(task, result, outcome))
     if options.video is not None:
         _write_video(task, result, options.video)
     sys.stdout.flush()
@@ -82,8 +84,7 @@ def _require(options: argparse.Namespace) -> None:
 
 def _table(task: tasks.Task, result: MPCResult, outcome: tasks.Outcome) -> Table:
     """Return measures and milliseconds per plan."""
-    title = f"{task.name}, {result.derivatives}: {task.summary}"
-    table = Table(title=title, title_justify="left", show_header=False, min_width=60)
+    table = Table(show_header=False, min_width=60)
     table.add_column(no_wrap=True)
     table.add_column(justify="right")
     table.add_row("simulated (s)", f"{len(result.times) * task.model.opt.timestep:.3g}")

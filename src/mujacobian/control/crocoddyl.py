@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from mujacobian.control.cost import Cost
 from numpy.typing import NDArray
 
+from mujacobian.control.cost import Cost
 from mujacobian.selfcheck import linearize
 
 try:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
-from mujacobian.control.mpc import PHASES, MPCResult
 from numpy.typing import NDArray
 
+from mujacobian.control.mpc import PHASES, MPCResult
 from mujacobian.control.sketch import sketch
 from mujacobian.control.tasks import Feet, Task
 
@@ -39,8 +39,13 @@ STYLE = {
 }
 
 
-def draw(task: Task, result: MPCResult, path: Path) -> None:
-    """Write the picture."""
+def draw(
+    task: Task,
+    result: MPCResult,
+    path: Path,
+    last: Callable[[Axes, MPCResult], None] | None = None,
+) -> None:
+    """Write the picture; `last` draws the last axes, by default where the time of a plan went."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -108,19 +113,18 @@ def draw_costs(axes: Axes, result: MPCResult) -> None:
 
 
 def draw_times(axes: Axes, result: MPCResult) -> None:
-    """Draw the milliseconds of a plan by phase."""
+    """Draw the milliseconds of a plan by phase: medians, and lines to the 95th percentile."""
     phases = [phase for phase in PHASES if phase != "total"]
-    spent = [[1e3 * getattr(timing, phase) for timing in result.timings] for phase in phases]
-    axes.boxplot(
-        spent[::-1], vert=False, widths=0.6, showfliers=False, patch_artist=True,
-        boxprops={"facecolor": ASKED, "edgecolor": MUTED}, medianprops={"color": MEASURED},
-    )  # fmt: skip
-    axes.set_yticks(range(1, len(phases) + 1), phases[::-1])
+    for y, phase in enumerate(reversed(phases)):
+        spent = result.statistics[phase]
+        axes.barh(y, spent["median"], 0.6, color=MEASURED)
+        axes.plot([spent["median"], spent["p95"]], [y, y], color=MUTED, linewidth=1)
+    axes.set_yticks(range(len(phases)), phases[::-1])
     axes.tick_params(length=0)
     axes.set_xlim(left=0)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     axes.set_title(f"ms per plan, {result.derivatives}: {result.plans_per_second:.0f} plans/s")
-    axes.set_xlabel("ms")
+    axes.set_xlabel("ms, median and 95 %")
 
 
 def _spans(times: Array, is_up: NDArray[np.bool_]) -> list[tuple[float, float]]:

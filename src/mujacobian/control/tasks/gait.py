@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from mujacobian.control.mpc import MPCResult
 
+from mujacobian.control.mpc import MPCResult
 from mujacobian.control.tasks.readings import Array, readings
 
 

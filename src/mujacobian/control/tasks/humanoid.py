@@ -53,10 +53,10 @@ def build() -> Task:
             "gait",
             control.stack(*(foot[2] for foot in feet)),
             control.SmoothAbs(0.03),
-            2.0,
+            5.0,
             WALK.lift,
         ),
-        control.Term("posture", angles, control.Quadratic(), 0.05, model.key("stand").qpos[7:]),
+        control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
         control.Term("still", speeds, control.Quadratic(), 0.005),
         control.Term("effort", control.controls(plan), control.Quadratic(), 0.05),
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from mujacobian.control.mpc import MPCResult
 from numpy.typing import NDArray
+
+from mujacobian.control.mpc import MPCResult
 
 Array = NDArray[np.float64]
 
