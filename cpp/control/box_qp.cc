@@ -10,8 +10,7 @@
 namespace mujacobian {
 namespace {
 
-constexpr int kIterations = 100;
-constexpr double kArmijo = 0.1, kBacktrack = 0.6, kSmallest = 1e-20;
+constexpr double kRounding = 1e-13;  // of a gradient, relative to the terms it is the sum of
 
 class BoxQp {
  public:
@@ -19,26 +18,29 @@ class BoxQp {
         int n, Arena& arena)
       : H_(H), g_(g), lower_(lower), upper_(upper), stride_(stride), n_(n) {
     gradient_ = arena.take<double>(n);
-    step_ = arena.take<double>(n);
-    trial_ = arena.take<double>(n);
+    noise_ = arena.take<double>(n);
+    held_ = arena.take<bool>(n);
+    right_ = arena.zeros<double>(static_cast<std::size_t>(n) * kLanes);
     solution_.stride = round_to_lanes(n);
     solution_.free = arena.take<int>(n);
     solution_.factor = arena.take<double>(static_cast<std::size_t>(n) * solution_.stride);
-    right_ = arena.take<double>(static_cast<std::size_t>(n) * kLanes);
   }
 
+  // To the minimum over the free components, or until one of them meets its bound and is held;
+  // from a minimum, the held component that the gradient pulls hardest is set free.
   bool solve(double* x) {
     for (int i = 0; i < n_; i++) x[i] = std::clamp(x[i], lower_[i], upper_[i]);
-    bool is_newton = false;  // the last step went to the minimum over the free components
-    for (int iteration = 0; iteration < kIterations; iteration++) {
+    differentiate(x);
+    for (int i = 0; i < n_; i++) {
+      held_[i] = (x[i] == lower_[i] && gradient_[i] > 0) ||
+                 (x[i] == upper_[i] && gradient_[i] < 0) || lower_[i] == upper_[i];
+    }
+    // every minimum is lower than the last, so no set of free components comes twice
+    for (int round = 0; round < 20 * (n_ + 5); round++) {
+      if (!factor()) return false;
+      if (move(x)) continue;
       differentiate(x);
-      const bool same = !update_free(x) && iteration > 0;
-      if (same && is_newton) return true;
-      if (!same && !factor()) return false;
-      if (solution_.free_count == 0) return true;
-      newton_step();
-      is_newton = search(x);
-      if (stalled_) return true;
+      if (!release(x)) break;
     }
     return true;
   }
@@ -48,30 +50,22 @@ class BoxQp {
  private:
   void differentiate(const double* x) {
     for (int i = 0; i < n_; i++) {
-      double sum = g_[i];
-      for (int j = 0; j < n_; j++) sum += H_[i * stride_ + j] * x[j];
-      gradient_[i] = sum;
+      double sum = g_[i], size = std::abs(g_[i]);
+      for (int j = 0; j < n_; j++) {
+        const double part = H_[i * stride_ + j] * x[j];
+        sum += part, size += std::abs(part);
+      }
+      gradient_[i] = sum, noise_[i] = kRounding * size;
     }
-  }
-
-  // Components at a bound that the gradient presses them to are held. Returns whether that changes.
-  bool update_free(const double* x) {
-    int count = 0;
-    bool changed = false;
-    for (int i = 0; i < n_; i++) {
-      const bool held =
-          (x[i] == lower_[i] && gradient_[i] > 0) || (x[i] == upper_[i] && gradient_[i] < 0);
-      if (held) continue;
-      changed = changed || count >= solution_.free_count || solution_.free[count] != i;
-      solution_.free[count++] = i;
-    }
-    changed = changed || count != solution_.free_count;
-    solution_.free_count = count;
-    return changed;
   }
 
   bool factor() {
-    const int n = solution_.free_count, stride = solution_.stride;
+    int n = 0;
+    for (int i = 0; i < n_; i++) {
+      if (!held_[i]) solution_.free[n++] = i;
+    }
+    solution_.free_count = n;
+    const int stride = solution_.stride;
     std::memset(solution_.factor, 0, static_cast<std::size_t>(n) * stride * sizeof(double));
     for (int a = 0; a < n; a++) {
       for (int b = 0; b <= a; b++) {
@@ -81,55 +75,50 @@ class BoxQp {
     return factor_dense(solution_.factor, n, stride);
   }
 
-  void newton_step() {
+  // A Newton step over the free components, cut where the first one meets a bound. Whether one did.
+  bool move(double* x) {
     const int n = solution_.free_count;
+    differentiate(x);
     for (int a = 0; a < n; a++) right_[a * kLanes] = gradient_[solution_.free[a]];
     solve_dense(solution_.factor, n, solution_.stride, right_, kLanes, 0, 1);
-    std::memset(step_, 0, n_ * sizeof(double));
-    for (int a = 0; a < n; a++) step_[solution_.free[a]] = -right_[a * kLanes];
-  }
-
-  // Along the projected step until the objective falls enough. True if the whole step was taken and
-  // no bound was met.
-  bool search(double* x) {
-    stalled_ = false;
-    double slope = 0;
-    for (int i = 0; i < n_; i++) slope += gradient_[i] * step_[i];
-    for (double size = 1; size > kSmallest; size *= kBacktrack) {
-      bool cut = false;
-      for (int i = 0; i < n_; i++) {
-        const double whole = x[i] + size * step_[i];
-        trial_[i] = std::clamp(whole, lower_[i], upper_[i]);
-        cut = cut || trial_[i] != whole;
-      }
-      if (!cut && size == 1) {
-        std::memcpy(x, trial_, n_ * sizeof(double));
-        return true;
-      }
-      if (change(x) <= kArmijo * size * slope) {
-        std::memcpy(x, trial_, n_ * sizeof(double));
-        return false;
-      }
+    double size = 1;
+    int first = -1;  // among the free ones
+    for (int a = 0; a < n; a++) {
+      const int i = solution_.free[a];
+      const double step = -right_[a * kLanes], end = x[i] + step;
+      const double bound = end < lower_[i] ? lower_[i] : end > upper_[i] ? upper_[i] : end;
+      if (bound == end) continue;
+      const double part = (bound - x[i]) / step;
+      if (part < size) size = part, first = a;
     }
-    stalled_ = true;  // nothing falls any more: rounding is all that is left
-    return false;
+    for (int a = 0; a < n; a++) {
+      const int i = solution_.free[a];
+      x[i] = std::clamp(x[i] - size * right_[a * kLanes], lower_[i], upper_[i]);
+    }
+    if (first < 0) return false;
+    const int held = solution_.free[first];
+    x[held] = right_[first * kLanes] > 0 ? lower_[held] : upper_[held];
+    held_[held] = true;
+    return true;
   }
 
-  // Objective at the trial minus that at x, whose gradient is known.
-  double change(const double* x) const {
-    double sum = 0;
+  // Set free the held component whose gradient pulls it hardest from its bound, if any does.
+  bool release(const double* x) {
+    int best = -1;
+    double most = 0;
     for (int i = 0; i < n_; i++) {
-      double curved = 0;
-      for (int j = 0; j < n_; j++) curved += H_[i * stride_ + j] * (trial_[j] - x[j]);
-      sum += (trial_[i] - x[i]) * (gradient_[i] + 0.5 * curved);
+      if (!held_[i] || lower_[i] == upper_[i]) continue;
+      const double pull = (x[i] == lower_[i] ? -gradient_[i] : gradient_[i]) - noise_[i];
+      if (pull > most) most = pull, best = i;
     }
-    return sum;
+    if (best >= 0) held_[best] = false;
+    return best >= 0;
   }
 
   const double *H_, *g_, *lower_, *upper_;
   int stride_, n_;
-  double *gradient_, *step_, *trial_, *right_;
-  bool stalled_ = false;
+  double *gradient_, *noise_, *right_;
+  bool* held_;
   BoxSolution solution_{};
 };
 

@@ -17,6 +17,7 @@ from mujacobian.control.cost import Cost
 from mujacobian.control.plan import History, Plan, Policy, Timings
 from mujacobian.control.regularization import Regularization
 from mujacobian.errors import MujacobianError
+from mujacobian.linearization import Linearization
 from mujacobian.rollout import first_states
 from mujacobian.threads import available_cores
 
@@ -209,6 +210,15 @@ class ILQR:
         if start.ndim != 1:
             raise ValueError("a plan begins at one state, not at a batch of them")
         return start
+
+    @property
+    def linearization(self) -> Linearization:
+        """A, B, C and D along the trajectory that was differentiated last, views that go stale.
+
+        Of the last knot, from which no step is taken, A and B are zero.
+        """
+        e = self._expansion
+        return Linearization(e.A, e.B, e.C, e.D)
 
     def reset(self) -> None:
         """Forget the regularization of earlier plans."""
