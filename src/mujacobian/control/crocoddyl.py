@@ -31,7 +31,7 @@ FIRST, SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
 SMALL = 1e-2  # below this angle the coefficients are summed as series, to rounding
 
 
-class State(crocoddyl.StateAbstract):
+class State(crocoddyl.StateAbstract):  # type: ignore[misc]
     """States (qpos, qvel, act), `nq + nv + na` numbers, that move by `2 nv + na`.
 
     Quaternions turn in the body's frame, as in `mj_integratePos` and `mujacobian.linearize`.
@@ -53,7 +53,8 @@ class State(crocoddyl.StateAbstract):
 
     def rand(self) -> Array:
         """Return a random state."""
-        return self.integrate(self.zero(), np.random.default_rng().uniform(-1, 1, self.ndx))
+        dx: Array = np.random.default_rng().uniform(-1, 1, (self.ndx,))
+        return self.integrate(self.zero(), dx)
 
     def diff(self, x0: Array, x1: Array) -> Array:
         """Return the motion that takes x0 to x1."""
@@ -99,7 +100,7 @@ class State(crocoddyl.StateAbstract):
         return np.asarray(self.Jintegrate(x, dx, which) @ Jin)
 
 
-class ActionModel(crocoddyl.ActionModelAbstract):
+class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
     """One `mj_step` and its cost, with exact derivatives; the Hessian is Gauss-Newton's.
 
     As the last model of a problem it costs what its state costs, with no control.
@@ -136,6 +137,8 @@ class ActionModel(crocoddyl.ActionModelAbstract):
         self._enter(x, u)
         mujoco.mj_forward(self.model, self.scratch)
         lin = linearize(self.model, self.scratch, forward=False)
+        assert lin.C is not None
+        assert lin.D is not None
         controls = np.zeros(self.nu) if u is None else u
         gradient, hessian = self.cost.expand(
             [self.scratch.sensordata], [controls], self.times, [lin.C], [lin.D], [x]

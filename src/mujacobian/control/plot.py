@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -24,7 +24,7 @@ HALVES = np.array([-0.5, 0.5])
 INK, MUTED, GRID = "#1f2937", "#64748b", "#e5e7eb"
 ASKED, MEASURED = "#cbd5e1", "#2563eb"
 LARGEST = 3  # terms of the cost that are drawn
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9,
     "text.color": INK,
     "axes.labelcolor": MUTED,
@@ -50,17 +50,16 @@ def draw(
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        heights = (
-            [2.0, 2.2] if task.feet is None else [2.0, 0.5 + 0.3 * len(task.feet.sensors), 2.2]
-        )
+        gait = [] if task.feet is None else [0.5 + 0.3 * len(task.feet.sensors)]
+        heights = [1.8, *gait, 2.2]
         figure = Figure(figsize=(11, 0.4 + sum(heights)), layout="constrained")
-        rows = figure.subfigures(len(heights), 1, height_ratios=heights)
+        rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         draw_poses(rows[0].subplots(1, POSES), task, result)
         if task.feet is not None:
             draw_gait(rows[1].subplots(), task.feet, task.model, result)
         left, right = rows[-1].subplots(1, 2, width_ratios=(1.5, 1))
         draw_costs(left, result)
-        draw_times(right, result)
+        (last or draw_times)(right, result)
         figure.suptitle(f"{task.name}: {task.summary}", x=0.01, ha="left", fontweight="bold")
         figure.savefig(path, dpi=120)
 
@@ -122,6 +121,7 @@ def draw_times(axes: Axes, result: MPCResult) -> None:
     axes.set_yticks(range(len(phases)), phases[::-1])
     axes.tick_params(length=0)
     axes.set_xlim(left=0)
+    axes.set_axisbelow(True)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     axes.set_title(f"ms per plan, {result.derivatives}: {result.plans_per_second:.0f} plans/s")
     axes.set_xlabel("ms, median and 95 %")
