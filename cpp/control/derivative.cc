@@ -44,21 +44,23 @@ void Differentiator::transition_here(const void* data, const Outputs& out, Arena
 void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,
                                    const Outputs& out, Arena& arena) {
   const ModelView m = view_model(model_);
-  engine().mj_setState(model_, data, row, engine().integration_spec);
+  auto set_state = [&] {
+    engine().mj_setState(model_, data, row, engine().integration_spec);
+    // from the solution the solver has little left to do, whatever the method
+    std::copy(qacc, qacc + m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
+  };
+  set_state();
   if (backend_ == Backend::kOneSided) return difference(data, false, out);
   if (backend_ == Backend::kCentred) return difference(data, true, out);
-  if (backend_ == Backend::kWasp) return wasp_->evaluate(data, row, t, out, arena);
+  if (backend_ == Backend::kWasp) return wasp_->evaluate(data, t, out, arena);
   Outputs exact = out;
   if (backend_ == Backend::kIsolation) {
     difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
-    engine().mj_setState(model_, data, row, engine().integration_spec);
-    exact.C = exact.D = nullptr;
     if (!out.A && !out.B) return;
+    exact.C = exact.D = nullptr;
+    set_state();
   }
-  // from the solution the solver has nothing left to do
-  const DataView d = view_data(data);
-  std::copy(qacc, qacc + m.nv, const_cast<double*>(d.qacc_warmstart));
-  require_state(m, d);
+  require_state(m, view_data(data));
   forward(model_, data);
   transition_here(data, exact, arena);
 }

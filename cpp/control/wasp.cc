@@ -83,9 +83,11 @@ void Wasp::begin(int T, int shift) {
   knots_.resize(T, last);
 }
 
-void Wasp::evaluate(void* data, const double* row, int t, const Outputs& out, Arena& arena) {
+void Wasp::evaluate(void* data, int t, const Outputs& out, Arena& arena) {
   Knot& knot = knots_[t];
   arena.reset();
+  double* row = arena.take<double>(engine().mj_stateSize(model_, engine().integration_spec));
+  engine().mj_getState(model_, data, row, engine().integration_spec);
   if (!knot.is_known) {
     fill(data, knot, arena);
   } else {

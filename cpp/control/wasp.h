@@ -15,8 +15,8 @@ class Wasp {
   // Keep the Jacobians of knots `shift` .. as those of 0 ..; the last one stands for those beyond.
   void begin(int T, int shift);
 
-  // Knot t at the state in `row`, which `data` has; null blocks are skipped. Knots are independent.
-  void evaluate(void* data, const double* row, int t, const Outputs& out, Arena& arena);
+  // Knot t at the state in `data`; null blocks are skipped. Knots are independent.
+  void evaluate(void* data, int t, const Outputs& out, Arena& arena);
 
  private:
   // The columns of one kind of input.

@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 BACKENDS = ("analytic", "fd", "fd_centred", "wasp", "isolation")
 REGULARIZATIONS = ("control", "state", "none")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
-BACKWARD_TRIALS = 5  # each with more regularization
 EXPECTED_LEAST = 1e-16
 SMALLEST_COST = 1e-12  # below it a tolerance relative to the cost means nothing
 
@@ -128,7 +127,7 @@ class ILQR:
         mu_factor: float = 2.0,
         step_sizes: tuple[float, ...] = STEP_SIZES,
         acceptance: float = 0.1,
-        tolerance: float = 1e-9,
+        tolerance: float = 1e-7,
         interpolation: str = "linear",
         eps: float = 1e-6,
     ) -> None:
@@ -179,8 +178,9 @@ class ILQR:
         begun = time.perf_counter()
         self.reset()
         start = self.start_of(state)
-        knots, cost = self._nominal(start, self._open_loop(start, controls), -1, begun)
-        return self._iterate(knots, cost, iterations, begun)
+        policy = self._open_loop(start, controls)
+        knots, cost = self._nominal(start, policy, -1, begun)
+        return self._iterate(knots, cost, policy, iterations, begun)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """The plan from a state after one iteration, for control in a loop.
@@ -202,7 +202,7 @@ class ILQR:
             policy = plan.policy
             shift = max(0, round((start[0] - policy.times[0]) / self.model.opt.timestep))
         knots, cost = self._nominal(start, policy, shift, begun)
-        return self._iterate(knots, cost, 1, begun)
+        return self._iterate(knots, cost, policy, 1, begun)
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
@@ -243,6 +243,7 @@ class ILQR:
             )
             if not is_bad:
                 break
+            shift = min(shift, 0)  # has been done
         else:
             raise DivergedError(
                 f"the trajectory to start from diverges at knot {taken} of {self.horizon}: MuJoCo "
@@ -259,9 +260,12 @@ class ILQR:
         self._clock.nominal += time.perf_counter() - begun
         return knots, cost
 
-    def _iterate(self, knots: _Knots, cost: float, iterations: int, begun: float) -> Plan:
-        T, nu, nx = self.horizon, self.model.nu, self.cost.nx
-        steps, gains = np.zeros((T - 1, nu)), np.zeros((T - 1, nu, nx))
+    def _iterate(
+        self, knots: _Knots, cost: float, policy: Policy, iterations: int, begun: float
+    ) -> Plan:
+        """Improve a trajectory, which followed a policy."""
+        gains = _gains_at(policy, self._times[:-1])
+        steps = np.zeros(gains.shape[:2])
         initial, status, history = cost, "iterations", []
         is_new = False  # the trajectory has not been differentiated
         for _ in range(iterations):
@@ -299,12 +303,11 @@ class ILQR:
         self._clock.derivatives += self._core.derivative_seconds()
 
     def _backward(self, knots: _Knots, steps: Array, gains: Array) -> tuple[float, float] | None:
-        """Fill steps and gains. The change expected, or None if it is not convex."""
+        """Fill steps and gains. The change expected, or None if it is not convex for any mu."""
         begun = time.perf_counter()
-        e = self._expansion
-        slopes = None
-        for _ in range(BACKWARD_TRIALS):
-            steps[:] = 0
+        e, slopes = self._expansion, None
+        new_steps, new_gains = np.zeros_like(steps), np.empty_like(gains)
+        while slopes is None:
             knot, linear, quadratic = _core.backward_into(
                 e.A,
                 e.B,
@@ -315,14 +318,16 @@ class ILQR:
                 self.upper,
                 self.regularization,
                 self._mu.value,
-                steps,
-                gains,
+                new_steps,
+                new_gains,
             )
             if knot < 0:
                 slopes = linear, quadratic
-            if slopes or self._mu.is_largest:
+                steps[:], gains[:] = new_steps, new_gains
+            elif self._mu.is_largest:
                 break
-            self._mu.scale(self._mu.factor)
+            else:
+                self._mu.scale(self._mu.factor)
         self._clock.backward += time.perf_counter() - begun
         return slopes
 
@@ -504,6 +509,13 @@ class _Found(NamedTuple):
     cost: float
     size: float
     tried: int
+
+
+def _gains_at(policy: Policy, times: Array) -> Array:
+    """The gains of the knots of a policy at or before these times."""
+    knots = np.searchsorted(policy.times, times, side="right") - 1
+    gains: Array = policy.gains[knots.clip(min=0)]
+    return gains
 
 
 def _expected(slopes: tuple[float, float], size: float) -> float:
