@@ -125,8 +125,8 @@ def test_terminal_action_has_no_control(model):
 def test_swing_up():
     """FDDP with our action swings a pole up, as our own planner does."""
     task = tasks.load("cartpole")
-    h = task.plan.opt.timestep
-    actions = [ActionModel(task.plan, task.cost, time=k * h) for k in range(task.horizon)]
+    h = task.planned.opt.timestep
+    actions = [ActionModel(task.planned, task.cost, time=k * h) for k in range(task.horizon)]
     start = np.array([0, 3.1, 0, 0])
     problem = crocoddyl.ShootingProblem(start, actions[:-1], actions[-1])
     solver = crocoddyl.SolverBoxFDDP(problem)

@@ -30,14 +30,14 @@ def run(name, seconds, seed=None):
 def test_derivatives_are_exact(name):
     """Those of the model that plans are made with, after a moment, sensors included."""
     task, result, _ = run(name, 0.1)
-    assert mujacobian.support(task.plan) == []
-    data = mujoco.MjData(task.plan)
+    assert mujacobian.support(task.planned) == []
+    data = mujoco.MjData(task.planned)
     nq, nv = task.model.nq, task.model.nv
     data.qpos[:], data.qvel[:] = result.states[-1, :nq], result.states[-1, nq : nq + nv]
     data.ctrl[:] = result.controls[-1]
-    mujoco.mj_forward(task.plan, data)
-    judge = Judge(task.plan, data)
-    J = stack(mujacobian.linearize(task.plan, data))
+    mujoco.mj_forward(task.planned, data)
+    judge = Judge(task.planned, data)
+    J = stack(mujacobian.linearize(task.planned, data))
     verdict = judge.compare(J)
     assert verdict.error <= judge.tolerance, judge.describe(verdict, J)
     assert verdict.share > 0.5

@@ -1,11 +1,11 @@
 """Our step as a Crocoddyl action model: `pip install 'mujacobian[crocoddyl]'`.
 
 Example:
-  >>> import crocoddyl
+  >>> import crocoddyl, numpy as np
   >>> from mujacobian.control import tasks
   >>> from mujacobian.control.crocoddyl import ActionModel
   >>> task = tasks.load("cartpole")
-  >>> knots = [ActionModel(task.plan, task.cost, time=0.02 * k) for k in range(50)]
+  >>> knots = [ActionModel(task.planned, task.cost, time=0.02 * k) for k in range(50)]
   >>> problem = crocoddyl.ShootingProblem(np.array([0, 3, 0, 0]), knots[:-1], knots[-1])
   >>> solver = crocoddyl.SolverBoxFDDP(problem)
 """

@@ -23,21 +23,21 @@ FEET = Feet(TROT, tuple(f"{leg}_foot" for leg in LEGS), ground=0.02)
 def build() -> Task:
     """Return the task: the residuals, norms and weights of a quadruped in MuJoCo MPC's manner."""
     model = load_model("a1")
-    plan = control.planning_model(model, timestep=0.01)
+    planned = control.planning_model(model, timestep=0.01)
     home = model.key("home")
 
-    feet = [control.sensor(plan, name) for name in FEET.sensors]
+    feet = [control.sensor(planned, name) for name in FEET.sensors]
     centre = sum(feet[1:], feet[0]) / 4
-    trunk, com = control.sensor(plan, "trunk"), control.sensor(plan, "com")
-    capture = com + FALL_TIME * control.sensor(plan, "com_velocity")
-    angles = control.stack(*(control.sensor(plan, f"{joint}_angle") for joint in JOINTS))
-    torques = control.stack(*(control.sensor(plan, f"{joint}_torque") for joint in JOINTS))
+    trunk, com = control.sensor(planned, "trunk"), control.sensor(planned, "com")
+    capture = com + FALL_TIME * control.sensor(planned, "com_velocity")
+    angles = control.stack(*(control.sensor(planned, f"{joint}_angle") for joint in JOINTS))
+    torques = control.stack(*(control.sensor(planned, f"{joint}_torque") for joint in JOINTS))
     abduction_more = np.tile((2.0, 1.0, 1.0), 4)
 
     terms = [
-        control.Term("upright", control.sensor(plan, "up")[2] - 1, control.SmoothAbs(0.05), 1.0),
+        control.Term("upright", control.sensor(planned, "up")[2] - 1, control.SmoothAbs(0.05), 1.0),
         control.Term("height", trunk[2] - centre[2] - HEIGHT, control.SmoothAbs(0.04), 1.0),
-        control.Term("position", control.sensor(plan, "head")[:2], control.L2(0.1), 0.2, goal),
+        control.Term("position", control.sensor(planned, "head")[:2], control.L2(0.1), 0.2, goal),
         control.Term(
             "gait",
             control.stack(*(foot[2] for foot in feet)),
@@ -55,8 +55,8 @@ def build() -> Task:
         name="a1_trot",
         summary="the Unitree A1 trots after a goal that walks ahead",
         model=model,
-        plan=plan,
-        cost=control.Cost(plan, terms),
+        planned=planned,
+        cost=control.Cost(planned, terms),
         start=partial(start, model),
         horizon=36,
         steps_per_plan=5,

@@ -19,22 +19,22 @@ MARGIN = 0.05  # to keep between the links and the bollard, in metres
 def build() -> Task:
     """Return the task; the distances to the bollard are sensors, differentiated as all others."""
     model = load_model("arm")
-    plan = control.planning_model(model, timestep=0.02)
-    clearance = control.stack(*(control.sensor(plan, name) for name in CLEARANCES))
-    speeds = control.stack(*(control.sensor(plan, f"{joint}_speed") for joint in JOINTS))
+    planned = control.planning_model(model, timestep=0.02)
+    clearance = control.stack(*(control.sensor(planned, name) for name in CLEARANCES))
+    speeds = control.stack(*(control.sensor(planned, f"{joint}_speed") for joint in JOINTS))
     target = model.site("target").pos
     terms = [
-        control.Term("reach", control.sensor(plan, "tip"), control.L2(0.05), 2.0, target),
+        control.Term("reach", control.sensor(planned, "tip"), control.L2(0.05), 2.0, target),
         control.Term("clear", MARGIN - clearance, control.Rectify(0.01), 30.0),
         control.Term("still", speeds, control.Quadratic(), 0.02),
-        control.Term("effort", control.controls(plan), control.Quadratic(), 0.05),
+        control.Term("effort", control.controls(planned), control.Quadratic(), 0.05),
     ]
     return Task(
         name="arm",
         summary="an arm reaches to the other side of a bollard",
         model=model,
-        plan=plan,
-        cost=control.Cost(plan, terms),
+        planned=planned,
+        cost=control.Cost(planned, terms),
         start=partial(start, model),
         horizon=40,
         steps_per_plan=4,

@@ -17,20 +17,20 @@ HANGING = 3.1  # not quite pi, where pushing left is as good as pushing right
 def build() -> Task:
     """Return the task."""
     model = load_model("cartpole")
-    plan = control.planning_model(model, timestep=0.02)
-    speeds = control.stack(control.sensor(plan, "speed"), control.sensor(plan, "turn"))
+    planned = control.planning_model(model, timestep=0.02)
+    speeds = control.stack(control.sensor(planned, "speed"), control.sensor(planned, "turn"))
     terms = [
-        control.Term("upright", control.sensor(plan, "angle"), control.SmoothAbs(0.2), 1.0),
-        control.Term("centred", control.sensor(plan, "place"), control.SmoothAbs(0.2), 0.1),
+        control.Term("upright", control.sensor(planned, "angle"), control.SmoothAbs(0.2), 1.0),
+        control.Term("centred", control.sensor(planned, "place"), control.SmoothAbs(0.2), 0.1),
         control.Term("still", speeds, control.Quadratic(), 0.01),
-        control.Term("effort", control.controls(plan), control.Quadratic(), 0.02),
+        control.Term("effort", control.controls(planned), control.Quadratic(), 0.02),
     ]
     return Task(
         name="cartpole",
         summary="a cart swings its pole up and balances it",
         model=model,
-        plan=plan,
-        cost=control.Cost(plan, terms),
+        planned=planned,
+        cost=control.Cost(planned, terms),
         start=partial(start, model),
         horizon=60,
         steps_per_plan=2,

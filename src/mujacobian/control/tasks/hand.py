@@ -18,26 +18,28 @@ TURN, SECONDS = np.pi / 4, 2.0  # how far, in radians, and how long it may take
 def build() -> Task:
     """Return the task."""
     model = load_model("hand")
-    plan = control.planning_model(model, timestep=0.01)
-    gaps = control.stack(*(control.sensor(plan, f"{finger}_gap") for finger in FINGERS))
+    planned = control.planning_model(model, timestep=0.01)
+    gaps = control.stack(*(control.sensor(planned, f"{finger}_gap") for finger in FINGERS))
     joints = [f"{finger}_{joint}" for finger in FINGERS for joint in ("spread", "base", "end")]
-    speeds = control.stack(*(control.sensor(plan, f"{joint}_speed") for joint in joints))
-    torques = control.stack(*(control.sensor(plan, f"{joint}_torque") for joint in joints))
+    speeds = control.stack(*(control.sensor(planned, f"{joint}_speed") for joint in joints))
+    torques = control.stack(*(control.sensor(planned, f"{joint}_torque") for joint in joints))
     terms = [
-        control.Term("turn", control.sensor(plan, "cube_x")[:2], control.L2(0.1), 2.0, heading),
-        control.Term("level", control.sensor(plan, "cube_z")[:2], control.L2(0.1), 1.0),
-        control.Term("place", 20 * control.sensor(plan, "cube"), control.L2(0.1), 1.0, (0, 0, 0.6)),
+        control.Term("turn", control.sensor(planned, "cube_x")[:2], control.L2(0.1), 2.0, heading),
+        control.Term("level", control.sensor(planned, "cube_z")[:2], control.L2(0.1), 1.0),
+        control.Term(
+            "place", 20 * control.sensor(planned, "cube"), control.L2(0.1), 1.0, (0, 0, 0.6)
+        ),
         control.Term("press", 20 * gaps, control.SmoothAbs(0.02), 0.5, np.full(4, -0.06)),
         control.Term("still", speeds, control.Quadratic(), 0.001),
         control.Term("effort", torques, control.Quadratic(), 0.1),
-        control.Term("open", control.controls(plan), control.Quadratic(), 0.01),
+        control.Term("open", control.controls(planned), control.Quadratic(), 0.01),
     ]
     return Task(
         name="hand",
         summary="four fingers turn a cube on a palm",
         model=model,
-        plan=plan,
-        cost=control.Cost(plan, terms),
+        planned=planned,
+        cost=control.Cost(planned, terms),
         start=partial(start, model),
         horizon=40,
         steps_per_plan=2,

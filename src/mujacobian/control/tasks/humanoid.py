@@ -22,10 +22,10 @@ FEET = Feet(WALK, ("right_foot", "left_foot"), ground=0.0, down=0.015)
 def build() -> Task:
     """Return the task."""
     model = load_model("humanoid")
-    plan = control.planning_model(model, timestep=0.01)
+    planned = control.planning_model(model, timestep=0.01)
     joints = [model.joint(k).name for k in range(1, model.njnt)]
     sensor = {
-        model.sensor(k).name: control.sensor(plan, model.sensor(k).name)
+        model.sensor(k).name: control.sensor(planned, model.sensor(k).name)
         for k in range(model.nsensor)
     }
     angles = control.stack(*(sensor[f"{joint}_angle"] for joint in joints))
@@ -58,14 +58,14 @@ def build() -> Task:
         ),
         control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
         control.Term("still", speeds, control.Quadratic(), 0.005),
-        control.Term("effort", control.controls(plan), control.Quadratic(), 0.05),
+        control.Term("effort", control.controls(planned), control.Quadratic(), 0.05),
     ]
     return Task(
         name="humanoid",
         summary="a humanoid rises from a squat and walks on the spot",
         model=model,
-        plan=plan,
-        cost=control.Cost(plan, terms),
+        planned=planned,
+        cost=control.Cost(planned, terms),
         start=partial(start, model),
         horizon=40,
         steps_per_plan=2,
@@ -99,4 +99,5 @@ def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
         "height of the head, last (m)": float(tall[-1]),
         **FEET.measures(result.times, lifted),
     }
-    return Outcome(bool(tall[-1] > 0.9 * HEAD), measures)
+    in_step = measures["feet as scheduled (share)"] > 0.8
+    return Outcome(bool(tall[-1] > 0.9 * HEAD and in_step), measures)

@@ -30,8 +30,8 @@ class Task:
       name: as on the command line.
       summary: what is done, in a line.
       model: what is simulated.
-      plan: what the planner believes, a changed copy of `model`.
-      cost: on `plan`.
+      planned: what the planner believes, a changed copy of `model`.
+      cost: of `planned`.
       start: returns the first state; given a generator, a random one.
       horizon: knots of a plan.
       steps_per_plan: steps of `model` between two plans.
@@ -44,7 +44,7 @@ class Task:
     name: str
     summary: str
     model: mujoco.MjModel
-    plan: mujoco.MjModel
+    planned: mujoco.MjModel
     cost: control.Cost
     start: Callable[[np.random.Generator | None], mujoco.MjData]
     horizon: int
@@ -57,7 +57,7 @@ class Task:
     def planner(self, derivatives: str = "analytic", threads: int | None = None) -> control.ILQR:
         """Return a planner for the task; see `control.ILQR`."""
         return control.ILQR(
-            self.plan, self.cost, horizon=self.horizon, derivatives=derivatives, threads=threads
+            self.planned, self.cost, horizon=self.horizon, derivatives=derivatives, threads=threads
         )
 
     def mpc(self, derivatives: str = "analytic", threads: int | None = None) -> control.MPC:
