@@ -96,6 +96,8 @@ def test_what_cannot_be_run_says_why():
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="other elements"):
         control.MPC(slides(), planner)
+    with pytest.raises(ValueError, match="data is of another model"):
+        control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
     with pytest.raises(ValueError, match="seconds must be a positive number"):
         control.MPC(model, planner).run(mujoco.MjData(model), 0.0)
     with pytest.raises(ValueError, match="steps_per_plan"):

@@ -13,21 +13,6 @@
 namespace mujacobian {
 namespace {
 
-// Run f() without the interpreter lock and raise its error.
-template <class F>
-void run(F f) {
-  std::exception_ptr error;
-  {
-    nb::gil_scoped_release release;
-    try {
-      f();
-    } catch (const std::exception&) {
-      error = std::current_exception();
-    }
-  }
-  if (error) raise(error);
-}
-
 Py_ssize_t size_of(nb::handle array) { return nb::len(array); }
 
 // (first row, rows, norm, p, q)
@@ -240,9 +225,9 @@ void require(const BoundPlanner& self) {
   run([&] { self.planner.require(); });
 }
 
-std::tuple<int, bool, double> follow_into(BoundPlanner& self, nb::handle task,
-                                          nb::handle policy, double feedback, int shift,
-                                          nb::handle knots, nb::handle expansion) {
+std::tuple<int, bool, double> follow_into(BoundPlanner& self, nb::handle task, nb::handle policy,
+                                          double feedback, int shift, nb::handle knots,
+                                          nb::handle expansion) {
   const CostRows& cost = self.planner.cost();
   TaskArrays t(self.m, cost, task);
   PolicyArrays p(self.m, policy);

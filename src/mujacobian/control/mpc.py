@@ -18,7 +18,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
 from mujacobian.arguments import count, require_model
-from mujacobian.control.ilqr import ILQR, DivergedError
+from mujacobian.control.ilqr import ILQR
+from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 
 Array = NDArray[np.float64]
@@ -164,7 +165,7 @@ class MPC:
         """Simulate for some time under control. `data` is moved along.
 
         Args:
-          data: of the simulated model.
+          data: of the simulated model; its warnings are forgotten.
           seconds: of simulated time.
           plan: to start from.
           progress: show a bar.
@@ -172,7 +173,10 @@ class MPC:
         if not (math.isfinite(seconds) and seconds > 0):
             raise ValueError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
+        if data.signature != self.model.signature:
+            raise ValueError("model and data do not belong together: data is of another model")
         record = _Record(self.model, n)
+        data.warning.number[:] = 0  # so that new ones are seen
         begun = time.perf_counter()
         bar = Progress(
             TextColumn("{task.description}"),
@@ -310,5 +314,4 @@ class _Shared:
 
 
 def _step_size(plan: Plan) -> float:
-    moved = plan.cost < plan.initial_cost and len(plan.history.step)
-    return float(plan.history.step[-1]) if moved else 0.0
+    return float(plan.history.step[-1]) if len(plan.history.step) else 0.0
