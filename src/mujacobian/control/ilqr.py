@@ -141,6 +141,9 @@ class ILQR:
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """The plan from a state after one iteration, for control in a loop.
 
+        Where a step on the way has no exact derivative, which would end `solve` with an error, only
+        the knots before it are improved, and `Plan.refused` says why.
+
         Args:
           state: as for `solve`; its time says how far `plan` is shifted.
           plan: the last plan: its policy is followed from the new state to begin with. None begins
@@ -152,9 +155,9 @@ class ILQR:
         """`improve` from what `start_of` has read."""
         if plan is None:
             self.reset()
-            return self._run(start, self._open_loop(start, None), -1, 1)
+            return self._run(start, self._open_loop(start, None), -1)
         shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
-        return self._run(start, plan.policy, max(shift, 0), 1)
+        return self._run(start, plan.policy, max(shift, 0))
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
@@ -179,19 +182,25 @@ class ILQR:
             mu, bounds = 0.0, (0.0, 0.0)
         self._mu = Regularization(mu, bounds, factor)
 
-    def _run(self, start: Array, policy: Policy, shift: int, iterations: int) -> Plan:
-        """Follow a policy from the start, and improve its trajectory."""
+    def _run(self, start: Array, policy: Policy, shift: int, iterations: int | None = None) -> Plan:
+        """Follow a policy from the start, and improve its trajectory; None: once, come what may."""
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
         knots, cost = passes.follow(policy, shift)
+        if iterations:
+            passes.require_all()
+        refused = passes.refused
         initial, history, is_new = cost, _Log(), False
         gains, status = _gains_at(policy, passes.times[:-1]), "iterations"
-        for _ in range(iterations):
+        for _ in range(iterations or 1):
             if is_new:
                 passes.expand(knots)
+            if passes.reach < 2:
+                status = "refused"
+                break
             least = self.tolerance * max(abs(cost), SMALLEST_COST)
-            direction = self._direction(knots, least)
+            direction = self._direction(knots, gains, least)
             if direction is None:
                 status = "not convex"
                 break
@@ -209,26 +218,31 @@ class ILQR:
             if not is_new and self._mu.is_largest:
                 status = "no improvement"
                 break
-        return self._plan(knots, gains, (initial, cost), status, history, begun)
+        plan = self._plan(knots, gains, (initial, cost), history)
+        timings = replace(passes.timings, total=time.perf_counter() - begun)
+        return replace(plan, status=status, refused=refused, timings=timings)
 
-    def _direction(self, knots: Knots, least: float) -> Direction | None:
+    def _direction(self, knots: Knots, gains: Array, least: float) -> Direction | None:
         """A backward pass with as much regularization as it needs to be convex.
 
         As much, and where it expects to improve by no more than `least`, as little as it can.
         """
-        best = self._passes.backward(knots, self.regularization, self._mu.value)
+        best = self._backward(knots, gains)
         while best is None and not self._mu.is_largest:
             self._mu.scale(self._mu.factor)
-            best = self._passes.backward(knots, self.regularization, self._mu.value)
+            best = self._backward(knots, gains)
         while best and best.improvement(1.0) <= least and not self._mu.is_smallest:
             mu, rate = self._mu.value, self._mu.rate
             self._mu.scale(1 / self._mu.factor)
-            lower = self._passes.backward(knots, self.regularization, self._mu.value)
+            lower = self._backward(knots, gains)
             if lower is None:
                 self._mu.value, self._mu.rate = mu, rate
                 break
             best = lower
         return best
+
+    def _backward(self, knots: Knots, gains: Array) -> Direction | None:
+        return self._passes.backward(knots, self.regularization, self._mu.value, gains)
 
     def _search(self, knots: Knots, cost: float, direction: Direction) -> _Found:
         """Rollouts by batches of as many as there are threads, until one is good enough."""
@@ -245,15 +259,7 @@ class ILQR:
                     return best
         return best
 
-    def _plan(
-        self,
-        knots: Knots,
-        gains: Array,
-        costs: tuple[float, float],
-        status: str,
-        history: _Log,
-        begun: float,
-    ) -> Plan:
+    def _plan(self, knots: Knots, gains: Array, costs: tuple[float, float], history: _Log) -> Plan:
         passes = self._passes
         policy = Policy(
             self.model,
@@ -265,20 +271,17 @@ class ILQR:
             self.upper,
             self.is_linear,
         )
-        terms = passes.terms(knots)
         return Plan(
             times=policy.times,
             states=policy.states,
             controls=policy.controls[:-1],
             gains=gains,
             sensordata=knots.sensors.copy(),
-            terms=terms,
+            terms=passes.terms(knots),
             cost=costs[1],
             initial_cost=costs[0],
-            status=status,
             policy=policy,
             history=history.arrays(),
-            timings=replace(passes.timings, total=time.perf_counter() - begun),
         )
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:

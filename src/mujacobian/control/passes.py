@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mujacobian import _core
 from mujacobian.control.cost import Cost
 from mujacobian.control.plan import Policy, Timings
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
 Array = NDArray[np.float64]
 
@@ -89,6 +89,7 @@ class Passes:
             np.zeros((horizon, ns, nu)),
             *cost.blank(horizon),
         )
+        self.reach = horizon  # knots before the first that has no derivative
         self.timings = Timings()
 
     def begin(self, start: Array) -> None:
@@ -108,7 +109,7 @@ class Passes:
         knots = self._new_knots(self.horizon)
         with self._measured("nominal"):
             for feedback in (1.0, 0.0):
-                taken, is_bad, cost = self._core.follow_into(
+                taken, is_bad, cost, failed = self._core.follow_into(
                     self._task(), policy.arrays, feedback, shift, knots, self.expansion
                 )
                 if not is_bad:
@@ -121,6 +122,7 @@ class Passes:
                     "smaller timestep or another integrator (control.planning_model), or shorten "
                     "the horizon"
                 )
+            self.reach = self.horizon if failed < 0 else failed
             cost += self._user_cost(knots)
             if not math.isfinite(cost):
                 raise DivergedError(
@@ -130,29 +132,53 @@ class Passes:
             self._add_users(knots)
         return knots, cost
 
+    def require_all(self) -> None:
+        """Raise the error of the first knot that has no derivative."""
+        if self.reach < self.horizon:
+            self._core.raise_failure("knot ")
+
+    @property
+    def refused(self) -> str:
+        """Which knot has no derivative, and why; empty if all have."""
+        try:
+            self.require_all()
+        except (UnsupportedFeatureError, ValueError) as error:
+            return str(error)
+        return ""
+
     def expand(self, knots: Knots) -> None:
         """Derivatives along a trajectory that has been simulated."""
         with self._measured("expansion"):
             self._core.differentiate_into(self._task(), knots, self.expansion)
+            self.reach = self.horizon
             self._add_users(knots)
 
-    def backward(self, knots: Knots, regularization: str, mu: float) -> Direction | None:
-        """The backward pass; None if the problem is not convex with this much regularization."""
-        T, nu, nx = self.horizon, self.cost.nu, self.cost.nx
-        steps, gains = np.zeros((T - 1, nu)), np.empty((T - 1, nu, nx))
-        e = self.expansion
+    def backward(
+        self, knots: Knots, regularization: str, mu: float, gains: Array
+    ) -> Direction | None:
+        """The backward pass; None if the problem is not convex with this much regularization.
+
+        It begins at the last knot before the first that has no derivative. From there on, controls
+        stay as they are, with the given gains.
+        """
+        n, nx, e = self.reach, self.cost.nx, self.expansion
+        steps, gains = np.zeros(gains.shape[:2]), gains.copy()
+        gradient, hessian = e.gradient[:n], e.hessian[:n]
+        if n < self.horizon:
+            gradient, hessian = gradient.copy(), hessian.copy()
+            gradient[-1, nx:] = hessian[-1, nx:] = hessian[-1, :, nx:] = 0
         with self._measured("backward"):
             knot, linear, quadratic = _core.backward_into(
-                e.A,
-                e.B,
-                e.gradient,
-                e.hessian,
-                knots.controls,
+                e.A[:n],
+                e.B[:n],
+                gradient,
+                hessian,
+                knots.controls[:n],
                 *self.bounds,
                 regularization,
                 mu,
-                steps,
-                gains,
+                steps[: n - 1],
+                gains[: n - 1],
             )
         return Direction(steps, gains, linear, quadratic) if knot < 0 else None
 
