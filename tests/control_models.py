@@ -125,6 +125,35 @@ def pendulum(limit: float = 1.0) -> tuple[mujoco.MjModel, control.Cost]:
     return model, cost
 
 
+def falling_cylinder() -> tuple[mujoco.MjModel, control.Cost]:
+    """A driven cylinder above a flat height field: flat on it, its contact is refused."""
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <option timestep=".01"/>
+          <asset><hfield name="plain" nrow="3" ncol="3" size="1 1 .2 .1"
+            elevation="0 0 0 0 0 0 0 0 1"/></asset>
+          <worldbody>
+            <geom name="field" type="hfield" hfield="plain"/>
+            <body pos=".02 .01 .11">
+              <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
+              <geom name="can" type="cylinder" size=".1 .1"/></body>
+          </worldbody>
+          <actuator><motor joint="x" gear="20"/></actuator>
+          <sensor><jointpos name="x" joint="x"/></sensor>
+        </mujoco>
+        """
+    )
+    cost = control.Cost(
+        model,
+        [
+            control.Term("x", control.sensor(model, "x") - 0.1),
+            control.Term("u", control.controls(model), weight=1e-4),
+        ],
+    )
+    return model, cost
+
+
 def random_state(model: mujoco.MjModel, seed: int) -> np.ndarray:
     """A row of (qpos, qvel, act) near the initial one."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import mujacobian
-from control_models import pendulum, quadratic_cost, random_state, slides, tumbler
+from control_models import falling_cylinder, pendulum, quadratic_cost, random_state, slides, tumbler
 from mujacobian import control
 
 OPTIMUM = 1e-8
@@ -347,3 +347,27 @@ def test_what_has_no_exact_derivative_is_refused_by_name():
     with pytest.raises(mujacobian.UnsupportedFeatureError, match='sensor "mine"'):
         control.ILQR(model, cost, 10)
     assert control.ILQR(model, cost, 10, derivatives="fd").improve([0.0, 0.0]).cost == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_refused_knot_shortens_the_horizon_of_a_loop_and_ends_a_solve(threads):
+    model, cost = falling_cylinder()
+    planner = control.ILQR(model, cost, 12, threads=threads, regularization="none")
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'knot \d+: .*"field".*"can"'):
+        planner.solve(np.zeros(4))
+    plan = planner.improve(np.zeros(4))
+    reach = int(plan.refused.split(":")[0].removeprefix("knot "))
+    assert 3 < reach < 12
+    # exactly what a plan of the shorter horizon does, but for the control its last knot holds
+    assert plan.controls[: reach - 1].any()
+    assert not plan.controls[reach - 1 :].any()
+    assert plan.gains[: reach - 1].any()
+    assert not plan.gains[reach - 1 :].any()
+    assert plan.cost < plan.initial_cost
+    # on the ground from the start nothing can be improved, and nothing is made up
+    data = mujoco.MjData(model)
+    data.qpos[1] = -0.011
+    held = planner.improve(data)
+    assert held.status == "refused"
+    assert not held.controls.any()
+    assert control.ILQR(model, cost, 12, derivatives="fd").solve(np.zeros(4)).refused == ""

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from control_models import pendulum, slides, tumbler
+from control_models import falling_cylinder, pendulum, slides, tumbler
 from mujacobian import control
 
 
@@ -96,6 +96,8 @@ def test_what_cannot_be_run_says_why():
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="other elements"):
         control.MPC(slides(), planner)
+    with pytest.raises(ValueError, match="data is of another model"):
+        control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
     with pytest.raises(ValueError, match="seconds must be a positive number"):
         control.MPC(model, planner).run(mujoco.MjData(model), 0.0)
     with pytest.raises(ValueError, match="steps_per_plan"):
@@ -118,3 +120,13 @@ def test_a_diverging_simulation_says_where():
     data.qvel[0] = 1.0
     with pytest.raises(control.DivergedError, match=r"simulation diverges in step \d+"):
         control.MPC(model, planner, steps_per_plan=5).run(data, 1.0, progress=False)
+
+
+def test_a_refused_contact_does_not_stop_the_loop():
+    model, cost = falling_cylinder()
+    mpc = control.MPC(model, control.ILQR(model, cost, 12))
+    with pytest.warns(RuntimeWarning, match=r"plans improved only a part .* at knot \d+: contact"):
+        result = mpc.run(mujoco.MjData(model), 0.1, progress=False)
+    assert any(result.refused)
+    assert result.to_dict()["plans_refused"] > 0
+    assert result.states[-1, 0] > 0  # it had been pushed before it landed

@@ -13,21 +13,6 @@
 namespace mujacobian {
 namespace {
 
-// Run f() without the interpreter lock and raise its error.
-template <class F>
-void run(F f) {
-  std::exception_ptr error;
-  {
-    nb::gil_scoped_release release;
-    try {
-      f();
-    } catch (const std::exception&) {
-      error = std::current_exception();
-    }
-  }
-  if (error) raise(error);
-}
-
 Py_ssize_t size_of(nb::handle array) { return nb::len(array); }
 
 // (first row, rows, norm, p, q)
@@ -227,12 +212,14 @@ struct BoundPlanner {
         m(view_model(model)),
         planner(model, cost, backend_kind(backend), eps, threads) {}
 
-  void raise_failure(const char* what) const {
+  // The knot or candidate at which the last call failed, -1: at none.
+  int failed() const { return planner.failure() ? planner.failure()->index : -1; }
+
+  void raise_failure(const std::string& what) const {
     const auto& failure = planner.failure();
     if (!failure) return;
-    std::string where;
-    if (failure->index >= 0) where = std::string(what) + std::to_string(failure->index) + ": ";
-    raise(failure->error, where);
+    const bool is_place = failure->index >= 0;
+    raise(failure->error, is_place ? what + std::to_string(failure->index) + ": " : "");
   }
 };
 
@@ -240,9 +227,10 @@ void require(const BoundPlanner& self) {
   run([&] { self.planner.require(); });
 }
 
-std::tuple<int, bool, double> follow_into(BoundPlanner& self, nb::handle task,
-                                          nb::handle policy, double feedback, int shift,
-                                          nb::handle knots, nb::handle expansion) {
+// (knots taken, whether it went bad, cost, knot that has no derivative or -1)
+std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle task,
+                                               nb::handle policy, double feedback, int shift,
+                                               nb::handle knots, nb::handle expansion) {
   const CostRows& cost = self.planner.cost();
   TaskArrays t(self.m, cost, task);
   PolicyArrays p(self.m, policy);
@@ -253,8 +241,8 @@ std::tuple<int, bool, double> follow_into(BoundPlanner& self, nb::handle task,
     self.planner.begin(t.T, shift);
     rolled = self.planner.follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
   });
-  self.raise_failure("knot ");
-  return {rolled.taken, rolled.is_bad, rolled.cost};
+  if (self.failed() < 0) self.raise_failure("");
+  return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
 void differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
@@ -352,6 +340,7 @@ void bind_control(nb::module_& module) {
       .def(nb::init<nb::object, const CostRows&, const std::string&, double, int>(), arg("model"),
            arg("cost"), arg("backend"), arg("eps"), arg("threads"))
       .def("require", &require)
+      .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
       .def("derivative_seconds",
            [](BoundPlanner& self) { return self.planner.derivative_seconds(); })
       .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),

@@ -19,13 +19,6 @@ Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candi
           all.norms + first * static_cast<std::ptrdiff_t>(task.cost->terms.size())};
 }
 
-// (qpos, qvel, act) of a data.
-void read_state(const ModelView& m, const DataView& d, double* out) {
-  out = std::copy(d.qpos, d.qpos + m.nq, out);
-  out = std::copy(d.qvel, d.qvel + m.nv, out);
-  std::copy(d.act, d.act + m.na, out);
-}
-
 }  // namespace
 
 // Knots on their way from the thread that simulates to those that differentiate.

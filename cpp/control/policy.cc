@@ -44,6 +44,12 @@ void clamp(const Bounds& bounds, double* ctrl, int nu) {
 
 }  // namespace
 
+void read_state(const ModelView& m, const DataView& d, double* out) {
+  out = std::copy(d.qpos, d.qpos + m.nq, out);
+  out = std::copy(d.qvel, d.qvel + m.nv, out);
+  std::copy(d.act, d.act + m.na, out);
+}
+
 void difference_states(const ModelView& m, const double* from, const double* to, double* out) {
   engine().mj_differentiatePos(m.address, out, 1, from, to);
   for (int k = 0; k < m.nv + m.na; k++) out[m.nv + k] = to[m.nq + k] - from[m.nq + k];

@@ -22,6 +22,9 @@ struct Policy {
   bool is_linear;          // between knots; otherwise each knot holds until the next
 };
 
+// (qpos, qvel, act) of a data, nq + nv + na numbers.
+void read_state(const ModelView& m, const DataView& d, double* out);
+
 // to [-] from, nx numbers: positions by mj_differentiatePos.
 void difference_states(const ModelView& m, const double* from, const double* to, double* out);
 

@@ -1,7 +1,8 @@
 // Simulations of the knots of a plan, with their costs.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 
 #include "control/cost.h"
@@ -77,8 +78,8 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
   return result;
 }
 
-// n steps of the caller's data under a policy; rows of n, null is not kept. Returns the number of
-// steps before MuJoCo found the state bad.
+// n steps of the caller's data, which has no warnings, under a policy; rows of n. Returns the
+// number of steps before MuJoCo found the state bad.
 int follow(const void* model, void* data, const Policy& policy, const Bounds& bounds, int n,
            double* times, double* states, double* controls, double* sensors);
 

@@ -122,10 +122,8 @@ void Wasp::fill(void* data, Knot& knot, Arena& arena) const {
 
 void Wasp::read(const void* data, double* out) const {
   const DataView d = view_data(data);
-  out = std::copy(d.qpos, d.qpos + nq_, out);
-  out = std::copy(d.qvel, d.qvel + nv_, out);
-  out = std::copy(d.act, d.act + na_, out);
-  std::copy(d.sensordata, d.sensordata + ns_, out);
+  read_state(view_model(model_), d, out);
+  std::copy(d.sensordata, d.sensordata + ns_, out + nq_ + nv_ + na_);
 }
 
 // Move the inputs of a block by eps times the direction; `used` is what is left of it between

@@ -1,7 +1,7 @@
 """Costs, iterative LQR and model-predictive control on exact derivatives."""
 
-from mujacobian.control.cost import Cost, Term, UserResidual
-from mujacobian.control.ilqr import BACKENDS, ILQR, DivergedError, InfeasibleBoundsError
+from mujacobian.control.cost import Cost
+from mujacobian.control.ilqr import BACKENDS, ILQR, InfeasibleBoundsError
 from mujacobian.control.mpc import MPC, MPCResult
 from mujacobian.control.norm import (
     L2,
@@ -15,9 +15,11 @@ from mujacobian.control.norm import (
     SmoothAbs,
     SmoothAbs2,
 )
+from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import History, Plan, Policy, Timings
 from mujacobian.control.planning import planning_model
 from mujacobian.control.rows import Rows, controls, sensor, stack
+from mujacobian.control.term import Term, UserResidual
 
 __all__ = [
     "BACKENDS",

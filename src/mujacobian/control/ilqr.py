@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core
 from mujacobian.arguments import count, require_model, shaped
 from mujacobian.control.cost import Cost
-from mujacobian.control.plan import History, Plan, Policy, Timings
+from mujacobian.control.passes import Direction, Knots, Passes
+from mujacobian.control.plan import History, Plan, Policy
 from mujacobian.control.regularization import Regularization
 from mujacobian.errors import MujacobianError
 from mujacobian.linearization import Linearization
@@ -26,47 +25,11 @@ Array = NDArray[np.float64]
 BACKENDS = ("analytic", "fd", "fd_centred", "wasp", "isolation")
 REGULARIZATIONS = ("control", "state", "none")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
-EXPECTED_LEAST = 1e-16
 SMALLEST_COST = 1e-12  # below it a tolerance relative to the cost means nothing
-
-
-class DivergedError(MujacobianError):
-    """A simulation that a plan needs has no end: MuJoCo found its numbers bad."""
 
 
 class InfeasibleBoundsError(MujacobianError, ValueError):
     """Bounds between which there is no control."""
-
-
-class _Knots(NamedTuple):
-    """A trajectory as the core records it; candidates of a search follow one another."""
-
-    rows: Array
-    controls: Array
-    sensors: Array
-    qacc: Array
-    norms: Array
-
-    def candidate(self, k: int, T: int) -> _Knots:
-        return _Knots(*(array[k * T : (k + 1) * T] for array in self))
-
-
-class _Expansion(NamedTuple):
-    A: Array
-    B: Array
-    C: Array
-    D: Array
-    gradient: Array
-    hessian: Array
-
-
-@dataclass
-class _Clock:
-    derivatives: float = 0.0
-    nominal: float = 0.0
-    expansion: float = 0.0
-    backward: float = 0.0
-    rollouts: float = 0.0
 
 
 class ILQR:
@@ -150,14 +113,10 @@ class ILQR:
             raise ValueError(f"step_sizes must be positive, got {step_sizes}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
-        self._core = _core.Planner(model, cost.core, derivatives, eps, self.threads)
-        self._core.require()
-        self._expansion = self._new_expansion()
-        self._mu = self._new_regularization()
-        self._start = np.empty(0)
-        self._clock = _Clock()
-
-    # ------------------------------------------------------------------ what users call
+        self._passes = Passes(
+            model, cost, self.horizon, (self.lower, self.upper), derivatives, eps, self.threads
+        )
+        self.reset()
 
     def solve(
         self,
@@ -175,15 +134,15 @@ class ILQR:
           iterations: at most.
         """
         count("iterations", iterations)
-        begun = time.perf_counter()
-        self.reset()
         start = self.start_of(state)
-        policy = self._open_loop(start, controls)
-        knots, cost = self._nominal(start, policy, -1, begun)
-        return self._iterate(knots, cost, policy, iterations, begun)
+        self.reset()
+        return self._run(start, self._open_loop(start, controls), -1, iterations)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """The plan from a state after one iteration, for control in a loop.
+
+        Where a step on the way has no exact derivative, which would end `solve` with an error, only
+        the knots before it are improved, and `Plan.refused` says why.
 
         Args:
           state: as for `solve`; its time says how far `plan` is shifted.
@@ -194,15 +153,11 @@ class ILQR:
 
     def improve_from(self, start: Array, plan: Plan | None) -> Plan:
         """`improve` from what `start_of` has read."""
-        begun = time.perf_counter()
         if plan is None:
             self.reset()
-            policy, shift = self._open_loop(start, None), -1
-        else:
-            policy = plan.policy
-            shift = max(0, round((start[0] - policy.times[0]) / self.model.opt.timestep))
-        knots, cost = self._nominal(start, policy, shift, begun)
-        return self._iterate(knots, cost, policy, 1, begun)
+            return self._run(start, self._open_loop(start, None), -1)
+        shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
+        return self._run(start, plan.policy, max(shift, 0))
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
@@ -217,271 +172,117 @@ class ILQR:
 
         Of the last knot, from which no step is taken, A and B are zero.
         """
-        e = self._expansion
+        e = self._passes.expansion
         return Linearization(e.A, e.B, e.C, e.D)
 
     def reset(self) -> None:
         """Forget the regularization of earlier plans."""
-        self._mu = self._new_regularization()
+        mu, bounds, factor = self.mu_settings
+        if self.regularization == "none":
+            mu, bounds = 0.0, (0.0, 0.0)
+        self._mu = Regularization(mu, bounds, factor)
 
-    # ------------------------------------------------------------------ one iteration
-
-    def _nominal(
-        self, start: Array, policy: Policy, shift: int, begun: float
-    ) -> tuple[_Knots, float]:
-        """The trajectory of a policy from the start, and derivatives along it."""
-        self._clock = _Clock()
-        self._core.derivative_seconds()
-        times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
-        self._start = start
-        self._offsets = self.cost.offsets(times)
-        self._times = times
-        knots = self._new_knots(self.horizon)
-        for feedback in (1.0, 0.0):
-            taken, is_bad, cost = self._core.follow_into(
-                self._task(), policy.arrays, feedback, shift, knots, self._expansion
-            )
-            if not is_bad:
-                break
-            shift = min(shift, 0)  # has been done
-        else:
-            raise DivergedError(
-                f"the trajectory to start from diverges at knot {taken} of {self.horizon}: MuJoCo "
-                "found its numbers bad. Give other controls to start from, plan with a smaller "
-                "timestep or another integrator (control.planning_model), or shorten the horizon"
-            )
-        cost += self._user_cost(knots)
-        if not math.isfinite(cost):
-            raise DivergedError(
-                f"the cost of the trajectory to start from is {cost}: see its terms by Cost.by_term"
-            )
-        self._add_users(knots)
-        self._clock.derivatives += self._core.derivative_seconds()
-        self._clock.nominal += time.perf_counter() - begun
-        return knots, cost
-
-    def _iterate(
-        self, knots: _Knots, cost: float, policy: Policy, iterations: int, begun: float
-    ) -> Plan:
-        """Improve a trajectory, which followed a policy."""
-        gains = _gains_at(policy, self._times[:-1])
-        steps = np.zeros(gains.shape[:2])
-        initial, status, history = cost, "iterations", []
-        is_new = False  # the trajectory has not been differentiated
-        for _ in range(iterations):
+    def _run(self, start: Array, policy: Policy, shift: int, iterations: int | None = None) -> Plan:
+        """Follow a policy from the start, and improve its trajectory; None: once, come what may."""
+        begun = time.perf_counter()
+        passes = self._passes
+        passes.begin(start)
+        knots, cost = passes.follow(policy, shift)
+        if iterations:
+            passes.require_all()
+        refused = passes.refused
+        initial, history, is_new = cost, _Log(), False
+        gains, status = _gains_at(policy, passes.times[:-1]), "iterations"
+        for _ in range(iterations or 1):
             if is_new:
-                self._expand(knots)
-            slopes = self._backward(knots, steps, gains)
-            if slopes is None:
-                status = "not convex"
+                passes.expand(knots)
+            if passes.reach < 2:
+                status = "refused"
                 break
             least = self.tolerance * max(abs(cost), SMALLEST_COST)
-            slopes = self._relax(knots, steps, gains, slopes, least)
-            mu = self._mu.value
-            if _expected(slopes, 1.0) <= least:
-                history.append((cost, _expected(slopes, 1.0), 0.0, mu, 0))
+            direction = self._direction(knots, gains, least)
+            if direction is None:
+                status = "not convex"
+                break
+            gains, mu = direction.gains, self._mu.value
+            if direction.improvement(1.0) <= least:
+                history.add(cost, direction.improvement(1.0), 0.0, mu, 0)
                 status = "converged"
                 break
-            found = self._search(knots, cost, slopes, steps, gains)
-            improvement = cost - found.cost if found.knots else 0.0
-            expected = _expected(slopes, found.size)
-            self._mu.adapt(improvement / expected, found.size)
-            is_new = found.knots is not None
-            if found.knots is not None:
-                knots, cost = found.knots, found.cost
-            history.append((cost, expected, found.size, mu, found.tried))
-            if found.knots is None and self._mu.is_largest:
+            found = self._search(knots, cost, direction)
+            expected = direction.improvement(found.size)
+            self._mu.adapt((cost - found.cost) / expected, found.size)
+            is_new = found.cost < cost
+            knots, cost = found.knots, found.cost
+            history.add(cost, expected, found.size if is_new else 0.0, mu, found.tried)
+            if not is_new and self._mu.is_largest:
                 status = "no improvement"
                 break
-        return self._plan(knots, gains, cost, initial, status, history, begun)
+        plan = self._plan(knots, gains, (initial, cost), history)
+        timings = replace(passes.timings, total=time.perf_counter() - begun)
+        return replace(plan, status=status, refused=refused, timings=timings)
 
-    def _expand(self, knots: _Knots) -> None:
-        begun = time.perf_counter()
-        self._core.differentiate_into(self._task(), knots, self._expansion)
-        self._add_users(knots)
-        self._clock.expansion += time.perf_counter() - begun
-        self._clock.derivatives += self._core.derivative_seconds()
+    def _direction(self, knots: Knots, gains: Array, least: float) -> Direction | None:
+        """A backward pass with as much regularization as it needs to be convex.
 
-    def _backward(self, knots: _Knots, steps: Array, gains: Array) -> tuple[float, float] | None:
-        """Fill steps and gains. The change expected, or None if it is not convex for any mu."""
-        begun = time.perf_counter()
-        e, slopes = self._expansion, None
-        new_steps, new_gains = np.zeros_like(steps), np.empty_like(gains)
-        while slopes is None:
-            knot, linear, quadratic = _core.backward_into(
-                e.A,
-                e.B,
-                e.gradient,
-                e.hessian,
-                knots.controls,
-                self.lower,
-                self.upper,
-                self.regularization,
-                self._mu.value,
-                new_steps,
-                new_gains,
-            )
-            if knot < 0:
-                slopes = linear, quadratic
-                steps[:], gains[:] = new_steps, new_gains
-            elif self._mu.is_largest:
-                break
-            else:
-                self._mu.scale(self._mu.factor)
-        self._clock.backward += time.perf_counter() - begun
-        return slopes
-
-    def _relax(
-        self,
-        knots: _Knots,
-        steps: Array,
-        gains: Array,
-        slopes: tuple[float, float],
-        least: float,
-    ) -> tuple[float, float]:
-        """Lower mu while it may be all that keeps the expected improvement below `least`."""
-        while _expected(slopes, 1.0) <= least and not self._mu.is_smallest:
-            mu = self._mu.value
+        As much, and where it expects to improve by no more than `least`, as little as it can.
+        """
+        best = self._backward(knots, gains)
+        while best is None and not self._mu.is_largest:
+            self._mu.scale(self._mu.factor)
+            best = self._backward(knots, gains)
+        while best and best.improvement(1.0) <= least and not self._mu.is_smallest:
+            mu, rate = self._mu.value, self._mu.rate
             self._mu.scale(1 / self._mu.factor)
-            lower = self._backward(knots, steps, gains)
-            if lower is None or self._mu.value >= mu:
-                break  # not convex below
-            slopes = lower
-        return slopes
-
-    def _search(
-        self,
-        knots: _Knots,
-        cost: float,
-        slopes: tuple[float, float],
-        steps: Array,
-        gains: Array,
-    ) -> _Found:
-        """Rollouts by batches of as many as there are threads, until one is good enough."""
-        begun = time.perf_counter()
-        T, has_users = self.horizon, self.cost.has_user_terms
-        states = self._states(knots)
-        best = _Found(None, cost, float(self.step_sizes[-1]), 0)
-        for first in range(0, len(self.step_sizes), self.threads):
-            sizes = self.step_sizes[first : first + self.threads]
-            wanted = np.array([cost - self.acceptance * _expected(slopes, a) for a in sizes])
-            made = self._new_knots(T * len(sizes))
-            results = self._core.search_into(
-                self._task(),
-                sizes,
-                np.full(len(sizes), -np.inf) if has_users else wanted,
-                cost if self.cost.is_nonnegative else np.inf,
-                states,
-                knots.controls,
-                steps,
-                gains,
-                made,
-            )
-            for k, (_, _, total) in enumerate(results):
-                one = made.candidate(k, T)
-                if has_users and math.isfinite(total):
-                    total += self._user_cost(one)
-                best = best._replace(tried=best.tried + 1)
-                if total < best.cost:
-                    best = best._replace(knots=one, cost=total, size=float(sizes[k]))
-                if total <= wanted[k]:
-                    break
-            else:
-                continue
-            break
-        self._clock.rollouts += time.perf_counter() - begun
+            lower = self._backward(knots, gains)
+            if lower is None:
+                self._mu.value, self._mu.rate = mu, rate
+                break
+            best = lower
         return best
 
-    # ------------------------------------------------------------------ arrays
+    def _backward(self, knots: Knots, gains: Array) -> Direction | None:
+        return self._passes.backward(knots, self.regularization, self._mu.value, gains)
 
-    def _plan(
-        self,
-        knots: _Knots,
-        gains: Array,
-        cost: float,
-        initial: float,
-        status: str,
-        history: list[tuple[float, float, float, float, int]],
-        begun: float,
-    ) -> Plan:
-        states = self._states(knots)
+    def _search(self, knots: Knots, cost: float, direction: Direction) -> _Found:
+        """Rollouts by batches of as many as there are threads, until one is good enough."""
+        best = _Found(knots, cost, float(self.step_sizes[-1]), 0)
+        for first in range(0, len(self.step_sizes), self.threads):
+            sizes = self.step_sizes[first : first + self.threads]
+            wanted = np.array([cost - self.acceptance * direction.improvement(a) for a in sizes])
+            made = self._passes.search(knots, cost, direction, sizes, wanted)
+            for size, enough, (one, total) in zip(sizes, wanted, made, strict=True):
+                best = best._replace(tried=best.tried + 1)
+                if total < best.cost:
+                    best = best._replace(knots=one, cost=total, size=float(size))
+                if total <= enough:
+                    return best
+        return best
+
+    def _plan(self, knots: Knots, gains: Array, costs: tuple[float, float], history: _Log) -> Plan:
+        passes = self._passes
         policy = Policy(
             self.model,
-            self._times,
-            states,
+            passes.times,
+            passes.states(knots),
             knots.controls.copy(),
             np.concatenate([gains, gains[-1:]]),
             self.lower,
             self.upper,
             self.is_linear,
         )
-        norms = np.empty((self.horizon, len(self.cost.terms)))
-        norms[:, self.cost.own] = knots.norms
-        if self.cost.has_user_terms:
-            norms[:, self.cost.users] = self.cost.user_norms(self._times, states, knots.controls)
-        clock = self._clock
         return Plan(
-            times=self._times,
-            states=states,
+            times=policy.times,
+            states=policy.states,
             controls=policy.controls[:-1],
             gains=gains,
             sensordata=knots.sensors.copy(),
-            terms=norms,
-            cost=cost,
-            initial_cost=initial,
-            status=status,
+            terms=passes.terms(knots),
+            cost=costs[1],
+            initial_cost=costs[0],
             policy=policy,
-            history=History(*np.array(history, dtype=np.float64).reshape(-1, 5).T),
-            timings=Timings(**vars(clock), total=time.perf_counter() - begun),
+            history=history.arrays(),
         )
-
-    def _task(self) -> tuple[Array, Array, Array, Array, Array]:
-        weights = self.cost.own_weights() / self.horizon
-        return self._start, self._offsets, weights, self.lower, self.upper
-
-    def _user_cost(self, knots: _Knots) -> float:
-        if not self.cost.has_user_terms:
-            return 0.0
-        norms = self.cost.user_norms(self._times, self._states(knots), knots.controls)
-        return float((norms @ self.cost.user_weights()).mean())
-
-    def _add_users(self, knots: _Knots) -> None:
-        if self.cost.has_user_terms:
-            e = self._expansion
-            self.cost.add_users(
-                self._times,
-                self._states(knots),
-                knots.controls,
-                1 / self.horizon,
-                e.gradient,
-                e.hessian,
-            )
-
-    def _states(self, knots: _Knots) -> Array:
-        """Rows of (qpos, qvel, act), which follow the time in MuJoCo's state."""
-        return np.ascontiguousarray(knots.rows[:, 1 : 1 + self.cost.nstate])
-
-    def _new_knots(self, n: int) -> _Knots:
-        m = self.model
-        size = mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_INTEGRATION)
-        widths = (size, m.nu, m.nsensordata, m.nv, len(self.cost.own))
-        return _Knots(*(np.empty((n, width)) for width in widths))
-
-    def _new_expansion(self) -> _Expansion:
-        T, nx, nu, ns = self.horizon, self.cost.nx, self.cost.nu, self.cost.ns
-        return _Expansion(
-            np.zeros((T, nx, nx)),
-            np.zeros((T, nx, nu)),
-            np.zeros((T, ns, nx)),
-            np.zeros((T, ns, nu)),
-            *self.cost.blank(T),
-        )
-
-    def _new_regularization(self) -> Regularization:
-        mu, bounds, factor = self.mu_settings
-        if self.regularization == "none":
-            mu, bounds = 0.0, (0.0, 0.0)
-        return Regularization(mu, bounds, factor)
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
         """A policy of given controls without feedback."""
@@ -503,12 +304,25 @@ class ILQR:
 
 
 class _Found(NamedTuple):
-    """The best rollout of a search; None if none is better than the trajectory."""
+    """The best rollout of a search, or the trajectory it began with if none is better."""
 
-    knots: _Knots | None
+    knots: Knots
     cost: float
     size: float
     tried: int
+
+
+class _Log:
+    """The rows of a history."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, float, float, float, int]] = []
+
+    def add(self, cost: float, expected: float, step: float, mu: float, candidates: int) -> None:
+        self.rows.append((cost, expected, step, mu, candidates))
+
+    def arrays(self) -> History:
+        return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 5).T)
 
 
 def _gains_at(policy: Policy, times: Array) -> Array:
@@ -516,11 +330,6 @@ def _gains_at(policy: Policy, times: Array) -> Array:
     knots = np.searchsorted(policy.times, times, side="right") - 1
     gains: Array = policy.gains[knots.clip(min=0)]
     return gains
-
-
-def _expected(slopes: tuple[float, float], size: float) -> float:
-    """By how much the quadratic model falls."""
-    return -size * (slopes[0] + size * slopes[1]) + EXPECTED_LEAST
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
 from mujacobian.arguments import count, require_model
-from mujacobian.control.ilqr import ILQR, DivergedError
+from mujacobian.control.ilqr import ILQR
+from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 
 Array = NDArray[np.float64]
@@ -42,6 +44,7 @@ class MPCResult:
     plan_times: `(plans,)`, the times at which plans begin.
     plan_costs: `(plans,)`, the costs that plans expect.
     step_sizes: `(plans,)`, of their line searches, 0 where nothing was better.
+    refused: one per plan, why it improved only a part of its horizon; empty if it did all.
     timings: one per plan.
     seconds: wall-clock of the whole run.
     derivatives: the backend.
@@ -60,6 +63,7 @@ class MPCResult:
     plan_times: Array
     plan_costs: Array
     step_sizes: Array
+    refused: list[str] = field(repr=False)
     timings: list[Timings] = field(repr=False)
     seconds: float
     derivatives: str
@@ -95,6 +99,7 @@ class MPCResult:
             "steps": len(self.times),
             "plans": len(self.timings),
             "seconds": self.seconds,
+            "plans_refused": sum(map(bool, self.refused)),
             "mean_cost": float(self.costs.mean()),
             "plans_per_second": self.plans_per_second,
             "milliseconds_per_plan": self.statistics,
@@ -164,7 +169,7 @@ class MPC:
         """Simulate for some time under control. `data` is moved along.
 
         Args:
-          data: of the simulated model.
+          data: of the simulated model; its warnings are forgotten.
           seconds: of simulated time.
           plan: to start from.
           progress: show a bar.
@@ -172,7 +177,10 @@ class MPC:
         if not (math.isfinite(seconds) and seconds > 0):
             raise ValueError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
+        if data.signature != self.model.signature:
+            raise ValueError("model and data do not belong together: data is of another model")
         record = _Record(self.model, n)
+        data.warning.number[:] = 0  # so that new ones are seen
         begun = time.perf_counter()
         bar = Progress(
             TextColumn("{task.description}"),
@@ -192,7 +200,9 @@ class MPC:
 
             loop = self._realtime if self.realtime else self._lockstep
             plans = loop(data, plan, record, show)
-        return self._result(record, plans, time.perf_counter() - begun)
+        result = self._result(record, plans, time.perf_counter() - begun)
+        _warn(result.refused)
+        return result
 
     def _lockstep(
         self, data: mujoco.MjData, plan: Plan | None, record: _Record, show: Show
@@ -246,6 +256,7 @@ class MPC:
             plan_times=np.array([plan.times[0] for plan in plans]),
             plan_costs=np.array([plan.cost for plan in plans]),
             step_sizes=np.array([_step_size(plan) for plan in plans]),
+            refused=[plan.refused for plan in plans],
             timings=[plan.timings for plan in plans],
             seconds=seconds,
             derivatives=self.planner.derivatives,
@@ -309,6 +320,16 @@ class _Shared:
             self.error = error
 
 
+def _warn(refused: list[str]) -> None:
+    reasons = [reason for reason in refused if reason]
+    if reasons:
+        warnings.warn(
+            f"{len(reasons)} of {len(refused)} plans improved only a part of their horizon, for "
+            f"example because at {reasons[0]}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 def _step_size(plan: Plan) -> float:
-    moved = plan.cost < plan.initial_cost and len(plan.history.step)
-    return float(plan.history.step[-1]) if moved else 0.0
+    return float(plan.history.step[-1]) if len(plan.history.step) else 0.0

@@ -113,7 +113,10 @@ class Plan:
     cost: the mean over the knots of the weighted sum of the terms.
     initial_cost: that of the trajectory the iterations began with.
     status: "converged", "iterations" (all that were allowed), "no improvement" (no step size was
-        better), or "not convex" (the backward pass failed at the largest regularization).
+        better), "not convex" (the backward pass failed at the largest regularization), or "refused"
+        (the first knots have no derivative).
+    refused: of `ILQR.improve`, which knot has no exact derivative, and why: only those before it
+        were improved. Empty if all have one.
     """
 
     times: Array
@@ -124,7 +127,8 @@ class Plan:
     terms: Array
     cost: float
     initial_cost: float
-    status: str
     policy: Policy
     history: History
-    timings: Timings
+    timings: Timings = field(default_factory=Timings)
+    status: str = "iterations"
+    refused: str = ""
