@@ -191,6 +191,18 @@ def test_plans_are_simulations_and_leave_the_caller_alone():
     )
 
 
+def test_plans_begin_with_the_controls_of_the_state():
+    model, cost = tumbler()
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 3.0, 0.5
+    plan = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).improve(data)
+    assert np.allclose(plan.controls, [1.0, 0.5], atol=1e-8)  # the first has a range
+    given = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).solve(
+        data, controls=np.full((9, 2), 0.25), iterations=1
+    )
+    assert np.allclose(given.controls, 0.25, atol=1e-8)
+
+
 def test_user_residuals_plan_as_sensors_do():
     model = slides()
     u = control.controls(model)

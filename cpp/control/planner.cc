@@ -179,6 +179,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
     feed.close(result.taken < task.T);
   };
   pool_.run([&](int thread) {
+    const Quiet quiet;
     if (thread == 0) simulate();
     while (const std::optional<Feed::Item> item = feed.next()) {
       try {
@@ -196,6 +197,7 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
   failure_.reset();
   std::atomic<int> next{0};
   pool_.run([&](int thread) {
+    const Quiet quiet;
     for (int t = next++; t < task.T; t = next++) {
       try {
         differentiate_knot(task, knots, out, t, thread, nullptr);
@@ -212,6 +214,7 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
   failure_.reset();
   std::atomic<int> next{0}, accepted{search.count};
   pool_.run([&](int thread) {
+    const Quiet quiet;
     std::vector<double> state(width);
     for (int k = next++; k < search.count; k = next++) {
       results[k] = {0, false, std::numeric_limits<double>::infinity()};

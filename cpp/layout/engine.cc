@@ -13,12 +13,13 @@ using Handler = void (*)(const void* message);
 thread_local std::jmp_buf jump;
 thread_local Handler next_handler;
 thread_local char text[1200];
+thread_local int quiet = 0;
 
 // Errors jump back into `guarded`; anything milder goes to the handler that was there before.
 void handle_log(const void* message) {
   LogView log = view_log(message);
   if (log.level != engine().log_error) {
-    if (next_handler) next_handler(message);
+    if (next_handler && !quiet) next_handler(message);
     return;
   }
   std::snprintf(text, sizeof text, "%s%s%s", log.func ? log.func : "", log.func ? ": " : "",
@@ -62,6 +63,9 @@ Engine& engine() {
   static Engine instance{};
   return instance;
 }
+
+Quiet::Quiet() { quiet++; }
+Quiet::~Quiet() { quiet--; }
 
 void forward(const void* model, void* data) { call(engine().mj_forward, model, data); }
 

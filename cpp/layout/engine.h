@@ -67,6 +67,16 @@ void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
 void* make_data(const void* model);
 
+// While one lives, warnings of the calls of its thread are not shown: for simulations that may
+// fail.
+class Quiet {
+ public:
+  Quiet();
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+  ~Quiet();
+};
+
 // mj_resetData, which forgets warnings too; mj_step, which returns false if MuJoCo found the state
 // bad and reset it.
 void reset(const void* model, void* data);

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 BACKENDS = ("analytic", "fd", "fd_centred", "wasp", "isolation")
 REGULARIZATIONS = ("control", "state", "none")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
+# what precedes ctrl in mjSTATE_INTEGRATION, whose parts are in the order of their bits
+BEFORE_CTRL = int(mujoco.mjtState.mjSTATE_INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
 SMALLEST_COST = 1e-12  # below it a tolerance relative to the cost means nothing
 
 
@@ -130,7 +132,7 @@ class ILQR:
         Args:
           state: an `MjData` of the model or of one that differs in options only, which is not
             changed; or `(nq + nv + na,)`, a row of (qpos, qvel, act) at time 0.
-          controls: `(T - 1, nu)` to begin with, by default those nearest to 0 between the bounds.
+          controls: `(T - 1, nu)` to begin with, by default `ctrl` of the state, 0 for a row, held.
           iterations: at most.
         """
         count("iterations", iterations)
@@ -147,7 +149,7 @@ class ILQR:
         Args:
           state: as for `solve`; its time says how far `plan` is shifted.
           plan: the last plan: its policy is followed from the new state to begin with. None begins
-            anew, from controls of 0.
+            anew, holding `ctrl` of the state.
         """
         return self.improve_from(self.start_of(state), plan)
 
@@ -288,7 +290,9 @@ class ILQR:
         """A policy of given controls without feedback."""
         T, nu, nx = self.horizon, self.model.nu, self.cost.nx
         if controls is None:
-            u = np.clip(np.zeros((T - 1, nu)), self.lower, self.upper)
+            first = mujoco.mj_stateSize(self.model, BEFORE_CTRL)
+            held = start[first : first + nu].clip(self.lower, self.upper)
+            u = np.tile(held, (T - 1, 1))
         else:
             u = shaped("controls", controls, (T - 1, nu))
         return Policy(
