@@ -55,7 +55,7 @@ class Planner {
   // Rollouts into `knots`, which follow one another, and `results`.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
 
-  // Seconds that threads have spent on derivatives since they were asked last.
+  // Seconds of processor time spent on derivatives, by all threads, since last asked.
   double derivative_seconds();
 
   // Where and why the last call stopped.
