@@ -1,5 +1,7 @@
 """Plans: optimal where optima are known, exact derivatives on the way, policies, errors."""
 
+import dataclasses
+
 import mujoco
 import numpy as np
 import pytest
@@ -345,6 +347,16 @@ def test_a_diverging_plan_says_what_to_do():
     with pytest.raises(control.DivergedError, match=r"diverges at knot .*smaller timestep"):
         control.ILQR(model, cost, 40).solve([1.0, 1.0])
     assert issubclass(control.DivergedError, mujacobian.MujacobianError)
+
+
+def test_a_plan_that_diverges_from_a_new_state_is_begun_anew():
+    model = slides()
+    planner = control.ILQR(model, quadratic_cost(model), 20)
+    plan = planner.solve(STATE)
+    policy = dataclasses.replace(plan.policy, controls=np.full((20, 2), 1e30))
+    again = planner.improve(STATE, dataclasses.replace(plan, policy=policy))
+    assert again.initial_cost == plan.initial_cost
+    assert again.cost < again.initial_cost
 
 
 def test_what_has_no_exact_derivative_is_refused_by_name():

@@ -245,8 +245,9 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
-void differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
-                        nb::handle expansion) {
+// Returns the knot that has no derivative or -1.
+int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
+                       nb::handle expansion) {
   const CostRows& cost = self.planner.cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
@@ -255,7 +256,7 @@ void differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
     self.planner.begin(t.T, 0);
     self.planner.differentiate(t.view(self.model, cost), k.view(), e.view());
   });
-  self.raise_failure("knot ");
+  return self.failed();
 }
 
 // (knots taken, whether it went bad, cost) of every candidate
