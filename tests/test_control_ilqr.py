@@ -110,11 +110,12 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
     assert mujacobian.fd_count() == differences
 
 
+@pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
-def test_backends_agree_and_are_counted(derivatives):
+def test_backends_agree_and_are_counted(derivatives, warm_start):
     model, cost = tumbler()
     exact = control.ILQR(model, cost, 12)
-    other = control.ILQR(model, cost, 12, derivatives=derivatives)
+    other = control.ILQR(model, cost, 12, derivatives=derivatives, warm_start=warm_start)
     state = random_state(model, 2)
     state[2] = 0.5  # in the air, where differences are good
     count = mujacobian.fd_count()

@@ -61,6 +61,9 @@ class ILQR:
       tolerance: converged when the expected improvement is below it, relative to the cost.
       interpolation: of policies between knots, "linear" or "hold".
       eps: of the finite differences that are there to compare with.
+      warm_start: of these differences: start MuJoCo's solver from its solution at the same state,
+        which makes them several times faster, instead of from that of the step before, which is
+        how they are used elsewhere.
 
     Example:
       >>> import mujoco, numpy as np
@@ -96,6 +99,7 @@ class ILQR:
         tolerance: float = 1e-7,
         interpolation: str = "linear",
         eps: float = 1e-6,
+        warm_start: bool = False,
     ) -> None:
         require_model(model)
         _one_of("derivatives", derivatives, BACKENDS)
@@ -117,7 +121,14 @@ class ILQR:
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
         self._passes = Passes(
-            model, cost, self.horizon, (self.lower, self.upper), derivatives, eps, self.threads
+            model,
+            cost,
+            self.horizon,
+            (self.lower, self.upper),
+            derivatives,
+            eps,
+            warm_start,
+            self.threads,
         )
         self.reset()
 

@@ -77,10 +77,11 @@ class Passes:
         bounds: tuple[Array, Array],
         derivatives: str,
         eps: float,
+        warm_start: bool,
         threads: int,
     ) -> None:
         self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
-        self._core = _core.Planner(model, cost.core, derivatives, eps, threads)
+        self._core = _core.Planner(model, cost.core, derivatives, eps, warm_start, threads)
         self._core.require()
         nx, nu, ns = cost.nx, cost.nu, cost.ns
         self.expansion = Expansion(
