@@ -59,10 +59,10 @@ menagerie: .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_RO
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
 	$(BIN)/python tools/check_docs.py
 
-sanitize: .venv-sanitize/.installed  ## the fast tests under the address and undefined-behaviour sanitizers
+sanitize: .venv-sanitize/.installed  ## a sample of the fast tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
-	.venv-sanitize/bin/python $(PYTEST) -m "not slow" -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	.venv-sanitize/bin/python $(PYTEST) -m "not slow" --cases 12 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
 	rm -rf build .venv .venv-315 .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,7 @@
 """Plans: optimal where optima are known, exact derivatives on the way, policies, errors."""
 
+import dataclasses
+
 import mujoco
 import numpy as np
 import pytest
@@ -108,11 +110,12 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
     assert mujacobian.fd_count() == differences
 
 
+@pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
-def test_backends_agree_and_are_counted(derivatives):
+def test_backends_agree_and_are_counted(derivatives, warm_start):
     model, cost = tumbler()
     exact = control.ILQR(model, cost, 12)
-    other = control.ILQR(model, cost, 12, derivatives=derivatives)
+    other = control.ILQR(model, cost, 12, derivatives=derivatives, warm_start=warm_start)
     state = random_state(model, 2)
     state[2] = 0.5  # in the air, where differences are good
     count = mujacobian.fd_count()
@@ -345,6 +348,16 @@ def test_a_diverging_plan_says_what_to_do():
     with pytest.raises(control.DivergedError, match=r"diverges at knot .*smaller timestep"):
         control.ILQR(model, cost, 40).solve([1.0, 1.0])
     assert issubclass(control.DivergedError, mujacobian.MujacobianError)
+
+
+def test_a_plan_that_diverges_from_a_new_state_is_begun_anew():
+    model = slides()
+    planner = control.ILQR(model, quadratic_cost(model), 20)
+    plan = planner.solve(STATE)
+    policy = dataclasses.replace(plan.policy, controls=np.full((20, 2), 1e30))
+    again = planner.improve(STATE, dataclasses.replace(plan, policy=policy))
+    assert again.initial_cost == plan.initial_cost
+    assert again.cost < again.initial_cost
 
 
 def test_what_has_no_exact_derivative_is_refused_by_name():

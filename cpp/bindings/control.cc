@@ -206,11 +206,11 @@ struct BoundPlanner {
   Planner planner;
 
   BoundPlanner(nb::object model_object, const CostRows& cost, const std::string& backend,
-               double eps, int threads)
+               double eps, bool warm_start, int threads)
       : object(model_object),
         model(model_address(model_object)),
         m(view_model(model)),
-        planner(model, cost, backend_kind(backend), eps, threads) {}
+        planner(model, cost, backend_kind(backend), eps, warm_start, threads) {}
 
   // The knot or candidate at which the last call failed, -1: at none.
   int failed() const { return planner.failure() ? planner.failure()->index : -1; }
@@ -245,8 +245,9 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
-void differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
-                        nb::handle expansion) {
+// Returns the knot that has no derivative or -1.
+int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
+                       nb::handle expansion) {
   const CostRows& cost = self.planner.cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
@@ -255,7 +256,7 @@ void differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
     self.planner.begin(t.T, 0);
     self.planner.differentiate(t.view(self.model, cost), k.view(), e.view());
   });
-  self.raise_failure("knot ");
+  return self.failed();
 }
 
 // (knots taken, whether it went bad, cost) of every candidate
@@ -337,8 +338,8 @@ void bind_control(nb::module_& module) {
       .def("expand_into", &expand_into, arg("sensordata"), arg("controls"), arg("offsets"),
            arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")
-      .def(nb::init<nb::object, const CostRows&, const std::string&, double, int>(), arg("model"),
-           arg("cost"), arg("backend"), arg("eps"), arg("threads"))
+      .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
+           arg("model"), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"), arg("threads"))
       .def("require", &require)
       .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
       .def("derivative_seconds",

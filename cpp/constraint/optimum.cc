@@ -403,6 +403,7 @@ void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, d
 
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
                 const double* acc, const Residual& residual, Arena& arena) {
+  if (blocks.count == 0) return;
   const BlockMotion motion = block_motion(m, d, blocks, acc, arena);
   int widest = 0;
   for (int k = 0; k < blocks.count; k++) {

@@ -21,8 +21,8 @@ std::atomic<long long>& difference_count() {
   return count;
 }
 
-Differentiator::Differentiator(const void* model, Backend backend, double eps)
-    : model_(model), backend_(backend), eps_(eps) {
+Differentiator::Differentiator(const void* model, Backend backend, double eps, bool warm_start)
+    : model_(model), backend_(backend), eps_(eps), warm_start_(warm_start) {
   if (backend == Backend::kWasp) wasp_ = std::make_unique<Wasp>(model, eps);
 }
 
@@ -44,12 +44,12 @@ void Differentiator::transition_here(const void* data, const Outputs& out, Arena
 void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,
                                    const Outputs& out, Arena& arena) {
   const ModelView m = view_model(model_);
-  auto set_state = [&] {
-    engine().mj_setState(model_, data, row, engine().integration_spec);
-    // from the solution the solver has little left to do, whatever the method
+  engine().mj_setState(model_, data, row, engine().integration_spec);
+  // from the solution the solver has nothing left to do
+  auto warm_start = [&] {
     std::copy(qacc, qacc + m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
   };
-  set_state();
+  if (warm_start_) warm_start();
   if (backend_ == Backend::kOneSided) return difference(data, false, out);
   if (backend_ == Backend::kCentred) return difference(data, true, out);
   if (backend_ == Backend::kWasp) return wasp_->evaluate(data, t, out, arena);
@@ -58,8 +58,9 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
     difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
     if (!out.A && !out.B) return;
     exact.C = exact.D = nullptr;
-    set_state();
+    engine().mj_setState(model_, data, row, engine().integration_spec);
   }
+  warm_start();
   require_state(m, view_data(data));
   forward(model_, data);
   transition_here(data, exact, arena);

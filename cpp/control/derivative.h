@@ -26,7 +26,9 @@ std::atomic<long long>& difference_count();
 
 class Differentiator {
  public:
-  Differentiator(const void* model, Backend backend, double eps);
+  // Differences start the solver from its solution at the same state if `warm_start`, else from
+  // that of the step before.
+  Differentiator(const void* model, Backend backend, double eps, bool warm_start);
 
   Backend backend() const { return backend_; }
 
@@ -49,6 +51,7 @@ class Differentiator {
   const void* model_;
   Backend backend_;
   double eps_;
+  bool warm_start_;
   std::unique_ptr<Wasp> wasp_;
 };
 

@@ -11,19 +11,19 @@ namespace {
 
 constexpr int kSnapshots = 8;
 
+// Nanoseconds that this thread has run.
+long long processor_time() {
+  std::timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1000000000LL * now.tv_sec + now.tv_nsec;
+}
+
 Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candidate) {
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(candidate) * task.T;
   const int size = engine().mj_stateSize(task.model, engine().integration_spec);
   return {all.rows + first * size, all.controls + first * m.nu, all.sensors + first * m.nsensordata,
           all.qacc + first * m.nv,
           all.norms + first * static_cast<std::ptrdiff_t>(task.cost->terms.size())};
-}
-
-// The processor time of this thread: what other programs do meanwhile does not count.
-long long thread_nanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1'000'000'000LL * now.tv_sec + now.tv_nsec;
 }
 
 }  // namespace
@@ -88,10 +88,11 @@ class Planner::Feed {
   bool closed_ = false;
 };
 
-Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, int threads)
+Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
+                 int threads)
     : model_(model),
       cost_(std::move(cost)),
-      differentiator_(model, backend, eps),
+      differentiator_(model, backend, eps, warm_start),
       pool_(threads),
       arenas_(threads),
       cost_arenas_(threads) {
@@ -110,7 +111,7 @@ Planner::~Planner() {
 
 void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                                  int thread, const void* here) {
-  const long long begin = thread_nanoseconds();
+  const long long begin = processor_time();
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   Outputs lin = batch_item(m, out.lin, t);
@@ -123,7 +124,7 @@ void Planner::differentiate_knot(const Task& task, const Knots& knots, const Exp
                                   knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
                                   arena);
   }
-  nanoseconds_ += thread_nanoseconds() - begin;
+  nanoseconds_ += processor_time() - begin;
   arena.reset();
   const int nz = cost_.nz(), stride = round_to_lanes(nz);
   expand_cost(cost_,

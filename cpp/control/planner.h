@@ -32,7 +32,8 @@ struct Search {
 
 class Planner {
  public:
-  Planner(const void* model, CostRows cost, Backend backend, double eps, int threads);
+  Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
+          int threads);
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
   ~Planner();
@@ -55,7 +56,7 @@ class Planner {
   // Rollouts into `knots`, which follow one another, and `results`.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
 
-  // Seconds of processor time spent on derivatives, by all threads, since last asked.
+  // Seconds of processor time that derivatives have taken since they were asked for last.
   double derivative_seconds();
 
   // Where and why the last call stopped.

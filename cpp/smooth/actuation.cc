@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -86,28 +87,28 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
-// The damping or stiffness in the implicit integrators' matrix, `law` being that of the law. They
-// leave out actuators at their force range, friction of motors included. Since 4.0 they also leave
-// out those whose joint or tendon is at its range, and a force range or tendon does not concern the
-// friction.                                                                              (ACT-6)
-Number integrator_slope(const ModelView& m, const DataView& d, const Output& o,
-                        const Scaling* scaling, const Number& law, const Number& friction) {
+// What of an actuator enters the implicit integrators' matrix: the slopes of its law, and the
+// friction of a motor. They leave out actuators at their force range, friction included. Since 4.0
+// they also leave out those whose joint or tendon is at its range, and a force range or tendon does
+// not concern the friction.                                                              (ACT-6)
+struct InMetric {
+  bool law, friction;
+};
+InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling) {
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
   const bool limited = m.actuator_forcelimited[a];
   const double* range = m.actuator_forcerange + 2 * a;
   if (engine().version < 4000000) {
-    bool left_out = limited && at_limit(o.force + o.law.mechanical.v, range);
-    return left_out ? Number{} : law + friction;
+    const bool in = !limited || !at_limit(o.force + o.law.mechanical.v, range);
+    return {in, in};
   }
-  if (at_joint_limit(m, d, a)) return {};
+  if (at_joint_limit(m, d, a)) return {false, false};
   const bool motor =
       m.actuator_gaintype[a] == gain::kMotor;  // measured before its tendon scales it
-  if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return friction;
-  if (on_tendon(m, a) && m.tendon_actfrclimited[id] &&
-      near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id)) {
-    return friction;
-  }
-  return law + friction;
+  if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return {false, true};
+  const bool tendon_full = on_tendon(m, a) && m.tendon_actfrclimited[id] &&
+                           near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id);
+  return {!tendon_full, true};
 }
 
 // A force as a function of the actuator's variables, along its path. On tendons the path is the
@@ -150,10 +151,11 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   }
   Number force = weight * o.law.force + gear * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
-  const Number friction(o.law.mechanical_damping);
-  Number damping = integrator_slope(m, d, o, scaling, o.law.damping, friction);
-  Number stiffness = integrator_slope(m, d, o, scaling, o.law.stiffness, {});
-  return along(m, a, path, force, gear * gear * damping, gear * gear * stiffness, arena);
+  const InMetric in = in_metric(m, d, o, scaling);
+  const double scale = in.law ? gear * gear : 0;
+  Number damping = scale * o.law.damping;
+  if (in.friction) damping.v += gear * gear * o.law.mechanical_damping;
+  return along(m, a, path, force, damping, scale * o.law.stiffness, arena);
 }
 
 bool actuated(const ModelView& m) {
@@ -171,9 +173,8 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Output& o = all.output[all.count++];
-    o = {a, actuator_law(m, d, a), 0, false};
-    o.force = o.law.force.v;
+    Output* o = new (all.output + all.count++) Output{a, actuator_law(m, d, a), 0, false};
+    o->force = o->law.force.v;
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
   return all;
@@ -261,7 +262,7 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
       if (t.ratio) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.in_metric = integrator_slope(m, d, o, all.scaling, Number(1), {}).v;
+    f.in_metric = in_metric(m, d, o, all.scaling).law;
     f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
     f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
   }

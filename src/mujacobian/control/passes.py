@@ -21,6 +21,7 @@ from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 Array = NDArray[np.float64]
 
 EXPECTED_LEAST = 1e-16
+FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # parts of it with which a policy is followed
 
 
 class DivergedError(MujacobianError):
@@ -76,10 +77,11 @@ class Passes:
         bounds: tuple[Array, Array],
         derivatives: str,
         eps: float,
+        warm_start: bool,
         threads: int,
     ) -> None:
         self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
-        self._core = _core.Planner(model, cost.core, derivatives, eps, threads)
+        self._core = _core.Planner(model, cost.core, derivatives, eps, warm_start, threads)
         self._core.require()
         nx, nu, ns = cost.nx, cost.nu, cost.ns
         self.expansion = Expansion(
@@ -100,35 +102,39 @@ class Passes:
         self.timings = Timings()
         self._core.derivative_seconds()
 
-    def follow(self, policy: Policy, shift: int) -> tuple[Knots, float]:
+    def follow(self, policy: Policy, shift: int, enough: float) -> tuple[Knots, float]:
         """The trajectory of a policy, its cost, and derivatives on the way.
 
         `shift` says by how many knots the plan has moved on since the last, negative that there is
-        none. Where feedback makes the simulation diverge, it is left away.
+        none. Where with all of its feedback the policy diverges or costs more than `enough`, less
+        is tried, too.
         """
-        knots = self._new_knots(self.horizon)
         with self._measured("nominal"):
-            for feedback in (1.0, 0.0):
-                taken, is_bad, cost, failed = self._core.follow_into(
-                    self._task(), policy.arrays, feedback, shift, knots, self.expansion
+            knots, cost, feedback, tried = None, math.inf, 1.0, 1.0
+            for tried in FEEDBACKS:
+                made = self._new_knots(self.horizon)
+                taken, is_bad, total, failed = self._core.follow_into(
+                    self._task(), policy.arrays, tried, shift, made, self.expansion
                 )
-                if not is_bad:
-                    break
+                self.reach = self.horizon if failed < 0 else failed
                 shift = min(shift, 0)  # has been done
-            else:
+                total += 0.0 if is_bad else self._user_cost(made)
+                if total < cost:
+                    knots, cost, feedback = made, total, tried
+                if cost <= enough:
+                    break
+            if knots is None:
                 raise DivergedError(
                     f"the trajectory to start from diverges at knot {taken} of {self.horizon}: "
                     "MuJoCo found its numbers bad. Give other controls to start from, plan with a "
                     "smaller timestep or another integrator (control.planning_model), or shorten "
                     "the horizon"
+                    if is_bad
+                    else f"the cost of the trajectory to start from is {total}: Cost.by_term shows "
+                    "which term is to blame"
                 )
-            self.reach = self.horizon if failed < 0 else failed
-            cost += self._user_cost(knots)
-            if not math.isfinite(cost):
-                raise DivergedError(
-                    f"the cost of the trajectory to start from is {cost}: Cost.by_term shows which "
-                    "term is to blame"
-                )
+            if feedback != tried:
+                self._differentiate(knots)
             self._add_users(knots)
         return knots, cost
 
@@ -149,8 +155,8 @@ class Passes:
     def expand(self, knots: Knots) -> None:
         """Derivatives along a trajectory that has been simulated."""
         with self._measured("expansion"):
-            self._core.differentiate_into(self._task(), knots, self.expansion)
-            self.reach = self.horizon
+            self._differentiate(knots)
+            self.require_all()
             self._add_users(knots)
 
     def backward(
@@ -220,6 +226,10 @@ class Passes:
         if self.cost.has_user_terms:
             norms[:, self.cost.users] = self._user_norms(knots)
         return norms
+
+    def _differentiate(self, knots: Knots) -> None:
+        failed = self._core.differentiate_into(self._task(), knots, self.expansion)
+        self.reach = self.horizon if failed < 0 else failed
 
     @contextmanager
     def _measured(self, phase: str) -> Iterator[None]:

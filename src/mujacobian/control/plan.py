@@ -66,7 +66,7 @@ class Policy:
 class Timings:
     """Seconds of one plan.
 
-    derivatives: processor time that all threads together spent on A, B, C and D.
+    derivatives: processor time of all threads together for A, B, C and D.
     nominal: following the last policy from the new state; derivatives are taken on the way.
     expansion: derivatives after a line search, in `ILQR.solve`.
     backward: the backward pass.
