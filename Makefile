@@ -20,12 +20,12 @@ PIP := -m pip -qq install --upgrade
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 lint format type bench menagerie docs sanitize clean
+.PHONY: help demo test test-315 lint format type bench table3 menagerie docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: .venv/.installed  ## accuracy and speed on the bundled models: a table and build/demo.png
+demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
 
 test: .venv/.installed  ## the test suite on the newest MuJoCo
@@ -49,6 +49,9 @@ type: src/mujacobian/_core.pyi  ## mypy on src
 
 bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
 	$(BIN)/python -m benchmarks
+
+table3: .venv/.installed  ## the trotting A1 under every derivative backend: build/table3.md
+	$(BIN)/python -m benchmarks.table3
 
 menagerie: .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)

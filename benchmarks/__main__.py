@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mujacobian
 from benchmarks import accuracy, report, robots, scaling, speed
+from benchmarks.machine import machine
 
 STATES = 3  # random states per robot in the accuracy table
 
@@ -87,15 +86,6 @@ def worst_errors(model: mujoco.MjModel) -> dict[str, float]:
             error = reference.error(accuracy.jacobian(method, model, data))
             worst[method] = max(worst[method], float(error.max()))
     return worst
-
-
-def machine() -> str:
-    """Return the processor and the versions that were measured."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    cpu = names[0] if names else platform.processor() or platform.machine()
-    return f"{cpu}, MuJoCo {mujoco.__version__}, mujacobian {version('mujacobian')}"
 
 
 if __name__ == "__main__":

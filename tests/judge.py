@@ -67,12 +67,12 @@ def judge_constrained(
 
 def linearize_twice(model: mujoco.MjModel, data: mujoco.MjData) -> mujacobian.Linearization:
     """Linearize; check that the state is left alone and that a repetition is bitwise equal."""
-    before = snapshot(model, data)
+    before, differences = snapshot(model, data), mujacobian.fd_count()
     lin = mujacobian.linearize(model, data, sensors=False, forces=True)
     assert snapshot(model, data) == before, "the caller's state changed"
     again = mujacobian.linearize(model, data, sensors=False, forces=True)
     for block in ("A", "B", "Bf"):
         first, second = getattr(lin, block), getattr(again, block)
         assert first.tobytes() == second.tobytes(), f"{block} is not repeatable"
-    assert mujacobian.fd_count() == 0
+    assert mujacobian.fd_count() == differences
     return lin

@@ -8,11 +8,18 @@ import sys
 import pytest
 
 import mujacobian
+import mujacobian.control
 
-BRIDGES = ("torch", "jax", "mujoco_sysid")  # to packages that need not be installed
+BRIDGES = (
+    "torch",
+    "jax",
+    "mujoco_sysid",
+    "control.crocoddyl",
+)  # to packages that need not be installed
 MODULES = sorted(
     each.name for each in pkgutil.iter_modules(mujacobian.__path__) if each.name != "__main__"
 )
+MODULES += [f"control.{each.name}" for each in pkgutil.iter_modules(mujacobian.control.__path__)]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,9 +1,11 @@
 """The examples run, and find what they look for."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from examples import identify_arm, identify_box, swing_up, throw_die
+from examples import identify_arm, identify_box, mpc_own_model, swing_up, throw_die
 
 STANDARD_ERRORS = 4  # beyond which an estimate is called wrong
 
@@ -32,6 +34,22 @@ def test_swing_up():
     angle, speed = swing_up.main()[-1]
     assert abs(abs(angle) - np.pi) < 0.1
     assert abs(speed) < 0.2
+
+
+def test_mpc_on_your_own_model():
+    result = mpc_own_model.main()
+    np.testing.assert_allclose(result.sensordata[-1], [1, 0, -1, 0, 0, 0], atol=0.02)
+    assert np.abs(result.controls).max() <= 1
+
+
+def test_the_readme_shows_the_example():
+    """Line by line, and in less than 25."""
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    block = next(part for part in readme.split("```") if "control.ILQR" in part)
+    shown = [line.strip() for line in block.splitlines()[1:] if line.strip()]
+    example = [line.strip() for line in Path(mpc_own_model.__file__).read_text().splitlines()]
+    assert [line for line in shown if line not in example] == []
+    assert len(shown) < 25
 
 
 def test_die():

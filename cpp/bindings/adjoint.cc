@@ -46,21 +46,6 @@ struct State {
   }
 };
 
-// Run f() without the interpreter lock and raise its error.
-template <class F>
-void run(F f) {
-  std::exception_ptr error;
-  {
-    nb::gil_scoped_release release;
-    try {
-      f();
-    } catch (const std::exception&) {
-      error = std::current_exception();
-    }
-  }
-  if (error) raise(error);
-}
-
 // Names of Parameter::Kind, in its order.
 std::vector<std::string> parameter_kinds() {
   return {"inertial",

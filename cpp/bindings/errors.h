@@ -12,6 +12,21 @@ namespace mujacobian {
 // Raise the core's error as a Python exception; `where` goes before its message.
 [[noreturn]] void raise(std::exception_ptr error, const std::string& where = "");
 
+// Run f() without the interpreter lock and raise its error.
+template <class F>
+void run(F f) {
+  std::exception_ptr error;
+  {
+    nb::gil_scoped_release release;
+    try {
+      f();
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+  }
+  if (error) raise(error);
+}
+
 // Raise unless the data was made from the model.
 void require_pair(const ModelView& m, const DataView& d);
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/adjoint.h"
+#include "bindings/control.h"
 #include "bindings/errors.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -59,6 +60,11 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   function(e.mj_stateSize, "mj_stateSize");
   function(e.mj_getState, "mj_getState");
   function(e.mj_setState, "mj_setState");
+  function(e.mj_copyData, "mj_copyData");
+  function(e.mj_integratePos, "mj_integratePos");
+  function(e.mj_differentiatePos, "mj_differentiatePos");
+  function(e.mjd_transitionFD, "mjd_transitionFD");
+  function(e.mj_stepSkip, "mj_stepSkip");
   function(e.mj_id2name, "mj_id2name");
   function(e.mju_rayGeom, "mju_rayGeom");
   function(e.mj_ray, "mj_ray");
@@ -257,4 +263,5 @@ NB_MODULE(_core, module) {
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
   bind_adjoint(module);
+  bind_control(module);
 }

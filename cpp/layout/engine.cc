@@ -13,12 +13,13 @@ using Handler = void (*)(const void* message);
 thread_local std::jmp_buf jump;
 thread_local Handler next_handler;
 thread_local char text[1200];
+thread_local int quiet = 0;
 
 // Errors jump back into `guarded`; anything milder goes to the handler that was there before.
 void handle_log(const void* message) {
   LogView log = view_log(message);
   if (log.level != engine().log_error) {
-    if (next_handler) next_handler(message);
+    if (next_handler && !quiet) next_handler(message);
     return;
   }
   std::snprintf(text, sizeof text, "%s%s%s", log.func ? log.func : "", log.func ? ": " : "",
@@ -42,12 +43,18 @@ bool guarded(F f) {
   return ok;
 }
 
-void call(void (*stage)(const void*, void*), const void* model, void* data) {
+// Run f(), which works on `data`, with MuJoCo's errors turned into EngineError.
+template <class F>
+void run(void* data, F f) {
   const DataView before = view_data(data);
-  if (!guarded([=] { stage(model, data); })) {
+  if (!guarded(f)) {
     restore_stack(data, before);
     throw EngineError(text);
   }
+}
+
+void call(void (*stage)(const void*, void*), const void* model, void* data) {
+  run(data, [=] { stage(model, data); });
 }
 
 }  // namespace
@@ -56,6 +63,9 @@ Engine& engine() {
   static Engine instance{};
   return instance;
 }
+
+Quiet::Quiet() { quiet++; }
+Quiet::~Quiet() { quiet--; }
 
 void forward(const void* model, void* data) { call(engine().mj_forward, model, data); }
 
@@ -73,6 +83,20 @@ bool step(const void* model, void* data) {
     if (warning.v[k].number) return false;
   }
   return true;
+}
+
+void copy_data(void* to, const void* model, const void* from) {
+  run(to, [=] { engine().mj_copyData(to, model, from); });
+}
+
+void transition_fd(const void* model, void* data, double eps, bool centred, double* A, double* B,
+                   double* C, double* D) {
+  run(data, [=] { engine().mjd_transitionFD(model, data, eps, centred, A, B, C, D); });
+}
+
+void step_skip(const void* model, void* data, int stage) {
+  if (!engine().mj_stepSkip) throw EngineError("this MuJoCo does not export mj_stepSkip");
+  run(data, [=] { engine().mj_stepSkip(model, data, stage, 0); });
 }
 
 void* make_data(const void* model) {

@@ -20,6 +20,14 @@ struct Engine {
   int (*mj_stateSize)(const void* model, int spec);
   void (*mj_getState)(const void* model, const void* data, double* state, int spec);
   void (*mj_setState)(const void* model, void* data, const double* state, int spec);
+  void* (*mj_copyData)(void* to, const void* model, const void* from);
+  void (*mj_integratePos)(const void* model, double* qpos, const double* qvel, double dt);
+  void (*mj_differentiatePos)(const void* model, double* qvel, double dt, const double* qpos1,
+                              const double* qpos2);
+  // only to be compared with; mj_stepSkip may be null
+  void (*mjd_transitionFD)(const void* model, void* data, double eps, unsigned char centred,
+                           double* A, double* B, double* C, double* D);
+  void (*mj_stepSkip)(const void* model, void* data, int stage, int skip_sensors);
   const char* (*mj_id2name)(const void* model, int type, int id);
   double (*mju_rayGeom)(const double position[3], const double axes[9], const double size[3],
                         const double point[3], const double direction[3], int type, double* normal);
@@ -59,6 +67,16 @@ void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
 void* make_data(const void* model);
 
+// While one lives, warnings of the calls of its thread are not shown: for simulations that may
+// fail.
+class Quiet {
+ public:
+  Quiet();
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+  ~Quiet();
+};
+
 // mj_resetData, which forgets warnings too; mj_step, which returns false if MuJoCo found the state
 // bad and reset it.
 void reset(const void* model, void* data);
@@ -67,6 +85,14 @@ bool step(const void* model, void* data);
 // mj_geomDistance, guarded in the same way: it borrows the data's stack and changes nothing else.
 double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,
                      double fromto[6]);
+
+// mj_copyData, guarded.
+void copy_data(void* to, const void* model, const void* from);
+
+// mjd_transitionFD, and mj_step without the stages up to `stage`, guarded in the same way.
+void transition_fd(const void* model, void* data, double eps, bool centred, double* A, double* B,
+                   double* C, double* D);
+void step_skip(const void* model, void* data, int stage);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);

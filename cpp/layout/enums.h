@@ -85,6 +85,9 @@ namespace mujacobian {
   X(constraint, kContactElliptic, mjtConstraint, mjCNSTR_CONTACT_ELLIPTIC, 7)         \
   X(enable, kDiagExact, mjtEnableBit, mjENBL_DIAGEXACT, 32)                           \
   X(disable, kSensor, mjtDisableBit, mjDSBL_SENSOR, 8192)                             \
+  X(stage, kNone, mjtStage, mjSTAGE_NONE, 0)                                          \
+  X(stage, kPos, mjtStage, mjSTAGE_POS, 1)                                            \
+  X(stage, kVel, mjtStage, mjSTAGE_VEL, 2)                                            \
   X(stage, kAcc, mjtStage, mjSTAGE_ACC, 3)                                            \
   X(datatype, kReal, mjtDataType, mjDATATYPE_REAL, 0)                                 \
   X(datatype, kPositive, mjtDataType, mjDATATYPE_POSITIVE, 1)                         \

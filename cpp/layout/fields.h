@@ -218,6 +218,7 @@
   REQ(WORD, pstack)                      \
   REQ(WORD, pbase)                       \
   REQ(WARNINGS, warning)                 \
+  REQ(NUM, time)                         \
   REQ(NUMS, qpos)                        \
   REQ(NUMS, qvel)                        \
   REQ(NUMS, act)                         \

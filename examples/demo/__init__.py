@@ -1,1 +1,1 @@
-"""Accuracy and speed on an arm and a quadruped in the air: `make demo`."""
+"""Accuracy and speed on an arm and a quadruped in the air, then a trot: `make demo`."""

@@ -1,4 +1,4 @@
-"""Compare exact and finite-difference Jacobians on the bundled models; draws a figure."""
+"""Compare exact and finite-difference Jacobians, then let a quadruped trot; draws two figures."""
 
 import argparse
 import time
@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import mujacobian
+from examples.demo import trot
 from examples.demo.figure import draw
 from examples.demo.study import BLOCKS, EPSILONS, LABELS, Study, load
 
@@ -20,6 +21,7 @@ def main() -> None:
     """Measure, print the table, write the figure."""
     parser = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
     parser.add_argument("--plot", type=Path, default=Path("build/demo.png"), help="figure to write")
+    parser.add_argument("--trot", type=Path, default=Path("build/trot.png"), help="the second one")
     arguments = parser.parse_args()
 
     start, console = time.perf_counter(), Console()
@@ -39,6 +41,7 @@ def main() -> None:
         f"finite differences inside mujacobian: {mujacobian.fd_count()}; "
         f"figure: [bold]{arguments.plot}[/bold] ({time.perf_counter() - start:.0f} s)"
     )
+    trot.run(console, arguments.trot)
 
 
 def table(study: Study) -> Table:

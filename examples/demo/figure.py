@@ -5,8 +5,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.axes import Axes
 
-from examples.demo.sketch import sketch
 from examples.demo.study import BLOCKS, EPSILONS, LABELS, Study
+from mujacobian.control.sketch import sketch
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""The command line: `mujacobian check MODEL.xml`, `mujacobian info`."""
+"""The command line: `mujacobian check MODEL.xml`, `mujacobian mpc TASK`, `mujacobian info`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mujacobian import _core, info
 from mujacobian.check import Study
 from mujacobian.check.plot import draw, require_matplotlib
 from mujacobian.check.report import as_dict, as_text
+from mujacobian.control import command
 from mujacobian.errors import MujacobianError
 from mujacobian.reference import quiet
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        return _info() if options.command == "info" else _check(options)
+        return COMMANDS[options.command](options)
     except MujacobianError as error:
         print(f"mujacobian: {error}", file=sys.stderr)
         return 2
@@ -69,6 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--seed", type=_natural, default=0, help="of the random controls")
     check.add_argument("--json", action="store_true", help="print JSON and nothing else")
     check.add_argument("--plot", type=Path, metavar="FILE", help="draw the errors into a picture")
+    mpc = commands.add_parser(
+        "mpc",
+        help="run a task under model-predictive control",
+        description=command.DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(mpc)
     commands.add_parser("info", help="versions, processor and MuJoCo's layout")
     return parser
 
@@ -87,7 +95,7 @@ def _positive(text: str) -> int:
     return value
 
 
-def _info() -> int:
+def _info(_: argparse.Namespace) -> int:
     facts = info.gather()
     width = max(map(len, facts))
     for name, value in facts.items():
@@ -154,3 +162,6 @@ def _run(study: Study) -> None:
         task = progress.add_task("", total=study.stages)
         for k, stage in enumerate(study.run()):
             progress.update(task, completed=k, description=stage)
+
+
+COMMANDS = {"check": _check, "mpc": command.run, "info": _info}

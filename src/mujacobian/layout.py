@@ -74,6 +74,10 @@ _FUNCTIONS = (
     "mj_stateSize",
     "mj_getState",
     "mj_setState",
+    "mj_copyData",
+    "mj_integratePos",
+    "mj_differentiatePos",
+    "mjd_transitionFD",
     "mj_id2name",
     "mju_rayGeom",
     "mj_ray",
@@ -81,6 +85,7 @@ _FUNCTIONS = (
     "_mjPRIVATE_setTlsLogHandler",
     "_mjPRIVATE_getGlobalLogHandler",
 )
+_OPTIONAL = ("mj_stepSkip",)  # of a derivative to compare with
 _CALLBACKS = (
     "mjcb_control",
     "mjcb_passive",
@@ -216,7 +221,10 @@ def _check_live() -> None:
 def _symbols() -> dict[str, int]:
     """Addresses of the functions and callback variables the core uses in the loaded library."""
     library = ctypes.CDLL(_library_path())
-    found = {}
+    found = dict.fromkeys(_OPTIONAL, 0)
+    for name in _OPTIONAL:
+        if hasattr(library, name):
+            found[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     for name in _FUNCTIONS + _CALLBACKS:
         try:
             if name in _CALLBACKS:

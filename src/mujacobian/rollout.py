@@ -87,7 +87,7 @@ def prepare(
     f = None if forces is None else batched("forces", forces, (T, model.nv))
     w = None if wrenches is None else batched("wrenches", wrenches, (T, model.nbody, 6))
     p = None if mocap is None else _core_poses(batched("mocap", mocap, (T, model.nmocap, 7)))
-    first = _first_states(model, state)
+    first = first_states(model, state)
     n = _batch(
         {
             "state": (first, 1),
@@ -160,7 +160,7 @@ def apply(
     return bind(parameters, here.apply(chosen)), chosen
 
 
-def _first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:
+def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:
     """Rows of mjSTATE_INTEGRATION."""
     size = mujoco.mj_stateSize(model, INTEGRATION)
     if isinstance(state, mujoco.MjData):

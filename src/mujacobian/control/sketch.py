@@ -1,27 +1,52 @@
 """A flat drawing of a model's geoms: every primitive is convex, so its outline is a hull."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import mujoco
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.patches import Polygon
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
 
 CIRCLE = np.linspace(0, 2 * np.pi, 32, endpoint=False)
 RING = np.stack([np.cos(CIRCLE), np.sin(CIRCLE), np.zeros_like(CIRCLE)], axis=1)
 LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, 13)
 BALL = np.concatenate([RING * np.cos(a) + [0, 0, np.sin(a)] for a in LATITUDES])
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+DRAWN = tuple(
+    int(kind)
+    for kind in (
+        mujoco.mjtGeom.mjGEOM_SPHERE,
+        mujoco.mjtGeom.mjGEOM_CAPSULE,
+        mujoco.mjtGeom.mjGEOM_ELLIPSOID,
+        mujoco.mjtGeom.mjGEOM_CYLINDER,
+        mujoco.mjtGeom.mjGEOM_BOX,
+    )
+)
 
 
 def sketch(
     axes: Axes, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
 ) -> None:
-    """Draw the geoms, far ones first, and spatial tendons, seen from a direction in degrees."""
+    """Draw the geoms, far ones first, and spatial tendons, seen from a direction in degrees.
+
+    Planes and meshes are left out.
+    """
+    from matplotlib.patches import Polygon
+
     right, up, toward = _camera(np.radians(azimuth), np.radians(elevation))
     shapes = []
     for g in range(model.ngeom):
+        if model.geom_type[g] not in DRAWN:
+            continue
         points = data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
         outline = _hull(np.stack([points @ right, points @ up], axis=1))
-        shapes.append((data.geom_xpos[g] @ toward, outline, model.geom_rgba[g, :3]))
+        shapes.append((data.geom_xpos[g] @ toward, outline, _color(model, g)))
     depths = [depth for depth, _, _ in shapes]
     near, far = max(depths), min(depths)
     for depth, outline, color in sorted(shapes, key=lambda shape: shape[0]):
@@ -31,12 +56,12 @@ def sketch(
         )
     for path in _tendon_paths(model, data):
         axes.plot(path @ right, path @ up, color="#dc2626", linewidth=1.6, solid_capstyle="round")
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal")
     axes.autoscale_view()
     axes.axis("off")
 
 
-def _camera(azimuth: float, elevation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _camera(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:
     """Right, up and toward-the-viewer unit vectors."""
     right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
     flat = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
@@ -44,19 +69,26 @@ def _camera(azimuth: float, elevation: float) -> tuple[np.ndarray, np.ndarray, n
     return right, np.cross(toward, right), toward
 
 
-def _surface(model: mujoco.MjModel, g: int) -> np.ndarray:
+def _surface(model: mujoco.MjModel, g: int) -> Array:
     """Points of a geom's surface in its own frame, enough for the outline."""
     size, kind = model.geom_size[g], mujoco.mjtGeom(model.geom_type[g])
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
-        return CORNERS * size
+        return np.asarray(CORNERS * size)
     if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
-        return BALL * size[0]
+        return np.asarray(BALL * size[0])
+    if kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+        return np.asarray(BALL * size)
     ends = RING if kind == mujoco.mjtGeom.mjGEOM_CYLINDER else BALL
     axis = np.array([0, 0, size[1]])
     return np.concatenate([ends * size[0] + axis, ends * size[0] - axis])
 
 
-def _hull(points: np.ndarray) -> np.ndarray:
+def _color(model: mujoco.MjModel, g: int) -> Array:
+    material = model.geom_matid[g]
+    return np.asarray((model.mat_rgba[material] if material >= 0 else model.geom_rgba[g])[:3])
+
+
+def _hull(points: Array) -> Array:
     """Convex hull of points in the plane (Andrew's monotone chain)."""
     ordered = sorted(map(tuple, points))
     halves = []
@@ -70,11 +102,14 @@ def _hull(points: np.ndarray) -> np.ndarray:
     return np.array(halves)
 
 
-def _turns_right(a: tuple, b: tuple, c: tuple) -> bool:
+Point = tuple[float, float]
+
+
+def _turns_right(a: Point, b: Point, c: Point) -> bool:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) <= 0
 
 
-def _tendon_paths(model: mujoco.MjModel, data: mujoco.MjData) -> list[np.ndarray]:
+def _tendon_paths(model: mujoco.MjModel, data: mujoco.MjData) -> list[Array]:
     """World points of every spatial tendon."""
     points = data.wrap_xpos.reshape(-1, 3)
     spans = zip(data.ten_wrapadr, data.ten_wrapnum, strict=True)

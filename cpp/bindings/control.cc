@@ -1,0 +1,365 @@
+#include "bindings/control.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/errors.h"
+#include "control/backward.h"
+#include "control/planner.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+Py_ssize_t size_of(nb::handle array) { return nb::len(array); }
+
+// (first row, rows, norm, p, q)
+using Terms = std::vector<std::tuple<int, int, std::string, double, double>>;
+
+CostRows* make_cost(int ns, int nu, int nx, std::vector<int> start, std::vector<int> index,
+                    std::vector<double> coefficient, const Terms& terms) {
+  auto* rows =
+      new CostRows{ns, nu, nx, std::move(start), std::move(index), std::move(coefficient), {}};
+  for (const auto& [first, count, norm, p, q] : terms) {
+    rows->terms.push_back({first, count, {norm_kind(norm), p, q}});
+  }
+  return rows;
+}
+
+void evaluate_into(const CostRows& rows, nb::handle sensors, nb::handle controls,
+                   nb::handle offsets, nb::handle norms) {
+  const Py_ssize_t n = size_of(sensors), nterm = rows.terms.size();
+  Array s(sensors, "sensordata", {n, rows.ns}, false), u(controls, "controls", {n, rows.nu}, false),
+      c(offsets, "offsets", {n, rows.count()}, false), out(norms, "norms", {n, nterm}, true);
+  run([&] {
+    Arena arena;
+    const std::vector<double> weights(nterm, 0);
+    for (Py_ssize_t t = 0; t < n; t++) {
+      evaluate_cost(rows,
+                    {s.data() + t * rows.ns, u.data() + t * rows.nu, c.data() + t * rows.count()},
+                    weights.data(), out.data() + t * nterm, arena);
+    }
+  });
+}
+
+void expand_into(const CostRows& rows, nb::handle sensors, nb::handle controls, nb::handle offsets,
+                 nb::handle weights, nb::handle C, nb::handle D, nb::handle gradient,
+                 nb::handle hessian) {
+  const Py_ssize_t n = size_of(sensors), nterm = rows.terms.size(), ns = rows.ns, nx = rows.nx,
+                   nu = rows.nu, nz = nx + nu, stride = round_to_lanes(nz);
+  Array s(sensors, "sensordata", {n, ns}, false), u(controls, "controls", {n, nu}, false),
+      c(offsets, "offsets", {n, rows.count()}, false), w(weights, "weights", {nterm}, false),
+      sx(C, "C", {n, ns, nx}, false), su(D, "D", {n, ns, nu}, false),
+      g(gradient, "gradient", {n, nz}, true), h(hessian, "hessian", {n, nz, stride}, true);
+  run([&] {
+    Arena arena;
+    for (Py_ssize_t t = 0; t < n; t++) {
+      arena.reset();
+      expand_cost(rows, {s.data() + t * ns, u.data() + t * nu, c.data() + t * rows.count()},
+                  w.data(), sx.data() + t * ns * nx, su.data() + t * ns * nu, g.data() + t * nz,
+                  h.data() + t * nz * stride, stride, arena);
+    }
+  });
+}
+
+// Norms of rows (n, k), NaN is off; slopes, curvatures (n, k) and bends (n) unless None.
+void norm_into(const std::string& kind, double p, double q, nb::handle rows, nb::handle values,
+               nb::handle slopes, nb::handle curvatures, nb::handle bends) {
+  const Py_ssize_t n = size_of(rows);
+  const Py_ssize_t k = n ? size_of(nb::object(rows[0])) : 0;
+  Array r(rows, "rows", {n, k}, false), out(values, "values", {n}, true),
+      g(slopes, "slopes", {n, k}, true), c(curvatures, "curvatures", {n, k}, true),
+      b(bends, "bends", {n}, true);
+  const Norm norm{norm_kind(kind), p, q};
+  std::vector<double> on(k), slope(k), curvature(k);
+  for (Py_ssize_t t = 0; t < n; t++) {
+    int count = 0;
+    for (Py_ssize_t i = 0; i < k; i++) {
+      const double value = r.data()[t * k + i];
+      if (value == value) on[count++] = value;
+    }
+    double bend;
+    out.data()[t] = norm.expand(on.data(), count, slope.data(), curvature.data(), bend);
+    if (!g.data()) continue;
+    count = 0;
+    b.data()[t] = bend;
+    for (Py_ssize_t i = 0; i < k; i++) {
+      const bool is_on = r.data()[t * k + i] == r.data()[t * k + i];
+      g.data()[t * k + i] = is_on ? slope[count] : 0;
+      c.data()[t * k + i] = is_on ? curvature[count] : 0;
+      count += is_on;
+    }
+  }
+}
+
+// Returns (knot that is not convex or -1, linear and quadratic change expected).
+std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::handle gradient,
+                                              nb::handle hessian, nb::handle controls,
+                                              nb::handle lower, nb::handle upper,
+                                              const std::string& regularization, double mu,
+                                              nb::handle steps, nb::handle gains) {
+  const Py_ssize_t T = size_of(controls), nu = size_of(lower);
+  const Py_ssize_t nx = size_of(nb::object(A[0])), nz = nx + nu, stride = round_to_lanes(nz);
+  Array a(A, "A", {T, nx, nx}, false), b(B, "B", {T, nx, nu}, false),
+      g(gradient, "gradient", {T, nz}, false), h(hessian, "hessian", {T, nz, stride}, false),
+      u(controls, "controls", {T, nu}, false), lo(lower, "lower", {nu}, false),
+      hi(upper, "upper", {nu}, false), k(steps, "steps", {T - 1, nu}, true),
+      K(gains, "gains", {T - 1, nu, nx}, true);
+  const Regularization kind = regularization == "control" ? Regularization::kControl
+                              : regularization == "state" ? Regularization::kState
+                                                          : Regularization::kNone;
+  int knot = -1;
+  BackwardPass pass{k.data(), K.data(), {0, 0}};
+  run([&] {
+    thread_local Arena arena;
+    arena.reset();
+    knot = pass_backward({static_cast<int>(T), static_cast<int>(nx), static_cast<int>(nu), a.data(),
+                          b.data(), g.data(), h.data(), u.data(), lo.data(), hi.data(), kind, mu},
+                         pass, arena);
+  });
+  return {knot, pass.expected[0], pass.expected[1]};
+}
+
+// A policy's arrays, held while the call runs.
+struct PolicyArrays {
+  Py_ssize_t n;
+  Array times, states, controls, gains;
+  bool is_linear;
+
+  PolicyArrays(const ModelView& m, nb::handle arrays)
+      : n(size_of(arrays[0])),
+        times(arrays[0], "times", {n}, false),
+        states(arrays[1], "states", {n, m.nq + m.nv + m.na}, false),
+        controls(arrays[2], "controls", {n, m.nu}, false),
+        gains(arrays[3], "gains", {n, m.nu, 2 * m.nv + m.na}, false),
+        is_linear(nb::cast<bool>(arrays[4])) {}
+
+  Policy view() const {
+    return {static_cast<int>(n), times.data(), states.data(),
+            controls.data(),     gains.data(), is_linear};
+  }
+};
+
+// The arrays of a task: (start, offsets, weights, lower, upper).
+struct TaskArrays {
+  Py_ssize_t T;
+  Array start, offsets, weights, lower, upper;
+
+  TaskArrays(const ModelView& m, const CostRows& cost, nb::handle arrays)
+      : T(size_of(arrays[1])),
+        start(arrays[0], "start", {engine().mj_stateSize(m.address, engine().integration_spec)},
+              false),
+        offsets(arrays[1], "offsets", {T, cost.count()}, false),
+        weights(arrays[2], "weights", {static_cast<Py_ssize_t>(cost.terms.size())}, false),
+        lower(arrays[3], "lower", {m.nu}, false),
+        upper(arrays[4], "upper", {m.nu}, false) {}
+
+  Task view(const void* model, const CostRows& cost) const {
+    return {model,          &cost,          static_cast<int>(T),         start.data(),
+            offsets.data(), weights.data(), {lower.data(), upper.data()}};
+  }
+};
+
+// (rows, controls, sensors, qacc, norms), each with `n` knots in front.
+struct KnotArrays {
+  Array rows, controls, sensors, qacc, norms;
+
+  KnotArrays(const ModelView& m, const CostRows& cost, Py_ssize_t n, nb::handle arrays)
+      : rows(arrays[0], "rows", {n, engine().mj_stateSize(m.address, engine().integration_spec)},
+             true),
+        controls(arrays[1], "controls", {n, m.nu}, true),
+        sensors(arrays[2], "sensors", {n, m.nsensordata}, true),
+        qacc(arrays[3], "qacc", {n, m.nv}, true),
+        norms(arrays[4], "norms", {n, static_cast<Py_ssize_t>(cost.terms.size())}, true) {}
+
+  Knots view() const {
+    return {rows.data(), controls.data(), sensors.data(), qacc.data(), norms.data()};
+  }
+};
+
+// (A, B, C, D, gradient, hessian)
+struct ExpansionArrays {
+  Array A, B, C, D, gradient, hessian;
+
+  ExpansionArrays(const CostRows& c, Py_ssize_t T, nb::handle arrays)
+      : A(arrays[0], "A", {T, c.nx, c.nx}, true),
+        B(arrays[1], "B", {T, c.nx, c.nu}, true),
+        C(arrays[2], "C", {T, c.ns, c.nx}, true),
+        D(arrays[3], "D", {T, c.ns, c.nu}, true),
+        gradient(arrays[4], "gradient", {T, c.nz()}, true),
+        hessian(arrays[5], "hessian", {T, c.nz(), round_to_lanes(c.nz())}, true) {}
+
+  Expansion view() const {
+    return {{A.data(), B.data(), C.data(), D.data(), nullptr, nullptr},
+            gradient.data(),
+            hessian.data()};
+  }
+};
+
+// A planner and the model it works on, which must live as long.
+struct BoundPlanner {
+  nb::object object;
+  const void* model;
+  ModelView m;
+  Planner planner;
+
+  BoundPlanner(nb::object model_object, const CostRows& cost, const std::string& backend,
+               double eps, bool warm_start, int threads)
+      : object(model_object),
+        model(model_address(model_object)),
+        m(view_model(model)),
+        planner(model, cost, backend_kind(backend), eps, warm_start, threads) {}
+
+  // The knot or candidate at which the last call failed, -1: at none.
+  int failed() const { return planner.failure() ? planner.failure()->index : -1; }
+
+  void raise_failure(const std::string& what) const {
+    const auto& failure = planner.failure();
+    if (!failure) return;
+    const bool is_place = failure->index >= 0;
+    raise(failure->error, is_place ? what + std::to_string(failure->index) + ": " : "");
+  }
+};
+
+void require(const BoundPlanner& self) {
+  run([&] { self.planner.require(); });
+}
+
+// (knots taken, whether it went bad, cost, knot that has no derivative or -1)
+std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle task,
+                                               nb::handle policy, double feedback, int shift,
+                                               nb::handle knots, nb::handle expansion) {
+  const CostRows& cost = self.planner.cost();
+  TaskArrays t(self.m, cost, task);
+  PolicyArrays p(self.m, policy);
+  KnotArrays k(self.m, cost, t.T, knots);
+  ExpansionArrays e(cost, t.T, expansion);
+  Rolled rolled{};
+  run([&] {
+    self.planner.begin(t.T, shift);
+    rolled = self.planner.follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
+  });
+  if (self.failed() < 0) self.raise_failure("");
+  return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
+}
+
+// Returns the knot that has no derivative or -1.
+int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
+                       nb::handle expansion) {
+  const CostRows& cost = self.planner.cost();
+  TaskArrays t(self.m, cost, task);
+  KnotArrays k(self.m, cost, t.T, knots);
+  ExpansionArrays e(cost, t.T, expansion);
+  run([&] {
+    self.planner.begin(t.T, 0);
+    self.planner.differentiate(t.view(self.model, cost), k.view(), e.view());
+  });
+  return self.failed();
+}
+
+// (knots taken, whether it went bad, cost) of every candidate
+std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::handle task,
+                                                       nb::handle sizes, nb::handle accept,
+                                                       double most, nb::handle states,
+                                                       nb::handle controls, nb::handle steps,
+                                                       nb::handle gains, nb::handle knots) {
+  const CostRows& cost = self.planner.cost();
+  const ModelView& m = self.m;
+  TaskArrays t(m, cost, task);
+  const Py_ssize_t n = size_of(sizes), T = t.T;
+  Array a(sizes, "sizes", {n}, false), c(accept, "accept", {n}, false),
+      x(states, "states", {T, m.nq + m.nv + m.na}, false),
+      u(controls, "controls", {T, m.nu}, false), s(steps, "steps", {T - 1, m.nu}, false),
+      g(gains, "gains", {T - 1, m.nu, cost.nx}, false);
+  KnotArrays k(m, cost, n * T, knots);
+  std::vector<Rolled> results(n);
+  run([&] {
+    self.planner.search(
+        t.view(self.model, cost),
+        {static_cast<int>(n), a.data(), c.data(), most, x.data(), u.data(), s.data(), g.data()},
+        k.view(), results.data());
+  });
+  self.raise_failure("candidate ");
+  std::vector<std::tuple<int, bool, double>> out;
+  for (const Rolled& r : results) out.emplace_back(r.taken, r.is_bad, r.cost);
+  return out;
+}
+
+// Steps of the caller's data under a policy; returns how many were taken.
+int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::handle lower,
+                  nb::handle upper, nb::handle times, nb::handle states, nb::handle controls,
+                  nb::handle sensors) {
+  const void* mj_model = model_address(model);
+  void* mj_data = data_address(data);
+  const ModelView m = view_model(mj_model);
+  require_pair(m, view_data(mj_data));
+  const Py_ssize_t n = size_of(times);
+  PolicyArrays p(m, policy);
+  Array lo(lower, "lower", {m.nu}, false), hi(upper, "upper", {m.nu}, false),
+      t(times, "times", {n}, true), x(states, "states", {n, m.nq + m.nv + m.na}, true),
+      u(controls, "controls", {n, m.nu}, true), s(sensors, "sensors", {n, m.nsensordata}, true);
+  int taken = 0;
+  run([&] {
+    taken = follow(mj_model, mj_data, p.view(), {lo.data(), hi.data()}, static_cast<int>(n),
+                   t.data(), x.data(), u.data(), s.data());
+  });
+  return taken;
+}
+
+// Controls of a policy at times (n) and states (n, nq + nv + na).
+void policy_into(nb::handle model, nb::handle policy, nb::handle lower, nb::handle upper,
+                 nb::handle times, nb::handle states, double feedback, nb::handle controls) {
+  const ModelView m = view_model(model_address(model));
+  const Py_ssize_t n = size_of(times), width = m.nq + m.nv + m.na;
+  PolicyArrays p(m, policy);
+  Array lo(lower, "lower", {m.nu}, false), hi(upper, "upper", {m.nu}, false),
+      t(times, "times", {n}, false), x(states, "states", {n, width}, false),
+      u(controls, "controls", {n, m.nu}, true);
+  run([&] {
+    Arena arena;
+    for (Py_ssize_t k = 0; k < n; k++) {
+      evaluate_policy(m, p.view(), {lo.data(), hi.data()}, t.data()[k], x.data() + k * width,
+                      feedback, u.data() + k * m.nu, arena);
+    }
+  });
+}
+
+}  // namespace
+
+void bind_control(nb::module_& module) {
+  using nb::arg;
+  nb::class_<CostRows>(module, "Cost")
+      .def(nb::new_(&make_cost), arg("ns"), arg("nu"), arg("nx"), arg("start"), arg("index"),
+           arg("coefficient"), arg("terms"))
+      .def("evaluate_into", &evaluate_into, arg("sensordata"), arg("controls"), arg("offsets"),
+           arg("norms"))
+      .def("expand_into", &expand_into, arg("sensordata"), arg("controls"), arg("offsets"),
+           arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
+  nb::class_<BoundPlanner>(module, "Planner")
+      .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
+           arg("model"), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"), arg("threads"))
+      .def("require", &require)
+      .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
+      .def("derivative_seconds",
+           [](BoundPlanner& self) { return self.planner.derivative_seconds(); })
+      .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),
+           arg("knots"), arg("expansion"))
+      .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"))
+      .def("search_into", &search_into, arg("task"), arg("sizes"), arg("accept"), arg("most"),
+           arg("states"), arg("controls"), arg("steps"), arg("gains"), arg("knots"));
+  module.def("norm_into", &norm_into, arg("kind"), arg("p"), arg("q"), arg("rows"), arg("values"),
+             arg("slopes").none(), arg("curvatures").none(), arg("bends").none());
+  module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
+             arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
+             arg("steps"), arg("gains"));
+  module.def("follow_policy", &follow_policy, arg("model"), arg("data"), arg("policy"),
+             arg("lower"), arg("upper"), arg("times"), arg("states"), arg("controls"),
+             arg("sensors"));
+  module.def("policy_into", &policy_into, arg("model"), arg("policy"), arg("lower"), arg("upper"),
+             arg("times"), arg("states"), arg("feedback"), arg("controls"));
+  module.def("difference_count", [] { return difference_count().load(); });
+}
+
+}  // namespace mujacobian

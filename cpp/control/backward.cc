@@ -1,0 +1,194 @@
+#include "control/backward.h"
+
+#include <cstring>
+
+#include "constraint/cholesky.h"
+#include "control/box_qp.h"
+#include "control/dense.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+// Q(z) = gradient^T z + z^T hessian z / 2 at a knot, the value V behind it, and what is between.
+class Pass {
+ public:
+  Pass(const BackwardProblem& p, Arena& arena)
+      : p_(p), nx_(p.nx), nu_(p.nu), nz_(p.nx + p.nu), arena_(arena) {
+    stride_ = round_to_lanes(nz_);
+    x_stride_ = round_to_lanes(nx_);
+    F_ = zeros(nx_, stride_), P_ = zeros(nx_, stride_), Qzz_ = zeros(nz_, stride_);
+    Qz_ = zeros(1, stride_), Vx_ = zeros(1, nx_), Vxx_ = zeros(nx_, x_stride_);
+    Vu_ = zeros(1, nu_), Vux_ = zeros(nu_, x_stride_), Vuu_ = zeros(nu_, stride_);
+    Quu_ = zeros(nu_, stride_), Qux_ = zeros(nu_, x_stride_), gain_ = zeros(nu_, x_stride_);
+    curved_ = zeros(nu_, x_stride_), lower_ = zeros(1, nu_), upper_ = zeros(1, nu_);
+  }
+
+  int run(BackwardPass& out) {
+    out.expected[0] = out.expected[1] = 0;
+    start();
+    for (int t = p_.T - 2; t >= 0; t--) {
+      expand(t);
+      regularize();
+      const Arena::Mark mark = arena_.mark();
+      double* step = out.steps + static_cast<std::ptrdiff_t>(t) * nu_;
+      const bool convex = minimize(step);
+      arena_.rewind(mark);
+      if (!convex) return t;
+      store_gain(out.gains + static_cast<std::ptrdiff_t>(t) * nu_ * nx_);
+      update_value(step, out.expected);
+    }
+    return -1;
+  }
+
+ private:
+  double* zeros(int rows, int columns) {
+    return arena_.zeros<double>(static_cast<std::size_t>(rows) * columns);
+  }
+  const double* hessian(int t) const {
+    return p_.hessian + static_cast<std::ptrdiff_t>(t) * nz_ * stride_;
+  }
+
+  // The value at the last knot, whose control is still that of the knot before          (ILQ-6)
+  void start() {
+    const int t = p_.T - 1;
+    const double *g = p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_, *H = hessian(t);
+    std::memcpy(Vx_, g, nx_ * sizeof(double));
+    std::memcpy(Vu_, g + nx_, nu_ * sizeof(double));
+    for (int i = 0; i < nx_; i++) {
+      std::memcpy(Vxx_ + i * x_stride_, H + i * stride_, nx_ * sizeof(double));
+    }
+    for (int i = 0; i < nu_; i++) {
+      const double* row = H + (nx_ + i) * stride_;
+      std::memcpy(Vux_ + i * x_stride_, row, nx_ * sizeof(double));
+      std::memcpy(Vuu_ + i * stride_, row + nx_, nu_ * sizeof(double));
+    }
+  }
+
+  // Qz = lz + F^T Vx, Qzz = lzz + F^T Vxx F                                              (ILQ-5)
+  void expand(int t) {
+    const double *A = p_.A + static_cast<std::ptrdiff_t>(t) * nx_ * nx_,
+                 *B = p_.B + static_cast<std::ptrdiff_t>(t) * nx_ * nu_;
+    for (int i = 0; i < nx_; i++) {
+      std::memcpy(F_ + i * stride_, A + i * nx_, nx_ * sizeof(double));
+      std::memcpy(F_ + i * stride_ + nx_, B + i * nu_, nu_ * sizeof(double));
+    }
+    std::memcpy(Qz_, p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_, nz_ * sizeof(double));
+    std::memcpy(Qzz_, hessian(t), sizeof(double) * nz_ * stride_);
+    std::memset(P_, 0, sizeof(double) * nx_ * stride_);
+    add_product(P_, stride_, Vxx_, x_stride_, F_, stride_, nx_, nz_, nx_);
+    add_symmetric_product(Qzz_, stride_, F_, stride_, P_, stride_, nz_, nx_);
+    for (int i = 0; i < nx_; i++) {
+      for (int j = 0; j < nz_; j++) Qz_[j] += Vx_[i] * F_[i * stride_ + j];
+    }
+    if (t == p_.T - 2) expand_held();
+    for (int i = 0; i < nu_; i++) {
+      lower_[i] = p_.lower[i] - p_.controls[static_cast<std::ptrdiff_t>(t) * nu_ + i];
+      upper_[i] = p_.upper[i] - p_.controls[static_cast<std::ptrdiff_t>(t) * nu_ + i];
+    }
+  }
+
+  // The last knot also depends on this control, which it holds                           (ILQ-6)
+  void expand_held() {
+    for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i];
+    for (int i = 0; i < nu_; i++) {
+      for (int j = 0; j < nz_; j++) {
+        double held = 0;
+        for (int k = 0; k < nx_; k++) held += Vux_[i * x_stride_ + k] * F_[k * stride_ + j];
+        Qzz_[(nx_ + i) * stride_ + j] += held;
+        Qzz_[j * stride_ + nx_ + i] += held;
+      }
+      for (int j = 0; j < nu_; j++) {
+        Qzz_[(nx_ + i) * stride_ + nx_ + j] += Vuu_[i * stride_ + j];
+      }
+    }
+  }
+
+  void regularize() {
+    for (int i = 0; i < nu_; i++) {
+      const double* row = Qzz_ + (nx_ + i) * stride_;
+      std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
+      std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
+      if (p_.regularization == Regularization::kControl) Quu_[i * stride_ + i] += p_.mu;
+      if (p_.regularization != Regularization::kState) continue;
+      for (int k = 0; k < nx_; k++) {
+        const double scale = p_.mu * F_[k * stride_ + nx_ + i];
+        for (int j = 0; j < nx_; j++) Qux_[i * x_stride_ + j] += scale * F_[k * stride_ + j];
+        for (int j = 0; j < nu_; j++) Quu_[i * stride_ + j] += scale * F_[k * stride_ + nx_ + j];
+      }
+    }
+  }
+
+  // The step between the bounds, and the gain of the controls that are free              (ILQ-7)
+  bool minimize(double* step) {
+    BoxSolution solution;
+    if (!solve_box_qp(Quu_, stride_, Qz_ + nx_, lower_, upper_, nu_, step, solution, arena_)) {
+      return false;
+    }
+    const int n = solution.free_count;
+    double* rows = arena_.zeros<double>(static_cast<std::size_t>(n) * x_stride_);
+    for (int a = 0; a < n; a++) {
+      for (int j = 0; j < nx_; j++) {
+        rows[a * x_stride_ + j] = -Qux_[solution.free[a] * x_stride_ + j];
+      }
+    }
+    solve_dense(solution.factor, n, solution.stride, rows, x_stride_, 0, nx_);
+    std::memset(gain_, 0, sizeof(double) * nu_ * x_stride_);
+    for (int a = 0; a < n; a++) {
+      std::memcpy(gain_ + solution.free[a] * x_stride_, rows + a * x_stride_, nx_ * sizeof(double));
+    }
+    return true;
+  }
+
+  void store_gain(double* gains) const {
+    for (int i = 0; i < nu_; i++) {
+      std::memcpy(gains + i * nx_, gain_ + i * x_stride_, nx_ * sizeof(double));
+    }
+  }
+
+  // V(x) = Q(x, step + gain x), with Q without regularization                            (ILQ-8)
+  void update_value(const double* step, double expected[2]) {
+    std::memcpy(Vx_, Qz_, nx_ * sizeof(double));
+    std::memset(curved_, 0, sizeof(double) * nu_ * x_stride_);
+    for (int i = 0; i < nx_; i++) {
+      std::memcpy(Vxx_ + i * x_stride_, Qzz_ + i * stride_, nx_ * sizeof(double));
+    }
+    for (int i = 0; i < nu_; i++) {
+      const double* row = Qzz_ + (nx_ + i) * stride_;
+      double along = 0;
+      for (int j = 0; j < nu_; j++) along += row[nx_ + j] * step[j];
+      expected[0] += step[i] * Qz_[nx_ + i];
+      expected[1] += 0.5 * step[i] * along;
+      for (int j = 0; j < nx_; j++) {
+        Vx_[j] += gain_[i * x_stride_ + j] * (along + Qz_[nx_ + i]) + row[j] * step[i];
+      }
+      std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
+      std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
+    }
+    // Vxx = Qxx + K^T (Quu K + Qux) + Qux^T K
+    std::memcpy(curved_, Qux_, sizeof(double) * nu_ * x_stride_);
+    add_product(curved_, x_stride_, Quu_, stride_, gain_, x_stride_, nu_, nx_, nu_);
+    add_product(Vxx_, x_stride_, gain_, x_stride_, curved_, x_stride_, nx_, nx_, nu_);
+    add_product(Vxx_, x_stride_, Qux_, x_stride_, gain_, x_stride_, nx_, nx_, nu_);
+    for (int i = 0; i < nx_; i++) {
+      for (int j = 0; j < i; j++) {
+        const double mean = 0.5 * (Vxx_[i * x_stride_ + j] + Vxx_[j * x_stride_ + i]);
+        Vxx_[i * x_stride_ + j] = Vxx_[j * x_stride_ + i] = mean;
+      }
+    }
+  }
+
+  const BackwardProblem& p_;
+  int nx_, nu_, nz_, stride_, x_stride_;
+  Arena& arena_;
+  double *F_, *P_, *Qzz_, *Qz_, *Vx_, *Vxx_, *Vu_, *Vux_, *Vuu_, *Quu_, *Qux_, *gain_, *curved_,
+      *lower_, *upper_;
+};
+
+}  // namespace
+
+int pass_backward(const BackwardProblem& problem, BackwardPass& out, Arena& arena) {
+  return Pass(problem, arena).run(out);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,75 @@
+#include "control/derivative.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "layout/engine.h"
+#include "step/support.h"
+
+namespace mujacobian {
+
+Backend backend_kind(const std::string& name) {
+  constexpr const char* kNames[] = {"analytic", "fd", "fd_centred", "wasp", "isolation"};
+  for (int k = 0; k < 5; k++) {
+    if (name == kNames[k]) return static_cast<Backend>(k);
+  }
+  throw std::invalid_argument("unknown backend " + name);
+}
+
+std::atomic<long long>& difference_count() {
+  static std::atomic<long long> count{0};
+  return count;
+}
+
+Differentiator::Differentiator(const void* model, Backend backend, double eps, bool warm_start)
+    : model_(model), backend_(backend), eps_(eps), warm_start_(warm_start) {
+  if (backend == Backend::kWasp) wasp_ = std::make_unique<Wasp>(model, eps);
+}
+
+void Differentiator::require() const {
+  const ModelView m = view_model(model_);
+  if (backend_ == Backend::kAnalytic || backend_ == Backend::kIsolation) require_model(m);
+  if (backend_ == Backend::kAnalytic) require_sensors(m);
+}
+
+void Differentiator::begin(int T, int shift) {
+  if (wasp_) wasp_->begin(T, shift);
+}
+
+void Differentiator::transition_here(const void* data, const Outputs& out, Arena& arena) const {
+  arena.reset();
+  transition(view_model(model_), view_data(data), out, arena);
+}
+
+void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,
+                                   const Outputs& out, Arena& arena) {
+  const ModelView m = view_model(model_);
+  engine().mj_setState(model_, data, row, engine().integration_spec);
+  // from the solution the solver has nothing left to do
+  auto warm_start = [&] {
+    std::copy(qacc, qacc + m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
+  };
+  if (warm_start_) warm_start();
+  if (backend_ == Backend::kOneSided) return difference(data, false, out);
+  if (backend_ == Backend::kCentred) return difference(data, true, out);
+  if (backend_ == Backend::kWasp) return wasp_->evaluate(data, t, out, arena);
+  Outputs exact = out;
+  if (backend_ == Backend::kIsolation) {
+    difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
+    if (!out.A && !out.B) return;
+    exact.C = exact.D = nullptr;
+    engine().mj_setState(model_, data, row, engine().integration_spec);
+  }
+  warm_start();
+  require_state(m, view_data(data));
+  forward(model_, data);
+  transition_here(data, exact, arena);
+}
+
+void Differentiator::difference(void* data, bool centred, const Outputs& out) const {
+  const ModelView m = view_model(model_);
+  transition_fd(model_, data, eps_, centred, out.A, out.B, out.C, out.D);
+  difference_count() += (2 * m.nv + m.na + m.nu) * (centred ? 2 : 1);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,253 @@
+#include "control/planner.h"
+
+#include <ctime>
+#include <deque>
+
+#include "layout/enums.h"
+#include "spatial/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+constexpr int kSnapshots = 8;
+
+// Nanoseconds that this thread has run.
+long long processor_time() {
+  std::timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1000000000LL * now.tv_sec + now.tv_nsec;
+}
+
+Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candidate) {
+  const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(candidate) * task.T;
+  const int size = engine().mj_stateSize(task.model, engine().integration_spec);
+  return {all.rows + first * size, all.controls + first * m.nu, all.sensors + first * m.nsensordata,
+          all.qacc + first * m.nv,
+          all.norms + first * static_cast<std::ptrdiff_t>(task.cost->terms.size())};
+}
+
+}  // namespace
+
+// Knots on their way from the thread that simulates to those that differentiate.
+class Planner::Feed {
+ public:
+  struct Item {
+    int t;
+    void* snapshot;  // null: start from the row
+  };
+
+  explicit Feed(std::vector<void*> snapshots) : free_(std::move(snapshots)) {}
+
+  // A snapshot to fill, null if all are waiting.
+  void* take_snapshot() {
+    std::lock_guard lock(mutex_);
+    if (free_.empty()) return nullptr;
+    void* snapshot = free_.back();
+    free_.pop_back();
+    return snapshot;
+  }
+
+  void push(Item item) {
+    {
+      std::lock_guard lock(mutex_);
+      items_.push_back(item);
+    }
+    ready_.notify_one();
+  }
+
+  void give_back(void* snapshot) {
+    if (!snapshot) return;
+    std::lock_guard lock(mutex_);
+    free_.push_back(snapshot);
+  }
+
+  // Nothing more will come; what is waiting is of no use if `discard`.
+  void close(bool discard) {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+      if (discard) items_.clear();
+    }
+    ready_.notify_all();
+  }
+
+  std::optional<Item> next() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    if (items_.empty()) return std::nullopt;
+    const Item item = items_.front();
+    items_.pop_front();
+    return item;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<Item> items_;
+  std::vector<void*> free_;
+  bool closed_ = false;
+};
+
+Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
+                 int threads)
+    : model_(model),
+      cost_(std::move(cost)),
+      differentiator_(model, backend, eps, warm_start),
+      pool_(threads),
+      arenas_(threads),
+      cost_arenas_(threads) {
+  for (int k = 0; k < threads; k++) data_.push_back(make_data(model));
+  for (int k = 0; k < kSnapshots && threads > 1 && backend == Backend::kAnalytic; k++) {
+    snapshots_.push_back(make_data(model));
+  }
+  rolling_ = make_data(model);
+}
+
+Planner::~Planner() {
+  for (void* data : data_) engine().mj_deleteData(data);
+  for (void* data : snapshots_) engine().mj_deleteData(data);
+  engine().mj_deleteData(rolling_);
+}
+
+void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
+                                 int thread, const void* here) {
+  const long long begin = processor_time();
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
+  Outputs lin = batch_item(m, out.lin, t);
+  if (t == task.T - 1) lin.A = lin.B = nullptr;
+  Arena& arena = arenas_[thread];
+  if (here) {
+    differentiator_.transition_here(here, lin, arena);
+  } else {
+    differentiator_.transition_at(data_[thread], knots.rows + t * size,
+                                  knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
+                                  arena);
+  }
+  nanoseconds_ += processor_time() - begin;
+  arena.reset();
+  const int nz = cost_.nz(), stride = round_to_lanes(nz);
+  expand_cost(cost_,
+              {knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata,
+               knots.controls + static_cast<std::ptrdiff_t>(t) * m.nu,
+               task.offsets + static_cast<std::ptrdiff_t>(t) * cost_.count()},
+              task.weights, lin.C, lin.D, out.gradient + static_cast<std::ptrdiff_t>(t) * nz,
+              out.hessian + static_cast<std::ptrdiff_t>(t) * nz * stride, stride, arena);
+}
+
+void Planner::fail(int index) {
+  std::lock_guard lock(mutex_);
+  if (failure_ && failure_->index <= index) return;
+  failure_ = BatchFailure{index, std::current_exception()};
+}
+
+Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
+                       const Expansion& out) {
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
+  const bool analytic = differentiator_.backend() == Backend::kAnalytic;
+  const bool keeps_data = m.opt.integrator != integrator::kRK4;  // mj_step ends at its start
+  failure_.reset();
+  Feed feed(snapshots_);
+  Rolled result{};
+  std::vector<double> state(m.nq + m.nv + m.na), next(size);
+
+  auto control = [&](int, const DataView& d, double* ctrl) {
+    read_state(m, d, state.data());
+    evaluate_policy(m, policy, task.bounds, d.time, state.data(), feedback, ctrl, cost_arenas_[0]);
+  };
+  // mj_step leaves everything but the state as mj_forward had it: with the state of before put back
+  // it need not run again
+  auto put_back = [&](void* data, int t) {
+    engine().mj_setState(task.model, data, knots.rows + t * size, engine().integration_spec);
+  };
+  auto done = [&](int t) {
+    if (!analytic || !keeps_data) return feed.push({t, nullptr});
+    if (void* snapshot = feed.take_snapshot()) {
+      copy_data(snapshot, task.model, rolling_);
+      put_back(snapshot, t);
+      return feed.push({t, snapshot});
+    }
+    engine().mj_getState(task.model, rolling_, next.data(), engine().integration_spec);
+    put_back(rolling_, t);
+    try {
+      differentiate_knot(task, knots, out, t, 0, rolling_);
+    } catch (const std::exception&) {
+      fail(t);
+    }
+    engine().mj_setState(task.model, rolling_, next.data(), engine().integration_spec);
+  };
+  auto simulate = [&] {
+    try {
+      result = roll(task, rolling_, knots, std::numeric_limits<double>::infinity(), cost_arenas_[0],
+                    control, done, [] { return false; });
+    } catch (const std::exception&) {
+      fail(-1);
+    }
+    feed.close(result.taken < task.T);
+  };
+  pool_.run([&](int thread) {
+    const Quiet quiet;
+    if (thread == 0) simulate();
+    while (const std::optional<Feed::Item> item = feed.next()) {
+      try {
+        differentiate_knot(task, knots, out, item->t, thread, item->snapshot);
+      } catch (const std::exception&) {
+        fail(item->t);
+      }
+      feed.give_back(item->snapshot);
+    }
+  });
+  return result;
+}
+
+void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out) {
+  failure_.reset();
+  std::atomic<int> next{0};
+  pool_.run([&](int thread) {
+    const Quiet quiet;
+    for (int t = next++; t < task.T; t = next++) {
+      try {
+        differentiate_knot(task, knots, out, t, thread, nullptr);
+      } catch (const std::exception&) {
+        fail(t);
+      }
+    }
+  });
+}
+
+void Planner::search(const Task& task, const Search& search, const Knots& knots, Rolled* results) {
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t nu = m.nu, nx = 2 * m.nv + m.na, width = m.nq + m.nv + m.na;
+  failure_.reset();
+  std::atomic<int> next{0}, accepted{search.count};
+  pool_.run([&](int thread) {
+    const Quiet quiet;
+    std::vector<double> state(width);
+    for (int k = next++; k < search.count; k = next++) {
+      results[k] = {0, false, std::numeric_limits<double>::infinity()};
+      if (accepted < k) continue;
+      auto control = [&](int t, const DataView& d, double* ctrl) {
+        read_state(m, d, state.data());
+        feed_back(m, task.bounds, search.controls + t * nu, search.steps + t * nu, search.sizes[k],
+                  search.gains + t * nu * nx, search.states + t * width, state.data(), ctrl,
+                  cost_arenas_[thread]);
+      };
+      try {
+        results[k] = roll(
+            task, data_[thread], knots_of(m, task, knots, k), search.most, cost_arenas_[thread],
+            control, [](int) {}, [&] { return accepted < k; });
+      } catch (const std::exception&) {
+        fail(k);
+      }
+      int best = accepted;
+      while (results[k].cost <= search.accept[k] && k < best) {
+        if (accepted.compare_exchange_weak(best, k)) break;
+      }
+    }
+  });
+}
+
+double Planner::derivative_seconds() { return 1e-9 * nanoseconds_.exchange(0); }
+
+}  // namespace mujacobian

@@ -1,0 +1,46 @@
+#include "control/pool.h"
+
+namespace mujacobian {
+
+Pool::Pool(int threads) {
+  for (int k = 1; k < threads; k++) threads_.emplace_back([this, k] { serve(k); });
+}
+
+Pool::~Pool() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  begin_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Pool::run(const std::function<void(int)>& work) {
+  {
+    std::lock_guard lock(mutex_);
+    work_ = &work;
+    busy_ = static_cast<int>(threads_.size());
+    round_++;
+  }
+  begin_.notify_all();
+  work(0);
+  std::unique_lock lock(mutex_);
+  end_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void Pool::serve(int thread) {
+  long round = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    begin_.wait(lock, [&] { return closing_ || round_ != round; });
+    if (closing_) return;
+    round = round_;
+    const std::function<void(int)>& work = *work_;
+    lock.unlock();
+    work(thread);
+    lock.lock();
+    if (--busy_ == 0) end_.notify_one();
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,26 @@
+"""Control of your own model: a crane brings its load over a place and lets it hang still."""
+
+import mujoco
+
+from mujacobian import control
+
+CRANE = "examples/crane.xml"  # or your own
+
+
+def main() -> control.MPCResult:
+    """Return the run."""
+    model = mujoco.MjModel.from_xml_path(CRANE)
+    load, velocity = control.sensor(model, "load"), control.sensor(model, "velocity")
+    terms = [
+        control.Term("place", load, control.L2(0.1), target=(1, 0, -1)),
+        control.Term("still", velocity, weight=0.05),
+        control.Term("effort", control.controls(model), weight=0.01),
+    ]
+    planner = control.ILQR(model, control.Cost(model, terms), horizon=50)
+    result = control.MPC(model, planner).run(mujoco.MjData(model), seconds=4)
+    print(f"the load ends at {result.sensordata[-1, :3].round(3)}, cost {result.costs[-1]:.2g}")
+    return result
+
+
+if __name__ == "__main__":
+    main()

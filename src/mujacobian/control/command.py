@@ -1,0 +1,131 @@
+"""`mujacobian mpc TASK`: run a task, say how it went, draw it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from mujacobian.check.plot import require_matplotlib
+from mujacobian.control import BACKENDS, MPCResult, plot, tasks, video
+from mujacobian.errors import MujacobianError
+
+DESCRIPTION = """\
+Simulate a task under model-predictive control; print how well it was done and where the time went.
+Without a task, list the tasks.
+
+exit status:
+  0  the task was done
+  1  it was not done in this time
+  2  the command line is wrong, or something cannot be written
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.names()))
+    parser.add_argument(
+        "--derivatives", default="analytic", metavar="NAME", help=", ".join(BACKENDS)
+    )
+    parser.add_argument("--seconds", type=_seconds, metavar="S", help="to simulate")
+    parser.add_argument("--threads", type=_count, metavar="N", help="of the planner")
+    parser.add_argument("--seed", type=int, metavar="N", help="begin at a random state")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="poses, gait, cost and times")
+    parser.add_argument("--video", type=Path, metavar="FILE", help="where a GL backend exists")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="everything that was recorded")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.task is None:
+        for name in tasks.names():
+            print(f"{name:10}  {tasks.load(name).summary}")
+        return 0
+    _require(options)
+    task = tasks.load(options.task)
+    rng = None if options.seed is None else np.random.default_rng(options.seed)
+    seconds = task.seconds if options.seconds is None else options.seconds
+    mpc = task.mpc(options.derivatives, options.threads)
+    result = mpc.run(task.start(rng), seconds, progress=sys.stderr.isatty())
+    outcome = task.judge(result)
+    if options.json is not None:
+        _write_json(options.json, task.name, result, outcome)
+    if options.plot is not None:
+        plot.draw(task, result, options.plot)
+    console = Console()
+    console.print(f"[bold]{task.name}[/bold], {result.derivatives}: {task.summary}")
+    console.print(_table(task, result, outcome))
+    if options.video is not None:
+        _write_video(task, result, options.video)
+    sys.stdout.flush()
+    return 0 if outcome.success else 1
+
+
+def _require(options: argparse.Namespace) -> None:
+    """Raise where something would fail after the run."""
+    if options.derivatives not in BACKENDS:
+        known = ", ".join(BACKENDS)
+        raise MujacobianError(f'no derivatives "{options.derivatives}"; there are {known}')
+    if options.plot is not None:
+        require_matplotlib()
+    if options.video is not None:
+        video.require_writer()
+    for path in (options.plot, options.video, options.json):
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise MujacobianError(f"{path}: cannot be written, not a file in an existing folder")
+
+
+def _table(task: tasks.Task, result: MPCResult, outcome: tasks.Outcome) -> Table:
+    """Return measures and milliseconds per plan."""
+    table = Table(show_header=False, min_width=60)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    table.add_row("simulated (s)", f"{len(result.times) * task.model.opt.timestep:.3g}")
+    table.add_row("done", "yes" if outcome.success else "no")
+    for name, value in outcome.measures.items():
+        table.add_row(name, "" if math.isnan(value) else f"{value:.3g}")
+    table.add_row("cost, mean", f"{result.costs.mean():.4g}", end_section=True)
+    for phase, statistics in result.statistics.items():
+        table.add_row(f"{phase} (ms per plan)", f"{statistics['mean']:.2f}")
+    table.add_row("plans per second", f"{result.plans_per_second:.1f}")
+    table.add_row("threads", str(result.threads))
+    return table
+
+
+def _write_json(path: Path, name: str, result: MPCResult, outcome: tasks.Outcome) -> None:
+    report: dict[str, Any] = {
+        "task": name,
+        "success": outcome.success,
+        "measures": {k: None if math.isnan(v) else v for k, v in outcome.measures.items()},
+        **result.to_dict(),
+    }
+    path.write_text(json.dumps(report, allow_nan=False), encoding="utf-8")
+
+
+def _write_video(task: tasks.Task, result: MPCResult, path: Path) -> None:
+    """Write the video, or say why there is none."""
+    try:
+        video.write(task.model, result.times, result.states, path)
+    except video.NoRendererError as error:
+        print(f"mujacobian: no video: {error}", file=sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value

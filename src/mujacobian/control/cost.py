@@ -1,0 +1,247 @@
+"""Costs: weighted sums of norms of residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian import _core
+from mujacobian.arguments import numbers, require_model, shaped
+from mujacobian.control.norm import Null
+from mujacobian.control.rows import Rows
+from mujacobian.control.term import Term, UserResidual
+
+Array = NDArray[np.float64]
+
+
+class Cost:
+    """sum_i weight_i norm_i(residual_i - target_i) at a knot (ILQ-1).
+
+    Derivatives are exact of first order; of second order they have the Hessian of the norms and
+    leave out that of the residuals (Gauss-Newton). Planners minimise the mean over the knots.
+
+    terms: as given.
+    weights: `(terms,)`, those of the terms to begin with; may be changed between plans.
+
+    Example:
+      >>> import mujoco
+      >>> from mujacobian import control
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
+      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
+      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
+      >>> cost = control.Cost(model, [
+      ...     control.Term("reach", control.sensor(model, "angle") - 1.0, control.L2(0.1)),
+      ...     control.Term("effort", control.controls(model), weight=1e-3)])
+      >>> cost([[1.0]], [[2.0]], [0.0])
+      array([0.002])
+    """
+
+    def __init__(self, model: mujoco.MjModel, terms: Sequence[Term]) -> None:
+        require_model(model)
+        self.terms = list(terms)
+        if not self.terms:
+            raise ValueError("a cost needs at least one term")
+        names = [term.name for term in self.terms]
+        if len(set(names)) < len(names):
+            raise ValueError(f"names of terms must differ, got {', '.join(names)}")
+        self.ns, self.nu, self.nx = model.nsensordata, model.nu, 2 * model.nv + model.na
+        self.nstate = model.nq + model.nv + model.na
+        self.weights = np.array([term.weight for term in self.terms], dtype=np.float64)
+        # terms of rows are the core's, those of users are evaluated here
+        self.own = [k for k, t in enumerate(self.terms) if isinstance(t.residual, Rows)]
+        self.users = [k for k in range(len(self.terms)) if k not in self.own]
+        self.core = self._make_core()
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no term can be negative, so that a part of the sum bounds it from below."""
+        return not any(isinstance(term.norm, Null) for term in self.terms)
+
+    @property
+    def has_user_terms(self) -> bool:
+        """Whether some residual is a function of the user's."""
+        return bool(self.users)
+
+    def __call__(
+        self,
+        sensordata: ArrayLike,
+        controls: ArrayLike,
+        times: ArrayLike,
+        states: ArrayLike | None = None,
+    ) -> Array:
+        """The cost at n knots, `(n,)`.
+
+        Args:
+          sensordata: `(n, ns)`, as `mj_step` leaves it: of the state before the step.
+          controls: `(n, nu)`.
+          times: `(n,)`.
+          states: `(n, nq + nv + na)`; needed if there are user-defined residuals.
+        """
+        return self.by_term(sensordata, controls, times, states) @ self.weights
+
+    def by_term(
+        self,
+        sensordata: ArrayLike,
+        controls: ArrayLike,
+        times: ArrayLike,
+        states: ArrayLike | None = None,
+    ) -> Array:
+        """The norms without their weights, `(n, terms)`. Arguments as for calls."""
+        t, s, u, x = self._arguments(sensordata, controls, times, states)
+        out = np.empty((len(t), len(self.terms)))
+        own = np.empty((len(t), len(self.own)))
+        self.core.evaluate_into(s, u, self.offsets(t), own)
+        out[:, self.own] = own
+        if self.users:
+            out[:, self.users] = self.user_norms(t, x, u)
+        return out
+
+    def expand(
+        self,
+        sensordata: ArrayLike,
+        controls: ArrayLike,
+        times: ArrayLike,
+        C: ArrayLike,
+        D: ArrayLike,
+        states: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Gradient `(n, nx + nu)` and Hessian `(n, nx + nu, nx + nu)` of the cost (ILQ-3).
+
+        Args:
+          sensordata: `(n, ns)`.
+          controls: `(n, nu)`.
+          times: `(n,)`.
+          C: `(n, ns, nx)`, of `mujacobian.linearize_batch`.
+          D: `(n, ns, nu)`.
+          states: `(n, nq + nv + na)`; needed if there are user-defined residuals.
+        """
+        t, s, u, x = self._arguments(sensordata, controls, times, states)
+        n = len(t)
+        c, d = (
+            shaped("C", C, (n, self.ns, self.nx)),
+            shaped("D", D, (n, self.ns, self.nu)),
+        )
+        gradient, hessian = self.blank(n)
+        self.core.expand_into(s, u, self.offsets(t), self.own_weights(), c, d, gradient, hessian)
+        if self.users:
+            self.add_users(t, x, u, 1.0, gradient, hessian)
+        return gradient, hessian[:, :, : gradient.shape[1]].copy()
+
+    def blank(self, n: int) -> tuple[Array, Array]:
+        """Arrays as the core fills them: a gradient and a Hessian with padded rows."""
+        nz = self.nx + self.nu
+        return np.zeros((n, nz)), np.zeros((n, nz, -(-nz // 4) * 4))
+
+    def own_weights(self) -> Array:
+        """The weights of the terms of rows."""
+        weights = self._checked_weights()
+        return np.ascontiguousarray(weights[self.own])
+
+    def offsets(self, times: Array) -> Array:
+        """Constant - target of all rows of sensors and controls at these times; NaN is off."""
+        parts = [np.empty((len(times), 0))]
+        for k in self.own:
+            term = self.terms[k]
+            assert isinstance(term.residual, Rows)
+            parts.append(term.residual.constant - term.targets(times))
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+    def user_norms(self, times: Array, states: Array, controls: Array) -> Array:
+        """The norms of the user-defined terms, `(n, users)`."""
+        columns = []
+        for k in self.users:
+            term = self.terms[k]
+            assert isinstance(term.residual, UserResidual)
+            shape = (len(times), term.residual.dim)
+            given = term.residual.value(times, states, controls)
+            r = shaped(f'residual of term "{term.name}"', given, shape) - term.targets(times)
+            out = np.empty(len(times))
+            _core.norm_into(term.norm.kind, *term.norm.parameters, r, out, None, None, None)
+            columns.append(out)
+        return np.stack(columns, axis=1) if columns else np.empty((len(times), 0))
+
+    def user_weights(self) -> Array:
+        """The weights of the user-defined terms."""
+        return self._checked_weights()[self.users]
+
+    def add_users(
+        self,
+        times: Array,
+        states: Array,
+        controls: Array,
+        scale: float,
+        gradient: Array,
+        hessian: Array,
+    ) -> None:
+        """Add `scale` times what user-defined terms contribute to arrays made by `blank`."""
+        n, nz = gradient.shape
+        for k in self.users:
+            term = self.terms[k]
+            assert isinstance(term.residual, UserResidual)
+            dim, what = term.residual.dim, f'of term "{term.name}"'
+            value = shaped(
+                f"residual {what}", term.residual.value(times, states, controls), (n, dim)
+            )
+            given = term.residual.jacobian(times, states, controls)
+            rx = shaped(f"state Jacobian {what}", given[0], (n, dim, self.nx))
+            ru = shaped(f"control Jacobian {what}", given[1], (n, dim, self.nu))
+            r = value - term.targets(times)
+            out, bend = np.empty(n), np.empty(n)
+            slope, curvature = np.empty((n, dim)), np.empty((n, dim))
+            _core.norm_into(term.norm.kind, *term.norm.parameters, r, out, slope, curvature, bend)
+            rz = np.concatenate([rx, ru], axis=2)
+            weight = scale * float(self._checked_weights()[k])
+            turned = np.einsum("nk,nkz->nz", np.nan_to_num(r), rz)
+            gradient += weight * np.einsum("nk,nkz->nz", slope, rz)
+            hessian[:, :, :nz] += weight * (
+                np.einsum("nk,nkz,nky->nzy", curvature, rz, rz, optimize=True)
+                + bend[:, None, None] * turned[:, :, None] * turned[:, None, :]
+            )
+
+    def _checked_weights(self) -> Array:
+        weights = shaped("weights", self.weights, (len(self.terms),))
+        if (weights < 0).any():
+            name = self.terms[int(np.argmax(weights < 0))].name
+            raise ValueError(f'the weight of term "{name}" must be at least 0')
+        return weights
+
+    def _arguments(
+        self,
+        sensordata: ArrayLike,
+        controls: ArrayLike,
+        times: ArrayLike,
+        states: ArrayLike | None,
+    ) -> tuple[Array, Array, Array, Array]:
+        t = numbers("times", times)
+        if t.ndim != 1:
+            raise ValueError(f"times must have shape (n,), got {t.shape}")
+        s = shaped("sensordata", sensordata, (len(t), self.ns))
+        u = shaped("controls", controls, (len(t), self.nu))
+        if states is None:
+            if self.users:
+                raise ValueError("states are needed: the cost has user-defined residuals")
+            return t, s, u, np.empty((len(t), 0))
+        return t, s, u, shaped("states", states, (len(t), self.nstate))
+
+    def _make_core(self) -> _core.Cost:
+        width = self.ns + self.nu
+        starts, index, coefficients, terms = [0], [], [], []
+        for k in self.own:
+            term = self.terms[k]
+            assert isinstance(term.residual, Rows)
+            if term.residual.matrix.shape[1] != width:
+                raise ValueError(f'term "{term.name}" has rows of another model')
+            if not len(term.residual):
+                raise ValueError(f'term "{term.name}" has no rows')
+            size, norm = len(term.residual), term.norm
+            terms.append((len(starts) - 1, size, norm.kind, *norm.parameters))
+            for row in term.residual.matrix:
+                used = np.flatnonzero(row)
+                index += used.tolist()
+                coefficients += row[used].tolist()
+                starts.append(len(index))
+        return _core.Cost(self.ns, self.nu, self.nx, starts, index, coefficients, terms)

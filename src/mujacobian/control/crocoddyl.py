@@ -1,0 +1,196 @@
+"""Our step as a Crocoddyl action model: `pip install 'mujacobian[crocoddyl]'`.
+
+Example:
+  >>> import crocoddyl, numpy as np
+  >>> from mujacobian.control import tasks
+  >>> from mujacobian.control.crocoddyl import ActionModel
+  >>> task = tasks.load("cartpole")
+  >>> knots = [ActionModel(task.planned, task.cost, time=0.02 * k) for k in range(50)]
+  >>> problem = crocoddyl.ShootingProblem(np.array([0, 3, 0, 0]), knots[:-1], knots[-1])
+  >>> solver = crocoddyl.SolverBoxFDDP(problem)
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.control.cost import Cost
+from mujacobian.selfcheck import linearize
+
+try:
+    import crocoddyl
+except ImportError as error:
+    raise ImportError(
+        "mujacobian.control.crocoddyl needs Crocoddyl: pip install 'mujacobian[crocoddyl]'"
+    ) from error
+
+Array = NDArray[np.float64]
+FIRST, SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
+SMALL = 1e-2  # below this angle the coefficients are summed as series, to rounding
+
+
+class State(crocoddyl.StateAbstract):  # type: ignore[misc]
+    """States (qpos, qvel, act), `nq + nv + na` numbers, that move by `2 nv + na`.
+
+    Quaternions turn in the body's frame, as in `mj_integratePos` and `mujacobian.linearize`.
+    """
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        self.model = model
+        self.rotations = [
+            slice(first, first + 3)
+            for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True)
+            for first in _first_rotation(int(kind), int(dof))
+        ]
+        rest = model.nv + model.na
+        crocoddyl.StateAbstract.__init__(self, model.nq + rest, model.nv + rest)
+
+    def zero(self) -> Array:
+        """Return the reference configuration at rest."""
+        return np.concatenate([self.model.qpos0, np.zeros(self.model.nv + self.model.na)])
+
+    def rand(self) -> Array:
+        """Return a random state."""
+        dx: Array = np.random.default_rng().uniform(-1, 1, (self.ndx,))
+        return self.integrate(self.zero(), dx)
+
+    def diff(self, x0: Array, x1: Array) -> Array:
+        """Return the motion that takes x0 to x1."""
+        nq, nv = self.model.nq, self.model.nv
+        dx = np.empty(self.ndx)
+        mujoco.mj_differentiatePos(self.model, dx[:nv], 1.0, x0[:nq], x1[:nq])
+        dx[nv:] = x1[nq:] - x0[nq:]
+        return dx
+
+    def integrate(self, x: Array, dx: Array) -> Array:
+        """Return x moved by dx."""
+        nq, nv = self.model.nq, self.model.nv
+        moved = np.array(x)
+        mujoco.mj_integratePos(self.model, moved[:nq], np.ascontiguousarray(dx[:nv]), 1.0)
+        moved[nq:] += dx[nv:]
+        return moved
+
+    def Jdiff(
+        self, x0: Array, x1: Array, which: crocoddyl.Jcomponent = crocoddyl.Jcomponent.both
+    ) -> Array | list[Array]:
+        """Return the derivatives of `diff` with respect to its arguments."""
+        dx = self.diff(x0, x1)
+        first, second = -np.eye(self.ndx), np.eye(self.ndx)
+        for turn in self.rotations:
+            inverse = np.linalg.inv(_right_jacobian(dx[turn]))
+            first[turn, turn], second[turn, turn] = -inverse.T, inverse
+        return _chosen(which, first, second)
+
+    def Jintegrate(
+        self, x: Array, dx: Array, which: crocoddyl.Jcomponent = crocoddyl.Jcomponent.both
+    ) -> Array | list[Array]:
+        """Return the derivatives of `integrate` with respect to its arguments."""
+        first, second = np.eye(self.ndx), np.eye(self.ndx)
+        for turn in self.rotations:
+            second[turn, turn] = _right_jacobian(dx[turn])
+            first[turn, turn] = _rotation(dx[turn]).T
+        return _chosen(which, first, second)
+
+    def JintegrateTransport(
+        self, x: Array, dx: Array, Jin: Array, which: crocoddyl.Jcomponent
+    ) -> Array:
+        """Return a Jacobian at x moved along to where dx leads."""
+        return np.asarray(self.Jintegrate(x, dx, which) @ Jin)
+
+
+class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
+    """One `mj_step` and its cost, with exact derivatives; the Hessian is Gauss-Newton's.
+
+    As the last model of a problem it costs what its state costs, with no control.
+
+    Args:
+      model: any model that `mujacobian.support` has nothing against.
+      cost: of the same model.
+      time: at which targets of the cost are taken.
+    """
+
+    def __init__(self, model: mujoco.MjModel, cost: Cost, time: float = 0.0) -> None:
+        crocoddyl.ActionModelAbstract.__init__(self, State(model), model.nu)
+        self.model, self.cost, self.times = model, cost, np.array([float(time)])
+        self.scratch = mujoco.MjData(model)
+        if model.actuator_ctrllimited.all():
+            self.u_lb, self.u_ub = model.actuator_ctrlrange.T.copy()
+
+    def calc(self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array | None = None) -> None:
+        """Write the next state and the cost."""
+        self._enter(x, u)
+        if u is None:
+            mujoco.mj_forward(self.model, self.scratch)
+            data.xnext = x
+        else:
+            mujoco.mj_step(self.model, self.scratch)
+            data.xnext = np.concatenate([self.scratch.qpos, self.scratch.qvel, self.scratch.act])
+        controls = np.zeros(self.nu) if u is None else u
+        data.cost = self.cost([self.scratch.sensordata], [controls], self.times, [x])[0]
+
+    def calcDiff(
+        self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array | None = None
+    ) -> None:
+        """Write the derivatives of what `calc` writes."""
+        self._enter(x, u)
+        mujoco.mj_forward(self.model, self.scratch)
+        lin = linearize(self.model, self.scratch, forward=False)
+        assert lin.C is not None
+        assert lin.D is not None
+        controls = np.zeros(self.nu) if u is None else u
+        gradient, hessian = self.cost.expand(
+            [self.scratch.sensordata], [controls], self.times, [lin.C], [lin.D], [x]
+        )
+        nx = self.state.ndx
+        data.Lx, data.Lxx = gradient[0, :nx], hessian[0, :nx, :nx]
+        if u is not None:
+            data.Fx, data.Fu = lin.A, lin.B
+            data.Lu = gradient[0, nx:]
+            data.Lxu, data.Luu = hessian[0, :nx, nx:], hessian[0, nx:, nx:]
+
+    def _enter(self, x: Array, u: Array | None) -> None:
+        """Put a state into the scratch data, as after a reset."""
+        mujoco.mj_resetData(self.model, self.scratch)
+        nq, nv = self.model.nq, self.model.nv
+        self.scratch.time = self.times[0]
+        self.scratch.qpos[:], self.scratch.qvel[:] = x[:nq], x[nq : nq + nv]
+        self.scratch.act[:] = x[nq + nv :]
+        if u is not None:
+            self.scratch.ctrl[:] = u
+
+
+def _first_rotation(kind: int, dof: int) -> list[int]:
+    """Return where the rotation of a joint begins among its degrees of freedom, if it has one."""
+    if kind == int(mujoco.mjtJoint.mjJNT_FREE):
+        return [dof + 3]
+    return [dof] if kind == int(mujoco.mjtJoint.mjJNT_BALL) else []
+
+
+def _chosen(which: crocoddyl.Jcomponent, first: Array, second: Array) -> Array | list[Array]:
+    if which == FIRST:
+        return first
+    return second if which == SECOND else [first, second]
+
+
+def _rotation(turn: Array) -> Array:
+    """Return exp of a rotation vector."""
+    quaternion, matrix = np.empty(4), np.empty(9)
+    angle = float(np.linalg.norm(turn))
+    mujoco.mju_axisAngle2Quat(quaternion, turn / max(angle, mujoco.mjMINVAL), angle)
+    mujoco.mju_quat2Mat(matrix, quaternion)
+    return matrix.reshape(3, 3)
+
+
+def _right_jacobian(turn: Array) -> Array:
+    """Return d exp(turn): I - (1 - cos a) / a^2 [turn] + (a - sin a) / a^3 [turn]^2."""
+    a2 = float(turn @ turn)
+    a = np.sqrt(a2)
+    if a < SMALL:
+        linear, square = 1 / 2 - a2 / 24 + a2**2 / 720, 1 / 6 - a2 / 120 + a2**2 / 5040
+    else:
+        linear, square = (1 - np.cos(a)) / a2, (a - np.sin(a)) / (a * a2)
+    x, y, z = turn
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.asarray(np.eye(3) - linear * cross + square * cross @ cross)

@@ -1,0 +1,335 @@
+"""Model-predictive control: plan, follow the plan for a moment, plan again."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mujacobian import _core
+from mujacobian.arguments import count, require_model
+from mujacobian.control.ilqr import ILQR
+from mujacobian.control.passes import DivergedError
+from mujacobian.control.plan import Plan, Timings
+
+Array = NDArray[np.float64]
+
+Show = Callable[[list[Plan]], None]
+PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")
+
+
+@dataclass(frozen=True, eq=False)
+class MPCResult:
+    """What has been simulated under control: arrays with one row per simulated step.
+
+    times: `(n,)`.
+    states: `(n, nq + nv + na)`, before each step.
+    controls: `(n, nu)`.
+    sensordata: `(n, ns)`, of the state before each step.
+    costs: `(n,)`, the cost of each step.
+    terms: `(n, terms)`, the norms of its terms, without weights.
+    names: of the terms.
+    weights: `(terms,)`.
+    plan_times: `(plans,)`, the times at which plans begin.
+    plan_costs: `(plans,)`, the costs that plans expect.
+    step_sizes: `(plans,)`, of their line searches, 0 where nothing was better.
+    refused: one per plan, why it improved only a part of its horizon; empty if it did all.
+    timings: one per plan.
+    seconds: wall-clock of the whole run.
+    derivatives: the backend.
+    threads: of the planner.
+    plan: the last plan.
+    """
+
+    times: Array
+    states: Array
+    controls: Array
+    sensordata: Array
+    costs: Array
+    terms: Array
+    names: list[str]
+    weights: Array
+    plan_times: Array
+    plan_costs: Array
+    step_sizes: Array
+    refused: list[str] = field(repr=False)
+    timings: list[Timings] = field(repr=False)
+    seconds: float
+    derivatives: str
+    threads: int
+    plan: Plan = field(repr=False)
+
+    @property
+    def plans_per_second(self) -> float:
+        """Of the time that was spent planning."""
+        return len(self.timings) / sum(timing.total for timing in self.timings)
+
+    @property
+    def statistics(self) -> dict[str, dict[str, float]]:
+        """Milliseconds per plan, by phase: mean, median and the 95th percentile."""
+        result = {}
+        for phase in PHASES:
+            values = 1e3 * np.array([getattr(timing, phase) for timing in self.timings])
+            result[phase] = {
+                "mean": float(values.mean()),
+                "median": float(np.median(values)),
+                "p95": float(np.percentile(values, 95)),
+            }
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the last plan, as lists and numbers."""
+        arrays = ("times", "states", "controls", "costs", "terms", "weights")
+        plans = ("plan_times", "plan_costs", "step_sizes")
+        return {
+            "mujoco": mujoco.__version__,
+            "derivatives": self.derivatives,
+            "threads": self.threads,
+            "steps": len(self.times),
+            "plans": len(self.timings),
+            "seconds": self.seconds,
+            "plans_refused": sum(map(bool, self.refused)),
+            "mean_cost": float(self.costs.mean()),
+            "plans_per_second": self.plans_per_second,
+            "milliseconds_per_plan": self.statistics,
+            "names": self.names,
+            **{name: getattr(self, name).tolist() for name in arrays + plans},
+        }
+
+    def to_json(self, path: str | Path) -> None:
+        """Write `to_dict` to a file."""
+        Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
+
+
+class MPC:
+    """The receding-horizon loop: a planner, and a model that is simulated under its plans.
+
+    Args:
+      model: the simulated model. The planner's may differ in options and parameters, such as the
+        timestep, the integrator and the solimp of contacts, but not in its elements.
+      planner: makes the plans.
+      steps_per_plan: simulated steps between plans; by default those of one knot.
+      realtime: simulate by the clock on the wall while plans are made, each from the state at which
+        it begins; otherwise the simulation waits for them, and results can be repeated.
+
+    Example:
+      >>> import mujoco
+      >>> from mujacobian import control
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
+      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
+      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
+      >>> planned = control.planning_model(model, timestep=0.01)
+      >>> cost = control.Cost(model, [
+      ...     control.Term("reach", control.sensor(model, "angle") - 1.0),
+      ...     control.Term("effort", control.controls(model), weight=1e-4)])
+      >>> mpc = control.MPC(model, control.ILQR(planned, cost, horizon=30))
+      >>> result = mpc.run(mujoco.MjData(model), seconds=2.0, progress=False)
+      >>> bool(abs(result.states[-1, 0] - 1.0) < 0.05)
+      True
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        planner: ILQR,
+        *,
+        steps_per_plan: int | None = None,
+        realtime: bool = False,
+    ) -> None:
+        require_model(model)
+        planned = planner.model
+        if model.signature != planned.signature:
+            raise ValueError("the planner's model has other elements than the simulated one")
+        ratio = max(1, round(planned.opt.timestep / model.opt.timestep))
+        self.model, self.planner, self.realtime = model, planner, realtime
+        self.steps_per_plan = (
+            ratio if steps_per_plan is None else count("steps_per_plan", steps_per_plan)
+        )
+
+    def run(
+        self,
+        data: mujoco.MjData,
+        seconds: float,
+        *,
+        plan: Plan | None = None,
+        progress: bool = True,
+    ) -> MPCResult:
+        """Simulate for some time under control. `data` is moved along.
+
+        Args:
+          data: of the simulated model; its warnings are forgotten.
+          seconds: of simulated time.
+          plan: to start from.
+          progress: show a bar.
+        """
+        if not (math.isfinite(seconds) and seconds > 0):
+            raise ValueError(f"seconds must be a positive number, got {seconds!r}")
+        n = max(1, round(seconds / self.model.opt.timestep))
+        if data.signature != self.model.signature:
+            raise ValueError("model and data do not belong together: data is of another model")
+        record = _Record(self.model, n)
+        data.warning.number[:] = 0  # so that new ones are seen
+        begun = time.perf_counter()
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:3.0f}% {task.fields[note]}"),
+            TimeRemainingColumn(),
+            transient=True,
+            disable=not progress,
+        )
+        with bar:
+            task = bar.add_task("simulating", total=n, note="")
+
+            def show(made: list[Plan]) -> None:
+                total = sum(one.timings.total for one in made)
+                note = f"cost {made[-1].cost:.4g}, {len(made) / total:.0f} plans/s"
+                bar.update(task, completed=record.taken, note=note)
+
+            loop = self._realtime if self.realtime else self._lockstep
+            plans = loop(data, plan, record, show)
+        result = self._result(record, plans, time.perf_counter() - begun)
+        _warn(result.refused)
+        return result
+
+    def _lockstep(
+        self, data: mujoco.MjData, plan: Plan | None, record: _Record, show: Show
+    ) -> list[Plan]:
+        plans: list[Plan] = []
+        while record.taken < record.n:
+            plan = self.planner.improve(data, plan)
+            plans.append(plan)
+            record.advance(data, plan, self.steps_per_plan)
+            show(plans)
+        return plans
+
+    def _realtime(
+        self, data: mujoco.MjData, plan: Plan | None, record: _Record, show: Show
+    ) -> list[Plan]:
+        """The simulation runs here by the clock; plans are made in a thread."""
+        plans = [self.planner.improve(data, plan)]
+        shared = _Shared(mujoco.MjData(self.model), plans)
+        shared.publish(self.model, data)
+        worker = threading.Thread(target=shared.make_plans, args=(self.planner,), daemon=True)
+        worker.start()
+        begun, h = time.perf_counter(), self.model.opt.timestep
+        try:
+            while record.taken < record.n and shared.error is None:
+                due = int((time.perf_counter() - begun) / h) + 1 - record.taken
+                if due <= 0:
+                    time.sleep(h / 2)
+                    continue
+                record.advance(data, shared.plans[-1], min(due, self.steps_per_plan))
+                shared.publish(self.model, data)
+                show(shared.plans)
+        finally:
+            shared.stopped = True
+            worker.join()
+        if shared.error is not None:
+            raise shared.error
+        return shared.plans
+
+    def _result(self, record: _Record, plans: list[Plan], seconds: float) -> MPCResult:
+        cost = self.planner.cost
+        terms = cost.by_term(record.sensordata, record.controls, record.times, record.states)
+        return MPCResult(
+            times=record.times,
+            states=record.states,
+            controls=record.controls,
+            sensordata=record.sensordata,
+            costs=terms @ cost.weights,
+            terms=terms,
+            names=[term.name for term in cost.terms],
+            weights=cost.weights.copy(),
+            plan_times=np.array([plan.times[0] for plan in plans]),
+            plan_costs=np.array([plan.cost for plan in plans]),
+            step_sizes=np.array([_step_size(plan) for plan in plans]),
+            refused=[plan.refused for plan in plans],
+            timings=[plan.timings for plan in plans],
+            seconds=seconds,
+            derivatives=self.planner.derivatives,
+            threads=self.planner.threads,
+            plan=plans[-1],
+        )
+
+
+class _Record:
+    """The arrays of a run, filled as it goes."""
+
+    def __init__(self, model: mujoco.MjModel, n: int) -> None:
+        self.model, self.n, self.taken = model, n, 0
+        self.times = np.empty(n)
+        self.states = np.empty((n, model.nq + model.nv + model.na))
+        self.controls = np.empty((n, model.nu))
+        self.sensordata = np.empty((n, model.nsensordata))
+
+    def advance(self, data: mujoco.MjData, plan: Plan, steps: int) -> None:
+        """Simulate some steps under a plan."""
+        rows = slice(self.taken, min(self.taken + steps, self.n))
+        taken = _core.follow_policy(
+            self.model,
+            data,
+            plan.policy.arrays,
+            plan.policy.lower,
+            plan.policy.upper,
+            self.times[rows],
+            self.states[rows],
+            self.controls[rows],
+            self.sensordata[rows],
+        )
+        self.taken += taken
+        if self.taken < rows.stop:
+            raise DivergedError(
+                f"the simulation diverges in step {self.taken}, at {data.time:.3f} s: MuJoCo found "
+                "its numbers bad. Simulate with a smaller timestep, or plan more often"
+            )
+
+
+class _Shared:
+    """What the simulation and the thread that plans hand to each other."""
+
+    def __init__(self, data: mujoco.MjData, plans: list[Plan]) -> None:
+        self.lock, self.data, self.plans = threading.Lock(), data, plans
+        self.stopped, self.error = False, None  # type: bool, Exception | None
+
+    def publish(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Give the newest state to the thread that plans."""
+        with self.lock:
+            mujoco.mj_copyData(self.data, model, data)
+
+    def make_plans(self, planner: ILQR) -> None:
+        """Plan from the newest state, again and again."""
+        try:
+            while not self.stopped:
+                with self.lock:
+                    start = planner.start_of(self.data)
+                self.plans.append(planner.improve_from(start, self.plans[-1]))
+        except Exception as error:
+            self.error = error
+
+
+def _warn(refused: list[str]) -> None:
+    reasons = [reason for reason in refused if reason]
+    if reasons:
+        warnings.warn(
+            f"{len(reasons)} of {len(refused)} plans improved only a part of their horizon, for "
+            f"example because at {reasons[0]}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _step_size(plan: Plan) -> float:
+    return float(plan.history.step[-1]) if len(plan.history.step) else 0.0

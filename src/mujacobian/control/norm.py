@@ -1,0 +1,120 @@
+"""Norms of residuals: what a vector of rows costs (ILQ-2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A function of the rows r of a term that is least, 0, at r = 0, unless it says otherwise."""
+
+    kind: ClassVar[str]
+
+    @property
+    def parameters(self) -> tuple[float, float]:
+        """The numbers p and q."""
+        return 0.0, 0.0
+
+
+@dataclass(frozen=True)
+class Null(Norm):
+    """sum r_i: no norm at all, negative where the rows are."""
+
+    kind: ClassVar[str] = "null"
+
+
+@dataclass(frozen=True)
+class Quadratic(Norm):
+    """r'r / 2."""
+
+    kind: ClassVar[str] = "quadratic"
+
+
+@dataclass(frozen=True)
+class _OneParameter(Norm):
+    p: float
+
+    def __post_init__(self) -> None:
+        _require("p", self.p, 0)
+
+    @property
+    def parameters(self) -> tuple[float, float]:
+        """The numbers p and q."""
+        return float(self.p), 0.0
+
+
+@dataclass(frozen=True)
+class L2(_OneParameter):
+    """sqrt(r'r + p^2) - p: quadratic within p, then the length of r."""
+
+    kind: ClassVar[str] = "l2"
+
+
+@dataclass(frozen=True)
+class SmoothAbs(_OneParameter):
+    """sum sqrt(r_i^2 + p^2) - p: quadratic within p, then |r_i|."""
+
+    kind: ClassVar[str] = "smooth_abs"
+
+
+@dataclass(frozen=True)
+class Cosh(_OneParameter):
+    """sum p^2 (cosh(r_i / p) - 1): quadratic within p, then exponential."""
+
+    kind: ClassVar[str] = "cosh"
+
+
+@dataclass(frozen=True)
+class Rectify(_OneParameter):
+    """sum p log(1 + exp(r_i / p)): max(r_i, 0), smooth within p; p log 2 at 0."""
+
+    kind: ClassVar[str] = "rectify"
+
+
+@dataclass(frozen=True)
+class Power(_OneParameter):
+    """sum |r_i|^p, p >= 2: below, its second derivative is infinite at 0."""
+
+    kind: ClassVar[str] = "power"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.p) and self.p >= 2):
+            raise ValueError(f"p must be at least 2, got {self.p!r}: use SmoothAbs2 below it")
+
+
+@dataclass(frozen=True)
+class _TwoParameters(Norm):
+    p: float
+    q: float
+
+    def __post_init__(self) -> None:
+        _require("p", self.p, 0)
+        if not (math.isfinite(self.q) and self.q >= 2):
+            raise ValueError(f"q must be at least 2, got {self.q!r}")
+
+    @property
+    def parameters(self) -> tuple[float, float]:
+        """The numbers p and q."""
+        return float(self.p), float(self.q)
+
+
+@dataclass(frozen=True)
+class L22(_TwoParameters):
+    """((r'r)^(q/2) + p^q)^(1/q) - p: `L2` with a flatter bottom where q > 2."""
+
+    kind: ClassVar[str] = "l22"
+
+
+@dataclass(frozen=True)
+class SmoothAbs2(_TwoParameters):
+    """sum (|r_i|^q + p^q)^(1/q) - p: `SmoothAbs` with a flatter bottom where q > 2."""
+
+    kind: ClassVar[str] = "smooth_abs2"
+
+
+def _require(name: str, value: float, least: float) -> None:
+    if not (math.isfinite(value) and value > least):
+        raise ValueError(f"{name} must be a number above {least}, got {value!r}")

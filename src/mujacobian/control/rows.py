@@ -1,0 +1,124 @@
+"""Residual rows: affine expressions of what sensors read and of controls."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import numbers, require_model
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """k rows r = matrix (s, u) + constant, of sensor readings s and controls u.
+
+    They can be added, subtracted, scaled by numbers and arrays, indexed, and multiplied by a matrix
+    from the left; a single row is repeated as numpy would. Made by `sensor` and `controls`.
+
+    matrix: `(k, nsensordata + nu)`.
+    constant: `(k,)`.
+    """
+
+    matrix: Array
+    constant: Array
+
+    __array_ufunc__ = None  # array * rows is ours, not numpy's
+
+    def __len__(self) -> int:
+        return len(self.constant)
+
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[np.int_]) -> Rows:
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        return Rows(self.matrix[chosen], self.constant[chosen])
+
+    def __add__(self, other: Rows | ArrayLike) -> Rows:
+        if isinstance(other, Rows):
+            if self.matrix.shape[1] != other.matrix.shape[1]:
+                raise ValueError("rows of different models cannot be added")
+            a, b = self._repeated(len(other)), other._repeated(len(self))
+            return Rows(a.matrix + b.matrix, a.constant + b.constant)
+        values = _vector("what is added to rows", other)
+        a = self._repeated(values.size)
+        return Rows(a.matrix, a.constant + values)
+
+    def __mul__(self, factor: ArrayLike) -> Rows:
+        values = _vector("what rows are multiplied by", factor)
+        a = self._repeated(values.size)
+        return Rows(a.matrix * values[:, None], a.constant * values)
+
+    def __rmatmul__(self, matrix: ArrayLike) -> Rows:
+        left = numbers("matrix", matrix)
+        if left.ndim not in (1, 2) or left.shape[-1] != len(self):
+            raise ValueError(f"matrix must have shape (n, {len(self)}), got {left.shape}")
+        left = np.atleast_2d(left)
+        return Rows(left @ self.matrix, left @ self.constant)
+
+    def __neg__(self) -> Rows:
+        return self * -1.0
+
+    def __sub__(self, other: Rows | ArrayLike) -> Rows:
+        return self + (-other if isinstance(other, Rows) else -numbers("what is subtracted", other))
+
+    def __rsub__(self, other: ArrayLike) -> Rows:
+        return -self + other
+
+    def __truediv__(self, divisor: ArrayLike) -> Rows:
+        return self * (1 / numbers("what rows are divided by", divisor))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def _repeated(self, count: int) -> Rows:
+        """These rows, or the only one `count` times."""
+        if len(self) == 1 and count > 1:
+            return self[[0] * count]
+        if count not in (1, len(self)):
+            raise ValueError(f"{len(self)} rows and {count} numbers do not fit together")
+        return self
+
+
+def _vector(name: str, values: ArrayLike) -> Array:
+    array = np.atleast_1d(numbers(name, values))
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
+    return array
+
+
+def sensor(model: mujoco.MjModel, name: str) -> Rows:
+    """The readings of a sensor, as rows."""
+    require_model(model)
+    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SENSOR, name)
+    if index < 0:
+        names = [model.sensor(k).name for k in range(model.nsensor)]
+        close = difflib.get_close_matches(name, names, 5, 0.4) or names[:10]
+        hint = f"did you mean {', '.join(close)}?" if names else "the model has no sensors"
+        raise ValueError(f'the model has no sensor "{name}": {hint}')
+    first, count = int(model.sensor_adr[index]), int(model.sensor_dim[index])
+    return _unit(model, first, count)
+
+
+def controls(model: mujoco.MjModel) -> Rows:
+    """All controls, as rows."""
+    require_model(model)
+    return _unit(model, model.nsensordata, model.nu)
+
+
+def stack(*parts: Rows) -> Rows:
+    """All rows of the parts, one below the other."""
+    if not parts:
+        raise ValueError("stack needs rows")
+    return Rows(
+        np.concatenate([part.matrix for part in parts]),
+        np.concatenate([part.constant for part in parts]),
+    )
+
+
+def _unit(model: mujoco.MjModel, first: int, count: int) -> Rows:
+    return Rows(np.eye(count, model.nsensordata + model.nu, first), np.zeros(count))

@@ -1,0 +1,111 @@
+"""Gaits: when each foot is to be lifted, and how high."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from mujacobian.control.mpc import MPCResult
+from mujacobian.control.tasks.readings import Array, readings
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A cyclic schedule of steps.
+
+    A foot swings during the share `1 - duty` of its cycle, centred where its phase is zero. There
+    it follows `amplitude cos(phase / (2 (1 - duty)))`, the first half of a cosine; it is down for
+    the rest.
+
+    Attributes:
+      offsets: the phase of each foot, in cycles.
+      duty: share of the cycle that a foot is down.
+      cadence: cycles per second.
+      amplitude: height of a step, in metres.
+      start: time of the first step, in seconds; before it all feet are down.
+    """
+
+    offsets: tuple[float, ...]
+    duty: float
+    cadence: float
+    amplitude: float
+    start: float = 0.0
+
+    def lift(self, times: Array) -> Array:
+        """Return the height of every foot over the ground, `(n, feet)`; 0 where it is down."""
+        t = np.asarray(times, float)[:, None] - self.start
+        cycles = self.cadence * t - np.array(self.offsets)
+        phase = 2 * np.pi * (cycles - np.round(cycles))
+        angle = np.clip(phase / (2 * (1 - self.duty)), -np.pi / 2, np.pi / 2)
+        lift = self.amplitude * np.cos(angle)
+        return np.where((lift > 1e-6) & (t >= 0), lift, 0.0)
+
+    def height(self, times: Array, ground: float) -> Array:
+        """Return the height a foot should have, `(n, feet)`; NaN where it is free, when down."""
+        lift = self.lift(times)
+        return np.where(lift > 0, ground + lift, np.nan)
+
+    def phase_error(self, times: Array, heights: Array) -> float:
+        """Return how late or early the worst foot is, in cycles; NaN before a whole cycle.
+
+        It is the angle between the first harmonics at the cadence of the heights `(n, feet)` over
+        the ground and of the schedule, over the whole cycles at the end of the record.
+        """
+        cycles = np.floor((times[-1] - max(times[0], self.start)) * self.cadence + 1e-9)
+        if cycles < 1:
+            return np.nan
+        late = times > times[-1] - cycles / self.cadence
+        wave = np.exp(-2j * np.pi * self.cadence * times[late])
+        measured, asked = wave @ heights[late], wave @ self.lift(times[late])
+        return float(np.abs(np.angle(measured * np.conj(asked))).max() / (2 * np.pi))
+
+    def swing_heights(self, times: Array, heights: Array) -> Array:
+        """Return the highest point over the ground of every whole swing, of all feet."""
+        lifted = self.lift(times) > 0
+        peaks = []
+        for k in range(heights.shape[1]):
+            edges = np.flatnonzero(np.diff(lifted[:, k].astype(int)))
+            begins = edges[~lifted[edges, k]] + 1
+            ends = edges[lifted[edges, k]] + 1
+            for begin in begins:
+                after = ends[ends > begin]
+                if after.size:
+                    peaks.append(heights[begin : after[0], k].max())
+        return np.array(peaks)
+
+
+TROT = Gait(offsets=(0.0, 0.5, 0.5, 0.0), duty=0.45, cadence=2.0, amplitude=0.03)
+
+
+@dataclass(frozen=True)
+class Feet:
+    """The feet of a model and their gait.
+
+    Attributes:
+      gait: what they should do.
+      sensors: their positions, in the order of the gait's offsets.
+      ground: the height that the sensors read when a foot is down.
+      down: a foot less than this above the ground counts as down, in metres.
+    """
+
+    gait: Gait
+    sensors: tuple[str, ...]
+    ground: float
+    down: float = 0.005
+
+    def lifted(self, model: mujoco.MjModel, result: MPCResult) -> Array:
+        """Return the height of every foot over the ground, `(n, feet)`."""
+        places = readings(model, result, *self.sensors)
+        return np.stack([place[:, 2] for place in places], axis=1) - self.ground
+
+    def measures(self, times: Array, lifted: Array) -> dict[str, float]:
+        """Return how well the gait was followed."""
+        swings = self.gait.swing_heights(times, lifted)
+        agree = (self.gait.lift(times) > self.down) == (lifted > self.down)
+        return {
+            "phase error, worst foot (cycles)": float(self.gait.phase_error(times, lifted)),
+            "swing height, mean (m)": float(swings.mean()) if swings.size else 0.0,
+            "feet as scheduled (share)": float(agree.mean()),
+        }

@@ -1,0 +1,103 @@
+"""A humanoid rises from a squat and walks on the spot."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import mujoco
+import numpy as np
+
+from mujacobian import control
+from mujacobian.control.tasks.gait import Feet, Gait
+from mujacobian.control.tasks.readings import Array, readings
+from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
+
+SQUAT, HEAD = 0.99, 1.45  # heights of the head over the feet
+RISE = 1.0  # seconds to get up
+FALL_TIME = np.sqrt(0.9 / 9.81)
+WALK = Gait(offsets=(0.3, 0.8), duty=0.6, cadence=1.0, amplitude=0.08, start=1.5)
+FEET = Feet(WALK, ("right_foot", "left_foot"), ground=0.0, down=0.015)
+
+
+def build() -> Task:
+    """Return the task."""
+    model = load_model("humanoid")
+    planned = control.planning_model(model, timestep=0.01)
+    joints = [model.joint(k).name for k in range(1, model.njnt)]
+    sensor = {
+        model.sensor(k).name: control.sensor(planned, model.sensor(k).name)
+        for k in range(model.nsensor)
+    }
+    angles = control.stack(*(sensor[f"{joint}_angle"] for joint in joints))
+    speeds = control.stack(*(sensor[f"{joint}_speed"] for joint in joints))
+    feet = [sensor[foot] for foot in FEET.sensors]
+    centre = (feet[0] + feet[1]) / 2
+    capture = sensor["com"] + FALL_TIME * sensor["com_velocity"]
+    tilt = control.stack(
+        *(sensor[name][:2] for name in ("torso_up", "pelvis_up", "right_sole", "left_sole"))
+    )
+    ahead = control.stack(*(sensor[name][1] for name in ("torso_ahead", "right_toes", "left_toes")))
+    terms = [
+        control.Term("height", sensor["head"][2] - centre[2], control.SmoothAbs(0.1), 2.0, rise),
+        control.Term("balance", capture[:2] - centre[:2], control.L2(0.05), 2.0),
+        control.Term(
+            "place",
+            control.stack(*(foot[:2] for foot in feet)),
+            control.SmoothAbs(0.05),
+            0.5,
+            (0, -0.1, 0, 0.1),
+        ),
+        control.Term("upright", tilt, control.SmoothAbs(0.1), 0.3),
+        control.Term("ahead", ahead, control.Quadratic(), 0.5),
+        control.Term(
+            "gait",
+            control.stack(*(foot[2] for foot in feet)),
+            control.SmoothAbs(0.03),
+            5.0,
+            WALK.lift,
+        ),
+        control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
+        control.Term("still", speeds, control.Quadratic(), 0.005),
+        control.Term("effort", control.controls(planned), control.Quadratic(), 0.05),
+    ]
+    return Task(
+        name="humanoid",
+        summary="a humanoid rises from a squat and walks on the spot",
+        model=model,
+        planned=planned,
+        cost=control.Cost(planned, terms),
+        start=partial(start, model),
+        horizon=40,
+        steps_per_plan=2,
+        seconds=5.0,
+        judge=partial(judge, model),
+        view=(-40.0, 10.0),
+        feet=FEET,
+    )
+
+
+def rise(times: Array) -> Array:
+    """Return the height of the head over the feet, `(n, 1)`: up, smoothly."""
+    share = np.clip(times / RISE, 0, 1)
+    return (SQUAT + (HEAD - SQUAT) * share**2 * (3 - 2 * share))[:, None]
+
+
+def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
+    """Return it squatting, the arms ahead or a little elsewhere."""
+    qpos = model.key("squat").qpos.copy()
+    if rng is not None:
+        qpos[-6:] += rng.uniform(-0.2, 0.2, 6)
+    return at_rest(model, qpos)
+
+
+def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
+    """Return whether it stands at the end and has lifted its feet when it should."""
+    (head,) = readings(model, result, "head")
+    lifted = FEET.lifted(model, result)
+    tall = head[:, 2] - lifted.min(axis=1)
+    measures = {
+        "height of the head, last (m)": float(tall[-1]),
+        **FEET.measures(result.times, lifted),
+    }
+    in_step = measures["feet as scheduled (share)"] > 0.8
+    return Outcome(bool(tall[-1] > 0.9 * HEAD and in_step), measures)

@@ -1,0 +1,20 @@
+"""What sensors read in a run."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.control.mpc import MPCResult
+
+Array = NDArray[np.float64]
+
+
+def readings(model: mujoco.MjModel, result: MPCResult, *names: str) -> list[Array]:
+    """Return what some sensors read at every step, each `(n, dim)`."""
+    found = []
+    for name in names:
+        sensor = model.sensor(name)
+        found.append(result.sensordata[:, sensor.adr[0] : sensor.adr[0] + sensor.dim[0]])
+    return found

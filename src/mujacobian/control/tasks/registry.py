@@ -1,0 +1,33 @@
+"""The tasks by name."""
+
+from __future__ import annotations
+
+from mujacobian.control.tasks import a1_trot, arm, cartpole, hand, humanoid
+from mujacobian.control.tasks.task import Task
+from mujacobian.errors import MujacobianError
+
+TASKS = {
+    "a1_trot": a1_trot.build,
+    "arm": arm.build,
+    "cartpole": cartpole.build,
+    "hand": hand.build,
+    "humanoid": humanoid.build,
+}
+
+
+def names() -> list[str]:
+    """Return the names that `load` knows."""
+    return list(TASKS)
+
+
+def load(name: str) -> Task:
+    """Return the task of this name.
+
+    Example:
+      >>> from mujacobian.control import tasks
+      >>> task = tasks.load("cartpole")
+      >>> planner = task.planner(derivatives="analytic")
+    """
+    if name not in TASKS:
+        raise MujacobianError(f'no task "{name}"; there are {", ".join(TASKS)}')
+    return TASKS[name]()

@@ -1,0 +1,93 @@
+"""Terms of costs: a residual, its target and its norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.control.norm import Norm, Quadratic
+from mujacobian.control.rows import Rows
+
+Array = NDArray[np.float64]
+
+# times (n,) -> (n, k)
+Schedule = Callable[[Array], ArrayLike]
+
+
+@dataclass(frozen=True)
+class UserResidual:
+    """A residual that is no sensor's: a function of times, states and controls, with its Jacobian.
+
+    Both functions are given all knots at once: times `(n,)`, states `(n, nq + nv + na)`, rows of
+    (qpos, qvel, act), controls `(n, nu)`. They are called once per plan or batch of rollouts.
+
+    dim: number of rows k.
+    value: returns `(n, k)`.
+    jacobian: returns the derivatives with respect to the state, `(n, k, nx)` in the tangent
+        coordinates of `mujacobian.linearize`, and to the controls, `(n, k, nu)`.
+    """
+
+    dim: int
+    value: Callable[[Array, Array, Array], ArrayLike]
+    jacobian: Callable[[Array, Array, Array], tuple[ArrayLike, ArrayLike]]
+
+    def __len__(self) -> int:
+        return self.dim
+
+
+@dataclass(frozen=True)
+class Term:
+    """weight * norm(residual - target).
+
+    name: for tables and plots.
+    residual: `Rows` of sensors and controls, or a `UserResidual`.
+    norm: see `mujacobian.control.norm`.
+    weight: at least 0; what counts is `Cost.weights`, which may be changed.
+    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)`, evaluated once per plan. A
+        row whose target is NaN is switched off at that time, as if the term did not have it.
+    """
+
+    name: str
+    residual: Rows | UserResidual
+    norm: Norm = field(default_factory=Quadratic)
+    weight: float = 1.0
+    target: ArrayLike | Schedule | None = None
+
+    def __post_init__(self) -> None:
+        self._require("residual", self.residual, (Rows, UserResidual))
+        self._require("norm", self.norm, (Norm,))
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f'term "{self.name}": weight must be at least 0, got {self.weight!r}')
+        if self.target is not None and not callable(self.target):
+            self._checked(np.asarray(self.target, dtype=np.float64), ())
+
+    def _require(self, name: str, value: object, kinds: tuple[type, ...]) -> None:
+        if not isinstance(value, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f'term "{self.name}": {name} must be {wanted}, got {value!r}')
+
+    def targets(self, times: Array) -> Array:
+        """The targets at these times, `(n, k)`."""
+        shape = (len(times),)
+        if self.target is None:
+            return np.zeros((*shape, len(self.residual)))
+        if callable(self.target):
+            return self._checked(np.asarray(self.target(times), dtype=np.float64), shape)
+        return np.broadcast_to(
+            np.asarray(self.target, dtype=np.float64), (*shape, len(self.residual))
+        )
+
+    def _checked(self, given: Array, lead: tuple[int, ...]) -> Array:
+        if lead and given.shape == lead and len(self.residual) == 1:
+            given = given[:, None]
+        if given.shape not in ((*lead, len(self.residual)), lead):
+            wanted = (*lead, len(self.residual))
+            raise ValueError(
+                f'term "{self.name}": target must have shape {wanted}, got {given.shape}'
+            )
+        if np.isinf(given).any():
+            raise ValueError(f'term "{self.name}": target is infinite')
+        return given

@@ -1,0 +1,398 @@
+"""Plans: optimal where optima are known, exact derivatives on the way, policies, errors."""
+
+import dataclasses
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+import mujacobian
+from control_models import falling_cylinder, pendulum, quadratic_cost, random_state, slides, tumbler
+from mujacobian import control
+
+OPTIMUM = 1e-8
+STATE = np.array([1.0, -0.5, 0.3, 0.0, 0.2, 0.0])
+
+
+def condensed(model, T, state):
+    """Rows and constants whose squares add up to the cost of `quadratic_cost`, of all controls."""
+    lin = mujacobian.linearize(model, mujoco.MjData(model), sensors=False)
+    nx, nu = 6, model.nu
+    x, S = state.copy(), np.zeros((nx, (T - 1) * nu))
+    rows, constants = [], []
+    weight = np.sqrt(np.array([1.0] * 3 + [0.1] * 3) / T)
+    target = np.array([0.3] * 3 + [0.0] * 3)
+    for t in range(T):
+        u = np.zeros((nu, (T - 1) * nu))
+        held = min(t, T - 2)  # the last control is held at the last knot
+        u[:, held * nu : (held + 1) * nu] = np.eye(nu)
+        rows += [weight[:, None] * S, np.sqrt(0.05 / T) * u]
+        constants += [weight * (x - target), np.zeros(nu)]
+        x, S = lin.A @ x, lin.A @ S + lin.B @ u
+    return np.vstack(rows), np.concatenate(constants)
+
+
+def riccati(model, T):
+    """Gains of the quadratic problem."""
+    lin = mujacobian.linearize(model, mujoco.MjData(model), sensors=False)
+    Q, R = np.diag([1.0] * 3 + [0.1] * 3), 0.05 * np.eye(model.nu)
+    P, gains = Q, []
+    for t in range(T - 2, -1, -1):
+        effort = 2 * R if t == T - 2 else R  # its own knot and the last
+        K = -np.linalg.solve(effort + lin.B.T @ P @ lin.B, lin.B.T @ P @ lin.A)
+        P = Q + lin.A.T @ P @ (lin.A + lin.B @ K)
+        gains.append(K)
+    return np.array(gains[::-1])
+
+
+@pytest.mark.parametrize("regularization", ["none", "control", "state"])
+def test_linear_quadratic_problems_are_solved(regularization):
+    model = slides()
+    planner = control.ILQR(
+        model, quadratic_cost(model), 40, regularization=regularization, tolerance=1e-15
+    )
+    plan = planner.solve(STATE)
+    rows, constants = condensed(model, 40, STATE)
+    best = np.linalg.lstsq(rows, -constants, rcond=None)[0]
+    assert plan.status == "converged"
+    assert np.allclose(plan.controls.ravel(), best, atol=OPTIMUM, rtol=0)
+    assert plan.cost == pytest.approx(0.5 * ((rows @ best + constants) ** 2).sum(), rel=1e-12)
+    assert plan.cost < plan.initial_cost
+    if regularization == "none":
+        assert np.allclose(plan.gains, riccati(model, 40), atol=OPTIMUM, rtol=0)
+        assert len(plan.history.cost) == 2  # one step, and one to see that it is the last
+
+
+def test_bounds_hold_and_the_bounded_optimum_is_found():
+    model = slides(limits='ctrllimited="true" ctrlrange="-.4 .7"')
+    plan = control.ILQR(model, quadratic_cost(model), 40, tolerance=1e-14).solve(STATE)
+    rows, constants = condensed(model, 40, STATE)
+    best = lsq_linear(rows, -constants, (-0.4, 0.7), method="bvls", tol=1e-15).x
+    assert np.allclose(plan.controls.ravel(), best, atol=1e-6, rtol=0)
+    found = 0.5 * ((rows @ plan.controls.ravel() + constants) ** 2).sum()
+    assert found == pytest.approx(0.5 * ((rows @ best + constants) ** 2).sum(), rel=1e-10)
+    assert ((plan.controls == -0.4) | (plan.controls == 0.7)).sum() > 5
+    # gains of controls at a bound are zero
+    assert not plan.gains[plan.controls == 0.7].any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("integrator", ["euler", "implicitfast", "rk4"])
+def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
+    """With contacts, a free joint and activations."""
+    model, cost = tumbler()
+    model = control.planning_model(model, integrator=integrator)
+    differences = mujacobian.fd_count()
+    planner = control.ILQR(model, cost, 25, threads=threads)
+    state = random_state(model, 4)
+    state[2] = 0.11
+    plan = planner.improve(state)
+    nominal = planner.linearization
+    # the trajectory from which the iteration began: without controls
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + model.nv])
+    touched = 0
+    for t in range(25):
+        before = data.qacc_warmstart.copy()
+        lin = mujacobian.linearize(model, data)
+        data.qacc_warmstart[:] = before
+        for block in ("A", "B") if t < 24 else ():
+            scale = abs(getattr(lin, block)).max()
+            assert np.allclose(getattr(nominal, block)[t], getattr(lin, block), atol=1e-9 * scale)
+        for block in ("C", "D"):
+            scale = 1 + abs(getattr(lin, block)).max()
+            assert np.allclose(getattr(nominal, block)[t], getattr(lin, block), atol=1e-9 * scale)
+        touched += data.ncon
+        mujoco.mj_step(model, data)
+    assert touched > 5
+    assert plan.cost < plan.initial_cost
+    assert mujacobian.fd_count() == differences
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
+def test_backends_agree_and_are_counted(derivatives, warm_start):
+    model, cost = tumbler()
+    exact = control.ILQR(model, cost, 12)
+    other = control.ILQR(model, cost, 12, derivatives=derivatives, warm_start=warm_start)
+    state = random_state(model, 2)
+    state[2] = 0.5  # in the air, where differences are good
+    count = mujacobian.fd_count()
+    a, b = exact.improve(state), other.improve(state)
+    assert mujacobian.fd_count() > count
+    assert a.initial_cost == b.initial_cost
+    # MuJoCo's centred D has the wrong sign before 3.18
+    is_wrong = derivatives == "fd_centred" and mujoco.mj_version() < 3018000
+    if not is_wrong:
+        assert b.cost == pytest.approx(a.cost, rel=1e-5)
+    for block in "ABC" if is_wrong else "ABCD":
+        ours, theirs = getattr(exact.linearization, block), getattr(other.linearization, block)
+        assert np.allclose(ours, theirs, atol=1e-4 * (1 + abs(ours).max()))
+        assert ours.any()
+
+
+def test_wasp_keeps_and_corrects_what_it_knows():
+    """On a linear system nothing needs correction; probes are then few."""
+    model = slides()
+    exact = control.ILQR(model, quadratic_cost(model), 20)
+    wasp = control.ILQR(model, quadratic_cost(model), 20, derivatives="wasp", threads=1)
+    plan, counts = wasp.improve(STATE), []
+    exact.improve(STATE)
+    for _ in range(4):
+        before = mujacobian.fd_count()
+        plan = wasp.improve(np.concatenate([plan.states[1]]), plan)
+        counts.append(mujacobian.fd_count() - before)
+        for block in "ABCD":
+            ours, theirs = getattr(exact.linearization, block), getattr(wasp.linearization, block)
+            assert np.allclose(ours, theirs, atol=1e-7)
+    assert counts == [20 * 3] * 4  # one probe of q, v and u at every knot
+
+
+def test_threads_do_not_matter():
+    model, cost = tumbler()
+    plans = [
+        control.ILQR(model, cost, 20, threads=threads).solve(random_state(model, 1), iterations=8)
+        for threads in (1, 2, 5)
+    ]
+    for plan in plans[1:]:
+        assert plan.controls.tobytes() == plans[0].controls.tobytes()
+        assert plan.history.candidates.tolist() == plans[0].history.candidates.tolist()
+    assert plans[0].cost < plans[0].initial_cost
+
+
+def test_the_swing_up_converges_between_its_bounds():
+    model, cost = pendulum()
+    plan = control.ILQR(model, cost, 120).solve([0.1, 0.0], iterations=300)
+    assert plan.sensordata[-1, 2] > 0.45
+    assert abs(plan.controls).max() == 1.0
+    assert (np.diff(plan.history.cost) <= 0).all()
+    assert plan.cost == pytest.approx(
+        (plan.terms @ cost.weights).mean(), rel=1e-12
+    )  # the mean over the knots
+
+
+def test_plans_are_simulations_and_leave_the_caller_alone():
+    model, cost = tumbler()
+    data = mujoco.MjData(model)
+    data.qvel[:] = 0.1
+    data.time = 3.0
+    before = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION))
+    mujoco.mj_getState(model, data, before, mujoco.mjtState.mjSTATE_INTEGRATION)
+    plan = control.ILQR(model, cost, 15).solve(data, iterations=5)
+    after = np.empty_like(before)
+    mujoco.mj_getState(model, data, after, mujoco.mjtState.mjSTATE_INTEGRATION)
+    assert before.tobytes() == after.tobytes()
+    assert np.allclose(plan.times, 3.0 + 0.01 * np.arange(15))
+    for t in range(15):
+        assert np.allclose(plan.states[t, : model.nq], data.qpos, atol=1e-12)
+        data.ctrl[:] = plan.controls[min(t, 13)]
+        mujoco.mj_step(model, data) if t < 14 else mujoco.mj_forward(model, data)
+        assert np.allclose(plan.sensordata[t], data.sensordata, atol=1e-9)
+    assert np.allclose(
+        plan.cost, cost(plan.sensordata, plan.policy.controls, plan.times).mean(), rtol=1e-12
+    )
+
+
+def test_plans_begin_with_the_controls_of_the_state():
+    model, cost = tumbler()
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 3.0, 0.5
+    plan = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).improve(data)
+    assert np.allclose(plan.controls, [1.0, 0.5], atol=1e-8)  # the first has a range
+    given = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).solve(
+        data, controls=np.full((9, 2), 0.25), iterations=1
+    )
+    assert np.allclose(given.controls, 0.25, atol=1e-8)
+
+
+def test_user_residuals_plan_as_sensors_do():
+    model = slides()
+    u = control.controls(model)
+
+    def value(times, states, controls):
+        return states[:, :3] - 0.3
+
+    def jacobian(times, states, controls):
+        rx = np.broadcast_to(np.eye(3, 6), (len(times), 3, 6))
+        return rx, np.zeros((len(times), 3, 2))
+
+    p = control.stack(*(control.sensor(model, f"p{k}") for k in range(3)))
+    effort, norm = control.Term("effort", u, weight=0.05), control.L2(0.2)
+    mine = control.Cost(
+        model, [control.Term("p", control.UserResidual(3, value, jacobian), norm), effort]
+    )
+    theirs = control.Cost(model, [control.Term("p", p - 0.3, norm), effort])
+    a, b = (control.ILQR(model, cost, 30).solve(STATE) for cost in (mine, theirs))
+    assert a.cost == pytest.approx(b.cost, rel=1e-9)
+    assert np.allclose(a.controls, b.controls, atol=1e-6)
+    assert np.allclose(a.terms, b.terms, atol=1e-6)
+    assert a.cost < 0.9 * a.initial_cost
+
+
+def test_a_plan_is_shifted_to_start_the_next():
+    model, cost = tumbler()
+    planner = control.ILQR(model, cost, 20)
+    plan = planner.solve(random_state(model, 1), iterations=10)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.act[:] = np.split(
+        plan.states[0], [model.nq, model.nq + model.nv]
+    )
+    for t in range(3):
+        data.ctrl[:] = plan.controls[t]
+        mujoco.mj_step(model, data)
+    following = planner.improve(data, plan)
+    # the trajectory that iteration began with is the old one, as far as that went
+    shared = (plan.terms[3:] @ cost.weights).sum() / 20
+    assert following.initial_cost > shared
+    assert following.times[0] == pytest.approx(plan.times[3])
+    start = control.ILQR(model, cost, 20, step_sizes=(1e-12,)).improve(data, plan)
+    assert np.allclose(start.states[:17], plan.states[3:], atol=1e-8)
+    assert np.allclose(start.controls[:16], plan.controls[3:], atol=1e-8)
+    assert np.allclose(start.controls[16], plan.controls[-1], atol=1e-8)  # then it is held
+
+
+def test_policies_interpolate_along_the_shortest_way():
+    model, _ = tumbler()
+    rng = np.random.default_rng(0)
+    states = np.stack([random_state(model, k) for k in range(3)])
+    nx = 2 * model.nv + model.na
+    controls, gains = rng.uniform(-0.2, 0.2, (3, 2)), rng.normal(size=(3, 2, nx)) * 0.1
+    policy = control.Policy(
+        model,
+        np.array([1.0, 2.0, 4.0]),
+        states,
+        controls,
+        gains,
+        np.array([-1.0, -np.inf]),
+        np.array([1.0, np.inf]),
+    )
+    part, x = 0.75, random_state(model, 9)  # at 3.5 s, between the second and the third
+    dq, reference = np.empty(model.nv), states[1, : model.nq].copy()
+    mujoco.mj_differentiatePos(model, dq, 1.0, states[1, : model.nq], states[2, : model.nq])
+    mujoco.mj_integratePos(model, reference, dq, part)
+    dx = np.empty(nx)
+    mujoco.mj_differentiatePos(model, dx[: model.nv], 1.0, reference, x[: model.nq])
+    rest = states[1, model.nq :] + part * (states[2] - states[1])[model.nq :]
+    dx[model.nv :] = x[model.nq :] - rest
+    gain = (1 - part) * gains[1] + part * gains[2]
+    expected = (1 - part) * controls[1] + part * controls[2] + gain @ dx
+    assert np.allclose(policy(3.5, x), np.clip(expected, [-1, -np.inf], [1, np.inf]))
+    assert np.allclose(policy(3.5, x, feedback=0.0), controls[1] / 4 + 0.75 * controls[2])
+    # a quaternion and its negative are one rotation
+    x[3:7] *= -1
+    assert np.allclose(policy(3.5, x), np.clip(expected, [-1, -np.inf], [1, np.inf]))
+    # at knots and beyond the ends
+    for time, knot in ((1.0, 0), (0.0, 0), (2.0, 1), (4.0, 2), (9.0, 2)):
+        assert np.allclose(policy(time, states[knot]), controls[knot])
+    many = policy([1.0, 3.5, 9.0], np.stack([states[0], x, states[2]]))
+    assert np.allclose(many[1], policy(3.5, x))
+    held = control.Policy(*vars(policy).values())
+    object.__setattr__(held, "is_linear", False)
+    assert np.allclose(held(3.999, states[1]), controls[1])
+
+
+def test_planning_models_differ_as_asked():
+    model, _ = tumbler()
+    before = model.geom_solimp.copy()
+    planned = control.planning_model(model, timestep=0.02, integrator="euler")
+    assert planned.opt.timestep == 0.02
+    assert int(planned.opt.integrator) == int(mujoco.mjtIntegrator.mjINT_EULER)
+    assert not planned.geom_solimp[:, 0].any()
+    assert not planned.jnt_solimp[:, 0].any()
+    assert model.geom_solimp.tobytes() == before.tobytes()
+    assert model.opt.timestep == 0.01
+    same = control.planning_model(model, differentiable=False)
+    assert same.geom_solimp.tobytes() == before.tobytes()
+    with pytest.raises(ValueError, match="must be one of euler, implicit"):
+        control.planning_model(model, integrator="verlet")
+    with pytest.raises(ValueError, match="between 0 and 1 s"):
+        control.planning_model(model, timestep=-1)
+
+
+def test_what_cannot_be_planned_says_why():
+    model = slides()
+    cost = quadratic_cost(model)
+    with pytest.raises(ValueError, match=r"derivatives must be one of analytic, fd.*got 'magic'"):
+        control.ILQR(model, cost, 10, derivatives="magic")
+    with pytest.raises(ValueError, match="at least 2 knots"):
+        control.ILQR(model, cost, 1)
+    with pytest.raises(control.InfeasibleBoundsError, match=r"control 1 cannot be between 2.0 and"):
+        control.ILQR(model, cost, 10, lower=[0, 2], upper=[1, 1])
+    with pytest.raises(ValueError, match="lower must be 2 numbers"):
+        control.ILQR(model, cost, 10, lower=[0])
+    with pytest.raises(ValueError, match="the cost is of another model"):
+        control.ILQR(model, quadratic_cost(slides(3, 1)), 10)
+    with pytest.raises(ValueError, match="mu must be at least 0"):
+        control.ILQR(model, cost, 10, mu=-1)
+    planner = control.ILQR(model, cost, 10)
+    with pytest.raises(ValueError, match="at one state"):
+        planner.solve(np.zeros((2, 6)))
+    with pytest.raises(ValueError, match=r"controls must have shape \(9, 2\)"):
+        planner.solve(STATE, controls=np.zeros((10, 2)))
+    with pytest.raises(ValueError, match="iterations"):
+        planner.solve(STATE, iterations=0)
+
+
+def test_a_diverging_plan_says_what_to_do():
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><option timestep=".5" gravity="0 0 0"><flag eulerdamp="disable"/></option>
+          <worldbody><body><joint name="j" type="slide" damping="-50"/><geom size=".1"/></body>
+          </worldbody>
+          <actuator><motor joint="j"/></actuator>
+          <sensor><jointpos name="p" joint="j"/></sensor></mujoco>
+        """
+    )
+    cost = control.Cost(model, [control.Term("p", control.sensor(model, "p"))])
+    with pytest.raises(control.DivergedError, match=r"diverges at knot .*smaller timestep"):
+        control.ILQR(model, cost, 40).solve([1.0, 1.0])
+    assert issubclass(control.DivergedError, mujacobian.MujacobianError)
+
+
+def test_a_plan_that_diverges_from_a_new_state_is_begun_anew():
+    model = slides()
+    planner = control.ILQR(model, quadratic_cost(model), 20)
+    plan = planner.solve(STATE)
+    policy = dataclasses.replace(plan.policy, controls=np.full((20, 2), 1e30))
+    again = planner.improve(STATE, dataclasses.replace(plan, policy=policy))
+    assert again.initial_cost == plan.initial_cost
+    assert again.cost < again.initial_cost
+
+
+def test_what_has_no_exact_derivative_is_refused_by_name():
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+          <actuator><motor joint="j"/></actuator>
+          <sensor><user name="mine" dim="2" datatype="real" needstage="pos"/></sensor></mujoco>
+        """
+    )
+    cost = control.Cost(model, [control.Term("u", control.controls(model))])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='sensor "mine"'):
+        control.ILQR(model, cost, 10)
+    assert control.ILQR(model, cost, 10, derivatives="fd").improve([0.0, 0.0]).cost == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_refused_knot_shortens_the_horizon_of_a_loop_and_ends_a_solve(threads):
+    model, cost = falling_cylinder()
+    planner = control.ILQR(model, cost, 12, threads=threads, regularization="none")
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'knot \d+: .*"field".*"can"'):
+        planner.solve(np.zeros(4))
+    plan = planner.improve(np.zeros(4))
+    reach = int(plan.refused.split(":")[0].removeprefix("knot "))
+    assert 3 < reach < 12
+    # exactly what a plan of the shorter horizon does, but for the control its last knot holds
+    assert plan.controls[: reach - 1].any()
+    assert not plan.controls[reach - 1 :].any()
+    assert plan.gains[: reach - 1].any()
+    assert not plan.gains[reach - 1 :].any()
+    assert plan.cost < plan.initial_cost
+    # on the ground from the start nothing can be improved, and nothing is made up
+    data = mujoco.MjData(model)
+    data.qpos[1] = -0.011
+    held = planner.improve(data)
+    assert held.status == "refused"
+    assert not held.controls.any()
+    assert control.ILQR(model, cost, 12, derivatives="fd").solve(np.zeros(4)).refused == ""

@@ -1,0 +1,132 @@
+"""Control in a loop: records, statistics, other models to plan with, the clock on the wall."""
+
+import json
+
+import mujoco
+import numpy as np
+import pytest
+
+from control_models import falling_cylinder, pendulum, slides, tumbler
+from mujacobian import control
+
+
+def test_the_swing_up_is_repeated_bit_by_bit():
+    model, cost = pendulum()
+    results = []
+    for _ in range(2):
+        data = mujoco.MjData(model)
+        data.qpos[0] = 0.2  # hanging straight down is stationary
+        planner = control.ILQR(control.planning_model(model, timestep=0.04), cost, 40)
+        results.append(control.MPC(model, planner).run(data, 4.0, progress=False))
+    first, second = results
+    assert first.states.tobytes() == second.states.tobytes()
+    assert first.sensordata[-20:, 2].min() > 0.48
+    assert first.times.shape == (200,)
+    assert len(first.timings) == 100  # two simulated steps per knot
+    assert np.allclose(np.diff(first.times), 0.02)
+    assert np.allclose(first.costs, cost(first.sensordata, first.controls, first.times))
+    assert np.allclose(first.costs, first.terms @ first.weights)
+    assert first.names == ["tip", "speed", "effort"]
+    assert first.plans_per_second > 0
+    assert set(first.statistics["derivatives"]) == {"mean", "median", "p95"}
+
+
+def test_the_record_is_what_was_simulated():
+    model, cost = tumbler()
+    data, again = mujoco.MjData(model), mujoco.MjData(model)
+    planner = control.ILQR(control.planning_model(model, timestep=0.02), cost, 15)
+    result = control.MPC(model, planner, steps_per_plan=3).run(data, 0.1, progress=True)
+    for t in range(10):
+        state = np.concatenate([again.qpos, again.qvel, again.act])
+        assert state.tobytes() == result.states[t].tobytes()
+        again.ctrl[:] = result.controls[t]
+        mujoco.mj_step(model, again)
+        assert again.sensordata.tobytes() == result.sensordata[t].tobytes()
+    assert again.qpos.tobytes() == data.qpos.tobytes()
+    assert np.allclose(result.plan_times, [0, 0.03, 0.06, 0.09])
+
+
+def test_results_are_written_as_json(tmp_path):
+    model, cost = pendulum()
+    planner = control.ILQR(model, cost, 10, derivatives="fd")
+    result = control.MPC(model, planner).run(mujoco.MjData(model), 0.1, progress=False)
+    result.to_json(tmp_path / "result.json")
+    read = json.loads((tmp_path / "result.json").read_text())
+    assert read["derivatives"] == "fd"
+    assert read["mujoco"] == mujoco.__version__
+    assert np.allclose(read["states"], result.states)
+    assert read["mean_cost"] == pytest.approx(result.costs.mean())
+    assert read["milliseconds_per_plan"]["backward"]["median"] > 0
+
+
+def test_by_the_clock_on_the_wall():
+    model, cost = pendulum()
+    planner = control.ILQR(model, cost, 30)
+    result = control.MPC(model, planner, realtime=True).run(
+        mujoco.MjData(model), 0.4, progress=False
+    )
+    assert result.seconds > 0.35
+    assert len(result.times) == 20
+    assert len(result.timings) >= 2
+    assert result.plan_times[-1] > 0
+
+
+def test_errors_of_the_planner_reach_the_caller_by_the_clock():
+    model, _ = pendulum()
+    calls = []
+
+    def value(times, states, controls):
+        calls.append(1)
+        if len(calls) > 20:
+            raise RuntimeError("no more")
+        return states[:, :1]
+
+    def jacobian(times, states, controls):
+        n = len(times)
+        return np.tile(np.eye(1, 2), (n, 1, 1)), np.zeros((n, 1, 1))
+
+    cost = control.Cost(model, [control.Term("a", control.UserResidual(1, value, jacobian))])
+    mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=True)
+    with pytest.raises(RuntimeError, match="no more"):
+        mpc.run(mujoco.MjData(model), 5.0, progress=False)
+
+
+def test_what_cannot_be_run_says_why():
+    model, cost = pendulum()
+    planner = control.ILQR(model, cost, 10)
+    with pytest.raises(ValueError, match="other elements"):
+        control.MPC(slides(), planner)
+    with pytest.raises(ValueError, match="data is of another model"):
+        control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
+    with pytest.raises(ValueError, match="seconds must be a positive number"):
+        control.MPC(model, planner).run(mujoco.MjData(model), 0.0)
+    with pytest.raises(ValueError, match="steps_per_plan"):
+        control.MPC(model, planner, steps_per_plan=0)
+
+
+def test_a_diverging_simulation_says_where():
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><option timestep=".01" gravity="0 0 0"><flag eulerdamp="disable"/></option>
+          <worldbody><body><joint name="j" type="slide" damping="-1500"/><geom size=".1"/></body>
+          </worldbody>
+          <actuator><motor joint="j" ctrllimited="true" ctrlrange="-1 1"/></actuator>
+          <sensor><jointpos name="p" joint="j"/></sensor></mujoco>
+        """
+    )
+    cost = control.Cost(model, [control.Term("p", control.sensor(model, "p"))])
+    planner = control.ILQR(control.planning_model(model, timestep=1e-4), cost, 3)
+    data = mujoco.MjData(model)
+    data.qvel[0] = 1.0
+    with pytest.raises(control.DivergedError, match=r"simulation diverges in step \d+"):
+        control.MPC(model, planner, steps_per_plan=5).run(data, 1.0, progress=False)
+
+
+def test_a_refused_contact_does_not_stop_the_loop():
+    model, cost = falling_cylinder()
+    mpc = control.MPC(model, control.ILQR(model, cost, 12))
+    with pytest.warns(RuntimeWarning, match=r"plans improved only a part .* at knot \d+: contact"):
+        result = mpc.run(mujoco.MjData(model), 0.1, progress=False)
+    assert any(result.refused)
+    assert result.to_dict()["plans_refused"] > 0
+    assert result.states[-1, 0] > 0  # it had been pushed before it landed

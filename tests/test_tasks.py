@@ -1,0 +1,209 @@
+"""The tasks: exact derivatives, done as they should be, from the command line too."""
+
+import json
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import cli
+from mujacobian.control import tasks, video
+from mujacobian.control.tasks.gait import Gait
+from mujacobian.errors import MujacobianError
+from mujacobian.verdict import Judge, stack
+
+STARTS = 20  # random ones, from each of which a task must be done
+
+
+@cache
+def run(name, seconds, seed=None):
+    """The run of a task, and what it is judged to be."""
+    task = tasks.load(name)
+    rng = None if seed is None else np.random.default_rng(seed)
+    result = task.mpc().run(task.start(rng), seconds, progress=False)
+    return task, result, task.judge(result)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_derivatives_are_exact(name):
+    """Those of the model that plans are made with, after a moment, sensors included."""
+    task, result, _ = run(name, 0.1)
+    assert mujacobian.support(task.planned) == []
+    data = mujoco.MjData(task.planned)
+    nq, nv = task.model.nq, task.model.nv
+    data.qpos[:], data.qvel[:] = result.states[-1, :nq], result.states[-1, nq : nq + nv]
+    data.ctrl[:] = result.controls[-1]
+    mujoco.mj_forward(task.planned, data)
+    judge = Judge(task.planned, data)
+    J = stack(mujacobian.linearize(task.planned, data))
+    verdict = judge.compare(J)
+    assert verdict.error <= judge.tolerance, judge.describe(verdict, J)
+    assert verdict.share > 0.5
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_plans_are_not_differenced(name):
+    before = mujacobian.fd_count()
+    _, result, _ = run(name, 0.1)
+    assert np.isfinite(result.costs).all()
+    assert mujacobian.fd_count() == before
+
+
+def test_trot():
+    """Up, ahead, in step; the first cycle is the one in which the trot begins."""
+    _, result, outcome = run("a1_trot", 1.2)
+    measures = outcome.measures
+    assert outcome.success
+    assert measures["covered (m)"] > 0.3
+    assert measures["phase error, worst foot (cycles)"] < 0.05
+    assert 0.02 < measures["swing height, mean (m)"] < 0.045
+    assert measures["feet as scheduled (share)"] > 0.9
+    assert result.costs[-100:].mean() < 0.02
+
+
+@pytest.mark.slow
+def test_trot_for_ten_seconds():
+    task, _, outcome = run("a1_trot", 10.0)
+    assert outcome.success
+    assert outcome.measures["covered (m)"] == pytest.approx(4, abs=0.2)
+    assert outcome.measures["farthest from the goal (m)"] < 0.15
+    assert task.seconds == 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["humanoid", "hand"])
+def test_the_others_are_done(name):
+    task = tasks.load(name)
+    assert run(name, task.seconds)[2].success
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "seconds"), [("cartpole", 3.0), ("arm", 1.5)])
+def test_done_from_random_starts(name, seconds):
+    failed = [seed for seed in range(STARTS) if not run(name, seconds, seed)[2].success]
+    assert failed == []
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_command_line(name, capsys, tmp_path):
+    picture, record = tmp_path / "run.png", tmp_path / "run.json"
+    arguments = ["mpc", name, "--seconds", "0.1", "--threads", "2", "--seed", "3"]
+    status = cli.main([*arguments, "--plot", str(picture), "--json", str(record)])
+    report = json.loads(record.read_text())
+    assert status == (0 if report["success"] else 1)
+    assert report["task"] == name
+    assert report["derivatives"] == "analytic"
+    assert len(report["times"]) == len(report["states"]) == len(report["costs"])
+    assert picture.stat().st_size > 10_000
+    out = capsys.readouterr().out
+    assert name in out
+    assert all(measure in out for measure in report["measures"])
+
+
+@pytest.mark.parametrize("backend", ["fd", "wasp"])
+def test_command_line_with_differences(backend, tmp_path):
+    record = tmp_path / "run.json"
+    arguments = ["mpc", "cartpole", "--seconds", "0.1", "--derivatives", backend]
+    cli.main([*arguments, "--json", str(record)])
+    assert json.loads(record.read_text())["derivatives"] == backend
+
+
+def test_tasks_are_listed(capsys):
+    assert cli.main(["mpc"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == tasks.names()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["juggle"], "a1_trot"),
+        (["cartpole", "--derivatives", "guess"], "analytic"),
+        (["cartpole", "--plot", "no/such/folder/run.png"], "no/such/folder"),
+        (["cartpole", "--json", "no/such/folder/run.json"], "no/such/folder"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, capsys):
+    assert cli.main(["mpc", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert message in captured.err
+
+
+def test_times_must_be_positive(capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["mpc", "cartpole", "--seconds", "-1"])
+    assert raised.value.code == 2
+    assert "positive" in capsys.readouterr().err
+
+
+def test_a_missing_writer_is_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(video.importlib.util, "find_spec", lambda _: None)
+    assert cli.main(["mpc", "cartpole", "--video", str(tmp_path / "run.mp4")]) == 2
+    assert "pip install 'mujacobian[video]'" in capsys.readouterr().err
+
+
+def test_no_video_without_a_renderer(monkeypatch, tmp_path, capsys):
+    """The run is not lost: a note says why there is none."""
+    monkeypatch.setattr(video, "require_writer", lambda: None)
+    monkeypatch.setenv("MUJOCO_GL", "none")
+    path = tmp_path / "run.mp4"
+    assert cli.main(["mpc", "cartpole", "--seconds", ".02", "--video", str(path)]) in (0, 1)
+    captured = capsys.readouterr()
+    assert "no video" in captured.err
+    assert "cartpole" in captured.out
+    assert not path.exists()
+
+
+def test_video(tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    path = tmp_path / "run.mp4"
+    task, result, _ = run("cartpole", 0.1)
+    try:
+        video.write(task.model, result.times, result.states, path)
+    except video.NoRendererError as error:
+        pytest.skip(str(error))
+    assert path.stat().st_size > 1000
+
+
+def test_unknown_tasks_are_answered_with_the_known():
+    with pytest.raises(MujacobianError, match="cartpole"):
+        tasks.load("juggle")
+
+
+WALK = Gait(offsets=(0.0, 0.5), duty=0.6, cadence=2.0, amplitude=0.05)
+TIMES = np.arange(0, 3, 0.002)
+
+
+def test_gait():
+    """A foot is up for the share 1 - duty of a cycle, highest at its phase."""
+    lift = WALK.lift(TIMES)
+    np.testing.assert_allclose((lift > 0).mean(axis=0), 1 - WALK.duty, atol=0.01)
+    np.testing.assert_allclose(
+        WALK.lift(np.array([0, 0.25, 0.5])), [[0.05, 0], [0, 0.05], [0.05, 0]]
+    )
+    height = WALK.height(TIMES, ground=0.02)
+    assert np.isnan(height[lift == 0]).all()
+    np.testing.assert_allclose(height[lift > 0], 0.02 + lift[lift > 0])
+
+
+def test_before_its_start_a_gait_rests():
+    late = Gait(WALK.offsets, WALK.duty, WALK.cadence, WALK.amplitude, start=1.0)
+    assert not late.lift(TIMES[TIMES < 1]).any()
+    np.testing.assert_allclose(late.lift(TIMES + 1), WALK.lift(TIMES), atol=1e-12)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, -0.02])
+def test_phase_error(delay):
+    heights = 0.7 * WALK.lift(TIMES - delay + 10)  # 10 s are whole cycles
+    assert WALK.phase_error(TIMES, heights) == pytest.approx(abs(delay) * WALK.cadence, abs=1e-6)
+    assert np.isnan(WALK.phase_error(TIMES[:10], heights[:10]))
+
+
+def test_swing_heights():
+    heights = 0.7 * WALK.lift(TIMES)
+    np.testing.assert_allclose(WALK.swing_heights(TIMES, heights), 0.035, atol=1e-4)
+    assert len(WALK.swing_heights(TIMES, heights)) == 11  # the first foot begins in a swing
