@@ -110,6 +110,20 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
     assert mujacobian.fd_count() == differences
 
 
+@pytest.mark.parametrize("height", [0.11, 0.5])
+def test_small_steps_improve_as_the_backward_pass_expects(height):
+    """All derivatives, the feedback and the control that the last knot holds, end to end."""
+    model, cost = tumbler()
+    state = random_state(model, 4)
+    state[2] = height  # touching the floor, and above it
+    size = 1e-5
+    plan = control.ILQR(model, cost, 25, step_sizes=(size,), mu=1e-3).improve(state)
+    improvement = plan.initial_cost - plan.cost
+    assert plan.history.step[0] == size
+    assert improvement == pytest.approx(plan.history.expected[0], rel=1e-3)
+    assert improvement > 1e-9
+
+
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
 def test_backends_agree_and_are_counted(derivatives, warm_start):
