@@ -7,6 +7,7 @@
 
 #include "bindings/adjoint.h"
 #include "bindings/errors.h"
+#include "bindings/rods.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
@@ -257,4 +258,5 @@ NB_MODULE(_core, module) {
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
   bind_adjoint(module);
+  bind_rods(module);
 }
