@@ -141,6 +141,25 @@ def test_cantilever_under_end_moment_is_a_circle():
     assert abs(exact / (moment / bend) - 1) < 1e-3
 
 
+@pytest.mark.parametrize(("part", "buckles"), [(0.97, False), (1.03, True)])
+def test_euler_buckling(part, buckles):
+    """Of a clamped column at pi^2 EI / (4 L^2); the straight one stays, though it is unstable."""
+    n, bend = 100, 2.0
+    column = straight(
+        n, bend=[bend] * 3, shear=1e5, stretch=1e5, fixed_nodes=[0], fixed_edges=[0], drag=1.0
+    )
+    free = 1 - 0.5 / n  # the clamped edge does not bend
+    load = part * np.pi**2 * bend / (4 * free**2)
+    forces = np.zeros((100, n + 1, 3))
+    forces[:, -1, 0] = -load
+    world = rods.World(timestep=10, gravity=(0, 0, 0), rods=[column])
+    tip = rods.rollout(world, forces=forces).positions[:, -1]
+    assert np.abs(tip[:, 1:]).max() < 1e-9
+    forces[:, -1, 2] = 1e-5 * load
+    tip = rods.rollout(world, forces=forces).positions[-1, -1]
+    assert (tip[2] > 0.1) == buckles
+
+
 def test_a_rod_with_intrinsic_curvature_relaxes_to_a_helix():
     """Of radius kappa/(kappa^2 + tau^2) and pitch 2 pi tau/(kappa^2 + tau^2)."""
     n, length, kappa, tau = 400, 2.0, 4.0, 3.0

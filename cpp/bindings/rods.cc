@@ -2,10 +2,12 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
 
 #include "rods/trajectory.h"
@@ -260,6 +262,35 @@ double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& p
   return sum.energy;
 }
 
+// Processor seconds of one assembly of gradient and Hessian at (x, R), and of one factorization and
+// solution
+std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
+                                  const Numbers& previous_R, const Numbers& step_x,
+                                  const Numbers& step_R, const InputArrays& inputs,
+                                  const Numbers& x, const Numbers& R, int repeats) {
+  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
+  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+  State q = read_state(m, x, R);
+  Tangent gradient(m.slots()), solution;
+  Skyline H(m.slots(), couplings(m));
+  Factor factor(H);
+  Sum sum;
+  sum.gradient = &gradient;
+  sum.hessian = &H;
+  const std::vector<char> fixed = m.fixed();
+  const std::clock_t begin = std::clock();  // of this process: other ones do not disturb it
+  for (int k = 0; k < repeats; k++) evaluate(problem, q, sum);
+  const std::clock_t middle = std::clock();
+  for (int k = 0; k < repeats; k++) {
+    factor.compute(H, fixed, 0, true);
+    solution = gradient;
+    factor.solve(solution);
+  }
+  const std::clock_t end = std::clock();
+  const double tick = 1.0 / CLOCKS_PER_SEC / repeats;
+  return {tick * static_cast<double>(middle - begin), tick * static_cast<double>(end - middle)};
+}
+
 // Stored energies of all rows of states, with the inputs of the step that led to them
 void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
                           const Doubles& positions, const Doubles& rotations,
@@ -334,6 +365,7 @@ void bind_rods(nb::module_& module) {
   module.def("rods_simulate_into", &simulate_into);
   module.def("rods_pull_back_into", &pull_back_into);
   module.def("rods_evaluate_into", &evaluate_into);
+  module.def("rods_timings", &timings);
   module.def("rods_stored_energies_into", &stored_energies_into);
   module.def("rods_pull_back_step_into", &pull_back_step_into);
 }

@@ -84,6 +84,16 @@ bool Newton::search(const Problem& p, State& q) {
   return false;
 }
 
+double Newton::chord(const Problem& p, const State& q) {
+  sum_.gradient = &gradient_;
+  sum_.hessian = nullptr;
+  evaluate(p, q, sum_);
+  if (shifted_) factor_.compute(hessian_, fixed_, 0, true);
+  for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
+  factor_.solve(direction_);
+  return factor_.singular() ? INFINITY : largest(direction_);
+}
+
 Report Newton::minimize(const Problem& p, const Options& options, State& q) {
   guess(p, q);
   Report report{Status::kIterations, 0, INFINITY, INFINITY};
@@ -93,20 +103,15 @@ Report Newton::minimize(const Problem& p, const Options& options, State& q) {
       break;
     }
     report.iterations++;
-    report.correction = largest(direction_);
-    report.residual = largest(gradient_);
     if (!search(p, q)) {
+      report.correction = largest(direction_);
+      report.residual = largest(gradient_);
       report.status = Status::kLineSearch;
       break;
     }
-    // what is left, by the factor at hand: one more step with it costs no assembly of the Hessian
-    sum_.hessian = nullptr;
-    evaluate(p, q, sum_);
-    for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
-    factor_.solve(direction_);
-    report.correction = largest(direction_);
+    report.correction = chord(p, q);
     report.residual = largest(gradient_);
-    if (report.correction <= options.tolerance && !shifted_) {
+    if (report.correction <= options.tolerance) {
       move(model_, q, direction_, 1, trial_);
       std::swap(q, trial_);
       report.status = Status::kConverged;

@@ -33,6 +33,9 @@ class Newton {
   bool direct(const Problem& p, const State& q);
   // Move q along the direction as far as the potential falls; false if it does not.
   bool search(const Problem& p, State& q);
+  // The Newton step at q with the Hessian of the iteration's beginning: what is left to do. It
+  // costs no assembly of a Hessian. Returns its largest entry.
+  double chord(const Problem& p, const State& q);
   double largest(const Tangent& d) const;
 
   const Model& model_;

@@ -56,20 +56,21 @@ Factor::Factor(const Skyline& pattern)
 
 Vec3 Factor::Pivot::solve(Vec3 b) const {
   double y1 = b.y - c10 * b.x, y2 = b.z - c20 * b.x - c21 * y1;
-  double x2 = y2 / d2, x1 = y1 / d1 - c21 * x2;
-  return {b.x / d0 - c10 * x1 - c20 * x2, x1, x2};
+  double x2 = y2 * inverse[2], x1 = y1 * inverse[1] - c21 * x2;
+  return {b.x * inverse[0] - c10 * x1 - c20 * x2, x1, x2};
 }
 
 // Returns whether the block is positive definite.
 bool Factor::pivot(const Mat3& a, Pivot& p) {
-  p.d0 = a(0, 0);
-  p.c10 = a(1, 0) / p.d0, p.c20 = a(2, 0) / p.d0;
-  p.d1 = a(1, 1) - p.c10 * a(1, 0);
+  double d[3], *inverse = p.inverse;
+  d[0] = a(0, 0), inverse[0] = 1 / d[0];
+  p.c10 = a(1, 0) * inverse[0], p.c20 = a(2, 0) * inverse[0];
+  d[1] = a(1, 1) - p.c10 * a(1, 0), inverse[1] = 1 / d[1];
   double l21 = a(2, 1) - p.c20 * a(1, 0);
-  p.c21 = l21 / p.d1;
-  p.d2 = a(2, 2) - p.c20 * a(2, 0) - p.c21 * l21;
-  for (double d : {p.d0, p.d1, p.d2}) singular_ |= !(std::isfinite(d) && d != 0);
-  return p.d0 > 0 && p.d1 > 0 && p.d2 > 0;
+  p.c21 = l21 * inverse[1];
+  d[2] = a(2, 2) - p.c20 * a(2, 0) - p.c21 * l21, inverse[2] = 1 / d[2];
+  for (double each : d) singular_ |= !(std::isfinite(each) && each != 0);
+  return d[0] > 0 && d[1] > 0 && d[2] > 0;
 }
 
 bool Factor::compute(const Skyline& a, const std::vector<char>& fixed, double shift, bool anyway) {

@@ -47,9 +47,10 @@ class Factor {
   void solve(std::vector<Vec3>& b) const;
 
  private:
-  // a diagonal block C diag(d) C^T, with C unit lower triangular
+  // a diagonal block C diag(1/inverse) C^T, with C unit lower triangular
   struct Pivot {
-    double c10, c20, c21, d0, d1, d2;
+    double c10, c20, c21;
+    double inverse[3];
     Vec3 solve(Vec3 b) const;
   };
   bool pivot(const Mat3& a, Pivot& p);
