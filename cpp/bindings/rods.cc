@@ -206,8 +206,9 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
 
 void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
                     const InputArrays& inputs, const Doubles& positions, const Doubles& rotations,
-                    const Numbers& d_positions, const Numbers& d_rotations,
-                    const BarArrays& input_bars, const std::vector<Doubles>& parameter_bars,
+                    const Numbers& d_positions, const Numbers& d_rotations, const Numbers& d_step_x,
+                    const Numbers& d_step_R, const BarArrays& input_bars,
+                    const std::vector<Doubles>& parameter_bars,
                     const std::vector<Doubles>& first_bars, const Doubles& norms) {
   const size_t points = 3 * m.mass.size(), frames = 3 * m.moment.size();
   State step = read_state(m, step_x, step_R);
@@ -217,10 +218,11 @@ void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R
   InputBars bars = read_bars(m, T, input_bars);
   std::vector<Tangent> given;
   for (int k = 0; k <= T; k++) given.push_back(read_tangent(m, dx + k * points, dR + k * frames));
+  Tangent given_step = read_tangent(m, data(d_step_x, points), data(d_step_R, frames));
   Bars made(m);
   {
     nb::gil_scoped_release release;
-    pull_back_steps(m, step, T, rows, states, given, bars, data(norms, T + 1), made);
+    pull_back_steps(m, step, T, rows, states, given, given_step, bars, data(norms, T + 1), made);
   }
   write_parameters(m, made, parameter_bars);
   write_tangent(m, made.previous, first_bars[0], first_bars[1]);

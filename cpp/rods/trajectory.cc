@@ -106,12 +106,13 @@ int simulate(const Model& m, const State& first_step, int T, const InputRows& in
 
 void pull_back_steps(const Model& m, const State& first_step, int T, const InputRows& inputs,
                      const StateRows& states, const std::vector<Tangent>& given,
-                     const InputBars& input_bars, double* norms, Bars& bars) {
+                     const Tangent& given_step, const InputBars& input_bars, double* norms,
+                     Bars& bars) {
   Solver solver(m);
   State q = empty(m), previous = empty(m), before = empty(m), step = empty(m);
   Tangent total(m.slots()), z(m.slots());
-  Tangent state_bar = given[T], step_bar(m.slots());
-  norms[T] = std::sqrt(square(state_bar));
+  Tangent state_bar = given[T], step_bar = given_step;
+  norms[T] = std::sqrt(square(state_bar) + square(step_bar));
   for (int k = T; k > 0; k--) {
     states.get(m, k, q);
     states.get(m, k - 1, previous);

@@ -31,12 +31,13 @@ struct InputBars {
   double *forces, *torques, *tensions, *rest, *targets;
 };
 
-// Given the derivatives of a scalar with respect to all states, rows of tangents by slot, write its
-// derivatives with respect to inputs (set to zero by the caller) and, into `bars`, to parameters,
-// first state and first step. norms: (T + 1).                                           (ROD-26)
-// Throws std::runtime_error where a Hessian is singular.
+// Given the derivatives of a scalar with respect to all states, rows of tangents by slot, and to
+// the last step, write its derivatives with respect to inputs (set to zero by the caller) and, into
+// `bars`, to parameters, first state and first step. norms: (T + 1). (ROD-26) Throws
+// std::runtime_error where a Hessian is singular.
 void pull_back_steps(const Model& m, const State& first_step, int T, const InputRows& inputs,
                      const StateRows& states, const std::vector<Tangent>& given,
-                     const InputBars& input_bars, double* norms, Bars& bars);
+                     const Tangent& given_step, const InputBars& input_bars, double* norms,
+                     Bars& bars);
 
 }  // namespace mujacobian::rods

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,6 +60,19 @@ class Energies:
     def total(self) -> Array:
         """Their sum."""
         return self.kinetic + self.stored + self.gravity
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Derivatives with respect to the first state and the step before it, inputs and parameters."""
+
+    positions: Array
+    rotations: Array
+    step_positions: Array
+    step_rotations: Array
+    inputs: Inputs
+    params: Parameters
+    norms: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,29 +167,36 @@ class Trajectory:
           >>> float(trajectory.gradient(d_positions).state.velocities[0, 2].round(12))
           1.0
         """
-        if not self.report.converged.all():
-            k = int(np.argmin(self.report.converged))
-            raise MujacobianError(f"step {k} did not converge: it has no gradient")
-        world, T, h = self.world, self.steps, self.world.timestep
-        x_bar, R_bar = np.zeros_like(self.positions), np.zeros((T + 1, world.n_frames, 3))
+        world, h = self.world, self.world.timestep
+        x_bar, R_bar = np.zeros_like(self.positions), np.zeros((*self.rotations.shape[:2], 3))
         if d_positions is not None:
             x_bar = shaped("d_positions", d_positions, self.positions.shape)
         if d_rotations is not None:
             shape = R_bar.shape if tangent else self.rotations.shape
             R_bar = shaped("d_rotations", d_rotations, shape)
             R_bar = R_bar if tangent else np.ascontiguousarray(project(self.rotations, R_bar))
-        rows = core_inputs(world, self.inputs)
-        given = self.inputs
-        inputs = Inputs(
-            _zeros(given.forces),
-            _zeros(given.torques),
-            _zeros(given.tensions),
-            _zeros(given.rest),
-            _zeros(given.targets),
+        no_step = np.zeros((world.n_points, 3)), np.zeros((world.n_frames, 3))
+        bars = self.pull_back(x_bar, R_bar, no_step)
+        turned = bars.rotations if tangent else lift(self.rotations[0], bars.rotations)
+        turning = right_jacobian(h * self.first.angular_velocities)
+        spin = h * np.einsum("fij,fj->fi", turning, bars.step_rotations)
+        return Gradient(
+            State(bars.positions, turned, h * bars.step_positions, spin),
+            **vars(bars.inputs),
+            params=bars.params,
+            norms=bars.norms,
         )
+
+    def pull_back(self, x_bar: Array, R_bar: Array, last_step: tuple[Array, Array]) -> Bars:
+        """Derivatives in tangent coordinates, from those to all states and to the last step."""
+        if not self.report.converged.all():
+            k = int(np.argmin(self.report.converged))
+            raise MujacobianError(f"step {k} did not converge: it has no gradient")
+        world, T, h = self.world, self.steps, self.world.timestep
+        inputs = Inputs(**{name: _zeros(values) for name, values in vars(self.inputs).items()})
         p = world.parameters() if self.params is None else self.params
-        parameters = Parameters(*(np.zeros(np.shape(x)) for x in vars(p).values()))
-        first = State(*(np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2))
+        params = Parameters(*(np.zeros(np.shape(x)) for x in vars(p).values()))
+        first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
         norms = np.empty(T + 1)
         try:
             _core.rods_pull_back_into(
@@ -184,34 +204,25 @@ class Trajectory:
                 h * self.first.velocities,
                 np.ascontiguousarray(exp(h * self.first.angular_velocities)),
                 T,
-                rows,
+                core_inputs(world, self.inputs),
                 self.positions,
                 self.rotations,
                 x_bar,
                 R_bar,
+                *last_step,
                 list(vars(inputs).values()),
-                list(vars(parameters).values()),
-                [first.positions, first.rotations, first.velocities, first.angular_velocities],
+                list(vars(params).values()),
+                first,
                 norms,
             )
         except RuntimeError as error:
             raise MujacobianError(str(error)) from None
         if not np.isfinite(norms).all():
             raise MujacobianError("the gradient overflows on its way back: see docs/rods.md")
-        spin = h * np.einsum(
-            "fij,fj->fi",
-            right_jacobian(h * self.first.angular_velocities),
-            first.angular_velocities,
-        )
-        turned = first.rotations if tangent else lift(self.rotations[0], first.rotations)
-        # inertia = tr(moment) 1 - moment, and the map back has the same adjoint      (ROD-5)
-        inertia = moments(parameters.inertia)
-        return Gradient(
-            State(first.positions, turned, h * first.velocities, spin),
-            **vars(inputs),
-            params=Parameters(**(vars(parameters) | {"inertia": inertia})),
-            norms=norms,
-        )
+        # the map from inertias to moments is its own adjoint                        (ROD-5)
+        params = replace(params, inertia=moments(params.inertia))
+        x, R, step_x, step_R = first
+        return Bars(x, R, step_x, step_R, inputs, params, norms)
 
 
 def log(R: Array) -> Array:
