@@ -44,11 +44,6 @@ def test_the_case_has_contacts(case):
     assert trajectory.report.converged.all()
 
 
-def value(world, state, given, params, scalar):
-    made = rods.rollout(world, state, STEPS, params=params, **given)
-    return (made.positions * scalar[0]).sum() + (made.rotations * scalar[1]).sum()
-
-
 def extrapolated(f, size):
     """Derivative of f at 0 by central differences, extrapolated twice."""
     d = [(f(s) - f(-s)) / (2 * s) for s in (size, size / 2, size / 4)]
@@ -56,64 +51,61 @@ def extrapolated(f, size):
     return (16 * e[1] - e[0]) / 15
 
 
-FAMILIES = ["positions", "rotations", "velocities", "angular_velocities"]
-FAMILIES += ["forces", "torques", "tensions", "rest", "targets"]
-FAMILIES += ["mass", "inertia", "stretch", "shear", "bend"]
+STATE = ["positions", "rotations", "velocities", "angular_velocities"]
+INPUTS = ["forces", "torques", "tensions", "rest", "targets"]
+PARAMETERS = ["mass", "inertia", "stretch", "shear", "bend"]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_against_central_differences(case, family):
-    world, given, trajectory, scalar = case
-    gradient = trajectory.gradient(*scalar)
-    rng = np.random.default_rng(3)
-    state, params = world.state(), world.parameters()
-    fixed_points, fixed_frames = (x > 0 for x in world.fixed())
-    for _ in range(2):
-        if family in ("positions", "rotations", "velocities", "angular_velocities"):
-            have = getattr(gradient.state, family)
-            direction = rng.normal(size=(*have.shape[:1], 3))
-            if "velocities" in family:
-                direction[fixed_points if family == "velocities" else fixed_frames] = 0
-            if family == "rotations":
+def varied(case, family, direction):
+    """The scalar as a function of how far a family of variables has moved along a direction."""
+    world, given, _, scalar = case
 
-                def moved(s, direction=direction):
-                    R = rods.exp(s * direction) @ state.rotations
-                    return value(world, replace(state, rotations=R), given, None, scalar)
-
-                product = (project(state.rotations, have) * direction).sum()
-            else:
-
-                def moved(s, direction=direction):
-                    there = {family: getattr(state, family) + s * direction}
-                    return value(world, replace(state, **there), given, None, scalar)
-
-                product = (have * direction).sum()
-        elif family in given:
-            have = getattr(gradient, family)
-            direction = rng.normal(size=have.shape)
-
-            def moved(s, direction=direction):
-                there = given | {family: given[family] + s * direction}
-                return value(world, state, there, None, scalar)
-
-            product = (have * direction).sum()
+    def value(s):
+        state, inputs_, params = world.state(), given, world.parameters()
+        if family == "rotations":
+            state = replace(state, rotations=rods.exp(s * direction) @ state.rotations)
+        elif family in STATE:
+            state = replace(state, **{family: getattr(state, family) + s * direction})
+        elif family in INPUTS:
+            inputs_ = given | {family: given[family] + s * direction}
         else:
-            have, base = getattr(gradient.params, family), getattr(params, family)
-            direction = rng.normal(size=have.shape)
-            if family == "inertia":
-                direction = direction + np.swapaxes(direction, 1, 2)
-            direction = direction * np.abs(base).max() * 0.01
-            if family == "inertia":
-                direction *= np.trace(base, axis1=1, axis2=2)[:, None, None] / np.abs(base).max()
+            params = replace(params, **{family: getattr(params, family) + s * direction})
+        made = rods.rollout(world, state, STEPS, params=params, **inputs_)
+        return (made.positions * scalar[0]).sum() + (made.rotations * scalar[1]).sum()
 
-            def moved(s, direction=direction, base=base):
-                there = replace(params, **{family: base + s * direction})
-                return value(world, state, given, there, scalar)
+    return value
 
-            product = (have * direction).sum()
-        assert abs(product) > 1e-6
-        # contacts must stay
-        wanted = extrapolated(moved, 1e-4 if family in ("positions", "rotations") else 1e-3)
+
+def random_direction(world, family, shape, rng):
+    """A change that the family can have: fixed points do not move, inertias are symmetric."""
+    fixed = dict(zip(("velocities", "angular_velocities"), world.fixed(), strict=True))
+    made = rng.normal(size=shape)
+    if family in fixed:
+        made[fixed[family] > 0] = 0
+    if family in PARAMETERS:
+        base = getattr(world.parameters(), family)
+        made *= 0.01 * np.abs(base).max()
+    if family == "inertia":
+        size = np.trace(base, axis1=1, axis2=2)[:, None, None]
+        made = size / np.abs(base).max() * (made + np.swapaxes(made, 1, 2))
+    return made
+
+
+@pytest.mark.parametrize("family", STATE + INPUTS + PARAMETERS)
+def test_gradient_against_central_differences(case, family):
+    world, _, trajectory, scalar = case
+    gradient = trajectory.gradient(*scalar)
+    owner = gradient.state if family in STATE else gradient
+    have = getattr(gradient.params if family in PARAMETERS else owner, family)
+    if family == "rotations":
+        have = project(trajectory.rotations[0], have)
+    size = 1e-4 if family in ("positions", "rotations") else 1e-3  # contacts must stay
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        direction = random_direction(world, family, have.shape, rng)
+        product = (have * direction).sum()
+        wanted = extrapolated(varied(case, family, direction), size)
+        assert abs(wanted) > 1e-6
         assert abs(product - wanted) < DIFFERENCES * max(abs(wanted), 1e-2)
 
 

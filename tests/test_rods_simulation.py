@@ -186,6 +186,37 @@ def test_a_long_rod_is_simulated():
     assert trajectory.positions[-1, -1, 2] < 0
 
 
+@pytest.mark.parametrize("kind", ["chain", "ring", "towed", "bodies"])
+def test_the_hessian_grows_linearly(kind):
+    """Also of rods that are attached to each other, to themselves and to bodies."""
+
+    def blocks(n):
+        one, other = straight(n), straight(n)
+        body = rods.RigidBody(mass=1, inertia=[1, 1, 1])
+        links = {
+            "chain": [rods.Attachment(one.node(-1), other.node(n // 2), 1)],
+            "ring": [rods.Attachment(one.node(0), one.node(-1), 1)],
+            "towed": [rods.Attachment(one.node(0), body.at(), 1)],
+            "bodies": [
+                rods.Weld(one.frame(0), body.frame, 1),
+                rods.Weld(other.frame(5), body.frame, 1),
+            ],
+        }[kind]
+        world = rods.World(timestep=1, rods=[one, other], bodies=[body], attachments=links)
+        return world.model(world.parameters()).hessian_blocks()
+
+    assert abs(blocks(4000) / blocks(2000) - 2) < 0.01
+
+
+def test_the_shortest_rod():
+    """Of one edge: it has no bend."""
+    world = rods.World(timestep=0.01, rods=[straight(1, fixed_nodes=[0])])
+    trajectory = rods.rollout(world, steps=20)
+    assert trajectory.positions[-1, 1, 2] < 0
+    d_positions = np.ones_like(trajectory.positions)
+    assert trajectory.gradient(d_positions).params.bend.shape == (0, 3)
+
+
 def test_repeats_are_bitwise_equal_and_inputs_unchanged():
     rod = straight(10, fixed_nodes=[0], fixed_edges=[0])
     world = rods.World(timestep=0.01, rods=[rod])

@@ -363,6 +363,8 @@ void bind_rods(nb::module_& module) {
            [](Model& m, int shape) {
              return keep(m, std::make_shared<Complement>(m.shapes[shape]));
            })
+      .def("hessian_blocks",
+           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); })
       .def("distance", &distance);
   module.def("rods_simulate_into", &simulate_into);
   module.def("rods_pull_back_into", &pull_back_into);

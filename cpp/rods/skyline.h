@@ -22,6 +22,7 @@ class Skyline {
   void multiply(const std::vector<Vec3>& x, std::vector<Vec3>& y) const;
 
   int rows() const { return static_cast<int>(first_.size()); }
+  long blocks() const { return static_cast<long>(blocks_.size()); }
   int first(int row) const { return first_[row]; }
   const Mat3& at(int row, int column) const { return blocks_[start_[row] + column - first_[row]]; }
 
