@@ -119,6 +119,9 @@ def test_inputs():
     for message, change in wrong.items():
         with pytest.raises(ValueError, match=message):
             rods.rollout(world, rods.State(**(vars(state) | change)), steps=1)
+    twice = rods.Cable([rod.node(0), rod.beside(0, fraction=0)])
+    with pytest.raises(ValueError, match=r"cable 0 .* are the same"):
+        rods.rollout(rods.World(timestep=0.01, rods=[rod], cables=[twice]), steps=1)
     p = world.parameters()
     with pytest.raises(ValueError, match="stretch must not be negative"):
         rods.rollout(world, steps=1, params=rods.Parameters(**(vars(p) | {"stretch": -p.stretch})))

@@ -127,7 +127,7 @@ def rollout(
         rods_step = simulate_rods(world, rods_state, targets=targets[None])
         wrenches = np.zeros((1, model.nbody, 6))
         for c in carried:
-            at = _place(world, c.point, rods_step.positions[-1], rods_step.rotations[-1])
+            at = world.place(c.point, rods_step.positions[-1], rods_step.rotations[-1])
             force = c.stiffness * (at - targets[c.target])
             arm = targets[c.target] - here.xipos[c.body]
             wrenches[0, c.body] += [*force, *np.cross(arm, force)]
@@ -240,7 +240,7 @@ class CoupledTrajectory:
         R = rods_step.rotations[-1]
         anchor = _anchor(data, c)
         arm = anchor - data.xipos[c.body]
-        force = c.stiffness * (_place(self.world, c.point, rods_step.positions[-1], R) - anchor)
+        force = c.stiffness * (self.world.place(c.point, rods_step.positions[-1], R) - anchor)
         force_bar = wrench_bar[:3] + np.cross(wrench_bar[3:], arm)
         arm_bar = np.cross(force, wrench_bar[3:])
         pull = c.stiffness * force_bar
@@ -285,15 +285,4 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
 def _anchor(data: mujoco.MjData, c: _Carried) -> Array:
     """Where an anchor is."""
     at: Array = data.xpos[c.body] + data.xmat[c.body].reshape(3, 3) @ c.offset
-    return at
-
-
-def _place(world: World, point: Point, x: Array, R: Array) -> Array:
-    """Where a material point is."""
-    first = world.points(point.owner).start
-    at = np.zeros(3)
-    for i, weight in zip(point.points, point.weights, strict=True):
-        at += weight * x[first + i]
-    if point.frame is not None:
-        at += R[world.frames(point.owner).start + point.frame] @ point.offset
     return at

@@ -122,6 +122,10 @@ def check_state(world: World, state: State) -> State:
         lengths = np.linalg.norm(np.diff(x[world.points(rod)], axis=0), axis=1)
         if not lengths.min() > 0:
             raise ValueError(f"edge {int(np.argmin(lengths))} of a rod has length zero")
+    for number, cable in enumerate(world.cables):
+        path = [world.place(p, x, R) for p in cable.path]
+        if not np.linalg.norm(np.diff(path, axis=0), axis=1).min() > 0:
+            raise ValueError(f"two points of cable {number} that follow each other are the same")
     return State(x.copy(), R, v.copy(), w.copy())
 
 

@@ -102,6 +102,16 @@ class World:
         first = self.frames(rod).start - k
         return slice(first, first + rod.edges - 1)
 
+    def place(self, point: Point, positions: Array, rotations: Array) -> Array:
+        """Where a material point is, given positions and rotations of one state or of many."""
+        first, frame = self._find(point.owner)
+        at = np.zeros(3)
+        for i, weight in zip(point.points, point.weights, strict=True):
+            at = at + weight * positions[..., first + i, :]
+        if point.frame is not None:
+            at = at + rotations[..., frame + point.frame, :, :] @ point.offset
+        return at
+
     def state(self) -> State:
         """The state that rods and bodies were described in."""
         return State(
