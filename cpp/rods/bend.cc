@@ -7,12 +7,18 @@ namespace {
 
 Vec3 times(Vec3 a, Vec3 b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
 
+// The second frame as the first sees it
+Mat3 relative(const Bend& b, const State& q) {
+  return transposed_times(q.R[b.first], q.R[b.second]);
+}
+
+// Darboux vector of such a rotation                                                     (ROD-15)
+Vec3 darboux(const Bend& b, const Mat3& Q) { return (0.5 / b.length) * axial(Q); }
+
 // d(darboux)/d(second frame); minus that with respect to the first                      (ROD-16)
-Mat3 darboux_jacobian(const Bend& b, const State& q) {
-  const Mat3& A = q.R[b.first];
-  Mat3 Q = transposed_times(A, q.R[b.second]);
+Mat3 darboux_jacobian(const Bend& b, const State& q, const Mat3& Q) {
   Mat3 J = difference(scaled_identity(trace(Q)), Q);
-  return (0.5 / b.length) * times_transposed(J, A);
+  return (0.5 / b.length) * times_transposed(J, q.R[b.first]);
 }
 
 // Moment over length: derivative of the potential's density with respect to the Darboux vector
@@ -24,21 +30,20 @@ Vec3 stress(const Problem& p, size_t i, Vec3 omega) {
 
 }  // namespace
 
-Vec3 darboux(const Bend& b, const State& q) {  // (ROD-15)
-  return (0.5 / b.length) * axial(transposed_times(q.R[b.first], q.R[b.second]));
-}
+Vec3 darboux(const Bend& b, const State& q) { return darboux(b, relative(b, q)); }
 
 void add_bends(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.bends.size(); i++) {
     const Bend& b = m.bends[i];
-    Vec3 omega = darboux(b, q);
+    Mat3 Q = relative(b, q);
+    Vec3 omega = darboux(b, Q);
     Vec3 strain = omega - load3(p.inputs.rest + 3 * i), change = omega - p.curvatures[i];
     sum.add(0.5 * b.length * dot(strain, times(b.stiffness, strain)));
     sum.add(0.5 * b.length / m.timestep * dot(change, times(b.damping, change)));
     if (!sum.gradient && !sum.hessian) continue;
     const int first = m.frame_slot[b.first], second = m.frame_slot[b.second];
-    Mat3 J = darboux_jacobian(b, q);
+    Mat3 J = darboux_jacobian(b, q, Q);
     Vec3 moment = b.length * stress(p, i, omega);
     if (sum.gradient) {
       Vec3 torque = transpose_mul(J, moment);
@@ -65,12 +70,14 @@ void pull_back_bends(const Problem& p, const State& q, const Tangent& z, Bars& b
   for (size_t i = 0; i < m.bends.size(); i++) {
     const Bend& b = m.bends[i];
     const int first = m.frame_slot[b.first], second = m.frame_slot[b.second];
-    Vec3 s = b.length * (darboux_jacobian(b, q) * (z[second] - z[first]));
-    Vec3 strain = darboux(b, q) - load3(p.inputs.rest + 3 * i);
+    Mat3 Q = relative(b, q);
+    Vec3 s = b.length * (darboux_jacobian(b, q, Q) * (z[second] - z[first]));
+    Vec3 strain = darboux(b, Q) - load3(p.inputs.rest + 3 * i);
     bars.bend[i] += times(s, strain);
     if (bars.rest) store3(bars.rest + 3 * i, load3(bars.rest + 3 * i) - times(b.stiffness, s));
     Vec3 before_bar = (-1 / m.timestep) * times(b.damping, s);
-    Vec3 turned = transpose_mul(darboux_jacobian(b, p.previous), before_bar);
+    Mat3 J = darboux_jacobian(b, p.previous, relative(b, p.previous));
+    Vec3 turned = transpose_mul(J, before_bar);
     bars.previous[second] += turned;
     bars.previous[first] += -turned;
   }
