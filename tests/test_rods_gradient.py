@@ -197,6 +197,15 @@ def test_rotations_as_matrices_and_as_tangents(case):
     assert np.abs(symmetric + np.swapaxes(symmetric, 1, 2)).max() < 1e-12
 
 
+def test_energies_with_inputs(case):
+    """Cables and moved anchors store energy, too."""
+    _, given, trajectory, _ = case
+    energies = trajectory.energies()
+    assert energies.total.shape == (STEPS + 1,)
+    loose = rods.rollout(trajectory.world, **(given | {"tensions": 0 * given["tensions"]}))
+    assert energies.stored[0] - loose.energies().stored[0] > 0.1
+
+
 def test_what_was_not_given_has_no_gradient():
     world = everything()
     trajectory = rods.rollout(world, steps=2)
