@@ -9,7 +9,7 @@ All else is MuJoCo's, stage by stage. The map is then that of the converged cont
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 import mujoco
 import numpy as np
@@ -20,6 +20,8 @@ from mujacobian.probe import ConstrainedStep
 Array = np.ndarray
 Geom = mujoco.mjtGeom
 ON = 1e-6  # m: a witness point of the collider is this close to its feature
+SEEN = 1e-4  # and a direction this close
+CAP_SIDES = 16  # of the polygon that MuJoCo clips with
 HALF_WIDTH = 0.5  # |n_y| from which a frame is directed by the world's z axis instead of y
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
 ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # of Newton's method
@@ -204,34 +206,37 @@ class Optimum:
 
 @dataclass
 class Line:
-    """An end of the line of a cylinder's surface over a face of a box, whose edge it touches.
+    """An end of the line of a cylinder's surface over a face of another geom.
 
-    The line is that towards the optimum of the cylinder's side and the edge. It ends in the plane
-    through a side of the face, and is measured against the face.
+    The line is that towards the optimum of the cylinder with a side of the face. It ends in a plane
+    through a side, or with the cylinder, and is measured against the face. Planes are normals and
+    offsets in the frame of the other geom; `start` is the optimum in that of the cylinder.
     """
 
     optimum: Optimum
-    face: tuple[int, float]  # axis of the box and its coordinate
-    end: tuple[int, float]
+    start: tuple[Array, float]
+    face: tuple[Array, float]
+    end: tuple[Array | None, float]
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
         """Put a contact of `data` where the line ends; False where Newton's method fails."""
-        cylinder, box = (side.geom for side in self.optimum.sides)
-        frame, axis = data.geom_xmat[box].reshape(3, 3), data.geom_xmat[cylinder][2::3]
-        x = contact.pos - contact.dist / 2 * contact.frame[:3]
-        towards = x - data.geom_xpos[cylinder]
-        towards = towards - (towards @ axis) * axis
-        towards /= np.linalg.norm(towards)
-        x0, x1 = self.optimum.points(data, np.array([*towards, 0, 0, 0]))
-        z, found = self.optimum.find(data, towards, towards @ (x1 - x0))
-        start = data.geom_xpos[cylinder] + self.optimum.sides[0].radius * z[:3]
-        local, along = frame.T @ (start - data.geom_xpos[box]), frame.T @ axis
-        local = local + (self.end[1] - local[self.end[0]]) / along[self.end[0]] * along
-        k, plane = self.face
-        contact.dist = np.sign(plane) * (local[k] - plane)
-        local[k] = (local[k] + plane) / 2
-        contact.pos[:] = data.geom_xpos[box] + frame @ local
-        contact.frame[:] = _frame(-np.sign(plane) * frame[:, k])
+        cylinder, other = contact.geom.tolist()
+        frame, turn = (data.geom_xmat[g].reshape(3, 3) for g in (cylinder, other))
+        axis = frame[:, 2]
+        z, found = self.optimum.find(data, frame @ self.start[0], self.start[1])
+        across = z[:3] - (z[:3] @ axis) * axis
+        radius = np.linalg.norm(_to_local(data, cylinder, _witnesses(contact)[0])[:2])
+        x = data.geom_xpos[cylinder] + radius / np.linalg.norm(across) * across
+        plane, offset = self.end
+        if plane is None:
+            x = x + offset * axis
+        else:
+            away = offset - plane @ _to_local(data, other, x)
+            x = x + away / (turn @ plane @ axis) * axis
+        outward = turn @ self.face[0]
+        contact.dist = self.face[0] @ _to_local(data, other, x) - self.face[1]
+        contact.pos[:] = x - contact.dist / 2 * outward
+        contact.frame[:] = _frame(-outward)
         return found
 
 
@@ -298,8 +303,8 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
     points = _witnesses(contact)
     kinds = [Geom(t) for t in model.geom_type[contact.geom]]
     if kinds[0] != Geom.mjGEOM_HFIELD and (pairs == contact.geom).all(axis=1).sum() > 1:
-        if kinds != [Geom.mjGEOM_CYLINDER, Geom.mjGEOM_BOX]:
-            raise ValueError("a manifold of other geoms than a cylinder and a box")
+        if kinds[0] != Geom.mjGEOM_CYLINDER or kinds[1] == Geom.mjGEOM_MESH:
+            raise ValueError("a manifold of other geoms than a cylinder and a box or another")
         return _find_line(model, data, contact, points[0])
     normal = contact.frame[:3]
     first, second = contact.geom.tolist()
@@ -314,28 +319,62 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
 def _find_line(
     model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
 ) -> Line:
-    """Return the line that ends at x: of the edge of the face that explains it."""
-    cylinder, box = contact.geom.tolist()
-    size, at = model.geom_size[box], _to_local(data, box, x)
-    outward = -data.geom_xmat[box].reshape(3, 3).T @ contact.frame[:3]
+    """Return the line that ends at x, towards the optimum that explains it."""
+    cylinder, other = contact.geom.tolist()
+    frame = data.geom_xmat[cylinder].reshape(3, 3)
+    at, outward = (
+        _to_local(data, cylinder, x),
+        -data.geom_xmat[other].reshape(3, 3).T @ contact.frame[:3],
+    )
+    face, sides, optima = _face(model, cylinder, other, outward)
+    end: tuple[Array | None, float] = (None, at[2])
+    if abs(abs(at[2]) - model.geom_size[cylinder, 1]) > ON:
+        ends = [p for p in sides if abs(p[0] @ _to_local(data, other, x) - p[1]) < ON]
+        if len(ends) != 1:
+            raise ValueError("a line that does not end at one side of a face")
+        end = ends[0]
+    towards = np.append(at[:2], 0) / np.hypot(*at[:2])
+    for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
+        normal = frame @ (np.cos(lean) * towards + [0, 0, np.sin(lean)])
+        slides = sum(len(side.slides) for side in optimum.sides)
+        x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
+        z, found = optimum.find(data, normal, normal @ (x1 - x0))
+        local = frame.T @ z[:3]
+        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - towards[:2]) < SEEN:
+            return Line(optimum, (local, z[3]), face, end)
+    raise ValueError("no optimum explains the line")
+
+
+def _face(
+    model: mujoco.MjModel, cylinder: int, other: int, outward: Array
+) -> tuple[tuple[Array, float], list[tuple[Array, float]], list[Optimum]]:
+    """Return the plane of a face of a box or cylinder, those of its sides, and the optima there."""
+    size, axes = model.geom_size[other], np.eye(3)
     k = int(abs(outward).argmax())
-    ends = [i for i in range(3) if i != k and abs(abs(at[i]) - size[i]) < ON]
-    if len(ends) != 1 or abs(outward[k]) < 1 - ON:
-        raise ValueError("a line that does not end at one side of a face")
-    axis, radius = np.array([0.0, 0, 1]), model.geom_size[cylinder, 0]
-    side = Side(cylinder, _fixed(np.zeros(3)), [axis], radius)
-    where = contact.pos.copy(), contact.dist, contact.frame.copy()
-    for i in (i for i in range(3) if i != k):
-        for sign in (-1, 1):
-            corner = np.sign(outward[k]) * size[k] * np.eye(3)[k] + sign * size[i] * np.eye(3)[i]
-            edge = Side(box, _fixed(corner), [np.eye(3)[3 - i - k]])
-            end = ends[0], float(np.sign(at[ends[0]]) * size[ends[0]])
-            line = Line(Optimum((side, edge)), (k, float(np.sign(outward[k]) * size[k])), end)
-            found = line.solve(data, contact) and np.linalg.norm(contact.pos - where[0]) < ON
-            contact.pos[:], contact.dist, contact.frame[:] = where
-            if found:
-                return line
-    raise ValueError("no edge explains the line")
+    if abs(outward[k]) < 1 - ON:
+        raise ValueError("a normal that is not that of a face")
+    normal = np.sign(outward[k]) * axes[k]
+    line = Side(cylinder, _fixed(np.zeros(3)), [axes[2]], model.geom_size[cylinder, 0])
+    if model.geom_type[other] == Geom.mjGEOM_BOX:
+        ways = [(i, sign * axes[i]) for i in range(3) if i != k for sign in (-1, 1)]
+        edges = [
+            Side(other, _fixed(size[k] * normal + size[i] * way), [axes[3 - i - k]])
+            for i, way in ways
+        ]
+        sides = [(way, size[i]) for i, way in ways]
+        return (normal, size[k]), sides, [Optimum((line, edge)) for edge in edges]
+    angles = 2 * np.pi / CAP_SIDES * (np.arange(CAP_SIDES) + 0.5)
+    apothem = size[0] * np.cos(np.pi / CAP_SIDES)
+    sides = [(np.array([np.cos(t), np.sin(t), 0]), apothem) for t in angles]
+    rim = _cylinder_side(other, size, np.array([size[0], 0, normal[2] * size[1]]))
+    cap = _cylinder_side(other, size, np.array([0, 0, normal[2] * size[1]]))
+    radius, half = model.geom_size[cylinder, :2]
+    own = [
+        _cylinder_side(cylinder, model.geom_size[cylinder], np.array([radius, 0, h]))
+        for h in (-half, half)
+    ]
+    pairs = product((line, *own), (rim, cap))
+    return (normal, size[1]), sides, [Optimum(pair) for pair in pairs if pair != (line, cap)]
 
 
 def _witnesses(contact: mujoco.MjContact) -> tuple[Array, Array]:

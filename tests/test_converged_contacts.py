@@ -104,6 +104,50 @@ def test_a_cylinder_across_an_edge(depth: float, margin: float) -> None:
     assert_converged(model, ConvergedStep(model, data), np.random.default_rng(0), f"{depth} deep")
 
 
+# Two cylinders, place and turn of the second in the frame of the first, the margin of both, and
+# whether the first is seen from its side: self-collisions of a humanoid and of a quadruped.
+ALONG_CAPS = {
+    "rim": (
+        (".065 .0675", ".06 .095"),
+        "0.146246 0.031149 -0.134106",
+        "0.381568 0.671194 -0.076893 -0.630866",
+        (0, False),
+    ),
+    "side": (
+        (".046 .02", ".011 .0325"),
+        "-0.045135 -0.052906 -0.0155",
+        "-0.452989 0.452989 0.542956 -0.542956",
+        (0.001, True),
+    ),
+}
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="cylinders along faces turn instead")
+@pytest.mark.parametrize("case", ALONG_CAPS)
+def test_a_cylinder_along_a_cap(case: str) -> None:
+    """Cut by one of the sixteen sides of the cap and by its own end."""
+    (first, second), place, turn, (margin, sideways) = ALONG_CAPS[case]
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <default><geom type="cylinder" margin="{margin}"/></default>
+        <worldbody>
+          <body quat=".58 .04 -.04 .81"><freejoint/><geom size="{first}"/></body>
+          <body quat=".58 .04 -.04 .81">
+            <freejoint/><geom size="{second}" pos="{place}" quat="{turn}"/>
+          </body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    step = ConvergedStep(model, data)
+    for line in step.optima.values():
+        assert bool(line.optimum.sides[0].slides) == sideways
+    mujacobian.linearize(model, data)  # where the collider left it, too
+    assert_converged(model, step, np.random.default_rng(0), case)
+
+
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another scene then")
 def test_a_rim_within_the_margin_of_a_height_field() -> None:
     """The collider's own map is off by 2e-4 here: found among 10,000 scenes."""

@@ -133,6 +133,40 @@ bool look_at_rim(const Geom& geom, const Polytope& p, int face, Vec3 off, Segmen
   return false;
 }
 
+// The normal between the rim of a cylinder, at the end to which it leans, and that rim, given its
+// part across the axis: found among all angles by which it may lean.
+bool look_from_rim_at_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off,
+                          SegmentPoint& s) {
+  if (p.geom().type != geom::kCylinder) return false;
+  constexpr int kAngles = 64, kHalvings = 50;
+  const Vec3 a = cylinder.axis(), u = (1 / norm(off)) * off, t = cross(a, u);
+  s.look = SegmentPoint::kRim;
+  SupportSide* side = s.rim.side;
+  for (int end = -1; end <= 1; end += 2) {
+    const Vec3 rim = cylinder.position + end * cylinder.size[1] * a + cylinder.size[0] * u;
+    // how far the points are from lying on the normal, in the plane in which it leans
+    auto gap = [&](double angle) {
+      s.direction = std::cos(angle) * u + std::sin(angle) * end * a;
+      if (!rim_against(p.geom(), p.face_normal(face), s.direction, side[1])) return 0.0;
+      const Vec3 across = std::cos(angle) * end * a - std::sin(angle) * u;
+      return dot(side[1].point - rim, across);
+    };
+    for (int k = 0; k < kAngles; k++) {
+      double low = M_PI / 2 * k / kAngles, high = M_PI / 2 * (k + 1) / kAngles;
+      const bool rising = gap(high) > gap(low);
+      if (gap(low) * gap(high) > 0) continue;
+      for (int h = 0; h < kHalvings; h++) {
+        const double middle = (low + high) / 2;
+        ((gap(middle) > 0) == rising ? high : low) = middle;
+      }
+      if (std::abs(dot(side[1].point - rim, t)) > kSeenAtRim * s.radius) continue;
+      side[0] = {rim, 0, outer((cylinder.size[0] / std::cos(low)) * t, t), {}, 0};
+      return true;
+    }
+  }
+  return false;
+}
+
 // Polygons of hulls that are not flat are folded: the collider sees the triangle of three of their
 // vertices, or the line through two.
 bool looks_at_fold(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
@@ -193,7 +227,7 @@ bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off,
   }
   look(cylinder, p, face, best, best_beyond, s);
   return least < kSeenByCylinder * s.radius || look_from_rim(cylinder, p, face, off, s) ||
-         look_at_rim(cylinder, p, face, off, s);
+         look_at_rim(cylinder, p, face, off, s) || look_from_rim_at_rim(cylinder, p, face, off, s);
 }
 
 // A point of the line of the surface of geom `owner` that faces a face of the other: one of its
