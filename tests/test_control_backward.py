@@ -35,7 +35,7 @@ def solve_qp(H, g, lower, upper):
 
 
 def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
-    """Steps, gains and expected change."""
+    """Steps and gains."""
     T, nx = A.shape[:2]
     nu = B.shape[2]
     nz = nx + nu
@@ -43,7 +43,6 @@ def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
     steps, gains = np.zeros((T - 1, nu)), np.zeros((T - 1, nu, nx))
     # V over (x, u of the knot before): only the last knot knows that control
     Vz, Vzz = lz[-1], lzz[-1]
-    linear = quadratic = 0.0
     for t in range(T - 2, -1, -1):
         F = np.block([[A[t], B[t]], [np.zeros((nu, nx)), np.eye(nu)]])
         Q, H = lz[t] + F.T @ Vz, lzz[t] + F.T @ Vzz @ F
@@ -58,13 +57,24 @@ def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
         K = np.zeros((nu, nx))
         K[free] = -np.linalg.solve(Huu[np.ix_(free, free)], Hux[free])
         steps[t], gains[t] = k, K
-        linear += k @ Q[u]
-        quadratic += 0.5 * k @ H[u, u] @ k
         along = np.vstack([np.eye(nx), K])
         Vz = np.concatenate([along.T @ (Q + H[:, u] @ k), np.zeros(nu)])
         Vzz = np.zeros((nz, nz))
         Vzz[x, x] = along.T @ H @ along
-    return steps, gains, linear, quadratic
+    return steps, gains
+
+
+def change(A, B, gradient, hessian, steps, gains, size):
+    """Of the quadratic model, along the linear one, with feedback."""
+    nz = gradient.shape[1]
+    x, u, total = np.zeros(A.shape[1]), np.zeros(B.shape[2]), 0.0
+    for t in range(len(A)):
+        if t < len(steps):  # the last one is held
+            u = size * steps[t] + gains[t] @ x
+        z = np.concatenate([x, u])
+        total += gradient[t] @ z + 0.5 * z @ hessian[t, :, :nz] @ z
+        x = A[t] @ x + B[t] @ u
+    return total
 
 
 def run(problem, lower, upper, kind, mu):
@@ -94,7 +104,9 @@ def test_steps_and_gains_are_those_of_the_recursion(nx, nu, bound, kind):
         assert np.allclose(
             gains, expected[1], atol=TOLERANCE * (1 + abs(expected[1]).max()), rtol=0
         )
-        assert (linear, quadratic) == pytest.approx(expected[2:], rel=1e-8)
+        for size in (1.0, 0.3):
+            model = change(*problem[:4], steps, gains, size)
+            assert size * (linear + size * quadratic) == pytest.approx(model, rel=1e-9)
         u = problem[-1][:-1] + steps
         clamped += ((u <= lower) | (u >= upper)).sum()
         assert (u >= lower - 1e-15).all()

@@ -110,6 +110,20 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
     assert mujacobian.fd_count() == differences
 
 
+@pytest.mark.parametrize("height", [0.11, 0.5])
+def test_small_steps_improve_as_the_backward_pass_expects(height):
+    """All derivatives, the feedback and the control that the last knot holds, end to end."""
+    model, cost = tumbler()
+    state = random_state(model, 4)
+    state[2] = height  # touching the floor, and above it
+    size = 1e-5
+    plan = control.ILQR(model, cost, 25, step_sizes=(size,), mu=1e-3).improve(state)
+    improvement = plan.initial_cost - plan.cost
+    assert plan.history.step[0] == size
+    assert improvement == pytest.approx(plan.history.expected[0], rel=1e-5)
+    assert improvement > 1e-9
+
+
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
 def test_backends_agree_and_are_counted(derivatives, warm_start):
@@ -317,6 +331,9 @@ def test_what_cannot_be_planned_says_why():
         control.ILQR(model, cost, 10, derivatives="magic")
     with pytest.raises(ValueError, match="at least 2 knots"):
         control.ILQR(model, cost, 1)
+    idle = slides(motors=0)
+    with pytest.raises(ValueError, match="no actuators"):
+        control.ILQR(idle, control.Cost(idle, [control.Term("p", control.sensor(idle, "p0"))]), 10)
     with pytest.raises(control.InfeasibleBoundsError, match=r"control 1 cannot be between 2.0 and"):
         control.ILQR(model, cost, 10, lower=[0, 2], upper=[1, 1])
     with pytest.raises(ValueError, match="lower must be 2 numbers"):
@@ -396,3 +413,12 @@ def test_a_refused_knot_shortens_the_horizon_of_a_loop_and_ends_a_solve(threads)
     assert held.status == "refused"
     assert not held.controls.any()
     assert control.ILQR(model, cost, 12, derivatives="fd").solve(np.zeros(4)).refused == ""
+
+
+def test_errors_of_mujoco_on_the_way_are_raised():
+    model, cost = tumbler()
+    model = control.planning_model(model, integrator="rk4")
+    for derivatives in ("fd", "wasp"):
+        planner = control.ILQR(model, cost, 5, derivatives=derivatives)
+        with pytest.raises(mujacobian.MujacobianError, match=r"knot 0: .*RK4"):
+            planner.improve(random_state(model, 1))

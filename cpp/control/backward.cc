@@ -19,6 +19,7 @@ class Pass {
     x_stride_ = round_to_lanes(nx_);
     F_ = zeros(nx_, stride_), P_ = zeros(nx_, stride_), Qzz_ = zeros(nz_, stride_);
     Qz_ = zeros(1, stride_), Vx_ = zeros(1, nx_), Vxx_ = zeros(nx_, x_stride_);
+    slope_ = zeros(1, stride_), Vx_slope_ = zeros(1, nx_);
     Vu_ = zeros(1, nu_), Vux_ = zeros(nu_, x_stride_), Vuu_ = zeros(nu_, stride_);
     Quu_ = zeros(nu_, stride_), Qux_ = zeros(nu_, x_stride_), gain_ = zeros(nu_, x_stride_);
     curved_ = zeros(nu_, x_stride_), lower_ = zeros(1, nu_), upper_ = zeros(1, nu_);
@@ -54,6 +55,7 @@ class Pass {
     const int t = p_.T - 1;
     const double *g = p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_, *H = hessian(t);
     std::memcpy(Vx_, g, nx_ * sizeof(double));
+    std::memcpy(Vx_slope_, g, nx_ * sizeof(double));
     std::memcpy(Vu_, g + nx_, nu_ * sizeof(double));
     for (int i = 0; i < nx_; i++) {
       std::memcpy(Vxx_ + i * x_stride_, H + i * stride_, nx_ * sizeof(double));
@@ -73,13 +75,18 @@ class Pass {
       std::memcpy(F_ + i * stride_, A + i * nx_, nx_ * sizeof(double));
       std::memcpy(F_ + i * stride_ + nx_, B + i * nu_, nu_ * sizeof(double));
     }
-    std::memcpy(Qz_, p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_, nz_ * sizeof(double));
+    const double* gradient = p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_;
+    std::memcpy(Qz_, gradient, nz_ * sizeof(double));
+    std::memcpy(slope_, gradient, nz_ * sizeof(double));
     std::memcpy(Qzz_, hessian(t), sizeof(double) * nz_ * stride_);
     std::memset(P_, 0, sizeof(double) * nx_ * stride_);
     add_product(P_, stride_, Vxx_, x_stride_, F_, stride_, nx_, nz_, nx_);
     add_symmetric_product(Qzz_, stride_, F_, stride_, P_, stride_, nz_, nx_);
     for (int i = 0; i < nx_; i++) {
-      for (int j = 0; j < nz_; j++) Qz_[j] += Vx_[i] * F_[i * stride_ + j];
+      for (int j = 0; j < nz_; j++) {
+        Qz_[j] += Vx_[i] * F_[i * stride_ + j];
+        slope_[j] += Vx_slope_[i] * F_[i * stride_ + j];
+      }
     }
     if (t == p_.T - 2) expand_held();
     for (int i = 0; i < nu_; i++) {
@@ -90,7 +97,7 @@ class Pass {
 
   // The last knot also depends on this control, which it holds                           (ILQ-6)
   void expand_held() {
-    for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i];
+    for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i], slope_[nx_ + i] += Vu_[i];
     for (int i = 0; i < nu_; i++) {
       for (int j = 0; j < nz_; j++) {
         double held = 0;
@@ -149,6 +156,7 @@ class Pass {
   // V(x) = Q(x, step + gain x), with Q without regularization                            (ILQ-8)
   void update_value(const double* step, double expected[2]) {
     std::memcpy(Vx_, Qz_, nx_ * sizeof(double));
+    std::memcpy(Vx_slope_, slope_, nx_ * sizeof(double));
     std::memset(curved_, 0, sizeof(double) * nu_ * x_stride_);
     for (int i = 0; i < nx_; i++) {
       std::memcpy(Vxx_ + i * x_stride_, Qzz_ + i * stride_, nx_ * sizeof(double));
@@ -157,10 +165,12 @@ class Pass {
       const double* row = Qzz_ + (nx_ + i) * stride_;
       double along = 0;
       for (int j = 0; j < nu_; j++) along += row[nx_ + j] * step[j];
-      expected[0] += step[i] * Qz_[nx_ + i];
-      expected[1] += 0.5 * step[i] * along;
+      const double linear = step[i] * slope_[nx_ + i];
+      expected[0] += linear;
+      expected[1] += step[i] * (Qz_[nx_ + i] + 0.5 * along) - linear;
       for (int j = 0; j < nx_; j++) {
         Vx_[j] += gain_[i * x_stride_ + j] * (along + Qz_[nx_ + i]) + row[j] * step[i];
+        Vx_slope_[j] += gain_[i * x_stride_ + j] * slope_[nx_ + i];
       }
       std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
       std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
@@ -181,6 +191,8 @@ class Pass {
   const BackwardProblem& p_;
   int nx_, nu_, nz_, stride_, x_stride_;
   Arena& arena_;
+  // of the value where steps are zero: how the cost begins to change with their size
+  double *slope_, *Vx_slope_;
   double *F_, *P_, *Qzz_, *Qz_, *Vx_, *Vxx_, *Vu_, *Vux_, *Vuu_, *Quu_, *Qux_, *gain_, *curved_,
       *lower_, *upper_;
 };

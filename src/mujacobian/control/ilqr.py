@@ -107,6 +107,8 @@ class ILQR:
         _one_of("interpolation", interpolation, ("linear", "hold"))
         if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
             raise ValueError("the cost is of another model: its sensors or controls differ")
+        if not model.nu:
+            raise ValueError("the model has no actuators: there is nothing to plan")
         if count("horizon", horizon) < 2:
             raise ValueError(f"horizon must be at least 2 knots, got {horizon}")
         self.model, self.cost, self.horizon = model, cost, int(horizon)

@@ -28,6 +28,16 @@ class UserResidual:
     value: returns `(n, k)`.
     jacobian: returns the derivatives with respect to the state, `(n, k, nx)` in the tangent
         coordinates of `mujacobian.linearize`, and to the controls, `(n, k, nu)`.
+
+    Example:
+      >>> import numpy as np
+      >>> from mujacobian import control
+      >>> power = control.UserResidual(  # of a motor: torque times speed, of a model with nv = 1
+      ...     1,
+      ...     lambda t, x, u: u * x[:, 1:],
+      ...     lambda t, x, u: (np.stack([0 * u, u], axis=2), x[:, 1:, None]))
+      >>> control.Term("power", power, weight=0.1).residual.dim
+      1
     """
 
     dim: int
