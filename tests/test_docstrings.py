@@ -9,17 +9,20 @@ import pytest
 
 import mujacobian
 import mujacobian.control
+import mujacobian.rods
 
-BRIDGES = (
-    "torch",
-    "jax",
-    "mujoco_sysid",
-    "control.crocoddyl",
-)  # to packages that need not be installed
+# to packages that need not be installed
+BRIDGES = ("torch", "jax", "mujoco_sysid", "crocoddyl", "newton")
 MODULES = sorted(
-    each.name for each in pkgutil.iter_modules(mujacobian.__path__) if each.name != "__main__"
+    prefix + each.name
+    for package, prefix in (
+        (mujacobian, ""),
+        (mujacobian.control, "control."),
+        (mujacobian.rods, "rods."),
+    )
+    for each in pkgutil.iter_modules(package.__path__)
+    if each.name != "__main__"
 )
-MODULES += [f"control.{each.name}" for each in pkgutil.iter_modules(mujacobian.control.__path__)]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -27,7 +30,7 @@ def test_examples(name):
     try:
         importlib.import_module(f"mujacobian.{name}")
     except ImportError as error:
-        if name not in BRIDGES:
+        if name.split(".")[-1] not in BRIDGES:
             raise
         pytest.skip(str(error))
     # functions may hide modules of the same name in the package

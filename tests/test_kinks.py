@@ -263,3 +263,34 @@ def test_edges_of_a_colliders_regions(cone):
         model, data = load(world('size=".1"', pos, floor=cylinder, cone=cone))
         assert data.ncon == 1
         finite(model, data)
+
+
+def test_edges_of_equal_pads_lie_in_one_plane():
+    """Between the pads of a gripper, rounding decides where MuJoCo cuts edges: not refused."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <worldbody>
+          <body>
+            <freejoint/>
+            <geom type="sphere" size=".01" pos="0 0 -.3" mass="1"/>
+            <body pos="0 0 .0021">
+              <joint type="slide" axis="0 0 1"/>
+              <geom type="box" size=".012 .015 .0025" mass=".1"/>
+            </body>
+            <body pos="0 0 -.0021" euler="180 0 0">
+              <joint type="slide" axis="0 0 1"/>
+              <geom type="box" size=".012 .015 .0025" euler="1e-3 0 0" mass=".1"/>
+            </body>
+          </body>
+        </worldbody>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(0)
+    counts = set()
+    for _ in range(60):
+        quat = rng.normal(size=4)
+        data.qpos[3:7] = quat / np.linalg.norm(quat)
+        lin = mujacobian.linearize(model, data)
+        assert np.isfinite(lin.A).all()
+        counts.add(data.ncon)
+    assert max(counts) > 4, "no edge was cut"

@@ -41,6 +41,11 @@ def test_a_capsule_whose_end_is_nearest_to_an_edge():
     assert verdicts[EXACT] == 1
 
 
+def test_a_collider_that_is_far_off():
+    """A rim within the margin of a height field: 2e-4 from the collider's own map."""
+    judge_seeds([2000414])
+
+
 @pytest.mark.slow
 def test_many_scenes():
     verdicts, refusals = judge_seeds(range(1000, 1400))

@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 
+import mujacobian
 from cases import load, snapshot, states
 from mujacobian import reference
 
@@ -178,3 +179,22 @@ def test_the_state_is_left_alone():
     before = snapshot(model, data)
     reference.jacobian(model, data)
     assert snapshot(model, data) == before
+
+
+def test_an_equality_that_holds_exactly_is_not_saturated():
+    """Its impedance is flat there as it is far away, where the derivative is another."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <worldbody>
+          <body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/></body>
+          <body><joint name="b" axis="0 1 0"/><geom size=".1" pos=".4 0 0"/></body>
+        </worldbody>
+        <equality><joint joint1="a" joint2="b" solimp=".5 .95 .001"/></equality>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    ref = reference.jacobian(model, data, constrained=True)
+    lin = mujacobian.linearize(model, data)
+    result = reference.compare(np.hstack([lin.A, lin.B]), ref.J, ref.err, ref.blocks, trust=1e-9)
+    assert result.share == 1
+    assert result.error < 1e-8

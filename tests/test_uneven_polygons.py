@@ -4,27 +4,41 @@ import mujoco
 import numpy as np
 import pytest
 
+import mujacobian
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
 HALF = np.array([0.1, 0.1, 0.05])  # m: of the slab
 TWIST = 1e-5  # m: by which two opposite corners of its top are too high
 SMALL = np.array([0.02, 0.03, 0.01])  # m: half sizes of what lies on it
+PRECISE = 1e-7
 TRUSTED_SHARE = 0.6  # points of manifolds come and go within the reach of some probes
 
 
-def slab_scene(shape: str) -> mujoco.MjModel:
-    """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon."""
+def slab_scene(
+    shape: str, *, small: np.ndarray = SMALL, top: float = 1.0, twist: float = TWIST
+) -> mujoco.MjModel:
+    """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon.
+
+    `top` is the size of the top relative to that of the bottom.
+    """
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     slab = corners * HALF
-    slab[[1, 7], 2] += TWIST
-    geom = {"box": f'type="box" size="{_text(SMALL)}"', "mesh": 'type="mesh" mesh="small"'}
+    slab[1::2, :2] *= top
+    slab[[1, 7], 2] += twist
+    geom = {
+        "box": f'type="box" size="{_text(small)}"',
+        "mesh": 'type="mesh" mesh="small"',
+        "dome": 'type="mesh" mesh="dome"',
+        "capsule": f'type="capsule" size="{small[2]} {small[1]}" euler="90 0 0"',
+    }
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <option timestep=".001"/>
         <asset>
-          <mesh name="small" vertex="{_text(corners * SMALL)}"/>
+          <mesh name="small" vertex="{_text(corners * small)}"/>
           <mesh name="slab" vertex="{_text(slab)}"/>
+          <mesh name="dome" vertex="{_text(dome(small))}"/>
         </asset>
         <worldbody>
           <body><freejoint/><geom {geom[shape]}/></body>
@@ -36,11 +50,22 @@ def slab_scene(shape: str) -> mujoco.MjModel:
     return model
 
 
-def lay(model: mujoco.MjModel, tilt: float, rng: np.random.Generator) -> mujoco.MjData:
+def dome(half: np.ndarray) -> np.ndarray:
+    """Return points whose hull is a flat dome upside down: nearly aligned faces around vertices."""
+    rng = np.random.default_rng(0)
+    flat = rng.uniform(-1, 1, (60, 2)) * half[:2]
+    bulge = half[2] * (0.05 * ((flat / half[:2]) ** 2).sum(axis=1) - 1)
+    top = np.array([[x, y, half[2]] for x in (-1, 1) for y in (-1, 1)]) * [half[0], half[1], 1]
+    return np.vstack([np.column_stack([flat, bulge]), top])
+
+
+def lay(
+    model: mujoco.MjModel, tilt: float, rng: np.random.Generator, scale: float = 1.0
+) -> mujoco.MjData:
     """Lay the small body on the slab, turned at random and tilted, a little in it."""
     data = mujoco.MjData(model)
-    data.qpos[:2] = rng.uniform(-0.04, 0.04, 2)
-    data.qpos[2] = SMALL[2] - 1e-4
+    data.qpos[:2] = scale * rng.uniform(-0.04, 0.04, 2)
+    data.qpos[2] = scale * (SMALL[2] - 1e-4)
     yaw, lean = np.zeros(4), np.zeros(4)
     mujoco.mju_axisAngle2Quat(yaw, np.array([0.0, 0, 1]), rng.uniform(0, 2 * np.pi))
     axis = np.append(rng.normal(size=2), 0)
@@ -63,20 +88,64 @@ def test_corners_under_a_twisted_polygon(shape: str) -> None:
     assert np.mean(shares) > TRUSTED_SHARE
 
 
+def test_corners_under_a_polygon_flat_to_single_precision() -> None:
+    """A slope of 4e-6, of a small face of a large mesh."""
+    scale = 0.1
+    model = slab_scene("box", small=scale * SMALL, top=scale, twist=4e-8)
+    rng = np.random.default_rng(3)
+    shares = []
+    for tilt in (1e-4, 1e-3, 2e-3):
+        data = lay(model, tilt, rng, scale)
+        shares.append(judge_constrained(model, data, PRECISE, forces=False))
+        assert data.ncon >= 2, "no manifold"
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def test_capsules_along_a_twisted_polygon() -> None:
+    """MuJoCo measures their heights from one of its vertices."""
+    model = slab_scene("capsule")
+    rng = np.random.default_rng(5)
+    shares = []
+    for tilt in (1e-4, 1e-3, 2e-3):
+        data = lay(model, tilt, rng)
+        shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
+        assert data.ncon == 2
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
+def test_vertices_of_many_faces_under_a_twisted_polygon() -> None:
+    """Which of the faces MuJoCo clips with shows in the last digits only."""
+    model = slab_scene("dome")
+    rng = np.random.default_rng(6)
+    shares = []
+    for _ in range(6):
+        data = lay(model, 2e-3, rng)
+        shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
+    assert np.mean(shares) > TRUSTED_SHARE
+
+
 @pytest.mark.parametrize("shape", ["box", "mesh"])
 def test_edges_on_a_twisted_polygon(shape: str) -> None:
     model = slab_scene(shape)
     rng = np.random.default_rng(4)
     shares = []
     for _ in range(4):
-        data = lay(model, 0.0, rng)
-        # stand it on one of its long edges
-        turn, flat = np.zeros(4), data.qpos[3:7].copy()
-        mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 1, 0]), np.pi / 4)
-        mujoco.mju_mulQuat(data.qpos[3:7], flat, turn)
-        data.qpos[2] = (SMALL[0] + SMALL[2]) * np.sqrt(0.5) - 1e-4
+        data = stand(model, rng)
         shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
     assert np.mean(shares) > TRUSTED_SHARE
+    for _ in range(100):  # rounding leaves ends of edges within them or not
+        data = stand(model, rng)
+        assert np.isfinite(mujacobian.linearize(model, data).A).all()
+
+
+def stand(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
+    """Stand the small body on one of its long edges."""
+    data = lay(model, 0.0, rng)
+    turn, flat = np.zeros(4), data.qpos[3:7].copy()
+    mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 1, 0]), np.pi / 4)
+    mujoco.mju_mulQuat(data.qpos[3:7], flat, turn)
+    data.qpos[2] = (SMALL[0] + SMALL[2]) * np.sqrt(0.5) - 1e-4
+    return data
 
 
 def _text(numbers: np.ndarray) -> str:

@@ -8,6 +8,7 @@
 #include "bindings/adjoint.h"
 #include "bindings/control.h"
 #include "bindings/errors.h"
+#include "bindings/rods.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
@@ -264,4 +265,5 @@ NB_MODULE(_core, module) {
   module.def("unsupported", &unsupported, arg("model"));
   bind_adjoint(module);
   bind_control(module);
+  bind_rods(module);
 }

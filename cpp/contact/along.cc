@@ -38,15 +38,12 @@ bool over(const Polytope& mesh, int face, Vec3 p) {
   return left == 0 || left == size;
 }
 
-// From where the collider sees a face, as a direction and how that moves: along the face's normal,
-// or between the segment and a side of the face, numbered from 0.
-void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint& s) {
-  s.look = side < 0 ? SegmentPoint::kFace : SegmentPoint::kNearest;
-  s.direction = -p.face_normal(face);
-  if (side < 0) return;
+// From where the collider sees an edge, as a direction and how that moves: between the segment and
+// the edge. `beyond`: the segment is already on the other side of it, within the other geom.
+void look_at_edge(const Geom& geom, Vec3 from, Vec3 to, bool beyond, SegmentPoint& s) {
+  s.look = SegmentPoint::kNearest;
   Vec3 a = geom.axis();
   Vec3 end[2] = {geom.position - geom.size[1] * a, geom.position + geom.size[1] * a};
-  Vec3 from = p.face_vertex(face, side), to = p.face_vertex(face, (side + 1) % p.face_size(face));
   double t[2];
   nearest_points(end[0], end[1], from, to, t[0], t[1]);
   s.nearest = {};
@@ -58,7 +55,17 @@ void look(const Geom& geom, const Polytope& p, int face, int side, SegmentPoint&
     if (t[k] > 0 && t[k] < 1) s.nearest.slide[k] = CenterContact::kLine;
   }
   Vec3 span = s.nearest.center[1] - s.nearest.center[0];
-  s.direction = (1 / norm(span)) * span;
+  s.direction = ((beyond ? -1 : 1) / norm(span)) * span;
+}
+
+// The same for a side of a face, numbered from 0, or else along the face's normal.
+void look(const Geom& geom, const Polytope& p, int face, int side, bool beyond, SegmentPoint& s) {
+  s.look = SegmentPoint::kFace;
+  s.direction = -p.face_normal(face);
+  if (side < 0) return;
+  const Vec3 from = p.face_vertex(face, side),
+             to = p.face_vertex(face, (side + 1) % p.face_size(face));
+  look_at_edge(geom, from, to, beyond, s);
 }
 
 Vec3 off_segment(const SegmentPoint& s) {
@@ -126,6 +133,27 @@ bool look_at_rim(const Geom& geom, const Polytope& p, int face, Vec3 off, Segmen
   return false;
 }
 
+// Polygons of hulls that are not flat are folded: the collider sees the triangle of three of their
+// vertices, or the line through two.
+bool looks_at_fold(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  const int size = p.face_size(face);
+  auto explains = [&] { return norm(off_segment(s) - off) < kOn * s.radius; };
+  for (int i = 0; i < size; i++) {
+    for (int j = i + 1; j < size; j++) {
+      const Vec3 a = p.face_vertex(face, i), b = p.face_vertex(face, j);
+      look_at_edge(capsule, a, b, false, s);
+      if (explains()) return true;
+      s.look = SegmentPoint::kFace;
+      for (int k = j + 1; k < size; k++) {
+        const Vec3 n = cross(b - a, p.face_vertex(face, k) - a);
+        s.direction = ((dot(n, p.face_normal(face)) > 0 ? -1 : 1) / norm(n)) * n;
+        if (explains()) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // A capsule sees the face from the point of its segment that is nearest: an end over the face, or a
 // point beside it.
 bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
@@ -134,31 +162,36 @@ bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   if (p.geom().type == geom::kCylinder) {
     const Vec3 from = lower - p.geom().position, axis = p.geom().axis();
     if (norm(cross(from, axis)) > p.geom().size[0]) return look_at_rim(capsule, p, face, off, s);
-    look(capsule, p, face, -1, s);
+    look(capsule, p, face, -1, false, s);
     return norm(off_segment(s) - off) < kSeenByCylinder * s.radius;
   }
   int nearest = -1;
   double least = INFINITY;
   for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
-    look(capsule, p, face, side, s);
+    look(capsule, p, face, side, false, s);
     double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
     if (gap < least) least = gap, nearest = side;
   }
-  look(capsule, p, face, nearest, s);
-  return norm(off_segment(s) - off) < kSeen * s.radius;
+  look(capsule, p, face, nearest, false, s);
+  return norm(off_segment(s) - off) < kSeen * s.radius || looks_at_fold(capsule, p, face, off, s);
 }
 
 // A cylinder sees it in the direction of least depth, which the collider finds to about the square
 // root of its tolerance: the direction that explains the point best.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
   int best = -1;
+  bool best_beyond = false;
   double least = INFINITY;
   for (int side = -1; side < p.face_size(face); side++) {
-    look(cylinder, p, face, side, s);
-    double error = norm(off_segment(s) - off);
-    if (error < least) least = error, best = side;
+    for (bool beyond : {false, true}) {
+      look(cylinder, p, face, side, beyond, s);
+      const CenterContact::Slide* slide = s.nearest.slide;
+      if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
+      double error = norm(off_segment(s) - off);
+      if (error < least) least = error, best = side, best_beyond = beyond;
+    }
   }
-  look(cylinder, p, face, best, s);
+  look(cylinder, p, face, best, best_beyond, s);
   return least < kSeenByCylinder * s.radius || look_from_rim(cylinder, p, face, off, s) ||
          look_at_rim(cylinder, p, face, off, s);
 }
@@ -192,7 +225,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
       s.side = sides[k];
     }
     g.kind = ContactGeometry::kFace;
-    g.face = face_contact(1 - owner, -n, other.face_vertex(f, 0), x, -half_margin, geom,
+    g.face = face_contact(1 - owner, -n, other.clip_vertex(f, 0), x, -half_margin, geom,
                           other.flatness(), g);
     g.face.slide = FaceContact::kSegment;
     return true;
@@ -211,10 +244,14 @@ bool identify_along(const ModelView& m, const DataView& d, const ContactView& co
   const int id[2] = {contact.geom.v[0], contact.geom.v[1]};
   const int type[2] = {m.geom_type[id[0]], m.geom_type[id[1]]};
   if (m.opt.disableflags & disable::kMultiCCD) return false;
-  // within margins MuJoCo does this since 4.0; with the radius of a capsule, larger by half of it
-  const double half_margin = (m.geom_margin[id[0]] + m.geom_margin[id[1]]) / 2;
-  const bool capsule = type[0] == geom::kCapsule;
-  if (half_margin > 0 && (engine().version < 4000000 || !capsule)) return false;
+  // within margins MuJoCo does this since 4.0: with a capsule whose radius is larger by half of it,
+  // and with other geoms that penetrate, which do not feel it
+  double half_margin = (m.geom_margin[id[0]] + m.geom_margin[id[1]]) / 2;
+  if (half_margin > 0 && engine().version < 4000000) return false;
+  if (half_margin > 0 && type[0] != geom::kCapsule) {
+    if (g.distance > 0) return false;
+    half_margin = 0;
+  }
   if (has_faces(type[0]) && has_faces(type[1])) {
     const Polytope p[2] = {{m, d, id[0], &g.walked[0]}, {m, d, id[1], &g.walked[1]}};
     if (identify_aligned(p, g)) return true;

@@ -53,14 +53,16 @@ bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
   if (incident == 2 && bounds >= 1) {
     // an incident edge crossing the side of the reference face that it is less parallel to
     int free_axis = on[0] == 0 ? 0 : on[1] == 0 ? 1 : 2;
-    g.face.slide = FaceContact::kEdge;
     g.face.along = column(other.frame, free_axis);
     double best = 0;
     for (int k = 0; k < 3; k++) {
       double slope = std::abs(dot(column(ref.frame, k), g.face.along));
       if (over[k] != 0 && slope > best) best = slope, g.face.side = column(ref.frame, k);
     }
-    return best > kOn;
+    // an edge in the plane of a side, as between the pads of a gripper: rounding alone decides
+    // where on the edge the point is, and the edge carries it
+    g.face.slide = best > kOn ? FaceContact::kEdge : FaceContact::kFixed;
+    return true;
   }
   if (incident == 1 && bounds == 2) {
     int face_axis = on[0] != 0 ? 0 : on[1] != 0 ? 1 : 2;

@@ -19,6 +19,10 @@ constexpr double kSeen = 3e-8;
 
 double seen(const ContactGeometry& g) { return g.distance > 0 ? kSeen : kOn; }
 
+// How well the same arithmetic gives MuJoCo's distances. Around a vertex there are many faces, and
+// clipping by the wrong one may differ by no more than kOn.
+constexpr double kRepeated = 1e-13;
+
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
@@ -87,7 +91,7 @@ bool is_flat(const Polytope& p, int face, Vec3 normal, Vec3 x) {
 
 // Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
 // 0, then projected onto that face.                                                       (CON-13)
-bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, ContactGeometry& g) {
   Vec3 x = g.position - (g.distance / 2) * g.normal, base = p[0].face_normal(f0);
   if (std::abs(height_over(p[0], f0, x)) > kOn) return false;
   g.kind = ContactGeometry::kFace;
@@ -101,25 +105,29 @@ bool identify_projected(const Polytope p[2], int f0, int f1, ContactGeometry& g)
     g.face.distance = dot(g.normal, y.point - x);
     if (dot(y.along, y.along) == 0 || crossed_side(p[0], f0, x, y.along, g.face.side)) return true;
   }
-  // a corner of the face of geom 0 under the polygon
+  // a corner of the face of geom 0 under the polygon, which in meshes is flat to single precision
+  // only: a plane serves where the clipping cannot be repeated
   g.face.slide = FaceContact::kFixed;
+  const FaceContact on_plane = g.face;
   Vec3 above = x + (g.distance / dot(g.normal, base)) * base;
-  if (on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
-      is_flat(p[1], f1, g.normal, above)) {
-    return true;
-  }
+  const bool corner = on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
+                      is_flat(p[1], f1, g.normal, above);
+  if (corner && !p[1].is_mesh()) return true;
   ClippedVertex v;
-  if (!find_clipped(p, f0, f1, x, base, g.position, v)) return false;
-  g.face.slide = FaceContact::kClippedFoot;
-  g.face.above = v.point;
-  g.face.distance = dot(g.normal, v.point - x);
-  std::copy(v.motion, v.motion + 6, g.clipped);
-  return std::abs(g.face.distance - g.distance) < kOn;
+  if (find_clipped(p, f0, f1, x, base, g.position, v)) {
+    g.face.slide = FaceContact::kClippedFoot;
+    g.face.above = v.point;
+    g.face.distance = dot(g.normal, v.point - x);
+    std::copy(v.motion, v.motion + 6, g.clipped);
+    if (std::abs(g.face.distance - g.distance) < agreement) return true;
+    g.face = on_plane;
+  }
+  return corner && agreement == kOn;
 }
 
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
 // the polygon's own.                                                                     (CON-12)
-bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) {
+bool identify_manifold(const Polytope p[2], int f0, int f1, double agreement, ContactGeometry& g) {
   Vec3 x = g.position + (g.distance / 2) * g.normal, outward = p[0].face_normal(f0);
   FaceContact& c = g.face;
   c = {0,
@@ -137,7 +145,7 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
        g.normal,
        true};
   g.kind = ContactGeometry::kFace;
-  if (std::abs(c.distance - g.distance) > kOn) return false;
+  if (std::abs(c.distance - g.distance) > agreement) return false;
   BoundaryPoint y;
   if (on_boundary(p[1], f1, x, {0, 0, 0}, y)) {
     if (dot(y.along, y.along) == 0) return true;
@@ -146,16 +154,17 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, ContactGeometry& g) 
     if (crossed_side(p[0], f0, x, y.along, c.side)) return true;
   }
   Vec3 sides[2];
-  c.slide = FaceContact::kCorner;
-  c.side = g.normal;
-  if (p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x)) {
+  const bool corner =
+      p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
+  ClippedVertex v;
+  if (!(corner && !p[1].is_mesh()) && find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) {
+    c.slide = FaceContact::kClipped;
+    std::copy(v.motion, v.motion + 6, g.clipped);
     return true;
   }
-  ClippedVertex v;
-  if (!find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) return false;
-  c.slide = FaceContact::kClipped;
-  std::copy(v.motion, v.motion + 6, g.clipped);
-  return true;
+  c.slide = FaceContact::kCorner;
+  c.side = g.normal;
+  return corner;
 }
 
 bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
@@ -210,13 +219,15 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
   const Polytope &ref = p[owner], &other = p[1 - owner];
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   Vec3 x = g.position + (g.distance / 2) * outward, along;
-  if (!other.edge_through(x, -outward, along)) return false;
+  // rounding may leave an end just outside its edge
+  const bool vertex = other.is_vertex(x, -outward);
+  if (!vertex && !other.edge_through(x, -outward, along)) return false;
   return ref.find_face_with(outward, [&](int f) {
     g.kind = ContactGeometry::kFace;
     g.face =
         face_contact(owner, outward, ref.clip_vertex(f, 0), x, 0, other.geom(), ref.flatness(), g);
     if (std::abs(g.face.distance - g.distance) > kOn) return false;
-    if (other.is_vertex(x, -outward)) return true;
+    if (vertex) return true;
     g.face.slide = FaceContact::kEdge;
     g.face.along = along;
     return crossed_side(ref, f, x, along, g.face.side);
@@ -225,12 +236,15 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
 
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
   const bool projected = engine().version >= 4000000;
-  return p[1].find_face_with(-g.normal, [&](int second) {
-    return p[0].find_face(g.normal, kAligned, [&](int first) {
-      return projected ? identify_projected(p, first, second, g)
-                       : identify_manifold(p, first, second, g);
+  auto identify = [&](double agreement) {
+    return p[1].find_face_with(-g.normal, [&](int second) {
+      return p[0].find_face(g.normal, kAligned, [&](int first) {
+        return projected ? identify_projected(p, first, second, agreement, g)
+                         : identify_manifold(p, first, second, agreement, g);
+      });
     });
-  });
+  };
+  return identify(kRepeated) || identify(kOn);
 }
 
 bool identify_convex(const ModelView& m, const DataView& d, const ContactView& contact,

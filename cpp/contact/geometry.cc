@@ -284,7 +284,7 @@ Vec3 off_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2], cons
   Vec3 n = p.direction, dn = cross(motion[1].ang, n);
   if (p.look == SegmentPoint::kNearest) {
     Vec3 span = p.nearest.center[1] - p.nearest.center[0];
-    dn = (1 / norm(span)) * across(nearest[1] - nearest[0], n);
+    dn = (1 / dot(span, n)) * across(nearest[1] - nearest[0], n);
   } else if (p.look == SegmentPoint::kRim) {
     dn = vary_supports(p.rim, n, from, motion).normal;
   }

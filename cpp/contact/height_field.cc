@@ -140,8 +140,10 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
     // inside the prism MuJoCo sees the surface of the round geom, not its core
     if (g.distance + core.radius > m.opt.ccd_tolerance) return false;
   }
+  // a witness on a side that two prisms share is that of only one of them
   return (round || curved) && field.find(witness, [&](const Prism& prism) {
-    return identify_optimum(m, d, contact, g, &prism);
+    return identify_optimum(m, d, contact, g, &prism) &&
+           norm(g.supports.side[0].point - witness) < curved_agreement(m);
   });
 }
 

@@ -27,6 +27,8 @@ class Polytope {
   // How flat faces are: the vertices of meshes have single precision.
   double flatness() const { return flatness_; }
 
+  bool is_mesh() const { return vertices_ != nullptr; }
+
   int vertex_count() const { return vertex_count_; }
   Vec3 vertex(int i) const;  // world
 

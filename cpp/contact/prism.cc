@@ -21,7 +21,7 @@ SupportSide Prism::side(Vec3 n, Vec3 witness) const {
     const Vec3 foot = a + dot(witness - a, along) * along;
     if (norm(foot - witness) < fuzz) return {foot, 0, {}, {along, {}}, 1};
   }
-  const Vec3 inside = 0.5 * (vertex[0] + vertex[4]);
+  const Vec3 inside = 0.25 * (vertex[0] + vertex[4]) + 0.5 * vertex[2];
   SupportSide best{};
   double squarely = -2;
   for (const auto& face : kFaces) {

@@ -57,7 +57,7 @@ def step(
       control: `(nu,)`, with or without a batch in front.
       threads: as in `mujacobian.rollout`.
     """
-    controls = jnp.expand_dims(_array("control", control), -2)
+    controls = jnp.expand_dims(as_array("control", control), -2)
     states, sensordata = rollout(model, state, controls, threads=threads)
     return states[..., 1, :], sensordata[..., 0, :]
 
@@ -79,7 +79,7 @@ def rollout(
     with a batch in front where there is one. The gradient of a quaternion is orthogonal to it.
     """
     parameters, values = (None, None) if params is None else params
-    u = _array("controls", controls)
+    u = as_array("controls", controls)
     require_batch("controls", u.shape, ("T", model.nu))
     T = u.shape[-2]
     given = {
@@ -92,7 +92,7 @@ def rollout(
     inputs, axes = {}, {}
     for name, (array, shape) in given.items():
         if array is not None:
-            inputs[name] = _array(name, array)
+            inputs[name] = as_array(name, array)
             require_batch(name, inputs[name].shape, shape)
             axes[name] = 0 if inputs[name].ndim > len(shape) else None
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
@@ -103,7 +103,7 @@ def rollout(
     return run(inputs)
 
 
-def _array(name: str, values: ArrayLike) -> jax.Array:
+def as_array(name: str, values: ArrayLike) -> jax.Array:
     """`values` as an array of double precision."""
     if jnp.result_type(float) != np.float64:
         raise RuntimeError(

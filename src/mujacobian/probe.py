@@ -229,7 +229,7 @@ def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
         data.efc_type,
         data.efc_id,
         zones(model, data),
-        data.efc_KBIP[:, 3] == 0,
+        (data.efc_KBIP[:, 3] == 0) & (data.efc_pos != data.efc_margin),  # flat at zero, too
     ]
     return b"".join(np.asarray(row, dtype=np.int32).tobytes() for row in (*rows, data.contact.geom))
 

@@ -59,6 +59,7 @@ __all__ = [
     "branch",
     "compare",
     "converge",
+    "differentiate",
     "directional",
     "jacobian",
     "meets_curved",
@@ -191,12 +192,12 @@ def directional(
         kind = ConstrainedStep if branches else Step
         step = kind(model, data)
         truncated = meets_curved(model, step.data)
-        J, err = _columns(step, directions, settled)
+        J, err = differentiate(step, directions, settled)
         evaluations = step.evaluations
         if truncated and model.opt.ccd_tolerance == COLLIDER_TOLERANCES[0]:
             with _collider_tolerance(model, COLLIDER_TOLERANCES[1]):
                 finer = kind(model, data)
-                other, other_err = _columns(finer, directions, settled)
+                other, other_err = differentiate(finer, directions, settled)
             evaluations += finer.evaluations
             err = np.maximum(np.maximum(err, other_err), abs(J - other))
             moves = directions[:, : model.nv].any(axis=1)
@@ -238,8 +239,8 @@ def _collider_tolerance(model: mujoco.MjModel, tolerance: float) -> Iterator[Non
         model.opt.ccd_tolerance = before
 
 
-def _columns(step: Step, directions: Array, settled: float) -> tuple[Array, Array]:
-    """Return the derivatives along `directions` and their errors."""
+def differentiate(step: Step, directions: Array, settled: float) -> tuple[Array, Array]:
+    """Derivatives of a step along `directions` (n, nz), one column each, and their errors."""
     J = np.empty((step.blocks[-1], len(directions)))
     err = np.empty_like(J)
     for j, direction in enumerate(directions):

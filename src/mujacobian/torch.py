@@ -46,7 +46,7 @@ def step(
       control: `(nu,)`, with or without a batch in front.
       threads: as in `mujacobian.rollout`.
     """
-    controls = _tensor("control", control).unsqueeze(-2)
+    controls = as_tensor("control", control).unsqueeze(-2)
     states, sensordata = rollout(model, state, controls, threads=threads)
     return states[..., 1, :], sensordata[..., 0, :]
 
@@ -72,11 +72,11 @@ def rollout(
     options = {"mocap": mocap, "checkpoint": checkpoint, "threads": threads}
     given = {"state": state, "controls": controls, "forces": forces, "wrenches": wrenches}
     tensors = [
-        values if values is None or isinstance(values, mujoco.MjData) else _tensor(name, values)
+        values if values is None or isinstance(values, mujoco.MjData) else as_tensor(name, values)
         for name, values in given.items()
     ]
     parameters, values = (None, None) if params is None else params
-    values = None if values is None else _tensor("params", values)
+    values = None if values is None else as_tensor("params", values)
     run = _Rollout.apply(model, options, parameters, *tensors, values)  # type: ignore[no-untyped-call]
     made: tuple[torch.Tensor, torch.Tensor] = run
     return made
@@ -124,7 +124,7 @@ class _Rollout(torch.autograd.Function):
         )
 
 
-def _tensor(name: str, values: Tensors) -> torch.Tensor:
+def as_tensor(name: str, values: Tensors) -> torch.Tensor:
     """`values` as a tensor that the core can read."""
     refuse_single_precision(name, values)
     tensor = torch.as_tensor(values, dtype=torch.float64)

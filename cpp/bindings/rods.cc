@@ -1,0 +1,377 @@
+#include "bindings/rods.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+
+#include "rods/trajectory.h"
+
+namespace mujacobian {
+namespace {
+
+namespace nb = nanobind;
+using namespace rods;  // NOLINT: this file is about nothing else
+
+using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const int, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Maybe = std::optional<T>;
+
+// The data of an array that must have this many entries
+template <class A>
+auto* data(const A& array, size_t size) {
+  if (array.size() != size) {
+    throw nb::value_error(
+        ("an array has " + std::to_string(array.size()) + " entries, not " + std::to_string(size))
+            .c_str());
+  }
+  return array.data();
+}
+template <class A>
+auto data(const Maybe<A>& array, size_t size) -> decltype(data(*array, size)) {
+  return array ? data(*array, size) : nullptr;
+}
+
+Vec3 vec3(const Numbers& array) { return load3(data(array, 3)); }
+
+std::vector<double> doubles(const Numbers& a) { return {a.data(), a.data() + a.size()}; }
+std::vector<int> integers(const Integers& a) { return {a.data(), a.data() + a.size()}; }
+std::vector<char> flags(const Integers& a) { return {a.data(), a.data() + a.size()}; }
+std::vector<Vec3> vectors(const Numbers& a) {
+  std::vector<Vec3> all;
+  for (size_t i = 0; i + 2 < a.size(); i += 3) all.push_back(load3(a.data() + i));
+  return all;
+}
+std::vector<Mat3> matrices(const Numbers& a) {
+  std::vector<Mat3> all;
+  for (size_t i = 0; i + 8 < a.size(); i += 9) all.push_back(load9(a.data() + i));
+  return all;
+}
+
+MaterialPoint material_point(const int* i, const double* x) {
+  return {{i[0], i[1]}, {x[0], x[1]}, i[2], load3(x + 2)};
+}
+
+void construct(Model* m, double timestep, const Numbers& gravity, const Numbers& mass,
+               const Numbers& drag, const Integers& point_fixed, const Integers& point_slot,
+               const Numbers& moment, const Numbers& spin_drag, const Integers& frame_fixed,
+               const Integers& frame_slot, int targets) {
+  new (m) Model{};
+  m->timestep = timestep;
+  m->gravity = vec3(gravity);
+  m->mass = doubles(mass), m->drag = doubles(drag);
+  m->point_fixed = flags(point_fixed), m->point_slot = integers(point_slot);
+  m->moment = matrices(moment), m->spin_drag = doubles(spin_drag);
+  m->frame_fixed = flags(frame_fixed), m->frame_slot = integers(frame_slot);
+  m->targets = targets;
+}
+
+void append_edges(Model& m, const Integers& ids, const Numbers& values) {
+  for (size_t k = 0; 3 * k < ids.size(); k++) {
+    const int* i = ids.data() + 3 * k;
+    const double* x = values.data() + 4 * k;
+    m.edges.push_back({i[0], i[1], i[2], x[0], x[1], x[2], x[3]});
+  }
+}
+
+void append_bends(Model& m, const Integers& ids, const Numbers& values) {
+  for (size_t k = 0; 2 * k < ids.size(); k++) {
+    const int* i = ids.data() + 2 * k;
+    const double* x = values.data() + 7 * k;
+    m.bends.push_back({i[0], i[1], x[0], load3(x + 1), load3(x + 4)});
+  }
+}
+
+void add_spring(Model& m, const Integers& ids, const Numbers& values, int target,
+                double stiffness) {
+  const int* i = data(ids, 6);
+  const double* x = data(values, 10);
+  m.springs.push_back({material_point(i, x), material_point(i + 3, x + 5), target, stiffness});
+}
+
+void add_weld(Model& m, int first, int second, const Numbers& first_axes,
+              const Numbers& second_axes, double stiffness) {
+  m.welds.push_back(
+      {first, second, load9(data(first_axes, 9)), load9(data(second_axes, 9)), stiffness});
+}
+
+void add_cable(Model& m, const Integers& ids, const Numbers& values) {
+  Cable c;
+  for (size_t k = 0; 3 * k < ids.size(); k++) {
+    c.path.push_back(material_point(ids.data() + 3 * k, values.data() + 5 * k));
+  }
+  m.cables.push_back(c);
+}
+
+void add_contact(Model& m, const Integers& ids, const Numbers& values, int shape, int body_point,
+                 int body_frame, double radius, double stiffness, double friction, double slip) {
+  m.contacts.push_back({material_point(data(ids, 3), data(values, 5)), shape, body_point,
+                        body_frame, radius, stiffness, friction, slip});
+}
+
+int keep(Model& m, std::shared_ptr<const Shape> shape) {
+  m.shapes.push_back(std::move(shape));
+  return static_cast<int>(m.shapes.size()) - 1;
+}
+
+// Distance, normal and second derivative of a shape at a point
+double distance(const Model& m, int shape, const Numbers& at, const Doubles& normal,
+                const Doubles& curvature) {
+  Distance d = m.shapes[shape]->distance(vec3(at));
+  store3(data(normal, 3), d.normal);
+  std::copy_n(d.curvature.m, 9, data(curvature, 9));
+  return d.value;
+}
+
+State read_state(const Model& m, const Numbers& x, const Numbers& R) {
+  data(x, 3 * m.mass.size()), data(R, 9 * m.moment.size());
+  return {vectors(x), matrices(R)};
+}
+
+// Tangents are vectors of points, then of frames, in Python.
+Tangent read_tangent(const Model& m, const double* points, const double* frames) {
+  Tangent all(m.slots());
+  for (size_t i = 0; i < m.mass.size(); i++) all[m.point_slot[i]] = load3(points + 3 * i);
+  for (size_t i = 0; i < m.moment.size(); i++) all[m.frame_slot[i]] = load3(frames + 3 * i);
+  return all;
+}
+
+void write_tangent(const Model& m, const Tangent& all, const Doubles& points,
+                   const Doubles& frames) {
+  double *x = data(points, 3 * m.mass.size()), *r = data(frames, 3 * m.moment.size());
+  for (size_t i = 0; i < m.mass.size(); i++) store3(x + 3 * i, all[m.point_slot[i]]);
+  for (size_t i = 0; i < m.moment.size(); i++) store3(r + 3 * i, all[m.frame_slot[i]]);
+}
+
+// (forces, torques, tensions, rest, targets)
+using InputArrays = std::vector<Maybe<Numbers>>;
+using BarArrays = std::vector<Maybe<Doubles>>;
+
+InputRows read_inputs(const Model& m, int T, const InputArrays& a) {
+  const size_t bends = 3 * m.bends.size();
+  const bool per_step = a[3]->size() != bends;
+  const size_t n = static_cast<size_t>(T);
+  return {data(a[0], n * 3 * m.mass.size()), data(a[1], n * 3 * m.moment.size()),
+          data(a[2], n * m.cables.size()),   data(a[3], per_step ? n * bends : bends),
+          data(a[4], n * 3 * m.targets),     per_step};
+}
+
+InputBars read_bars(const Model& m, int T, const BarArrays& a) {
+  const size_t n = static_cast<size_t>(T);
+  return {data(a[0], n * 3 * m.mass.size()), data(a[1], n * 3 * m.moment.size()),
+          data(a[2], n * m.cables.size()), data(a[3], n * 3 * m.bends.size()),
+          data(a[4], n * 3 * m.targets)};
+}
+
+// (mass, moment, stretch, shear, bend)
+void write_parameters(const Model& m, const Bars& bars, const std::vector<Doubles>& a) {
+  std::copy(bars.mass.begin(), bars.mass.end(), data(a[0], m.mass.size()));
+  double* moment = data(a[1], 9 * m.moment.size());
+  for (size_t i = 0; i < bars.moment.size(); i++) {
+    std::copy_n(bars.moment[i].m, 9, moment + 9 * i);
+  }
+  std::copy(bars.stretch.begin(), bars.stretch.end(), data(a[2], m.edges.size()));
+  std::copy(bars.shear.begin(), bars.shear.end(), data(a[3], m.edges.size()));
+  double* bend = data(a[4], 3 * m.bends.size());
+  for (size_t i = 0; i < bars.bend.size(); i++) store3(bend + 3 * i, bars.bend[i]);
+}
+
+int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
+                  const InputArrays& inputs, double tolerance, int iterations, bool persist,
+                  const Doubles& positions, const Doubles& rotations, const Doubles& reports) {
+  State step = read_state(m, step_x, step_R);
+  InputRows rows = read_inputs(m, T, inputs);
+  StateRows states{data(positions, (T + 1) * 3 * m.mass.size()),
+                   data(rotations, (T + 1) * 9 * m.moment.size())};
+  double* report = data(reports, 4 * static_cast<size_t>(T));
+  std::vector<Report> made(T);
+  int taken;
+  {
+    nb::gil_scoped_release release;
+    taken = simulate(m, step, T, rows, {tolerance, iterations}, persist, states, made.data());
+  }
+  for (const Report& r : made) {
+    *report++ = static_cast<double>(r.status), *report++ = r.iterations;
+    *report++ = r.correction, *report++ = r.residual;
+  }
+  return taken;
+}
+
+void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
+                    const InputArrays& inputs, const Doubles& positions, const Doubles& rotations,
+                    const Numbers& d_positions, const Numbers& d_rotations, const Numbers& d_step_x,
+                    const Numbers& d_step_R, const BarArrays& input_bars,
+                    const std::vector<Doubles>& parameter_bars,
+                    const std::vector<Doubles>& first_bars, const Doubles& norms) {
+  const size_t points = 3 * m.mass.size(), frames = 3 * m.moment.size();
+  State step = read_state(m, step_x, step_R);
+  InputRows rows = read_inputs(m, T, inputs);
+  StateRows states{data(positions, (T + 1) * points), data(rotations, (T + 1) * 3 * frames)};
+  const double *dx = data(d_positions, (T + 1) * points), *dR = data(d_rotations, (T + 1) * frames);
+  InputBars bars = read_bars(m, T, input_bars);
+  std::vector<Tangent> given;
+  for (int k = 0; k <= T; k++) given.push_back(read_tangent(m, dx + k * points, dR + k * frames));
+  Tangent given_step = read_tangent(m, data(d_step_x, points), data(d_step_R, frames));
+  Bars made(m);
+  {
+    nb::gil_scoped_release release;
+    pull_back_steps(m, step, T, rows, states, given, given_step, bars, data(norms, T + 1), made);
+  }
+  write_parameters(m, made, parameter_bars);
+  write_tangent(m, made.previous, first_bars[0], first_bars[1]);
+  write_tangent(m, made.step, first_bars[2], first_bars[3]);
+}
+
+// The potential of one step at (x, R); its gradient, and its Hessian (3 slots, 3 slots), points
+// first, then frames.
+double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
+                     const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
+                     const Numbers& x, const Numbers& R, const Doubles& d_points,
+                     const Doubles& d_frames, const Maybe<Doubles>& hessian) {
+  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
+  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+  Tangent gradient(m.slots());
+  Skyline H(m.slots(), couplings(m));
+  Sum sum;
+  sum.gradient = &gradient;
+  sum.hessian = hessian ? &H : nullptr;
+  evaluate(problem, read_state(m, x, R), sum);
+  write_tangent(m, gradient, d_points, d_frames);
+  if (!hessian) return sum.energy;
+  const int n = m.slots();
+  double* out = data(*hessian, 9 * static_cast<size_t>(n) * n);
+  std::vector<int> place(n);  // of a slot, in Python
+  for (size_t i = 0; i < m.mass.size(); i++) place[m.point_slot[i]] = static_cast<int>(i);
+  for (size_t i = 0; i < m.moment.size(); i++) {
+    place[m.frame_slot[i]] = static_cast<int>(m.mass.size() + i);
+  }
+  std::fill_n(out, 9 * n * n, 0.0);
+  for (int i = 0; i < n; i++) {
+    for (int j = H.first(i); j <= i; j++) {
+      for (int k = 0; k < 9; k++) {
+        int r = 3 * place[i] + k / 3, c = 3 * place[j] + k % 3;
+        out[3 * n * r + c] = out[3 * n * c + r] = H.at(i, j).m[k];
+      }
+    }
+  }
+  return sum.energy;
+}
+
+// Processor seconds of one assembly of gradient and Hessian at (x, R), and of one factorization and
+// solution
+std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
+                                  const Numbers& previous_R, const Numbers& step_x,
+                                  const Numbers& step_R, const InputArrays& inputs,
+                                  const Numbers& x, const Numbers& R, int repeats) {
+  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
+  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+  State q = read_state(m, x, R);
+  Tangent gradient(m.slots()), solution;
+  Skyline H(m.slots(), couplings(m));
+  Factor factor(H);
+  Sum sum;
+  sum.gradient = &gradient;
+  sum.hessian = &H;
+  const std::vector<char> fixed = m.fixed();
+  const std::clock_t begin = std::clock();  // of this process: other ones do not disturb it
+  for (int k = 0; k < repeats; k++) evaluate(problem, q, sum);
+  const std::clock_t middle = std::clock();
+  for (int k = 0; k < repeats; k++) {
+    factor.compute(H, fixed, 0, true);
+    solution = gradient;
+    factor.solve(solution);
+  }
+  const std::clock_t end = std::clock();
+  const double tick = 1.0 / CLOCKS_PER_SEC / repeats;
+  return {tick * static_cast<double>(middle - begin), tick * static_cast<double>(end - middle)};
+}
+
+// Stored energies of all rows of states, with the inputs of the step that led to them
+void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
+                          const Doubles& positions, const Doubles& rotations,
+                          const Doubles& energies) {
+  InputRows all = read_inputs(m, rows, inputs);
+  StateRows states{data(positions, rows * 3 * m.mass.size()),
+                   data(rotations, rows * 9 * m.moment.size())};
+  double* out = data(energies, rows);
+  State q{std::vector<Vec3>(m.mass.size()), std::vector<Mat3>(m.moment.size())};
+  for (int k = 0; k < rows; k++) {
+    states.get(m, k, q);
+    out[k] = stored_energy(m, q, all.at(m, k));
+  }
+}
+
+// Derivatives of z . gradient of one step's potential with respect to all but (x, R)
+void pull_back_step_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
+                         const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
+                         const Numbers& x, const Numbers& R, const Numbers& z_points,
+                         const Numbers& z_frames, const BarArrays& input_bars,
+                         const std::vector<Doubles>& parameter_bars,
+                         const std::vector<Doubles>& first_bars) {
+  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
+  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+  Tangent z =
+      read_tangent(m, data(z_points, 3 * m.mass.size()), data(z_frames, 3 * m.moment.size()));
+  Bars bars(m);
+  InputBars rows = read_bars(m, 1, input_bars);
+  bars.forces = rows.forces, bars.torques = rows.torques, bars.tensions = rows.tensions;
+  bars.rest = rows.rest, bars.targets = rows.targets;
+  pull_back(problem, read_state(m, x, R), z, bars);
+  write_parameters(m, bars, parameter_bars);
+  write_tangent(m, bars.previous, first_bars[0], first_bars[1]);
+  write_tangent(m, bars.step, first_bars[2], first_bars[3]);
+}
+
+}  // namespace
+
+void bind_rods(nb::module_& module) {
+  nb::class_<Model>(module, "RodModel")
+      .def("__init__", &construct)
+      .def("add_edges", &append_edges)
+      .def("add_bends", &append_bends)
+      .def("add_spring", &add_spring)
+      .def("add_weld", &add_weld)
+      .def("add_cable", &add_cable)
+      .def("add_contact", &add_contact)
+      .def("add_plane",
+           [](Model& m, const Numbers& normal, double offset) {
+             return keep(m, std::make_shared<Plane>(vec3(normal), offset));
+           })
+      .def("add_tube",
+           [](Model& m, const Numbers& vertices, double radius) {
+             return keep(m, std::make_shared<Tube>(vectors(vertices), radius));
+           })
+      .def("add_box",
+           [](Model& m, const Numbers& half, const Numbers& centre, const Numbers& axes) {
+             Mat3 turned = load9(data(axes, 9));
+             return keep(m, std::make_shared<Box>(vec3(half), vec3(centre), turned));
+           })
+      .def("add_union",
+           [](Model& m, const std::vector<int>& parts) {
+             std::vector<std::shared_ptr<const Shape>> all;
+             for (int k : parts) all.push_back(m.shapes[k]);
+             return keep(m, std::make_shared<Union>(all));
+           })
+      .def("add_complement",
+           [](Model& m, int shape) {
+             return keep(m, std::make_shared<Complement>(m.shapes[shape]));
+           })
+      .def("hessian_blocks",
+           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); })
+      .def("distance", &distance);
+  module.def("rods_simulate_into", &simulate_into);
+  module.def("rods_pull_back_into", &pull_back_into);
+  module.def("rods_evaluate_into", &evaluate_into);
+  module.def("rods_timings", &timings);
+  module.def("rods_stored_energies_into", &stored_energies_into);
+  module.def("rods_pull_back_step_into", &pull_back_step_into);
+}
+
+}  // namespace mujacobian

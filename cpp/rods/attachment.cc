@@ -1,0 +1,69 @@
+// Springs between points and torsion springs between frames.
+#include "rods/algebra.h"
+#include "rods/lever.h"
+#include "rods/problem.h"
+
+namespace mujacobian::rods {
+namespace {
+
+// Levers of the vector that a spring pulls to the zero vector; the target is subtracted
+Levers between(const Problem& p, const Spring& s, const State& q) {
+  Levers w(p.model, q);
+  w.add(s.first, 1);
+  w.add(s.second, -1);
+  return w;
+}
+
+Vec3 stretched(const Problem& p, const Spring& s, const Levers& w) {
+  if (s.target < 0 || !p.inputs.targets) return w.value();
+  return w.value() - load3(p.inputs.targets + 3 * s.target);
+}
+
+}  // namespace
+
+void add_springs(const Problem& p, const State& q, Sum& sum) {
+  for (const Spring& s : p.model.springs) {
+    Levers w = between(p, s, q);
+    Vec3 gap = stretched(p, s, w);
+    sum.add(0.5 * s.stiffness * dot(gap, gap));
+    w.add_to(sum, s.stiffness * gap, scaled_identity(s.stiffness));
+  }
+}
+
+void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+  if (!bars.targets) return;
+  for (const Spring& s : p.model.springs) {
+    if (s.target < 0) continue;
+    double* bar = bars.targets + 3 * s.target;
+    store3(bar, load3(bar) - s.stiffness * between(p, s, q).motion(z));
+  }
+}
+
+// k/2 (3 - tr(A^T B)) with A, B the frames that are to agree                             (ROD-18)
+void add_welds(const Problem& p, const State& q, Sum& sum) {
+  const Model& m = p.model;
+  for (const Weld& w : m.welds) {
+    Mat3 A = q.R[w.first] * w.first_axes;
+    Mat3 B = w.second < 0 ? w.second_axes : q.R[w.second] * w.second_axes;
+    Mat3 apart = difference(A, B);
+    sum.add(0.25 * w.stiffness * inner(apart, apart));
+    // the potential is -tr(exp(a)^T exp(b) N)
+    Mat3 N = (0.5 * w.stiffness) * times_transposed(B, A);
+    const int first = m.frame_slot[w.first];
+    const int second = w.second < 0 ? -1 : m.frame_slot[w.second];
+    if (sum.gradient) {
+      Vec3 torque = axial(N);
+      (*sum.gradient)[first] += -torque;
+      if (second >= 0) (*sum.gradient)[second] += torque;
+    }
+    if (!sum.hessian) continue;
+    Mat3 excess = difference(scaled_identity(trace(N)), N);
+    Mat3 own = symmetric_part(excess);
+    sum.hessian->add(first, first, own);
+    if (second < 0) continue;
+    sum.hessian->add(second, second, own);
+    sum.hessian->add(first, second, (-1.0) * excess);
+  }
+}
+
+}  // namespace mujacobian::rods

@@ -1,0 +1,64 @@
+// Stretch and shear of the edges of rods.
+#include "rods/algebra.h"
+#include "rods/problem.h"
+
+namespace mujacobian::rods {
+
+void add_edges(const Problem& p, const State& q, Sum& sum) {
+  const Model& m = p.model;
+  for (size_t i = 0; i < m.edges.size(); i++) {
+    const Edge& e = m.edges[i];
+    const int a = m.point_slot[e.start], b = m.point_slot[e.end], f = m.frame_slot[e.frame];
+    Vec3 along = q.x[e.end] - q.x[e.start];
+    const double length = norm(along), inverse = 1 / length, rate = e.damping / m.timestep;
+    const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
+    Vec3 d = inverse * along, u = column(q.R[e.frame], 2);
+    const double c = 0.5 * e.shear * e.length, cosine = dot(d, u);
+    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));  // (ROD-13)
+    Vec3 skewed = u - d;
+    sum.add(0.5 * c * dot(skewed, skewed));  // c (1 - cosine) without cancellation       (ROD-14)
+    const double tension = e.stretch * strain + rate * change;
+    if (sum.gradient) {
+      Tangent& g = *sum.gradient;
+      Vec3 force = tension * d - (c * inverse) * (u - cosine * d);
+      g[a] += -force;
+      g[b] += force;
+      g[f] += c * cross(d, u);
+    }
+    if (!sum.hessian) continue;
+    Mat3 dd = outer(d, d), ud = outer(u, d), across = difference(identity3(), dd);
+    Mat3 stretch = ((e.stretch + rate) / e.length) * dd + (tension * inverse) * across;
+    Mat3 shear = ud + transposed(ud) + cosine * difference(identity3(), 3.0 * dd);
+    Mat3 K = stretch + (c * inverse * inverse) * shear;
+    Mat3 mixed = (c * inverse) * (across * skew(u));  // rows: edge vector, columns: frame
+    Skyline& H = *sum.hessian;
+    H.add(a, a, K);
+    H.add(b, b, K);
+    H.add(b, a, (-1.0) * K);
+    H.add(b, f, mixed);
+    H.add(a, f, (-1.0) * mixed);
+    H.add(f, f, bend_of_arc(u, -c * d));
+  }
+}
+
+void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+  const Model& m = p.model;
+  for (size_t i = 0; i < m.edges.size(); i++) {
+    const Edge& e = m.edges[i];
+    const int a = m.point_slot[e.start], b = m.point_slot[e.end], f = m.frame_slot[e.frame];
+    Vec3 along = q.x[e.end] - q.x[e.start], z_along = z[b] - z[a];
+    const double length = norm(along);
+    Vec3 d = (1 / length) * along, u = column(q.R[e.frame], 2);
+    bars.stretch[i] += (length / e.length - 1) * dot(z_along, d);
+    Vec3 force = (-1 / length) * (u - dot(d, u) * d);
+    bars.shear[i] += 0.5 * e.length * (dot(z_along, force) + dot(z[f], cross(d, u)));
+    if (e.damping == 0) continue;
+    Vec3 before = p.previous.x[e.end] - p.previous.x[e.start];
+    const double bar = -e.damping / (m.timestep * e.length) * dot(z_along, d);
+    Vec3 before_bar = (bar / p.lengths[i]) * before;
+    bars.previous[b] += before_bar;
+    bars.previous[a] += -before_bar;
+  }
+}
+
+}  // namespace mujacobian::rods

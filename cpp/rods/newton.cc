@@ -1,0 +1,125 @@
+#include "rods/newton.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rods/algebra.h"
+
+namespace mujacobian::rods {
+namespace {
+
+constexpr double kDecrease = 1e-4;   // part of the predicted decrease that a step must reach
+constexpr double kRounding = 1e-13;  // of the terms of the energy
+constexpr double kTurn = 1;          // rad that a frame may turn in an iteration
+constexpr int kHalvings = 40;
+
+}  // namespace
+
+Newton::Newton(const Model& m)
+    : model_(m),
+      fixed_(m.fixed()),
+      hessian_(m.slots(), couplings(m)),
+      factor_(hessian_),
+      gradient_(m.slots()),
+      direction_(m.slots()) {
+  trial_.x.resize(m.mass.size());
+  trial_.R.resize(m.moment.size());
+}
+
+double Newton::largest(const Tangent& d) const {
+  double most = 0;
+  for (size_t i = 0; i < d.size(); i++) {
+    if (fixed_[i]) continue;
+    double entry = std::max({std::abs(d[i].x), std::abs(d[i].y), std::abs(d[i].z)});
+    if (!(entry <= most)) most = entry;  // not a number stays
+  }
+  return most;
+}
+
+void Newton::guess(const Problem& p, State& q) {
+  q = p.previous;
+  Sum rest, again;
+  evaluate(p, q, rest);
+  for (size_t i = 0; i < q.x.size(); i++) {
+    trial_.x[i] = model_.point_fixed[i] ? q.x[i] : q.x[i] + p.step.x[i];
+  }
+  for (size_t i = 0; i < q.R.size(); i++) {
+    trial_.R[i] = model_.frame_fixed[i] ? q.R[i] : p.step.R[i] * q.R[i];
+  }
+  evaluate(p, trial_, again);
+  if (again.energy <= rest.energy) std::swap(q, trial_);
+}
+
+bool Newton::direct(const Problem& p, const State& q) {
+  sum_.gradient = &gradient_;
+  sum_.hessian = &hessian_;
+  evaluate(p, q, sum_);
+  if (!std::isfinite(sum_.energy)) return false;
+  shifted_ = !factor_.compute(hessian_, fixed_, 0, false);
+  for (double shift = 1e-10; shifted_ && shift < 1e5; shift *= 8) {
+    if (factor_.compute(hessian_, fixed_, shift, false)) break;
+  }
+  for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
+  factor_.solve(direction_);
+  return std::isfinite(largest(direction_));
+}
+
+bool Newton::search(const Problem& p, State& q) {
+  double slope = 0, turned = 0;
+  for (size_t i = 0; i < gradient_.size(); i++) {
+    if (!fixed_[i]) slope += dot(gradient_[i], direction_[i]);
+  }
+  for (int slot : model_.frame_slot) turned = std::max(turned, norm(direction_[slot]));
+  double scale = turned > kTurn ? kTurn / turned : 1;
+  Sum there;
+  for (int k = 0; k < kHalvings; k++, scale /= 2) {
+    move(model_, q, direction_, scale, trial_);
+    evaluate(p, trial_, there);
+    double rounding = kRounding * (sum_.magnitude + there.magnitude);
+    if (there.energy <= sum_.energy + kDecrease * scale * slope + rounding) {
+      std::swap(q, trial_);
+      return true;
+    }
+  }
+  return false;
+}
+
+double Newton::chord(const Problem& p, const State& q) {
+  sum_.gradient = &gradient_;
+  sum_.hessian = nullptr;
+  evaluate(p, q, sum_);
+  if (shifted_) factor_.compute(hessian_, fixed_, 0, true);
+  for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
+  factor_.solve(direction_);
+  return factor_.singular() ? INFINITY : largest(direction_);
+}
+
+Report Newton::minimize(const Problem& p, const Options& options, State& q) {
+  guess(p, q);
+  Report report{Status::kIterations, 0, INFINITY, INFINITY};
+  while (report.iterations < options.iterations) {
+    if (!direct(p, q)) {
+      report.status = Status::kNotFinite;
+      break;
+    }
+    report.iterations++;
+    if (!search(p, q)) {
+      report.correction = largest(direction_);
+      report.residual = largest(gradient_);
+      report.status = Status::kLineSearch;
+      break;
+    }
+    report.correction = chord(p, q);
+    report.residual = largest(gradient_);
+    if (report.correction <= options.tolerance) {
+      move(model_, q, direction_, 1, trial_);
+      std::swap(q, trial_);
+      report.status = Status::kConverged;
+      break;
+    }
+  }
+  for (Mat3& R : q.R) R = orthonormal(R);
+  return report;
+}
+
+}  // namespace mujacobian::rods

@@ -1,0 +1,119 @@
+#include "rods/problem.h"
+
+#include <algorithm>
+
+#include "rods/algebra.h"
+
+namespace mujacobian::rods {
+namespace {
+
+// Slots that move a material point
+void list(const Model& m, const MaterialPoint& p, std::vector<int>& slots) {
+  for (int k = 0; k < 2; k++) {
+    if (p.point[k] >= 0) slots.push_back(m.point_slot[p.point[k]]);
+  }
+  if (p.frame >= 0) slots.push_back(m.frame_slot[p.frame]);
+}
+
+void add_elements(const Problem& p, const State& q, Sum& sum) {
+  add_edges(p, q, sum);
+  add_bends(p, q, sum);
+  add_springs(p, q, sum);
+  add_welds(p, q, sum);
+  add_cables(p, q, sum);
+  add_contacts(p, q, sum);
+}
+
+}  // namespace
+
+Problem::Problem(const Model& m, const State& previous_state, const State& previous_step,
+                 const Inputs& given)
+    : model(m), previous(previous_state), step(previous_step), inputs(given) {
+  pull.resize(m.moment.size());
+  for (size_t i = 0; i < pull.size(); i++) pull[i] = frame_pull(*this, static_cast<int>(i));
+  for (const Edge& e : m.edges) lengths.push_back(norm(previous.x[e.end] - previous.x[e.start]));
+  for (const Bend& b : m.bends) curvatures.push_back(darboux(b, previous));
+  for (const Contact& c : m.contacts) grips.push_back(grip(*this, c));
+}
+
+Bars::Bars(const Model& m)
+    : previous(m.slots()),
+      step(m.slots()),
+      mass(m.mass.size()),
+      moment(m.moment.size()),
+      stretch(m.edges.size()),
+      shear(m.edges.size()),
+      bend(m.bends.size()),
+      forces(nullptr),
+      torques(nullptr),
+      tensions(nullptr),
+      rest(nullptr),
+      targets(nullptr) {}
+
+std::vector<std::pair<int, int>> couplings(const Model& m) {
+  std::vector<std::pair<int, int>> all;
+  std::vector<int> slots;
+  auto couple = [&] {
+    for (int a : slots)
+      for (int b : slots) all.emplace_back(a, b);
+    slots.clear();
+  };
+  for (const Edge& e : m.edges) {
+    slots = {m.point_slot[e.start], m.point_slot[e.end], m.frame_slot[e.frame]};
+    couple();
+  }
+  for (const Bend& b : m.bends) {
+    slots = {m.frame_slot[b.first], m.frame_slot[b.second]};
+    couple();
+  }
+  for (const Spring& s : m.springs) {
+    list(m, s.first, slots);
+    list(m, s.second, slots);
+    couple();
+  }
+  for (const Weld& w : m.welds) {
+    slots = {m.frame_slot[w.first]};
+    if (w.second >= 0) slots.push_back(m.frame_slot[w.second]);
+    couple();
+  }
+  for (const Cable& c : m.cables) {
+    for (size_t k = 0; k + 1 < c.path.size(); k++) {
+      list(m, c.path[k], slots);
+      list(m, c.path[k + 1], slots);
+      couple();
+    }
+  }
+  for (const Contact& c : m.contacts) {
+    list(m, c.sample, slots);
+    if (c.body_point >= 0) slots.push_back(m.point_slot[c.body_point]);
+    if (c.body_frame >= 0) slots.push_back(m.frame_slot[c.body_frame]);
+    couple();
+  }
+  return all;
+}
+
+void evaluate(const Problem& p, const State& q, Sum& sum) {
+  sum.energy = sum.magnitude = 0;
+  if (sum.gradient) std::fill(sum.gradient->begin(), sum.gradient->end(), Vec3{});
+  if (sum.hessian) sum.hessian->clear();
+  add_inertia(p, q, sum);
+  add_elements(p, q, sum);
+}
+
+double stored_energy(const Model& m, const State& q, const Inputs& inputs) {
+  Problem standing(m, q, q, inputs);  // nothing moves: no damping and no friction
+  Sum sum;
+  add_elements(standing, q, sum);
+  return sum.energy;
+}
+
+void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+  pull_back_inertia(p, q, z, bars);
+  pull_back_edges(p, q, z, bars);
+  pull_back_bends(p, q, z, bars);
+  pull_back_springs(p, q, z, bars);
+  pull_back_cables(p, q, z, bars);
+  pull_back_contacts(p, q, z, bars);
+}
+
+}  // namespace mujacobian::rods

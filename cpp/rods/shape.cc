@@ -1,0 +1,107 @@
+#include "rods/shape.h"
+
+#include <algorithm>
+
+#include "rods/algebra.h"
+
+namespace mujacobian::rods {
+namespace {
+
+constexpr int kRun = 8;  // segments that are skipped together
+
+// Fraction of the way from a to b where p is nearest
+double nearest(Vec3 p, Vec3 a, Vec3 b) {
+  Vec3 along = b - a;
+  return std::clamp(dot(p - a, along) / dot(along, along), 0.0, 1.0);
+}
+
+// Distance to a point, to a line (with its direction) or to a plane: `free` projects onto the
+// directions in which the foot does not follow p                                      (ROD-22)
+Distance from_foot(Vec3 offset, const Mat3& free) {
+  double length = norm(offset);
+  if (length == 0) return {0, {0, 0, 1}, Mat3{}};  // at the foot no direction is distinguished
+  Vec3 normal = (1 / length) * offset;
+  return {length, normal, (1 / length) * difference(free, outer(normal, normal))};
+}
+
+}  // namespace
+
+Distance Plane::distance(Vec3 p) const { return {dot(normal_, p) - offset_, normal_, Mat3{}}; }
+
+Tube::Tube(std::vector<Vec3> vertices, double radius)
+    : vertices_(std::move(vertices)), radius_(radius) {
+  const int segments = static_cast<int>(vertices_.size()) - 1;
+  for (int begin = 0; begin < segments; begin += kRun) {
+    Run run{{}, 0, begin, std::min(begin + kRun, segments)};
+    for (int i = run.begin; i <= run.end; i++) run.centre += vertices_[i];
+    run.centre = (1.0 / (run.end - run.begin + 1)) * run.centre;
+    for (int i = run.begin; i <= run.end; i++) {
+      run.radius = std::max(run.radius, norm(vertices_[i] - run.centre));
+    }
+    runs_.push_back(run);
+  }
+}
+
+Distance Tube::distance(Vec3 p) const {
+  int best = 0;
+  double fraction = 0, least = INFINITY;
+  for (const Run& run : runs_) {
+    double apart = norm(p - run.centre) - run.radius;
+    if (apart > 0 && apart * apart > least) continue;
+    for (int i = run.begin; i < run.end; i++) {
+      double t = nearest(p, vertices_[i], vertices_[i + 1]);
+      Vec3 offset = p - vertices_[i] - t * (vertices_[i + 1] - vertices_[i]);
+      double square = dot(offset, offset);
+      if (square < least) least = square, best = i, fraction = t;
+    }
+  }
+  Vec3 foot = vertices_[best];
+  Mat3 free = identity3();
+  if (fraction > 0) {
+    Vec3 along = vertices_[best + 1] - vertices_[best];
+    foot += fraction * along;
+    if (fraction < 1) free = difference(free, (1 / dot(along, along)) * outer(along, along));
+  }
+  Distance d = from_foot(p - foot, free);
+  d.value -= radius_;
+  return d;
+}
+
+Distance Box::distance(Vec3 p) const {
+  Vec3 local = transpose_mul(axes_, p - centre_);
+  double at[3], half[3], over[3];
+  store3(at, local), store3(half, half_);
+  for (int k = 0; k < 3; k++) over[k] = std::abs(at[k]) - half[k];
+  Distance d;
+  int face = static_cast<int>(std::max_element(over, over + 3) - over);
+  if (over[face] <= 0) {
+    d = {over[face], (at[face] < 0 ? -1.0 : 1.0) * unit3(face), Mat3{}};
+  } else {
+    // beyond a face, an edge or a corner: the foot follows p in the other directions
+    double offset[3] = {};
+    Mat3 free{};
+    for (int k = 0; k < 3; k++) {
+      if (over[k] <= 0) continue;
+      offset[k] = at[k] < 0 ? -over[k] : over[k];
+      free(k, k) = 1;
+    }
+    d = from_foot(load3(offset), free);
+  }
+  return {d.value, axes_ * d.normal, axes_ * times_transposed(d.curvature, axes_)};
+}
+
+Distance Union::distance(Vec3 p) const {
+  Distance least = parts_[0]->distance(p);
+  for (size_t i = 1; i < parts_.size(); i++) {
+    Distance d = parts_[i]->distance(p);
+    if (d.value < least.value) least = d;
+  }
+  return least;
+}
+
+Distance Complement::distance(Vec3 p) const {
+  Distance d = shape_->distance(p);
+  return {-d.value, -d.normal, (-1.0) * d.curvature};
+}
+
+}  // namespace mujacobian::rods

@@ -1,0 +1,82 @@
+// Solids by their signed distance: negative inside, with unit normal and second derivative. On the
+// seams between features the derivative is that of the feature taken.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "spatial/vector.h"
+
+namespace mujacobian::rods {
+
+struct Distance {
+  double value;
+  Vec3 normal;
+  Mat3 curvature;
+};
+
+class Shape {
+ public:
+  virtual ~Shape() = default;
+  virtual Distance distance(Vec3 p) const = 0;
+};
+
+// The half-space below the plane normal . p = offset
+class Plane : public Shape {
+ public:
+  Plane(Vec3 normal, double offset) : normal_(normal), offset_(offset) {}
+  Distance distance(Vec3 p) const override;
+
+ private:
+  Vec3 normal_;
+  double offset_;
+};
+
+// All points within a radius of a polyline: a sphere (one vertex), a capsule (two), a tube.
+class Tube : public Shape {
+ public:
+  Tube(std::vector<Vec3> vertices, double radius);
+  Distance distance(Vec3 p) const override;
+
+ private:
+  // a run of segments lies in the ball about its centre
+  struct Run {
+    Vec3 centre;
+    double radius;
+    int begin, end;
+  };
+  std::vector<Vec3> vertices_;
+  double radius_;
+  std::vector<Run> runs_;
+};
+
+class Box : public Shape {
+ public:
+  Box(Vec3 half, Vec3 centre, const Mat3& axes) : half_(half), centre_(centre), axes_(axes) {}
+  Distance distance(Vec3 p) const override;
+
+ private:
+  Vec3 half_, centre_;
+  Mat3 axes_;
+};
+
+class Union : public Shape {
+ public:
+  explicit Union(std::vector<std::shared_ptr<const Shape>> parts) : parts_(std::move(parts)) {}
+  Distance distance(Vec3 p) const override;
+
+ private:
+  std::vector<std::shared_ptr<const Shape>> parts_;
+};
+
+// All that the shape is not: to be inside it.
+class Complement : public Shape {
+ public:
+  explicit Complement(std::shared_ptr<const Shape> shape) : shape_(std::move(shape)) {}
+  Distance distance(Vec3 p) const override;
+
+ private:
+  std::shared_ptr<const Shape> shape_;
+};
+
+}  // namespace mujacobian::rods

@@ -1,0 +1,47 @@
+"""Rigid bodies and Cosserat rods by incremental potentials, with exact gradients."""
+
+from mujacobian.rods.attachment import Attachment, Cable, Weld
+from mujacobian.rods.body import RigidBody
+from mujacobian.rods.contact import Contact
+from mujacobian.rods.errors import ConvergenceError
+from mujacobian.rods.gradient import Gradient
+from mujacobian.rods.point import Frame, Point
+from mujacobian.rods.rod import Rod
+from mujacobian.rods.rollout import rollout
+from mujacobian.rods.rotation import darboux, exp, frames_along
+from mujacobian.rods.shape import Box, Capsule, Outside, Plane, Shape, Sphere, Tube, Union
+from mujacobian.rods.state import Inputs, Parameters, State
+from mujacobian.rods.trajectory import Energies, Report, Trajectory
+from mujacobian.rods.world import World
+
+__all__ = [
+    "Attachment",
+    "Box",
+    "Cable",
+    "Capsule",
+    "Contact",
+    "ConvergenceError",
+    "Energies",
+    "Frame",
+    "Gradient",
+    "Inputs",
+    "Outside",
+    "Parameters",
+    "Plane",
+    "Point",
+    "Report",
+    "RigidBody",
+    "Rod",
+    "Shape",
+    "Sphere",
+    "State",
+    "Trajectory",
+    "Tube",
+    "Union",
+    "Weld",
+    "World",
+    "darboux",
+    "exp",
+    "frames_along",
+    "rollout",
+]

@@ -1,0 +1,46 @@
+"""Contact of sampled points with shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mujacobian.rods.body import RigidBody
+from mujacobian.rods.point import Point
+from mujacobian.rods.quantity import nonnegative, positive
+from mujacobian.rods.shape import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Spheres around points against a shape.
+
+    The energy is stiffness/2 depth^2 per sphere that penetrates, stiffness in N/m. Friction takes
+    the normal force and the normal from the beginning of the step and is
+    friction * force * v / sqrt(|v|^2 + slip^2) with the sliding velocity v over the step. (ROD-24)
+
+    points: of bodies and rods.
+    shape: where they must not be, in the axes of `body` (about its centre of mass) or the world's.
+    radius: m, of the spheres.
+    slip: m/s, velocity at which friction goes over from viscous to dry.
+    body: what the shape is fixed to; None: the world.
+    """
+
+    points: Sequence[Point]
+    shape: Shape
+    stiffness: float
+    friction: float = 0
+    radius: float = 0
+    slip: float = 1e-3
+    body: RigidBody | None = None
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "points", list(self.points))
+        if not all(isinstance(p, Point) for p in self.points):
+            raise TypeError("points must be points of bodies or rods")
+        if any(p.owner is self.body for p in self.points):
+            raise ValueError("points of a body cannot touch the shape that is fixed to it")
+        for name in ("stiffness", "friction", "radius"):
+            set_(self, name, nonnegative(name, getattr(self, name)))
+        set_(self, "slip", positive("slip", self.slip))

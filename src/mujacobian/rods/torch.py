@@ -1,0 +1,112 @@
+"""Rollouts of rods as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
+
+Tensors have double precision and live on the CPU. Gradients are of first order.
+
+Example:
+  >>> import torch, mujacobian.rods.torch
+  >>> from mujacobian import rods
+  >>> ball = rods.RigidBody(mass=1, inertia=[1, 1, 1])
+  >>> world = rods.World(timestep=0.1, bodies=[ball])
+  >>> forces = torch.zeros(20, 1, 3, dtype=torch.float64, requires_grad=True)
+  >>> positions, rotations = mujacobian.rods.torch.rollout(world, forces=forces)
+  >>> positions[-1, 0, 2].backward()  # the last height
+  >>> forces.grad.shape
+  torch.Size([20, 1, 3])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mujacobian.rods.gradient import Gradient
+from mujacobian.rods.rollout import rollout as simulate
+from mujacobian.rods.state import Parameters, State
+from mujacobian.rods.world import World
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ImportError as error:
+    message = "mujacobian.rods.torch needs PyTorch: pip install 'mujacobian[torch]'"
+    raise ImportError(message) from error
+
+from mujacobian.torch import as_tensor
+
+Tensors = torch.Tensor | ArrayLike
+STATE = ("positions", "rotations", "velocities", "angular_velocities")
+PARAMS = ("mass", "inertia", "stretch", "shear", "bend")
+INPUTS = ("forces", "torques", "tensions", "rest", "targets")
+
+
+def rollout(
+    world: World,
+    state: State | None = None,
+    steps: int | None = None,
+    *,
+    forces: Tensors | None = None,
+    torques: Tensors | None = None,
+    tensions: Tensors | None = None,
+    rest: Tensors | None = None,
+    targets: Tensors | None = None,
+    params: Parameters | None = None,
+    tolerance: float = 1e-10,
+    iterations: int = 100,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The positions `(T + 1, points, 3)` and rotations `(T + 1, frames, 3, 3)` of a rollout.
+
+    Arguments are those of `rods.rollout`; what is differentiated is given as tensors, also inside
+    `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the rotations.
+    """
+    given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
+    first, numbers = state or world.state(), params or world.parameters()
+    tensors = [as_tensor(name, getattr(first, name)) for name in STATE]
+    tensors += [as_tensor(name, getattr(numbers, name)) for name in PARAMS]
+    inputs = [None if x is None else as_tensor(name, x) for name, x in given.items()]
+    options = {"steps": steps, "tolerance": tolerance, "iterations": iterations}
+    run = _Rollout.apply(world, options, *tensors, *inputs)  # type: ignore[no-untyped-call]
+    made: tuple[torch.Tensor, torch.Tensor] = run
+    return made
+
+
+class _Rollout(torch.autograd.Function):
+    """A rollout that keeps its trajectory for the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        world: World,
+        options: dict[str, Any],
+        *tensors: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        arrays: list[Any] = [None if t is None else t.detach().numpy() for t in tensors]
+        state, params = State(*arrays[:4]), Parameters(*arrays[4:9])
+        inputs = dict(zip(INPUTS, arrays[9:], strict=True))
+        ctx.trajectory = simulate(world, state, params=params, **inputs, **options)
+        # copies: what the caller writes into them must not reach the trajectory
+        return torch.tensor(ctx.trajectory.positions), torch.tensor(ctx.trajectory.rotations)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
+        made = ctx.trajectory.gradient(*(y.detach().numpy() for y in cotangents))
+        needed = ctx.needs_input_grad[2:]
+        return (
+            None,
+            None,
+            *(
+                torch.from_numpy(np.ascontiguousarray(x)) if wanted and x is not None else None
+                for x, wanted in zip(flattened(made), needed, strict=True)
+            ),
+        )
+
+
+def flattened(gradient: Gradient) -> list[Any]:
+    """Gradients in the order of the tensors."""
+    return [
+        *(getattr(gradient.state, name) for name in STATE),
+        *(getattr(gradient.params, name) for name in PARAMS),
+        *(getattr(gradient, name) for name in INPUTS),
+    ]

@@ -1,0 +1,354 @@
+"""MuJoCo's step with contacts of curved geoms at their optimum, for differences.
+
+MuJoCo's convex collider stops within a tolerance of the contact of ellipsoids and cylinders, on a
+facet of its own making: a smooth map whose slopes are off by up to 1e-3, whatever the step of a
+difference. Here the collider's contact is only where Newton's method begins: nearest or deepest
+points with a common normal, of the features (rim, side, cap, edge, face ...) at its witness points.
+All else is MuJoCo's, stage by stage. The map is then that of the converged contact, to rounding.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+
+from mujacobian import reference
+from mujacobian.probe import ConstrainedStep
+
+Array = np.ndarray
+Geom = mujoco.mjtGeom
+ON = 1e-6  # m: a witness point of the collider is this close to its feature
+HALF_WIDTH = 0.5  # |n_y| from which a frame is directed by the world's z axis instead of y
+DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
+ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # of Newton's method
+PARALLEL = 1e-8  # relative: directions that the equations do not determine
+
+
+@dataclass
+class Side:
+    """A feature of a geom, in its frame: a point that follows the outward normal, and slides."""
+
+    geom: int
+    point: Callable[[Array], Array]
+    slides: list[Array] = field(default_factory=list)
+    radius: float = 0.0  # around the point or line
+
+    def place(self, data: mujoco.MjData, outward: Array, shift: Array) -> Array:
+        frame = data.geom_xmat[self.geom].reshape(3, 3)
+        local = self.point(frame.T @ outward)
+        for along, amount in zip(self.slides, shift, strict=True):
+            local = local + amount * along
+        return data.geom_xpos[self.geom] + frame @ local
+
+    def directions(self, data: mujoco.MjData) -> list[Array]:
+        frame = data.geom_xmat[self.geom].reshape(3, 3)
+        return [frame @ along for along in self.slides]
+
+
+def find_side(
+    model: mujoco.MjModel, data: mujoco.MjData, geom: int, x: Array, normal: Array
+) -> Side:
+    """Return the feature of a geom at the witness point x; ValueError if there is none."""
+    local = _to_local(data, geom, x)
+    size, kind = model.geom_size[geom], Geom(model.geom_type[geom])
+    axis = np.array([0.0, 0, 1])
+    if kind == Geom.mjGEOM_ELLIPSOID:
+        return Side(geom, lambda n: size**2 * n / np.linalg.norm(size * n))
+    if kind == Geom.mjGEOM_SPHERE:
+        return Side(geom, _fixed(np.zeros(3)), radius=size[0])
+    if kind == Geom.mjGEOM_CAPSULE:
+        end = np.clip(local[2], -size[1], size[1]) * axis
+        inside = abs(local[2]) < size[1]
+        return Side(geom, _fixed(end), [axis] if inside else [], size[0])
+    if kind == Geom.mjGEOM_CYLINDER:
+        return _cylinder_side(geom, size, local)
+    outward = data.geom_xmat[geom].reshape(3, 3).T @ normal
+    for polygon in _polygons(model, geom, kind, local):
+        across = np.cross(polygon[1] - polygon[0], polygon[2] - polygon[0])
+        across /= np.linalg.norm(across)
+        if abs(across @ (local - polygon[0])) < ON:
+            found = _polygon_side(geom, polygon, local, abs(across @ outward) > 1 - ON)
+            if found:
+                return found
+    raise ValueError(f"no feature of geom {geom} at {local}")
+
+
+def _fixed(point: Array) -> Callable[[Array], Array]:
+    return lambda normal: point
+
+
+def _cylinder_side(geom: int, size: Array, local: Array) -> Side:
+    axis, end = np.array([0.0, 0, 1]), np.sign(local[2]) * size[1]
+    on_cap = abs(local[2] - end) < ON
+    on_side = abs(np.hypot(*local[:2]) - size[0]) < ON
+    if on_cap and on_side:
+
+        def rim(n: Array) -> Array:
+            return np.append(size[0] * n[:2] / np.hypot(*n[:2]), end)
+
+        return Side(geom, rim)
+    if on_cap:
+        return Side(geom, _fixed(end * axis), [np.array([1.0, 0, 0]), np.array([0.0, 1, 0])])
+    if on_side:
+        return Side(geom, _fixed(local[2] * axis), [axis], size[0])
+    raise ValueError(f"not on the surface of cylinder {geom}")
+
+
+def _polygon_side(geom: int, polygon: Array, local: Array, faces: bool) -> Side | None:
+    """Return the vertex or edge that a point is on, or the face if the normal is its own."""
+    for vertex in polygon:
+        if np.linalg.norm(vertex - local) < ON:
+            return Side(geom, _fixed(vertex))
+    for a, b in pairwise([*polygon, polygon[0]]):
+        along = (b - a) / np.linalg.norm(b - a)
+        reach = along @ (local - a)
+        on = np.linalg.norm(local - a - reach * along) < ON
+        if on and 0 < reach < np.linalg.norm(b - a):
+            return Side(geom, _fixed(local), [along])
+    if not faces:
+        return None
+    first = (polygon[1] - polygon[0]) / np.linalg.norm(polygon[1] - polygon[0])
+    second = np.cross(np.cross(first, polygon[2] - polygon[0]), first)
+    return Side(geom, _fixed(local), [first, second / np.linalg.norm(second)])
+
+
+def _polygons(model: mujoco.MjModel, geom: int, kind: Geom, local: Array) -> Iterator[Array]:
+    """Yield the faces of a box or mesh, and the triangles of a height field, in its frame."""
+    data = model.geom_dataid[geom]
+    if kind == Geom.mjGEOM_BOX:
+        square = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
+        for axis in range(3):
+            for end in (-1, 1):
+                yield np.insert(square, axis, end, axis=1) * model.geom_size[geom]
+    elif kind == Geom.mjGEOM_MESH:
+        vertices = model.mesh_vert[model.mesh_vertadr[data] :].astype(float)
+        for k in range(model.mesh_polynum[data]):
+            polygon = model.mesh_polyadr[data] + k
+            start = model.mesh_polyvertadr[polygon]
+            yield vertices[model.mesh_polyvert[start : start + model.mesh_polyvertnum[polygon]]]
+    elif kind == Geom.mjGEOM_HFIELD:
+        yield from _triangles(model, data, local)
+
+
+def _triangles(model: mujoco.MjModel, field_id: int, local: Array) -> Iterator[Array]:
+    """Yield the triangles of the cells around a point of a height field, and walls between."""
+    rows, columns = model.hfield_nrow[field_id], model.hfield_ncol[field_id]
+    size, start = model.hfield_size[field_id], model.hfield_adr[field_id]
+    step = 2 * size[:2] / (np.array([columns, rows]) - 1)
+    at = ((local[:2] + size[:2]) / step).astype(int)
+
+    def corner(row: int, column: int) -> Array:
+        height = size[2] * model.hfield_data[start + row * columns + column]
+        return np.array([*(step * [column, row] - size[:2]), height])
+
+    for row in range(max(0, at[1] - 1), min(rows - 1, at[1] + 2)):
+        for column in range(max(0, at[0] - 1), min(columns - 1, at[0] + 2)):
+            first, last = corner(row, column), corner(row + 1, column + 1)
+            yield np.array([first, last, corner(row + 1, column)])
+            yield np.array([first, corner(row, column + 1), last])
+            base = np.array([1.0, 1, 0]), np.array([0, 0, -size[3]])
+            yield np.array([first, last, last * base[0] + base[1], first * base[0] + base[1]])
+
+
+@dataclass
+class Optimum:
+    """Nearest or deepest points of two features, with a common normal.
+
+    The unknowns z are the normal, the distance of the points along it, and how far they slide.
+    """
+
+    sides: tuple[Side, Side]
+
+    def residual(self, data: mujoco.MjData, z: Array) -> Array:
+        normal, distance = z[:3], z[3]
+        first, second = self.sides
+        slides = [*first.directions(data), *second.directions(data)]
+        x0, x1 = self.points(data, z)
+        gap = x1 - x0 - distance * normal
+        return np.concatenate([gap, [normal @ normal - 1], [normal @ a for a in slides]])
+
+    def points(self, data: mujoco.MjData, z: Array) -> tuple[Array, Array]:
+        first, second = self.sides
+        shifts = z[4 : 4 + len(first.slides)], z[4 + len(first.slides) :]
+        return first.place(data, z[:3], shifts[0]), second.place(data, -z[:3], shifts[1])
+
+    def find(self, data: mujoco.MjData, normal: Array, distance: float) -> tuple[Array, bool]:
+        """Return the optimum near a normal and distance, and whether Newton's method succeeded."""
+        slides = sum(len(side.slides) for side in self.sides)
+        z, least = np.array([*normal, distance, *np.zeros(slides)]), np.inf
+        for _ in range(ITERATIONS):
+            value = self.residual(data, z)
+            size = abs(value).max()
+            if size < SOLVED or (size < ROUNDING and size >= least):
+                break
+            least = size
+            steps = DIFFERENCE * np.eye(len(z))
+            slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
+            slope = np.array(slope).T / (2 * DIFFERENCE)
+            z = z - np.linalg.lstsq(slope, value, rcond=PARALLEL)[0]
+        z[:3] /= np.linalg.norm(z[:3])
+        return z, bool(size < ROUNDING)
+
+    def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
+        """Bring a contact of `data` to the optimum near it; False where Newton's method fails."""
+        radii = [side.radius for side in self.sides]
+        z, found = self.find(data, contact.frame[:3], contact.dist + sum(radii))
+        x0, x1 = self.points(data, z)
+        contact.dist = z[3] - sum(radii)
+        contact.pos[:] = (x0 + radii[0] * z[:3] + x1 - radii[1] * z[:3]) / 2
+        contact.frame[:] = _frame(z[:3])
+        return found
+
+
+@dataclass
+class Line:
+    """An end of the line of a cylinder's surface over a face of a box, whose edge it touches.
+
+    The line is that towards the optimum of the cylinder's side and the edge. It ends in the plane
+    through a side of the face, and is measured against the face.
+    """
+
+    optimum: Optimum
+    face: tuple[int, float]  # axis of the box and its coordinate
+    end: tuple[int, float]
+
+    def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
+        """Put a contact of `data` where the line ends; False where Newton's method fails."""
+        cylinder, box = (side.geom for side in self.optimum.sides)
+        frame, axis = data.geom_xmat[box].reshape(3, 3), data.geom_xmat[cylinder][2::3]
+        x = contact.pos - contact.dist / 2 * contact.frame[:3]
+        towards = x - data.geom_xpos[cylinder]
+        towards = towards - (towards @ axis) * axis
+        towards /= np.linalg.norm(towards)
+        x0, x1 = self.optimum.points(data, np.array([*towards, 0, 0, 0]))
+        z, found = self.optimum.find(data, towards, towards @ (x1 - x0))
+        start = data.geom_xpos[cylinder] + self.optimum.sides[0].radius * z[:3]
+        local, along = frame.T @ (start - data.geom_xpos[box]), frame.T @ axis
+        local = local + (self.end[1] - local[self.end[0]]) / along[self.end[0]] * along
+        k, plane = self.face
+        contact.dist = np.sign(plane) * (local[k] - plane)
+        local[k] = (local[k] + plane) / 2
+        contact.pos[:] = data.geom_xpos[box] + frame @ local
+        contact.frame[:] = _frame(-np.sign(plane) * frame[:, k])
+        return found
+
+
+class ConvergedStep(ConstrainedStep):
+    """A step whose contacts of curved geoms are at their optimum; ValueError if that is unknown.
+
+    `converged` is data in the state itself, with these contacts, as after `mj_forward`.
+    """
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        twin = mujoco.MjData(model)
+        mujoco.mj_copyData(twin, model, data)
+        mujoco.mj_forward(model, twin)
+        self.optima: dict[int, Optimum | Line] = {}
+        for k in range(twin.ncon):
+            if is_truncated(model, twin, k):
+                self.optima[k] = _find_optimum(model, twin, k)
+        super().__init__(model, data)
+        self._move(np.zeros(self.nz))
+        self._forward()
+        self.converged = mujoco.MjData(model)
+        mujoco.mj_copyData(self.converged, model, self.data)
+
+    def __call__(self, z: Array) -> Array:
+        m, d, nv = self.model, self.data, self.model.nv
+        self._move(z)
+        if not self._forward():  # far away: no use to a ladder
+            return np.full(self.blocks[-1], np.nan)
+        implicit = m.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        (mujoco.mj_implicit if implicit else mujoco.mj_Euler)(m, d)
+        out = np.empty(self.blocks[-1])
+        mujoco.mj_differentiatePos(m, out[:nv], 1.0, self.center, d.qpos)
+        out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
+        return out
+
+    def _forward(self) -> bool:
+        """mj_forward, without sensors, with the contacts brought to their optimum in between."""
+        stages = "kinematics comPos camlight flex tendon makeM factorM collision"
+        rest = "makeConstraint island projectConstraint transmission fwdVelocity fwdActuation"
+        for name in stages.split():
+            getattr(mujoco, f"mj_{name}")(self.model, self.data)
+        found = [
+            optimum.solve(self.data, self.data.contact[k])
+            for k, optimum in self.optima.items()
+            if k < self.data.ncon  # else this is another branch
+        ]
+        for name in [*rest.split(), "fwdAcceleration", "fwdConstraint"]:
+            getattr(mujoco, f"mj_{name}")(self.model, self.data)
+        return all(found)
+
+
+def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
+    """Return whether a contact is known to the tolerance of the convex collider only."""
+    contact = data.contact[k]
+    kinds = {int(t) for t in model.geom_type[contact.geom]}
+    if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # whose center is below the surface
+        return contact.dist < -model.geom_size[contact.geom[1], 0]
+    closed = Geom.mjGEOM_PLANE in kinds or kinds == reference.SPHERE_CYLINDER
+    return bool(kinds & reference.CURVED) and not closed
+
+
+def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum | Line:
+    contact, pairs = data.contact[k], data.contact.geom
+    points = _witnesses(contact)
+    kinds = [Geom(t) for t in model.geom_type[contact.geom]]
+    if kinds[0] != Geom.mjGEOM_HFIELD and (pairs == contact.geom).all(axis=1).sum() > 1:
+        if kinds != [Geom.mjGEOM_CYLINDER, Geom.mjGEOM_BOX]:
+            raise ValueError("a manifold of other geoms than a cylinder and a box")
+        return _find_line(model, data, contact, points[0])
+    normal = contact.frame[:3]
+    first, second = contact.geom.tolist()
+    return Optimum(
+        (
+            find_side(model, data, first, points[0], normal),
+            find_side(model, data, second, points[1], -normal),
+        )
+    )
+
+
+def _find_line(
+    model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
+) -> Line:
+    """Return the line that ends at x: of the edge of the face that explains it."""
+    cylinder, box = contact.geom.tolist()
+    size, at = model.geom_size[box], _to_local(data, box, x)
+    outward = -data.geom_xmat[box].reshape(3, 3).T @ contact.frame[:3]
+    k = int(abs(outward).argmax())
+    ends = [i for i in range(3) if i != k and abs(abs(at[i]) - size[i]) < ON]
+    if len(ends) != 1 or abs(outward[k]) < 1 - ON:
+        raise ValueError("a line that does not end at one side of a face")
+    axis, radius = np.array([0.0, 0, 1]), model.geom_size[cylinder, 0]
+    side = Side(cylinder, _fixed(np.zeros(3)), [axis], radius)
+    where = contact.pos.copy(), contact.dist, contact.frame.copy()
+    for i in (i for i in range(3) if i != k):
+        for sign in (-1, 1):
+            corner = np.sign(outward[k]) * size[k] * np.eye(3)[k] + sign * size[i] * np.eye(3)[i]
+            edge = Side(box, _fixed(corner), [np.eye(3)[3 - i - k]])
+            end = ends[0], float(np.sign(at[ends[0]]) * size[ends[0]])
+            line = Line(Optimum((side, edge)), (k, float(np.sign(outward[k]) * size[k])), end)
+            found = line.solve(data, contact) and np.linalg.norm(contact.pos - where[0]) < ON
+            contact.pos[:], contact.dist, contact.frame[:] = where
+            if found:
+                return line
+    raise ValueError("no edge explains the line")
+
+
+def _witnesses(contact: mujoco.MjContact) -> tuple[Array, Array]:
+    half = contact.dist / 2 * contact.frame[:3]
+    return contact.pos - half, contact.pos + half
+
+
+def _to_local(data: mujoco.MjData, geom: int, x: Array) -> Array:
+    return data.geom_xmat[geom].reshape(3, 3).T @ (x - data.geom_xpos[geom])
+
+
+def _frame(normal: Array) -> Array:
+    hint = np.array([0.0, 1, 0]) if abs(normal[1]) < HALF_WIDTH else np.array([0.0, 0, 1])
+    tangent = hint - (normal @ hint) * normal
+    tangent /= np.linalg.norm(tangent)
+    return np.concatenate([normal, tangent, np.cross(normal, tangent)])

@@ -1,0 +1,270 @@
+"""The incremental potential of a step of rods, written from its definition with forty digits.
+
+Nothing of the core or its Lie derivatives is used: derivatives are central differences with steps
+of 1e-11, whose error is about 1e-18.
+"""
+
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+
+from mujacobian import rods
+
+mp.mp.dps = 40
+STEP = mp.mpf(10) ** -11
+SMALLEST = mp.mpf(10) ** -mp.mp.dps
+
+
+def precise(values):
+    """The same numbers with forty digits."""
+    array = np.asarray(values)
+    made = np.empty(array.shape, dtype=object)
+    for index, value in np.ndenumerate(array):
+        made[index] = value if isinstance(value, mp.mpf) else mp.mpf(float(value))
+    return made
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def norm(a):
+    return mp.sqrt(dot(a, a))
+
+
+def exp(w):
+    """Rodrigues' formula, by series."""
+    S = precise(np.zeros((3, 3)))
+    S[2, 1], S[0, 2], S[1, 0] = w
+    S = S - S.T
+    term = total = precise(np.eye(3))
+    k = 0
+    while max(abs(x) for x in term.flat) > SMALLEST:
+        k += 1
+        term = term.dot(S) / k
+        total = total + term
+    return total
+
+
+def orthonormal(R):
+    """The rotation nearest to R, to forty digits: rounding errors of R are no perturbations."""
+    R = precise(R)
+    for _ in range(4):
+        R = R.dot(3 * precise(np.eye(3)) - R.T.dot(R)) / 2
+    return R
+
+
+def distance(shape, y):
+    """Signed distance of a shape."""
+    if isinstance(shape, rods.Plane):
+        return dot(precise(shape.normal), y) - mp.mpf(shape.offset)
+    if isinstance(shape, rods.Tube):
+        v = precise(shape.vertices)
+        apart = [norm(y - v[0])] + [segment(y, a, b) for a, b in pairwise(v)]
+        return min(apart) - mp.mpf(shape.radius)
+    if isinstance(shape, rods.Box):
+        local = precise(shape.axes).T.dot(y - precise(shape.centre))
+        over = [abs(a) - h for a, h in zip(local, precise(shape.half), strict=True)]
+        outside = norm([max(o, mp.mpf(0)) for o in over])
+        return outside if outside > 0 else max(over)
+    if isinstance(shape, rods.Union):
+        return min(distance(part, y) for part in shape.parts)
+    return -distance(shape.shape, y)
+
+
+def segment(y, a, b):
+    t = dot(y - a, b - a) / dot(b - a, b - a)
+    return norm(y - a - min(max(t, mp.mpf(0)), mp.mpf(1)) * (b - a))
+
+
+class Variables:
+    """All that a step's potential depends on, with forty digits, by name."""
+
+    def __init__(self, world, state, previous, step, inputs, params):
+        self.world = world
+        p = params
+        self.values = {
+            "x": precise(state[0]),
+            "R": np.array([orthonormal(R) for R in state[1]]).reshape(-1, 3, 3),
+            "previous_x": precise(previous[0]),
+            "previous_R": np.array([orthonormal(R) for R in previous[1]]).reshape(-1, 3, 3),
+            "step_x": precise(step[0]),
+            "step_R": np.array([orthonormal(R) for R in step[1]]).reshape(-1, 3, 3),
+            "mass": precise(p.mass),
+            "inertia": precise(p.inertia),
+            "stretch": precise(p.stretch),
+            "shear": precise(p.shear),
+            "bend": precise(p.bend),
+            **{name: precise(values) for name, values in inputs.items()},
+        }
+
+    def moved(self, changes):
+        """The values, moved by (name, index, amount): rotations by exp of the sum, on the left."""
+        values, turns = dict(self.values), {}
+        for name, index, amount in changes:
+            if name.endswith("R"):
+                turns.setdefault((name, index[0]), precise(np.zeros(3)))[index[1]] += amount
+                continue
+            values[name] = values[name].copy()
+            values[name][index] += amount
+            if name == "inertia" and index[1] != index[2]:
+                values[name][index[0], index[2], index[1]] += amount
+        for name in {name for name, _ in turns}:
+            values[name] = values[name].copy()
+        for (name, k), turn in turns.items():
+            values[name][k] = exp(turn).dot(values[name][k])
+        return values
+
+    def energy(self, *changes):
+        return potential(self.world, self.moved(changes))
+
+    def slope(self, variable):
+        """First derivative with respect to a (name, index)."""
+        up, down = (self.energy((*variable, sign * STEP)) for sign in (1, -1))
+        return float((up - down) / (2 * STEP))
+
+    def mixed(self, direction, variable):
+        """Derivative with respect to a (name, index) of that along (name, index, part) of all."""
+
+        def energy(a, b):
+            along = [(name, index, a * STEP * mp.mpf(part)) for name, index, part in direction]
+            return self.energy(*along, (*variable, b * STEP))
+
+        total = energy(1, 1) - energy(1, -1) - energy(-1, 1) + energy(-1, -1)
+        return float(total / (4 * STEP**2))
+
+
+def potential(world, v):
+    """The incremental potential."""
+    h, total = mp.mpf(world.timestep), mp.mpf(0)
+    total += inertia(world, v, h)
+    for rod in world.rods:
+        total += elastic(world, rod, v, h)
+    target = 0
+    for a in world.attachments:
+        if isinstance(a, rods.Weld):
+            A = v["R"][world.frames(a.first.owner).start + a.first.frame].dot(precise(a.first_axes))
+            B = precise(a.second_axes)
+            if a.second is not None:
+                B = v["R"][world.frames(a.second.owner).start + a.second.frame].dot(B)
+            total += mp.mpf(a.stiffness) / 4 * dot((A - B).flat, (A - B).flat)
+            continue
+        w = place(world, a.first, v["x"], v["R"])
+        if isinstance(a.second, rods.Point):
+            w = w - place(world, a.second, v["x"], v["R"])
+        else:
+            w = w - (v["targets"][target] if "targets" in v else precise(a.second))
+            target += 1
+        total += mp.mpf(a.stiffness) / 2 * dot(w, w)
+    for cable, tension in zip(world.cables, v.get("tensions", []), strict=False):
+        at = [place(world, p, v["x"], v["R"]) for p in cable.path]
+        total += tension * sum(norm(b - a) for a, b in pairwise(at))
+    for contact in world.contacts:
+        for point in contact.points:
+            total += touch(world, contact, point, v, h)
+    return total
+
+
+def inertia(world, v, h):
+    total = mp.mpf(0)
+    drag, spin_drag = damping(world)
+    for i, x in enumerate(v["x"]):
+        change = x - v["previous_x"][i]
+        off = change - v["step_x"][i]
+        total += v["mass"][i] / (2 * h**2) * dot(off, off) + drag[i] / (2 * h) * dot(change, change)
+        total -= v["mass"][i] * dot(precise(world.gravity), x)
+        if "forces" in v:
+            total -= dot(v["forces"][i], x)
+    for i, R in enumerate(v["R"]):
+        before = v["previous_R"][i]
+        ahead = 2 * before - v["step_R"][i].T.dot(before)
+        J, off, change = moment(v["inertia"][i]), R - ahead, R - before
+        total += dot(off.dot(J).flat, off.flat) / (2 * h**2)
+        total += spin_drag[i] / (4 * h) * dot(change.flat, change.flat)
+        if "torques" in v:
+            D = R.dot(before.T)
+            turned = [D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]]
+            total -= dot(v["torques"][i], turned) / 2
+    return total
+
+
+def moment(inertia):
+    return sum(inertia[i, i] for i in range(3)) / 2 * precise(np.eye(3)) - inertia
+
+
+def damping(world):
+    drag, spin = [], []
+    for each in (*world.rods, *world.bodies):
+        n = each.edges if isinstance(each, rods.Rod) else 1
+        drag += [mp.mpf(each.drag)] * (n + 1 if isinstance(each, rods.Rod) else 1)
+        spin += [mp.mpf(each.spin_drag)] * n
+    return drag, spin
+
+
+def elastic(world, rod, v, h):
+    total = mp.mpf(0)
+    points, frames = world.points(rod).start, world.frames(rod).start
+    edges, bends = world.edges(rod).start, world.bends(rod).start
+    lengths = precise(rod.rest_lengths)
+    for k, rest in enumerate(lengths):
+        e = v["x"][points + k + 1] - v["x"][points + k]
+        before = norm(v["previous_x"][points + k + 1] - v["previous_x"][points + k])
+        total += v["stretch"][edges + k] / 2 * rest * (1 - norm(e) / rest) ** 2
+        total += mp.mpf(rod.stretch_damping) / (2 * h) * (norm(e) - before) ** 2 / rest
+        aligned = dot(e, v["R"][frames + k][:, 2]) / norm(e)
+        total += v["shear"][edges + k] / 2 * rest * (1 - aligned)
+    for k in range(rod.edges - 1):
+        mean = (lengths[k] + lengths[k + 1]) / 2
+
+        def omega(R, k=k, mean=mean):
+            A, B = R[frames + k], R[frames + k + 1]
+            average, slope = (A + B) / 2, (B - A) / mean
+            S = average.T.dot(slope)
+            return np.array([S[2, 1], S[0, 2], S[1, 0]])
+
+        now, before = omega(v["R"]), omega(v["previous_R"])
+        rest = v["rest"][bends + k] if "rest" in v else precise(rod.rest_curvature)[k]
+        for c in range(3):
+            total += mean / 2 * v["bend"][bends + k][c] * (now[c] - rest[c]) ** 2
+            viscous = mp.mpf(float(np.asarray(rod.bend_damping)[k, c]))
+            total += mean / (2 * h) * viscous * (now[c] - before[c]) ** 2
+    return total
+
+
+def place(world, p, x, R):
+    first = world.points(p.owner).start
+    at = precise(np.zeros(3))
+    for i, weight in zip(p.points, p.weights, strict=True):
+        at = at + mp.mpf(weight) * x[first + i]
+    if p.frame is not None:
+        at = at + R[world.frames(p.owner).start + p.frame].dot(precise(p.offset))
+    return at
+
+
+def touch(world, contact, point, v, h):
+    def local(x, R):
+        at = place(world, point, x, R)
+        if contact.body is None:
+            return at
+        i, f = world.points(contact.body).start, world.frames(contact.body).start
+        return R[f].T.dot(at - x[i])
+
+    def normal(y):
+        made = precise(np.zeros(3))
+        for k in range(3):
+            d = precise(np.zeros(3))
+            d[k] = mp.mpf(10) ** -20
+            up, down = distance(contact.shape, y + d), distance(contact.shape, y - d)
+            made[k] = (up - down) / (2 * d[k])
+        return made
+
+    y, before = local(v["x"], v["R"]), local(v["previous_x"], v["previous_R"])
+    stiffness, radius = mp.mpf(contact.stiffness), mp.mpf(contact.radius)
+    total = stiffness / 2 * max(mp.mpf(0), radius - distance(contact.shape, y)) ** 2
+    pressure = stiffness * max(mp.mpf(0), radius - distance(contact.shape, before))
+    if contact.friction and pressure > 0:
+        n, moved, scale = normal(before), y - before, h * mp.mpf(contact.slip)
+        u = moved - dot(n, moved) * n
+        total += mp.mpf(contact.friction) * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
+    return total

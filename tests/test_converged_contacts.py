@@ -1,0 +1,153 @@
+"""Contacts of curved geoms against MuJoCo's own step with a converged collider.
+
+The collider's tolerance limits every other test of these contacts to 1e-6 at best.
+"""
+
+import itertools
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from converged import ConvergedStep
+from mujacobian import reference
+from random_scenes import random_scene
+
+TOLERANCE = 1e-8
+POSES = 3
+DIRECTIONS = 2  # of each; a wrong entry shows along almost any
+SHAPES = {
+    "ellipsoid": 'type="ellipsoid" size=".05 .08 .03"',
+    "cylinder": 'type="cylinder" size=".05 .06"',
+    "capsule": 'type="capsule" size=".04 .05"',
+    "sphere": 'type="sphere" size=".05"',
+    "box": 'type="box" size=".05 .04 .06"',
+    "mesh": 'type="mesh" mesh="blob"',
+}
+CURVED = ("ellipsoid", "cylinder")
+PAIRS = [
+    (curved, other)
+    for curved, other in itertools.product(CURVED, SHAPES)
+    if (curved, other) not in [("cylinder", "sphere"), ("cylinder", "ellipsoid")]
+]
+
+
+def scene(first: str, second: str) -> mujoco.MjModel:
+    """Return two free bodies of these shapes, whose contacts are single."""
+    vertices = np.random.default_rng(1).normal(size=(14, 3)) * 0.05
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option timestep=".002"><flag multiccd="disable"/></option>
+        <asset><mesh name="blob" vertex="{" ".join(f"{x:.5f}" for x in vertices.ravel())}"/></asset>
+        <worldbody>
+          <body><freejoint/><geom {SHAPES[first]}/></body>
+          <body><freejoint/><geom {SHAPES[second]}/></body>
+        </worldbody>
+      </mujoco>""")
+    return reference.converge(model)
+
+
+def touching(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
+    """Return a random pose in which the bodies overlap by a few millimetres."""
+    data = mujoco.MjData(model)
+    for adr in (3, 10):
+        quat = rng.normal(size=4)
+        data.qpos[adr : adr + 4] = quat / np.linalg.norm(quat)
+    data.qvel[:] = 0.02 * rng.normal(size=model.nv)
+    towards = rng.normal(size=3)
+    towards /= np.linalg.norm(towards)
+    far, near = 0.25, 0.0
+    depth = rng.uniform(1e-3, 6e-3)
+    for _ in range(40):
+        data.qpos[7:10] = (far + near) / 2 * towards
+        mujoco.mj_forward(model, data)
+        deep = data.ncon > 0 and data.contact.dist.min() < -depth
+        far, near = (far, (far + near) / 2) if deep else ((far + near) / 2, near)
+    return data
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_converged(pair: tuple[str, str]) -> None:
+    model = scene(*pair)
+    rng = np.random.default_rng(7)
+    for pose in range(POSES):
+        data = touching(model, rng)
+        assert data.ncon == 1
+        step = ConvergedStep(model, data)
+        assert_converged(model, step, rng, f"pose {pose}")
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="cylinders along faces turn instead")
+@pytest.mark.parametrize(("depth", "margin"), [(0.01, 0), (0.03, 0), (0.01, 0.002)])
+def test_a_cylinder_across_an_edge(depth: float, margin: float) -> None:
+    """Less deep than its axis, and deeper: the direction of least depth stays the same."""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <worldbody>
+          <body><freejoint/><geom type="cylinder" size=".015 .14" margin="{margin}"/></body>
+          <body><freejoint/><geom type="box" size=".2 .01 .08"/></body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    tilt, turn, along = np.zeros(4), np.zeros(4), np.zeros(4)
+    mujoco.mju_axisAngle2Quat(along, np.array([1.0, 0, 0]), np.pi / 2)
+    mujoco.mju_axisAngle2Quat(tilt, np.array([1.0, 0, 0]), 0.06)
+    mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0, 1]), 0.3)
+    mujoco.mju_mulQuat(turn, turn, tilt)
+    mujoco.mju_mulQuat(data.qpos[3:7], turn, along)
+    data.qpos[2] = 0.08 + 0.015 - depth
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    assert (data.contact.dist.min() < -0.015) == (depth > 0.015)
+    assert_converged(model, ConvergedStep(model, data), np.random.default_rng(0), f"{depth} deep")
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another scene then")
+def test_a_rim_within_the_margin_of_a_height_field() -> None:
+    """The collider's own map is off by 2e-4 here: found among 10,000 scenes."""
+    with reference.quiet():
+        model, data = random_scene(2000414)
+        reference.converge(model)
+        mujoco.mj_forward(model, data)
+        step = ConvergedStep(model, data)
+        assert len(step.optima) == 2
+        assert_converged(model, step, np.random.default_rng(0), "rim over triangles")
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_sphere_deep_beside_a_diagonal(side: int) -> None:
+    """Its center is in one prism, and touches the wall that this one shares with the other."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <asset>
+          <hfield name="ground" nrow="2" ncol="2" size="1 1 .05 .1" elevation="0 0 0 0"/>
+        </asset>
+        <worldbody>
+          <geom type="hfield" hfield="ground"/>
+          <body><freejoint/><geom type="sphere" size=".0175"/></body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qpos[:3] = 0.141 + side * 0.0006, 0.141 - side * 0.0006, -0.0178
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    step = ConvergedStep(model, data)
+    assert len(step.optima) == 1
+    assert_converged(model, step, np.random.default_rng(0), f"side {side}")
+
+
+def assert_converged(
+    model: mujoco.MjModel, step: ConvergedStep, rng: np.random.Generator, name: str
+) -> None:
+    """Compare derivatives along random directions of positions where the reference is trusted."""
+    lin = mujacobian.linearize(model, step.converged, sensors=False, forward=False)
+    directions = np.zeros((DIRECTIONS, step.nz))
+    directions[:, : model.nv] = rng.uniform(-1, 1, (DIRECTIONS, model.nv))
+    J, err = reference.differentiate(step, directions, TOLERANCE / 100)
+    given, blocks = lin.A @ directions[:, : step.nx].T, step.blocks[:4]
+    result = reference.compare(given, J[: step.nx], err[: step.nx], blocks, trust=TOLERANCE / 5)
+    assert result.error <= TOLERANCE, f"{name}: {result.error:.1e} at {result.worst()}"
+    assert result.share > 0, f"{name}: nothing is known"

@@ -1,0 +1,206 @@
+"""Gradients, Hessians and adjoints of every term against forty-digit references."""
+
+import numpy as np
+import pytest
+
+from mujacobian import _core, rods
+from mujacobian.rods.state import Inputs
+from mujacobian.rods.trajectory import core_inputs
+
+reference = pytest.importorskip("rods_reference", reason="mpmath is not installed")
+
+TOLERANCE = 1e-10  # of the largest entry
+RNG = np.random.default_rng(7)
+
+
+def rotation(angle, rng):
+    axis = rng.normal(size=3)
+    return rods.exp(angle * axis / np.linalg.norm(axis))
+
+
+def bodies(**options):
+    given = {"mass": 0.7, "inertia": [[0.5, 0.1, 0], [0.1, 0.6, 0.05], [0, 0.05, 0.7]]}
+    return [rods.RigidBody(**(given | options)) for _ in range(2)]
+
+
+def rod(edges=2, **options):
+    nodes = np.cumsum(RNG.uniform(0.1, 0.3, size=(edges + 1, 3)), axis=0)
+    given = {
+        "mass": 0.3,
+        "radius": 0.05,
+        "stretch": RNG.uniform(20, 30, edges),
+        "shear": RNG.uniform(10, 20, edges),
+        "bend": RNG.uniform(0.1, 0.5, (edges - 1, 3)),
+        "rest_lengths": RNG.uniform(0.2, 0.4, edges),
+        "rest_curvature": RNG.normal(size=(edges - 1, 3)),
+    }
+    return rods.Rod(nodes, **(given | options))
+
+
+def make(kind):
+    """Return a small world with one kind of element, and the inputs that it has."""
+    a, b = bodies()
+    h, inputs = 0.05, {}
+    world = {"timestep": h, "gravity": (0, 0, 0)}
+    if kind == "inertia":
+        a, b = bodies(drag=0.3, spin_drag=0.2)
+        inputs = {"forces": (2, 3), "torques": (2, 3)}
+        return rods.World(timestep=h, gravity=(1, 2, -9), bodies=[a, b]), inputs
+    if kind == "edge":
+        return rods.World(**world, rods=[rod(stretch_damping=0.4)]), inputs
+    if kind == "bend":
+        return rods.World(**world, rods=[rod(bend_damping=[0.01, 0.02, 0.03])]), {"rest": (1, 3)}
+    if kind == "attachment":
+        springs = [
+            rods.Attachment(a.at([0.1, 0.2, 0.3]), b.at([-0.2, 0.1, 0]), 30),
+            rods.Attachment(a.at([0.3, 0.2, -0.3]), [1, 2, 3], 20),
+        ]
+        return rods.World(**world, bodies=[a, b], attachments=springs), {"targets": (1, 3)}
+    if kind == "weld":
+        turn = [rotation(1.0, RNG) for _ in range(3)]
+        welds = [
+            rods.Weld(a.frame, b.frame, 3, turn[0], turn[1]),
+            rods.Weld(b.frame, None, 2, turn[2]),
+        ]
+        return rods.World(**world, bodies=[a, b], attachments=welds), inputs
+    if kind == "cable":
+        r = rod()
+        path = [r.beside(0, [0.1, 0, 0]), r.beside(1, [0.1, 0.05, 0], 0.3), r.node(2), r.beside(1)]
+        return rods.World(**world, rods=[r], cables=[rods.Cable(path)]), {"tensions": (1,)}
+    shape = {
+        "plane": rods.Plane([0.2, 0.1, 1], 3.0),
+        "sphere": rods.Sphere(1.2, [0.1, 0.2, 0.3]),
+        "capsule": rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 1.2),
+        "box inside": rods.Box([2, 2.2, 2.4], [0.1, 0.2, 0.3], rotation(0.5, RNG)),
+        "box outside": rods.Box([0.3, 0.4, 0.2], [0.1, 0.2, 0.3], rotation(0.5, RNG)),
+        "tube": rods.Tube(RNG.normal(size=(6, 3)), 2.0),
+        "union": rods.Union([rods.Sphere(0.3, [2, 0, 0]), rods.Sphere(1.2, [-0.3, 0, 0])]),
+        "outside": rods.Outside(rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 0.2)),
+    }[kind]
+    radius = 1.5 if kind == "box outside" else 0.3
+    contact = rods.Contact([a.at([0.1, 0.2, 0.1])], shape, 40, 0.6, radius, slip=0.5, body=b)
+    return rods.World(**world, bodies=[a, b], contacts=[contact]), inputs
+
+
+ELEMENTS = ["inertia", "edge", "bend", "weld"]
+POINTS = ["attachment", "cable"]
+SHAPES = ["plane", "sphere", "capsule", "box inside", "box outside", "tube", "union", "outside"]
+# angle between frames, and between the ends of the step
+ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
+OF_INERTIA = ("mass", "inertia", "step_x", "step_R")  # no other element depends on these
+CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
+CASES += [(kind, "random") for kind in (*POINTS, *SHAPES)]
+
+
+def situation(world, angles, seed):
+    """Return states at both ends of a step, and the step before."""
+    rng = np.random.default_rng(seed)
+    between, step = angles
+    first = rotation(1.3, rng)
+    R = [first]
+    while len(R) < world.n_frames:
+        R.append(R[-1] @ rotation(between, rng))
+    x = world.state().positions + 0.1 * rng.normal(size=(world.n_points, 3))
+    before = x + 0.1 * rng.normal(size=x.shape)
+    R = np.array(R)
+    R_before = np.array([rotation(step, rng) @ each for each in R])
+    steps = 0.1 * rng.normal(size=x.shape), np.array([rotation(step, rng) for _ in R])
+    return (x, R), (before, R_before), steps
+
+
+class Case:
+    """A world and a step of it, for the core and for the reference."""
+
+    def __init__(self, kind, angle, seed=3):
+        self.world, shapes = make(kind)
+        rng = np.random.default_rng(seed)
+        self.inputs = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        self.state, self.previous, self.step = situation(self.world, ANGLES[angle], seed)
+        params = self.world.parameters()
+        self.model = self.world.model(params)
+        given = Inputs(**{name: values[None] for name, values in self.inputs.items()})
+        self.rows = core_inputs(self.world, given)
+        if self.rows[4] is not None:
+            self.rows[4] = np.ascontiguousarray(self.rows[4])
+        self.arguments = (*self.previous, *self.step, self.rows, *self.state)
+        self.reference = reference.Variables(
+            self.world, self.state, self.previous, self.step, self.inputs, params
+        )
+        # unknowns, as the reference names them
+        self.unknowns = [("x", (i, k)) for i in range(self.world.n_points) for k in range(3)]
+        self.unknowns += [("R", (i, k)) for i in range(self.world.n_frames) for k in range(3)]
+
+    def evaluate(self):
+        n = len(self.unknowns)
+        points, frames = np.empty((self.world.n_points, 3)), np.empty((self.world.n_frames, 3))
+        hessian = np.empty((n, n))
+        _core.rods_evaluate_into(self.model, *self.arguments, points, frames, hessian)
+        return np.concatenate([points.ravel(), frames.ravel()]), hessian
+
+    def direction(self):
+        """Return a random direction, for the core and for the reference."""
+        z = np.random.default_rng(5).normal(size=len(self.unknowns))
+        return z, [(*u, float(part)) for u, part in zip(self.unknowns, z, strict=True)]
+
+    def pull_back(self, z):
+        """Derivatives of z . gradient, by the reference's names."""
+        world = self.world
+        points, frames = np.split(z, [3 * world.n_points])
+        inputs = [None] * 5
+        for k, name in enumerate(("forces", "torques", "tensions", "rest", "targets")):
+            if name in self.inputs:
+                inputs[k] = np.zeros((1, *self.inputs[name].shape))
+        params = [np.zeros(np.shape(each)) for each in vars(world.parameters()).values()]
+        first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
+        _core.rods_pull_back_step_into(
+            self.model, *self.arguments, points, frames, inputs, params, first
+        )
+        made = dict(zip(("previous_x", "previous_R", "step_x", "step_R"), first, strict=True))
+        made |= dict(zip(("mass", "inertia", "stretch", "shear", "bend"), params, strict=True))
+        names = ("forces", "torques", "tensions", "rest", "targets")
+        made |= {n: x[0] for n, x in zip(names, inputs, strict=True) if x is not None}
+        half = 0.5 * np.trace(made["inertia"], axis1=1, axis2=2)[:, None, None]
+        made["inertia"] = half * np.eye(3) - made["inertia"]
+        return made
+
+
+@pytest.mark.parametrize(("kind", "angle"), CASES)
+def test_gradient_and_hessian(kind, angle):
+    """The Hessian along a random direction: a wrong entry shows in its row."""
+    case = Case(kind, angle)
+    gradient, hessian = case.evaluate()
+    wanted = np.array([case.reference.slope(u) for u in case.unknowns])
+    assert np.abs(wanted).max() > 1e-3
+    assert np.abs(gradient - wanted).max() < TOLERANCE * np.abs(wanted).max()
+    z, direction = case.direction()
+    wanted = np.array([case.reference.mixed(direction, u) for u in case.unknowns])
+    assert np.abs(hessian @ z - wanted).max() < TOLERANCE * np.abs(wanted).max()
+    assert (hessian == hessian.T).all()
+
+
+@pytest.mark.parametrize(("kind", "angle"), CASES)
+def test_adjoint_of_the_gradient(kind, angle):
+    case = Case(kind, angle)
+    z, direction = case.direction()
+    made = case.pull_back(z)
+    for name, values in made.items():
+        if name in OF_INERTIA and kind != "inertia":
+            continue
+        wanted = np.array(values)
+        for index in np.ndindex(values.shape):
+            # a moment of deviation is two entries
+            twice = 2 if name == "inertia" and index[1] != index[2] else 1
+            if name != "inertia" or index[1] >= index[2]:
+                wanted[index] = case.reference.mixed(direction, (name, index)) / twice
+        assert np.abs(values - wanted).max(initial=0) < TOLERANCE * np.abs(wanted).max(initial=1)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_contacts_touch_and_slide(kind):
+    """Otherwise the tests above would test nothing."""
+    case = Case(kind, "random")
+    gradient, _ = case.evaluate()
+    world = case.world
+    free = rods.World(timestep=world.timestep, gravity=world.gravity, bodies=world.bodies)
+    case.model = free.model(free.parameters())
+    assert np.abs(gradient - case.evaluate()[0]).max() > 1

@@ -1,0 +1,232 @@
+"""Gradients of rollouts of rods: against differences, forward sensitivities, and each other."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mujacobian import _core, rods
+from mujacobian.rods.rotation import project
+from mujacobian.rods.state import Inputs
+from mujacobian.rods.trajectory import core_inputs
+from rods_cases import STEPS, everything, inputs, weights
+
+DIFFERENCES = 1e-7  # of the gradient, along random directions of each family
+SENSITIVITIES = 1e-10
+
+
+@pytest.fixture(scope="module")
+def case():
+    world = everything()
+    given = inputs(world)
+    trajectory = rods.rollout(world, **given)
+    return world, given, trajectory, weights(trajectory)
+
+
+def test_the_case_has_contacts(case):
+    """With friction, on both shapes and all the time."""
+    world, _, trajectory, _ = case
+    ball, table = (world.points(b).start for b in world.bodies)
+    R = trajectory.rotations
+    for point in world.contacts[0].points:
+        z = (
+            trajectory.positions[:, table, 2]
+            + (R[:, world.frames(world.bodies[1]).start] @ point.offset)[:, 2]
+        )
+        assert (z < 0.01).all()
+    for point in world.contacts[1].points:
+        at = (
+            trajectory.positions[:, ball] + R[:, world.frames(world.bodies[0]).start] @ point.offset
+        )
+        seen = np.einsum("tji,tj->ti", R[:, -1], at - trajectory.positions[:, table])
+        assert (seen[:, 2] < 0.12).all()
+    assert trajectory.report.converged.all()
+
+
+def extrapolated(f, size):
+    """Derivative of f at 0 by central differences, extrapolated twice."""
+    d = [(f(s) - f(-s)) / (2 * s) for s in (size, size / 2, size / 4)]
+    e = [(4 * b - a) / 3 for a, b in pairwise(d)]
+    return (16 * e[1] - e[0]) / 15
+
+
+STATE = ["positions", "rotations", "velocities", "angular_velocities"]
+INPUTS = ["forces", "torques", "tensions", "rest", "targets"]
+PARAMETERS = ["mass", "inertia", "stretch", "shear", "bend"]
+
+
+def varied(case, family, direction):
+    """The scalar as a function of how far a family of variables has moved along a direction."""
+    world, given, _, scalar = case
+
+    def value(s):
+        state, inputs_, params = world.state(), given, world.parameters()
+        if family == "rotations":
+            state = replace(state, rotations=rods.exp(s * direction) @ state.rotations)
+        elif family in STATE:
+            state = replace(state, **{family: getattr(state, family) + s * direction})
+        elif family in INPUTS:
+            inputs_ = given | {family: given[family] + s * direction}
+        else:
+            params = replace(params, **{family: getattr(params, family) + s * direction})
+        made = rods.rollout(world, state, STEPS, params=params, **inputs_)
+        return (made.positions * scalar[0]).sum() + (made.rotations * scalar[1]).sum()
+
+    return value
+
+
+def random_direction(world, family, shape, rng):
+    """A change that the family can have: fixed points do not move, inertias are symmetric."""
+    fixed = dict(zip(("velocities", "angular_velocities"), world.fixed(), strict=True))
+    made = rng.normal(size=shape)
+    if family in fixed:
+        made[fixed[family] > 0] = 0
+    if family in PARAMETERS:
+        base = getattr(world.parameters(), family)
+        made *= 0.01 * np.abs(base).max()
+    if family == "inertia":
+        size = np.trace(base, axis1=1, axis2=2)[:, None, None]
+        made = size / np.abs(base).max() * (made + np.swapaxes(made, 1, 2))
+    return made
+
+
+@pytest.mark.parametrize("family", STATE + INPUTS + PARAMETERS)
+def test_gradient_against_central_differences(case, family):
+    world, _, trajectory, scalar = case
+    gradient = trajectory.gradient(*scalar)
+    owner = gradient.state if family in STATE else gradient
+    have = getattr(gradient.params if family in PARAMETERS else owner, family)
+    if family == "rotations":
+        have = project(trajectory.rotations[0], have)
+    # contacts must stay; directions of parameters are a hundredth of them
+    sizes = {"positions": 1e-4, "rotations": 1e-4, "mass": 1e-2}
+    size = sizes.get(family, 0.1 if family in PARAMETERS else 1e-3)
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        direction = random_direction(world, family, have.shape, rng)
+        product = (have * direction).sum()
+        wanted = extrapolated(varied(case, family, direction), size)
+        assert abs(wanted) > 1e-6
+        assert abs(product - wanted) < DIFFERENCES * abs(wanted)
+
+
+def step_matrices(case, k):
+    """Hessian and mixed derivatives of step k: dense, from the core's products."""
+    world, given, trajectory, _ = case
+    h, n = world.timestep, 3 * (world.n_points + world.n_frames)
+    x, R = trajectory.positions, trajectory.rotations
+    if k:
+        step = x[k] - x[k - 1], np.ascontiguousarray(R[k] @ np.swapaxes(R[k - 1], 1, 2))
+    else:
+        step = h * trajectory.first.velocities, rods.exp(h * trajectory.first.angular_velocities)
+    rows = core_inputs(world, Inputs(**{name: u[k : k + 1] for name, u in given.items()}))
+    at = (trajectory.model, x[k], R[k], *step, rows, x[k + 1], R[k + 1])
+    hessian = np.empty((n, n))
+    halves = np.empty((world.n_points, 3)), np.empty((world.n_frames, 3))
+    _core.rods_evaluate_into(*at, *halves, hessian)
+    previous, steps, forces = np.empty((n, n)), np.empty((n, n)), np.empty((n, 3 * world.n_points))
+    bends = np.empty((n, 3 * world.n_bends))
+    for i, z in enumerate(np.eye(n)):
+        bars = [np.zeros((1, *u.shape[1:])) for u in given.values()]
+        params = [np.zeros(np.shape(p)) for p in vars(world.parameters()).values()]
+        first = [np.zeros((m, 3)) for m in (world.n_points, world.n_frames) * 2]
+        split = 3 * world.n_points
+        _core.rods_pull_back_step_into(*at, z[:split].copy(), z[split:].copy(), bars, params, first)
+        previous[i] = np.concatenate([first[0].ravel(), first[1].ravel()])
+        steps[i] = np.concatenate([first[2].ravel(), first[3].ravel()])
+        forces[i], bends[i] = bars[0].ravel(), params[4].ravel()
+    return hessian, previous, steps, forces, bends
+
+
+def test_adjoint_equals_forward_sensitivities(case):
+    """With respect to the first state and step, the forces of step 2 and bending stiffnesses."""
+    world, _, trajectory, scalar = case
+    n, points = 3 * (world.n_points + world.n_frames), 3 * world.n_points
+    fixed_points, fixed_frames = world.fixed()
+    fixed = np.repeat(np.concatenate([fixed_points, fixed_frames]), 3) > 0
+    free = ~fixed
+    columns = 2 * n + points + 3 * world.n_bends
+    state, step = np.zeros((n, columns)), np.zeros((n, columns))
+    state[:, :n], step[:, n : 2 * n] = np.eye(n), np.eye(n)
+    R_bar = project(trajectory.rotations, scalar[1])
+
+    def given(k):
+        return np.concatenate([scalar[0][k].ravel(), R_bar[k].ravel()])
+
+    total = given(0) @ state
+    for k in range(STEPS):
+        hessian, previous, steps, forces, bends = step_matrices(case, k)
+        right = previous @ state + steps @ step
+        right[:, 2 * n + points :] += bends
+        if k == 2:
+            right[:, 2 * n : 2 * n + points] += forces
+        new = state.copy()
+        right += hessian[:, fixed] @ state[fixed]
+        new[free] = -np.linalg.solve(hessian[np.ix_(free, free)], right[free])
+        step = new - state
+        taken = trajectory.rotations[k + 1] @ np.swapaxes(trajectory.rotations[k], 1, 2)
+        turned = new[points:].reshape(-1, 3, columns)
+        before = state[points:].reshape(-1, 3, columns)
+        step[points:] = (turned - taken @ before).reshape(-1, columns)
+        state = new
+        total = total + given(k + 1) @ state
+    adjoint = trajectory.gradient(scalar[0], R_bar, tangent=True)
+    first = adjoint.state
+    assert np.abs(total).max() > 1
+    scale = SENSITIVITIES * np.abs(total).max()
+    made = np.concatenate([first.positions.ravel(), first.rotations.ravel()])
+    assert np.abs(made - total[:n]).max() < scale
+    h = world.timestep
+    free_points = np.repeat(fixed_points == 0, 3)
+    made = first.velocities.ravel() / h
+    assert np.abs(made - total[n : n + points])[free_points].max() < scale
+    assert np.abs(adjoint.forces[2].ravel() - total[2 * n : 2 * n + points]).max() < scale
+    assert np.abs(adjoint.params.bend.ravel() - total[2 * n + points :]).max() < scale
+
+
+def test_rotations_as_matrices_and_as_tangents(case):
+    _, _, trajectory, (x_bar, R_bar) = case
+    matrices = trajectory.gradient(x_bar, R_bar)
+    tangents = trajectory.gradient(x_bar, project(trajectory.rotations, R_bar), tangent=True)
+    assert (matrices.forces == tangents.forces).all()
+    first = trajectory.rotations[0]
+    turned = project(first, matrices.state.rotations)
+    assert np.abs(turned - tangents.state.rotations).max() < 1e-12
+    symmetric = np.swapaxes(first, 1, 2) @ matrices.state.rotations
+    assert np.abs(symmetric + np.swapaxes(symmetric, 1, 2)).max() < 1e-12
+
+
+def test_energies_with_inputs(case):
+    """Cables and moved anchors store energy, too."""
+    _, given, trajectory, _ = case
+    energies = trajectory.energies()
+    assert energies.total.shape == (STEPS + 1,)
+    loose = rods.rollout(trajectory.world, **(given | {"tensions": 0 * given["tensions"]}))
+    assert energies.stored[0] - loose.energies().stored[0] > 0.1
+
+
+def test_what_was_not_given_has_no_gradient():
+    world = everything()
+    trajectory = rods.rollout(world, steps=2)
+    gradient = trajectory.gradient(*weights(trajectory))
+    assert gradient.forces is gradient.rest is gradient.targets is None
+    assert gradient.params.mass.any()
+    assert gradient.norms.shape == (3,)
+
+
+def test_repeats_are_bitwise_equal_and_nothing_changes(case):
+    world, given, trajectory, scalar = case
+    kept = [trajectory.positions.copy(), trajectory.rotations.copy(), given["forces"].copy()]
+    first, again = trajectory.gradient(*scalar), trajectory.gradient(*scalar)
+    for name in ("positions", "rotations", "velocities", "angular_velocities"):
+        assert getattr(first.state, name).tobytes() == getattr(again.state, name).tobytes()
+    assert first.params.bend.tobytes() == again.params.bend.tobytes()
+    assert (trajectory.positions == kept[0]).all()
+    assert (trajectory.rotations == kept[1]).all()
+    assert (given["forces"] == kept[2]).all()
+    # what the caller writes does not reach the trajectory
+    given = {name: u.copy() for name, u in given.items()}
+    spoiled = rods.rollout(world, **given)
+    given["forces"][:] = 0
+    assert spoiled.gradient(*scalar).forces.tobytes() == first.forces.tobytes()

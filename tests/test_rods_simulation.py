@@ -1,0 +1,251 @@
+"""Forward simulation of rods and rigid bodies: Newton's convergence, balances, closed forms."""
+
+import numpy as np
+import pytest
+
+from mujacobian import rods
+
+BALANCE = 1e-9  # what the issue asks of conserved quantities
+
+
+def straight(n, length=1.0, **options):
+    nodes = np.linspace([0, 0, 0], [length, 0, 0], n + 1)
+    given = {"mass": 0.3, "radius": 0.01, "stretch": 2e3, "shear": 2e3, "bend": [1, 1, 1]}
+    return rods.Rod(nodes, **(given | options))
+
+
+def axial(M):
+    return np.stack(
+        [M[..., 2, 1] - M[..., 1, 2], M[..., 0, 2] - M[..., 2, 0], M[..., 1, 0] - M[..., 0, 1]], -1
+    )
+
+
+def racket(timestep):
+    """Return the world of a free body that spins about its middle axis, almost."""
+    body = rods.RigidBody(
+        mass=0.4,
+        inertia=[1e-3, 2e-3, 2.8e-3],
+        angular_velocity=[0.01, 10, 0.01],
+        velocity=[1, 2, 3],
+    )
+    return rods.World(timestep=timestep, gravity=(0, 0, 0), bodies=[body])
+
+
+def test_one_iteration_per_step_for_the_free_body():
+    """And it turns over, as a tennis racket does."""
+    trajectory = rods.rollout(racket(1e-3), steps=4000)
+    assert (trajectory.report.iterations == 1).all()
+    axis = trajectory.rotations[:, 0, :, 1] @ [0, 1, 0]
+    assert axis.min() < -0.9
+    assert axis.max() > 0.9
+
+
+def test_linear_momentum_is_conserved():
+    body = racket(0.01)
+    v = rods.rollout(body, steps=300).velocities
+    assert np.abs(v - [1, 2, 3]).max() < BALANCE
+    rng = np.random.default_rng(1)
+    rod = straight(20, velocities=rng.normal(size=(21, 3)), bend_damping=0.01, stretch_damping=1)
+    world = rods.World(timestep=0.005, gravity=(0, 0, 0), rods=[rod])
+    momentum = np.einsum(
+        "p,tpi->ti", world.parameters().mass, rods.rollout(world, steps=100).velocities
+    )
+    assert np.abs(momentum[0]).max() > 0.01
+    assert np.abs(momentum - momentum[0]).max() < BALANCE
+
+
+def angular_momentum(world, trajectory):
+    """Angular momentum after every step, and its increments by backward Euler (ROD-28)."""
+    h, p = world.timestep, world.parameters()
+    moment = 0.5 * np.trace(p.inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) - p.inertia
+    x, v, R = trajectory.positions[1:], trajectory.velocities[1:], trajectory.rotations
+    rate = np.diff(R, axis=0) / h
+    L = np.einsum("p,tpi->ti", p.mass, np.cross(x, v))
+    L += axial(np.einsum("tfij,fjk,tflk->til", rate, moment, R[1:]))
+    lag = np.einsum("p,tpi->ti", p.mass, np.cross(v[1:], v[:-1]))
+    lag += axial(np.einsum("tfij,fjk,tflk->til", rate[:-1], moment, rate[1:]))
+    return L, h * lag
+
+
+@pytest.mark.parametrize("kind", ["body", "rod"])
+def test_angular_momentum_changes_as_backward_euler_makes_it(kind):
+    """By h v_k x v_{k-1}, exactly: it is conserved in the limit of small steps."""
+    drift = []
+    for steps in (100, 200):
+        h = 0.2 / steps
+        if kind == "body":
+            world = racket(h)
+        else:
+            s = np.linspace(-1, 1, 9)[:, None]
+            rod = straight(
+                8, velocities=s * [0, 1, 0] + s**2 * [0, 0, 0.5], rest_curvature=[1, 0, 1]
+            )
+            world = rods.World(timestep=h, gravity=(0, 0, 0), rods=[rod])
+        L, lag = angular_momentum(world, rods.rollout(world, steps=steps))
+        assert np.abs(np.diff(L, axis=0) - lag).max() < BALANCE * np.abs(L).max()
+        drift.append(np.abs(L[-1] - L[0]).max())
+    assert drift[1] < 0.7 * drift[0]
+
+
+@pytest.mark.parametrize("damping", [0.0, 1e-2])
+def test_energy_decays_monotonically(damping):
+    rng = np.random.default_rng(3)
+    rod = straight(
+        15,
+        velocities=rng.normal(size=(16, 3)),
+        rest_curvature=[3, 0, 1],
+        bend_damping=damping,
+        stretch_damping=damping,
+        drag=damping,
+        spin_drag=damping * 1e-3,
+    )
+    body = rods.RigidBody(mass=1, inertia=[1, 2, 2.5], angular_velocity=[1, 2, 3], drag=damping)
+    world = rods.World(timestep=0.005, gravity=(0, 0, 0), rods=[rod], bodies=[body])
+    energy = rods.rollout(world, steps=300).energies().total
+    assert energy[0] > 1
+    assert (np.diff(energy) < 0).all()
+
+
+def test_cantilever_against_euler_and_bernoulli():
+    """A small load at the tip of a clamped beam: P L^3 / (3 EI) + P L / GA."""
+    deflections, n = [], 200
+    bend, shear, load = 2.0, 1e4, 1e-3
+    for edges in (n // 2, n):
+        beam = straight(
+            edges, bend=[bend] * 3, shear=shear, stretch=1e5, fixed_nodes=[0], fixed_edges=[0]
+        )
+        world = rods.World(timestep=1e6, gravity=(0, 0, 0), rods=[beam])
+        forces = np.zeros((4, edges + 1, 3))
+        forces[:, -1, 2] = load
+        tip = rods.rollout(world, forces=forces).positions[-1, -1]
+        deflections.append(tip[2])
+    # the clamped edge does not bend: the beam is half an edge shorter
+    exact = load / (3 * bend) + load / (shear / 2)
+    errors = [abs(d / exact - 1) for d in deflections]
+    assert errors[1] < 0.01
+    assert errors[1] < 0.6 * errors[0]
+    assert abs(2 * deflections[1] - deflections[0] - exact) < 1e-4 * exact
+
+
+def test_cantilever_under_end_moment_is_a_circle():
+    """Curvature M / EI everywhere; of the discrete rod EI sin(angle) cos(angle) = M l (ROD-16)."""
+    n, bend, moment = 50, 2.0, 3.0
+    beam = straight(n, bend=[bend] * 3, fixed_nodes=[0], fixed_edges=[0])
+    world = rods.World(timestep=1e6, gravity=(0, 0, 0), rods=[beam])
+    torques = np.zeros((40, n, 3))
+    torques[:, -1, 1] = moment
+    R = rods.rollout(world, torques=torques, iterations=1000).rotations[-1]
+    curvature = np.linalg.norm(rods.darboux(R, beam.rest_lengths), axis=1)
+    exact = n * np.sin(0.5 * np.arcsin(2 * moment / (n * bend)))
+    assert np.abs(curvature - exact).max() < 1e-9
+    assert abs(exact / (moment / bend) - 1) < 1e-3
+
+
+@pytest.mark.parametrize(("part", "buckles"), [(0.97, False), (1.03, True)])
+def test_euler_buckling(part, buckles):
+    """Of a clamped column at pi^2 EI / (4 L^2); the straight one stays, though it is unstable."""
+    n, bend = 100, 2.0
+    column = straight(
+        n, bend=[bend] * 3, shear=1e5, stretch=1e5, fixed_nodes=[0], fixed_edges=[0], drag=1.0
+    )
+    free = 1 - 0.5 / n  # the clamped edge does not bend
+    load = part * np.pi**2 * bend / (4 * free**2)
+    forces = np.zeros((100, n + 1, 3))
+    forces[:, -1, 0] = -load
+    world = rods.World(timestep=10, gravity=(0, 0, 0), rods=[column])
+    tip = rods.rollout(world, forces=forces).positions[:, -1]
+    assert np.abs(tip[:, 1:]).max() < 1e-9
+    forces[:, -1, 2] = 1e-5 * load
+    tip = rods.rollout(world, forces=forces).positions[-1, -1]
+    assert (tip[2] > 0.1) == buckles
+
+
+def test_a_rod_with_intrinsic_curvature_relaxes_to_a_helix():
+    """Of radius kappa/(kappa^2 + tau^2) and pitch 2 pi tau/(kappa^2 + tau^2)."""
+    n, length, kappa, tau = 400, 2.0, 4.0, 3.0
+    rod = straight(n, length, rest_curvature=[kappa, 0, tau], drag=1e-3, spin_drag=1e-6)
+    slow = rods.World(timestep=5e-3, gravity=(0, 0, 0), rods=[rod])
+    fast = rods.World(timestep=0.1, gravity=(0, 0, 0), rods=[rod])
+    trajectory = rods.rollout(fast, rods.rollout(slow, steps=40).state, steps=400)
+    assert trajectory.energies().stored[-1] < 1e-12
+    # the chord of a helix over an arc s
+    square = kappa**2 + tau**2
+    s = np.linspace(0, length, n + 1)
+    angle = np.sqrt(square) * s
+    exact = np.sqrt((2 * kappa / square * np.sin(angle / 2)) ** 2 + (tau / square * angle) ** 2)
+    x = trajectory.positions[-1]
+    chords = np.linalg.norm(x - x[0], axis=1)
+    assert np.abs(chords - exact).max() < 1e-3 * length
+
+
+def test_a_long_rod_is_simulated():
+    """Ten thousand edges: cost and memory are linear in their number (benchmarked elsewhere)."""
+    rod = straight(10_000, 100.0, mass=10.0, fixed_nodes=[0], fixed_edges=[0])
+    trajectory = rods.rollout(rods.World(timestep=0.01, rods=[rod]), steps=2)
+    assert trajectory.report.converged.all()
+    assert trajectory.positions[-1, -1, 2] < 0
+
+
+@pytest.mark.parametrize("kind", ["chain", "ring", "towed", "bodies"])
+def test_the_hessian_grows_linearly(kind):
+    """Also of rods that are attached to each other, to themselves and to bodies."""
+
+    def blocks(n):
+        one, other = straight(n), straight(n)
+        body = rods.RigidBody(mass=1, inertia=[1, 1, 1])
+        links = {
+            "chain": [rods.Attachment(one.node(-1), other.node(n // 2), 1)],
+            "ring": [rods.Attachment(one.node(0), one.node(-1), 1)],
+            "towed": [rods.Attachment(one.node(0), body.at(), 1)],
+            "bodies": [
+                rods.Weld(one.frame(0), body.frame, 1),
+                rods.Weld(other.frame(5), body.frame, 1),
+            ],
+        }[kind]
+        world = rods.World(timestep=1, rods=[one, other], bodies=[body], attachments=links)
+        return world.model(world.parameters()).hessian_blocks()
+
+    assert abs(blocks(4000) / blocks(2000) - 2) < 0.01
+
+
+def test_the_shortest_rod():
+    """Of one edge: it has no bend."""
+    world = rods.World(timestep=0.01, rods=[straight(1, fixed_nodes=[0])])
+    trajectory = rods.rollout(world, steps=20)
+    assert trajectory.positions[-1, 1, 2] < 0
+    d_positions = np.ones_like(trajectory.positions)
+    assert trajectory.gradient(d_positions).params.bend.shape == (0, 3)
+
+
+def test_repeats_are_bitwise_equal_and_inputs_unchanged():
+    rod = straight(10, fixed_nodes=[0], fixed_edges=[0])
+    world = rods.World(timestep=0.01, rods=[rod])
+    forces = np.random.default_rng(4).normal(size=(20, 11, 3))
+    kept, state = forces.copy(), world.state()
+    first, again = (rods.rollout(world, state, forces=forces) for _ in range(2))
+    assert first.positions.tobytes() == again.positions.tobytes()
+    assert (forces == kept).all()
+    assert (state.positions == rod.nodes).all()
+    assert (first.positions[:, 0] == rod.nodes[0]).all()  # clamped
+
+
+def test_a_rollout_goes_on_from_the_last_state():
+    world = rods.World(timestep=0.01, rods=[straight(10, fixed_nodes=[0], fixed_edges=[0])])
+    whole = rods.rollout(world, steps=20)
+    half = rods.rollout(world, steps=10)
+    rest = rods.rollout(world, half.state, steps=10)
+    assert np.abs(rest.positions - whole.positions[10:]).max() < 1e-12
+    assert np.abs(rest.rotations - whole.rotations[10:]).max() < 1e-12
+
+
+def test_a_step_that_does_not_converge_is_an_error_or_a_status():
+    world = rods.World(timestep=0.1, rods=[straight(30, fixed_nodes=[0], fixed_edges=[0])])
+    with pytest.raises(rods.ConvergenceError, match="step 0 does not converge") as caught:
+        rods.rollout(world, steps=5, iterations=1)
+    assert caught.value.step == 0
+    assert caught.value.residual > 0
+    trajectory = rods.rollout(world, steps=5, iterations=1, strict=False)
+    assert not trajectory.report.converged[0]
+    assert trajectory.report.status[0] == "too many iterations"
+    with pytest.raises(Exception, match="did not converge"):
+        trajectory.gradient()
