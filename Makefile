@@ -28,7 +28,7 @@ help:  ## this list
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
 
-test: .venv/.installed  ## the test suite on the newest MuJoCo
+test: .venv/.tools .venv/.installed  ## the test suite on the newest MuJoCo
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
@@ -44,7 +44,7 @@ format: .venv/.tools  ## put all sources into the house style
 	$(BIN)/ruff format .
 	find cpp -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
-type: src/mujacobian/_core.pyi  ## mypy on src
+type: .venv/.tools src/mujacobian/_core.pyi  ## mypy on src
 	$(BIN)/mypy
 
 bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
@@ -53,7 +53,7 @@ bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJ
 table3: .venv/.installed  ## the trotting A1 under every derivative backend: build/table3.md
 	$(BIN)/python -m benchmarks.table3
 
-menagerie: .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
+menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
 
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
@@ -69,22 +69,28 @@ clean:  ## remove everything made here, the environments too
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 
-# one wheel for all environments; cmake and ninja from pip when the machine has none
-.venv/.tools: pyproject.toml tools/requirements.py
+# what the wheel and the demo need; cmake and ninja from pip when the machine has none
+.venv/.basis: pyproject.toml tools/requirements.py
 	@$(PYTHON) tools/check_machine.py
-	@echo "installing the tools into .venv"
+	@echo "making .venv"
 	@test -x $(BIN)/pip || tools/make_venv.sh $(PYTHON) .venv
-	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) build run dev) cmake ninja
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) build run plot) cmake ninja
 	@touch $@
 
-build/wheels/.built: .venv/.tools $(SOURCES)
+.venv/.tools: .venv/.basis
+	@echo "installing the tools into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) dev)
+	@touch $@
+
+# one wheel for all environments
+build/wheels/.built: .venv/.basis $(SOURCES)
 	@echo "building the core"
 	@rm -rf build/wheels && mkdir -p build/wheels
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
 	  --wheel-dir build/wheels
 	@touch $@
 
-build/wheels-sanitize/.built: .venv/.tools $(SOURCES)
+build/wheels-sanitize/.built: .venv/.basis $(SOURCES)
 	@echo "building the core with sanitizers"
 	@rm -rf build/wheels-sanitize && mkdir -p build/wheels-sanitize
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \

@@ -53,7 +53,7 @@ def test_plans_are_not_differenced(name):
 
 def test_trot():
     """Up, ahead, in step; the first cycle is the one in which the trot begins."""
-    _, result, outcome = run("a1_trot", 1.2)
+    _, result, outcome = run("a1_trot", 1.0)
     measures = outcome.measures
     assert outcome.success
     assert measures["covered (m)"] > 0.3

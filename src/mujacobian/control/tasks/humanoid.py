@@ -15,6 +15,7 @@ from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 SQUAT, HEAD = 0.99, 1.45  # heights of the head over the feet
 RISE = 1.0  # seconds to get up
 FALL_TIME = np.sqrt(0.9 / 9.81)
+LEAN = 0.9  # how far over the standing foot, on one
 WALK = Gait(offsets=(0.3, 0.8), duty=0.6, cadence=1.0, amplitude=0.08, start=1.5)
 FEET = Feet(WALK, ("right_foot", "left_foot"), ground=0.0, down=0.015)
 
@@ -39,7 +40,20 @@ def build() -> Task:
     ahead = control.stack(*(sensor[name][1] for name in ("torso_ahead", "right_toes", "left_toes")))
     terms = [
         control.Term("height", sensor["head"][2] - centre[2], control.SmoothAbs(0.1), 2.0, rise),
-        control.Term("balance", capture[:2] - centre[:2], control.L2(0.05), 2.0),
+        *(
+            control.Term(
+                f"balance on {name}",
+                (capture - share * feet[0] - (1 - share) * feet[1])[:2],
+                control.L2(0.05),
+                2.0,
+                partial(still_if, swings),
+            )
+            for name, share, swings in (
+                ("both", 0.5, (False, False)),
+                ("right", LEAN, (False, True)),
+                ("left", 1 - LEAN, (True, False)),
+            )
+        ),
         control.Term(
             "place",
             control.stack(*(foot[:2] for foot in feet)),
@@ -53,12 +67,12 @@ def build() -> Task:
             "gait",
             control.stack(*(foot[2] for foot in feet)),
             control.SmoothAbs(0.03),
-            5.0,
+            10.0,
             WALK.lift,
         ),
         control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
-        control.Term("still", speeds, control.Quadratic(), 0.005),
-        control.Term("effort", control.controls(planned), control.Quadratic(), 0.05),
+        control.Term("still", speeds, control.Quadratic(), 0.003),
+        control.Term("effort", control.controls(planned), control.Quadratic(), 0.03),
     ]
     return Task(
         name="humanoid",
@@ -80,6 +94,12 @@ def rise(times: Array) -> Array:
     """Return the height of the head over the feet, `(n, 1)`: up, smoothly."""
     share = np.clip(times / RISE, 0, 1)
     return (SQUAT + (HEAD - SQUAT) * share**2 * (3 - 2 * share))[:, None]
+
+
+def still_if(swings: tuple[bool, bool], times: Array) -> Array:
+    """Return a target of zero while just these feet swing, `(n, 2)`; at other times none."""
+    now = (WALK.lift(times) > 0) == swings
+    return np.where(now.all(axis=1)[:, None], np.zeros(2), np.nan)
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
