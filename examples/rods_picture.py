@@ -35,7 +35,8 @@ def fit(axes: plt.Axes, curves: Sequence[np.ndarray]) -> None:
             for k, name in enumerate("xyz")
         }
     )
-    axes.set_box_aspect(size, zoom=1.3)
+    axes.set_box_aspect(size, zoom=1.1)
+    axes.view_init(30, -75)
     axes.set_axis_off()
 
 
