@@ -11,15 +11,16 @@ from types import ModuleType
 from unittest.mock import patch
 
 import mujacobian.rods  # noqa: F401
+from mujacobian import _core
 
 BUILD = Path(__file__).parents[2] / "build" / "bench-rods" / "benchmarks" / "rods"
-NAMES = ("lie", "vectors", "vectors_analytic")
+VECTORS = ("vectors", "vectors_analytic")
 
 
 def load(folder: Path) -> dict[str, ModuleType]:
-    """Return the compiled cores."""
+    """Return the package's own core, and those in rotation vectors."""
     sys.path.insert(0, str(folder))
-    return {name: importlib.import_module(f"rods_{name}") for name in NAMES}
+    return {"lie": _core} | {name: importlib.import_module(f"rods_{name}") for name in VECTORS}
 
 
 @contextmanager

@@ -28,28 +28,26 @@ class Step:
     x: np.ndarray
     R: np.ndarray
 
-    def arrays(self) -> list[np.ndarray]:
-        """Return the arrays that the cores take, the rest curvature in between."""
-        h = self.world.timestep
-        p = self.previous
+    def arrays(self) -> list[object]:
+        """Return what the cores take: the state before, the step before, inputs, and (x, R)."""
+        h, p = self.world.timestep, self.previous
         step = np.ascontiguousarray(rods.exp(h * p.angular_velocities))
-        return [p.positions, p.rotations, h * p.velocities, step, self.world.rest(), self.x, self.R]
+        inputs = [None, None, None, self.world.rest(), None]
+        return [p.positions, p.rotations, h * p.velocities, step, inputs, self.x, self.R]
 
     def time(self, core: ModuleType, repeats: int) -> tuple[float, float]:
         """Return the seconds of one assembly, and of one factorization and solution."""
         model = self.world.model(self.world.parameters())
-        assembly, solve = core.time_iteration(model, *self.arrays(), repeats)
+        assembly, solve = core.rods_timings(model, *self.arrays(), repeats)
         return assembly, solve
 
     def derivatives(self, core: ModuleType) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and Hessian at (x, R)."""
-        *before, rest, x, R = self.arrays()
-        points, frames = np.empty_like(x), np.empty((len(R), 3))
-        n = 3 * (len(x) + len(R))
+        points, frames = np.empty_like(self.x), np.empty((len(self.R), 3))
+        n = 3 * (len(points) + len(frames))
         hessian = np.empty((n, n))
         model = self.world.model(self.world.parameters())
-        inputs = [None, None, None, rest, None]
-        core.rods_evaluate_into(model, *before, inputs, x, R, points, frames, hessian)
+        core.rods_evaluate_into(model, *self.arrays(), points, frames, hessian)
         return np.concatenate([points, frames]).ravel(), hessian
 
 
