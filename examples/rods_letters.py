@@ -16,7 +16,7 @@ from examples.rods_picture import ACCENT, INK, PALE, panels, save
 from mujacobian import rods
 
 STEPS, TIMESTEP = 15, 0.01
-SIZE = 4.0  # metres per unit of the strokes, which are four high
+SIZE = 4.5  # metres per unit of the strokes, which are four high
 ROUND = 1.6  # units along a stroke over which corners are rounded
 LOSS, ITERATIONS = 1e-3, 100
 
@@ -140,7 +140,7 @@ def main(word: str = "SIGGRAPH", folder: Path | None = None) -> dict[str, list[f
             )
         target = throws[letter].target - throws[letter].target.mean(axis=0)
         panel.plot(target[:, 0], target[:, 2], ":", color=ACCENT, lw=1)
-        panel.set(aspect="equal", xlim=(-11, 11), ylim=(-18, 18))
+        panel.set(aspect="equal", xlim=(-12, 12), ylim=(-19, 19))
         panel.set_axis_off()
     save(figure, "rods_letters", folder)
     return {letter: throw.losses for letter, throw in throws.items()}
