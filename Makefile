@@ -20,7 +20,7 @@ PIP := -m pip -qq install --upgrade
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 lint format type bench table3 menagerie docs sanitize clean
+.PHONY: help demo test test-315 lint format type bench bench-rods table3 menagerie docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,18 +37,24 @@ test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
 lint: type  ## ruff, clang-format and mypy, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	find cpp -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	find cpp benchmarks -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 format: .venv/.tools  ## put all sources into the house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
-	find cpp -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
+	find cpp benchmarks -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
 type: .venv/.tools src/mujacobian/_core.pyi  ## mypy on src
 	$(BIN)/mypy
 
 bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
 	$(BIN)/python -m benchmarks
+
+bench-rods: .venv/.installed  ## rods by left perturbations against rotation vectors: speed, iterations
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/bench-rods -G Ninja -DMUJACOBIAN_ROD_BASELINE=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 > /dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/bench-rods > /dev/null
+	$(BIN)/python -m benchmarks.rods
 
 table3: .venv/.installed  ## the trotting A1 under every derivative backend: build/table3.md
 	$(BIN)/python -m benchmarks.table3

@@ -11,13 +11,6 @@ std::vector<char> Model::fixed() const {
   return all;
 }
 
-void move(const Model& m, const State& q, const Tangent& d, double scale, State& moved) {
-  for (size_t i = 0; i < q.x.size(); i++) moved.x[i] = q.x[i] + scale * d[m.point_slot[i]];
-  for (size_t i = 0; i < q.R.size(); i++) {
-    moved.R[i] = rotation_exp(scale * d[m.frame_slot[i]]) * q.R[i];
-  }
-}
-
 void subtract(const State& after, const State& before, State& step) {
   for (size_t i = 0; i < after.x.size(); i++) step.x[i] = after.x[i] - before.x[i];
   for (size_t i = 0; i < after.R.size(); i++) {

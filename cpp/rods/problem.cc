@@ -15,6 +15,8 @@ void list(const Model& m, const MaterialPoint& p, std::vector<int>& slots) {
   if (p.frame >= 0) slots.push_back(m.frame_slot[p.frame]);
 }
 
+}  // namespace
+
 void add_elements(const Problem& p, const State& q, Sum& sum) {
   add_edges(p, q, sum);
   add_bends(p, q, sum);
@@ -23,8 +25,6 @@ void add_elements(const Problem& p, const State& q, Sum& sum) {
   add_cables(p, q, sum);
   add_contacts(p, q, sum);
 }
-
-}  // namespace
 
 Problem::Problem(const Model& m, const State& previous_state, const State& previous_step,
                  const Inputs& given)
@@ -90,14 +90,6 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     couple();
   }
   return all;
-}
-
-void evaluate(const Problem& p, const State& q, Sum& sum) {
-  sum.energy = sum.magnitude = 0;
-  if (sum.gradient) std::fill(sum.gradient->begin(), sum.gradient->end(), Vec3{});
-  if (sum.hessian) sum.hessian->clear();
-  add_inertia(p, q, sum);
-  add_elements(p, q, sum);
 }
 
 double stored_energy(const Model& m, const State& q, const Inputs& inputs) {

@@ -1,0 +1,33 @@
+"""The cores that are compared: mujacobian.rods in several kinds of coordinates of rotations."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
+
+import mujacobian.rods  # noqa: F401
+from mujacobian import _core
+
+BUILD = Path(__file__).parents[2] / "build" / "bench-rods" / "benchmarks" / "rods"
+VECTORS = ("vectors", "vectors_analytic")
+
+
+def load(folder: Path) -> dict[str, ModuleType]:
+    """Return the package's own core, and those in rotation vectors."""
+    sys.path.insert(0, str(folder))
+    return {"lie": _core} | {name: importlib.import_module(f"rods_{name}") for name in VECTORS}
+
+
+@contextmanager
+def using(core: ModuleType) -> Iterator[None]:
+    """Let mujacobian.rods use this core. Worlds belong to the core that they are made with."""
+    with ExitStack() as stack:
+        for name in ("rollout", "trajectory", "world"):
+            module = sys.modules[f"mujacobian.rods.{name}"]
+            stack.enter_context(patch.object(module, "_core", core))
+        yield

@@ -1,0 +1,103 @@
+"""An endoscope is pushed into a winding tube; where it goes there, only the wall decides.
+
+The rod is that of figure 7 of "Painless Differentiable Rotation Dynamics" (969 unknowns); forces
+act on the nodes that are at the entrance. The paper's table 1 has 2000 steps of 1 ms, its table 2
+steps of 0.1 ms.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from examples.rods_picture import ACCENT, PALE, fit, panels, save
+from mujacobian import rods
+
+LENGTH, RADIUS, BORE = 16.0, 0.1, 0.6
+SPEED = 6.0  # m/s, at which the hand stops to push
+PUSH, ENTRANCE = 20.0, 2.0  # N per metre of rod, along the last two metres before the tube
+CHUNK = 10  # steps with the same forces
+
+
+def axis() -> np.ndarray:
+    """Return the tube's centre line: straight outside, then bends in changing planes."""
+    turns = ((0.45, 0, 2.2), (-0.45, 0.2, 2.8), (0.1, 0.45, 2.8), (0.4, -0.3, 2.5))
+    points = [np.array([-LENGTH - 1, 0, 0]), np.zeros(3)]
+    yaw = pitch = 0.0
+    for yaw_rate, pitch_rate, length in turns:
+        for _ in range(round(length / 0.2)):
+            yaw, pitch = yaw + 0.2 * yaw_rate, pitch + 0.2 * pitch_rate
+            ahead = np.array(
+                [np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)]
+            )
+            points.append(points[-1] + 0.2 * ahead)
+    return np.array(points)
+
+
+def world(timestep: float, edges: int) -> rods.World:
+    """Return the endoscope before the tube."""
+    nodes = np.linspace([-LENGTH, 0, 0], [0, 0, 0], edges + 1)
+    rod = rods.Rod(nodes, mass=1, radius=RADIUS, stretch=5e3, shear=1e2, bend=[2e3] * 3, drag=0.01)
+    wall = rods.Outside(rods.Tube(axis(), BORE))
+    touch = rods.Contact(
+        [rod.node(i) for i in range(edges + 1)], wall, stiffness=1e4, friction=0.05, radius=RADIUS
+    )
+    return rods.World(timestep=timestep, gravity=(0, 0, 0), rods=[rod], contacts=[touch])
+
+
+def push(state: rods.State) -> np.ndarray:
+    """Return the forces of the hand: along the entrance, towards its speed."""
+    x, v = state.positions, state.velocities
+    held = (x[:, 0] > -ENTRANCE) & (x[:, 0] < 0)
+    forces = np.zeros_like(x)
+    spacing = LENGTH / (len(x) - 1)
+    forces[held, 0] = PUSH * spacing * np.clip(1 - v[held, 0] / SPEED, 0, 1)
+    return forces
+
+
+def insert(scope: rods.World, steps: int) -> tuple[list[np.ndarray], float]:
+    """Return the shapes every `CHUNK` steps, and the mean Newton iterations."""
+    state, shapes, iterations = scope.state(), [], []
+    for _ in range(steps // CHUNK):
+        shapes.append(state.positions)
+        forces = np.broadcast_to(push(state), (CHUNK, *state.positions.shape))
+        trajectory = rods.rollout(scope, state, forces=forces, tolerance=1e-8)
+        iterations.append(trajectory.report.iterations)
+        state = trajectory.state
+    return [*shapes, state.positions], float(np.mean(iterations))
+
+
+def depth(tip: np.ndarray) -> float:
+    """Return how far along the tube a point is, m."""
+    points = axis()
+    nearest = int(np.argmin(np.linalg.norm(points - tip, axis=1)))
+    return float(np.linalg.norm(np.diff(points[1 : nearest + 1], axis=0), axis=1).sum())
+
+
+def main(
+    timestep: float = 1e-3, steps: int = 2000, edges: int = 161, folder: Path | None = None
+) -> tuple[float, float]:
+    """Return how deep the tip is, and how far the rod is from the centre line at most."""
+    shapes, iterations = insert(world(timestep, edges), steps)
+    line = axis()
+    inside = shapes[-1][shapes[-1][:, 0] > -ENTRANCE]
+    fine = np.concatenate([np.linspace(a, b, 100) for a, b in pairwise(line)])
+    aside = np.linalg.norm(inside[:, None] - fine, axis=2).min(axis=1).max()
+    reached = depth(shapes[-1][-1])
+    print(f"{1e3 * timestep:g} ms: {reached:.1f} m deep after {steps * timestep:g} s,", end=" ")
+    print(f"at most {aside:.2f} m from the centre line, {iterations:.1f} iterations a step")
+
+    figure, axes = panels(3)
+    for panel, k in zip(axes, (0, len(shapes) // 2, len(shapes) - 1), strict=True):
+        panel.plot(*line[1:].T, color=PALE, lw=16, alpha=0.6, solid_capstyle="butt")
+        seen = shapes[k][shapes[k][:, 0] > -4]
+        panel.plot(*seen.T, color=ACCENT, lw=2)
+        fit(panel, [line[1:], np.array([[-4.0, 0, 0]])])
+        panel.set_title(f"{k * CHUNK * timestep:.2g} s", fontsize=9)
+    save(figure, f"rods_endoscope_{1e6 * timestep:.0f}us", folder)
+    return reached, float(aside)
+
+
+if __name__ == "__main__":
+    main()
+    main(timestep=1e-4)
