@@ -48,8 +48,21 @@ def test_jacobian(case):
     parameters, logs = CASES[case]()
     values = parameters.values * 1.1
     problem = _Problem(parameters, logs, 1)
-    residual, slopes = (x.copy() for x in problem.evaluate(values))
-    assert residual.shape == (len(slopes),)
+
+    def rows(at):
+        model, directions = parameters.apply(at), parameters.jacobian(at).T
+        made = [fit.evaluate(model, np.ascontiguousarray(directions)) for fit in problem.fits]
+        return np.vstack(made)
+
+    slopes, residual = rows(values)[:, :-1], rows(values)[:, -1]
+    factor = problem.evaluate(values)
+    scale = np.abs(slopes).max() * max(np.abs(slopes).max(), np.abs(residual).max()) * len(slopes)
+    for made, wanted in (
+        (factor.slopes.T @ factor.slopes, slopes.T @ slopes),
+        (factor.slopes.T @ factor.residual, slopes.T @ residual),
+    ):
+        np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-12 * scale)
+    assert np.linalg.norm(factor.residual) == pytest.approx(np.linalg.norm(residual), rel=1e-12)
 
     k = 0
     for log in logs:
@@ -62,17 +75,17 @@ def test_jacobian(case):
             (after.states, np.ones(after.states.shape[1]), log.states),
         ):
             if measured is not None:
-                rows = (part * weights[:, None])[~np.isnan(measured)]
-                assert slopes[k : k + len(rows)].tobytes() == rows.tobytes()
-                k += len(rows)
+                picked = (part * weights[:, None])[~np.isnan(measured)]
+                assert slopes[k : k + len(picked)].tobytes() == picked.tobytes()
+                k += len(picked)
     assert k == len(slopes)
 
     for column, slope in enumerate(slopes.T):
         step = DIFFERENCE * np.eye(len(values))[column]
-        ahead, behind = (problem.residuals(values + s * step) for s in (1, -1))
+        ahead, behind = (rows(values + s * step)[:, -1] for s in (1, -1))
         difference = (ahead - behind) / (2 * DIFFERENCE)
         assert np.abs(slope - difference).max() <= DIFFERENCE_TOLERANCE * np.abs(slopes).max()
-    assert problem.residuals(values).tobytes() == residual.tobytes()
+    assert np.concatenate(factor.residuals).tobytes() == residual.tobytes()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -105,15 +118,19 @@ def test_same_optimum_as_differences():
     found = identify(parameters, logs, start=start, tolerance=1e-12)
     problem = _Problem(parameters, logs, 1)
     bounds = parameters.lower, parameters.upper
+
+    def residuals(values):
+        return np.concatenate(problem.evaluate(values).residuals)
+
     wanted = least_squares(
-        problem.residuals, start, "3-point", bounds, x_scale="jac", ftol=1e-12, xtol=1e-12
+        residuals, start, "3-point", bounds, x_scale="jac", ftol=1e-12, xtol=1e-12
     )
     off = np.abs(found.values - wanted.x) / found.standard_errors
     assert off.max() < 1e-4
     assert problem.steps > 10 * found.steps
 
-    J = problem.evaluate(found.values)[1]
-    covariance = np.linalg.inv(J.T @ J) * 2 * found.cost / (len(J) - len(start))
+    J = problem.evaluate(found.values).slopes
+    covariance = np.linalg.inv(J.T @ J) * 2 * found.cost / (problem.size - len(start))
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-6)
     alone = identify(parameters, logs, start=start, tolerance=1e-12, threads=1)
     assert alone.values.tobytes() == found.values.tobytes()
@@ -124,7 +141,7 @@ SLIDER = """
   <option timestep="0.1"/>
   <worldbody><body name="cart"><joint name="rail" type="slide" stiffness="1"/><geom size=".1"/>
     <site name="top"/></body></worldbody>
-  <sensor><jointpos joint="rail"/><accelerometer site="top"/></sensor>
+  <sensor><jointpos joint="rail"/><accelerometer site="top"/><e_potential/></sensor>
 </mujoco>
 """
 
@@ -136,24 +153,26 @@ def slider():
     return parameters, controls, mujacobian.rollout(model, [1, 0], controls).sensordata
 
 
-def test_sensors_of_acceleration():
-    """Refused where they are measured, and by Jacobians; else not looked at."""
+def test_sensors_that_see_parameters():
+    """Accelerations do; what is not covered is refused where it is measured, else not looked at."""
     parameters, controls, sensordata = slider()
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         identify(parameters, Log([1, 0], controls, sensordata))
     trajectory = mujacobian.rollout(parameters.model, [1, 0], controls, params=parameters)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         trajectory.jacobian()
-    assert trajectory.jacobian(sensors=[0]).sensordata.shape == (50, 1, 1)
+    assert trajectory.jacobian(sensors=[0, 3]).sensordata.shape == (50, 2, 1)
     data = mujoco.MjData(parameters.model)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         mujacobian.jvp(parameters.model, data, params=parameters, d_params=[1])
-    with pytest.raises(ValueError, match="entries of sensordata below 4"):
-        trajectory.jacobian(sensors=[4])
+    with pytest.raises(ValueError, match="entries of sensordata below 5"):
+        trajectory.jacobian(sensors=[5])
 
-    sensordata[:, 1:] = np.nan
-    found = identify(parameters, Log([1, 0], controls, sensordata), start=[2])
-    np.testing.assert_allclose(found.values, parameters.values, rtol=FOUND_TOLERANCE)
+    for unmeasured in ([4], [0, 4], [1, 2, 3, 4]):
+        part = sensordata.copy()
+        part[:, unmeasured] = np.nan
+        found = identify(parameters, Log([1, 0], controls, part), start=[2])
+        np.testing.assert_allclose(found.values, parameters.values, rtol=FOUND_TOLERANCE)
 
 
 def test_divergence():

@@ -44,6 +44,12 @@ _FREE, _BALL, _SLIDE, _HINGE = (
         mujoco.mjtJoint.mjJNT_HINGE,
     )
 )
+_SINGLE_GAINS = tuple(
+    int(getattr(mujoco.mjtGain, name))
+    for name in ("mjGAIN_FIXED", "mjGAIN_PID")
+    if hasattr(mujoco.mjtGain, name)
+)
+_NO_BIAS = int(mujoco.mjtBias.mjBIAS_NONE)
 _CAPSULE = int(mujoco.mjtGeom.mjGEOM_CAPSULE)
 _ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), _CAPSULE)
 _FIELDS = {
@@ -61,8 +67,8 @@ _FIELDS = {
     "dof_frictionloss": _Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
     "jnt_stiffness": _Field("stiffness", _OBJ.mjOBJ_JOINT, "N/m or N m/rad", 0.0),
     "qpos_spring": _Field("spring_reference", _OBJ.mjOBJ_JOINT, "m or rad"),
-    "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
-    "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
+    "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
+    "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
     "tendon_stiffness": _Field("tendon_stiffness", _OBJ.mjOBJ_TENDON, "N/m", 0.0),
     "tendon_damping": _Field("tendon_damping", _OBJ.mjOBJ_TENDON, "N s/m", 0.0),
     "tendon_lengthspring": _Field("tendon_rest_length", _OBJ.mjOBJ_TENDON, "m", components=(0, 1)),
@@ -109,7 +115,8 @@ class Parameters:
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
     jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
-    actuator_gainprm and actuator_biasprm (their first three components), tendon_stiffness,
+    actuator_gainprm and actuator_biasprm (of muscles their largest force or its scale, else the
+    first three components), tendon_stiffness,
     tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (the
     radius of spheres and capsules), geom_friction, geom_solref, geom_solimp; `gravity`; and
     `body_log_cholesky`, ten numbers without constraints that describe all physically possible
@@ -220,9 +227,12 @@ class Parameters:
         _restore(model)
         return model
 
-    def jacobian(self, values: ArrayLike) -> Array:
-        """How the raw parameters of the core change with the vector, (len(core), len(self))."""
-        model = self.apply(values)
+    def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
+        """How the raw parameters of the core change with the vector, (len(core), len(self)).
+
+        `applied` is the model with these values, if it is there already.
+        """
+        model = self.apply(values) if applied is None else applied
         vector = np.asarray(values, dtype=np.float64)
         result = np.zeros((len(self.core), len(self)))
         for k, body in enumerate(self._bodies):
@@ -348,12 +358,22 @@ def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
 
 
 def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
-    """The component matters: constant gains have one, no bias has none."""
+    """The component matters: constant gains have one, muscles one, no bias has none."""
     if field == "actuator_gainprm":
-        return component == 0 or model.actuator_gaintype[row] != int(mujoco.mjtGain.mjGAIN_FIXED)
+        if model.actuator_gaintype[row] == int(mujoco.mjtGain.mjGAIN_MUSCLE):
+            return component == _muscle_force(model.actuator_gainprm[row])
+        several = model.actuator_gaintype[row] not in _SINGLE_GAINS
+        return component < (3 if several else 1)
     if field == "actuator_biasprm":
-        return bool(model.actuator_biastype[row] != int(mujoco.mjtBias.mjBIAS_NONE))
+        if model.actuator_biastype[row] == int(mujoco.mjtBias.mjBIAS_MUSCLE):
+            return component == _muscle_force(model.actuator_biasprm[row])
+        return component < (0 if model.actuator_biastype[row] == _NO_BIAS else 3)
     return True
+
+
+def _muscle_force(prm: Array) -> int:
+    """Where the largest force of a muscle is, or where the scale that it has instead is."""
+    return 3 if prm[2] < 0 else 2
 
 
 def _name(model: mujoco.MjModel, e: _Entry) -> str:

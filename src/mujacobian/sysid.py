@@ -123,8 +123,8 @@ def identify(
       threads: logs simulated at a time, by default one per available core.
 
     Quaternions of states count as the nearer of q and -q. A trial at which a log diverges is
-    rejected; at the first guess it raises `MujacobianError`. Sensors of forces and accelerations
-    raise `UnsupportedFeatureError` where they are measured.
+    rejected; at the first guess it raises `MujacobianError`. Sensors that see a parameter
+    in ways that are not covered raise `UnsupportedFeatureError` where they are measured.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -154,6 +154,7 @@ def identify(
         if not least <= value <= most:
             raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
     problem.evaluate(first)  # raises if the first guess diverges
+    # the optimiser sees the triangular factor, of the same norms and products, and not all rows
     found = least_squares(
         problem.residuals,
         first,
@@ -165,7 +166,7 @@ def identify(
         gtol=tolerance,
         max_nfev=most_evaluations,
     )
-    variance = 2 * found.cost / max(1, found.fun.size - len(first))
+    variance = 2 * found.cost / max(1, problem.size - len(first))
     covariance = _covariance(found.jac, variance)
     return Identification(
         parameters,
@@ -173,13 +174,39 @@ def identify(
         np.sqrt(np.diag(covariance)),
         covariance,
         parameters.apply(found.x),
-        tuple(np.split(found.fun, problem.ends)),
+        problem.evaluate(found.x).residuals,
         float(found.cost),
         (*problem.history, Iterate(float(found.cost), found.x)),
         problem.steps,
         bool(found.status > 0),
         str(found.message),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """The triangular factor of (slopes, residuals) of all logs, which has their norms and products.
+
+    residual: its last column.
+    slopes: the others.
+    residuals: themselves, per log.
+    """
+
+    residual: Array
+    slopes: Array
+    residuals: tuple[Array, ...]
+
+
+def _triangular(matrix: Array) -> Array:
+    """The upper triangular R with R^T R = matrix^T matrix, square."""
+    width = matrix.shape[1]
+    if not np.isfinite(matrix).all():  # the slopes overflow: the residuals still have a norm
+        overflown = np.full((width, width), np.nan)
+        overflown[:, -1] = 0
+        overflown[-1, -1] = np.linalg.norm(matrix[:, -1])
+        return overflown
+    rows = np.linalg.qr(matrix, mode="r")
+    return np.pad(rows, ((0, width - len(rows)), (0, 0)))
 
 
 class _Problem:
@@ -193,7 +220,6 @@ class _Problem:
             raise ValueError("there are no logs")
         self.parameters = parameters
         self.fits = [_Fit(parameters, k, log) for k, log in enumerate(several)]
-        self.ends = np.cumsum([fit.size for fit in self.fits])[:-1]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
             raise ValueError(
@@ -203,37 +229,49 @@ class _Problem:
         self.threads = min(threads, len(self.fits))
         self.steps = 0
         self.history: list[Iterate] = []
-        self._last: tuple[bytes, Array, Array] | None = None
+        # the last point, and the last one whose Jacobian was asked for, where the optimum will be
+        self._last: tuple[bytes, _Factor] | None = None
+        self._taken: tuple[bytes, _Factor] | None = None
 
     def residuals(self, values: Array) -> Array:
-        """All residuals, inf where a log diverges: the optimiser then tries a shorter step."""
+        """Their part of the factor, inf where a log diverges: then a shorter step is tried."""
         try:
-            return self.evaluate(values)[0]
+            return self.evaluate(values).residual.copy()
         except MujacobianError as error:
             if isinstance(error, UnsupportedFeatureError):
                 raise
-            return np.full(self.size, np.inf)
+            return np.full(len(self.parameters) + 1, np.inf)
 
     def jacobian(self, values: Array) -> Array:
-        """Their Jacobian. Rows of one log are contiguous."""
-        residual, slopes = self.evaluate(values)
-        if not np.isfinite(slopes).all():
+        """The part of their Jacobian."""
+        factor = self.evaluate(values)
+        if not np.isfinite(factor.slopes).all():
             raise MujacobianError(
                 "the Jacobian overflows: over these steps the system is unstable, use shorter logs"
             )
-        self.history.append(Iterate(float(residual @ residual) / 2, values.copy()))
-        return slopes
+        self.history.append(Iterate(float(factor.residual @ factor.residual) / 2, values.copy()))
+        self._taken = self._last
+        return factor.slopes.copy()
 
-    def evaluate(self, values: Array) -> tuple[Array, Array]:
+    def evaluate(self, values: Array) -> _Factor:
         """Residuals and their Jacobian, which costs less beside them than where it is asked for."""
         key = values.tobytes()
-        if self._last is None or self._last[0] != key:
-            model = self.parameters.apply(values)
-            directions = np.ascontiguousarray(self.parameters.jacobian(values).T)
-            self.steps += sum(fit.steps for fit in self.fits)
-            made = self._each(lambda k: self.fits[k].evaluate(model, directions))
-            self._last = key, np.concatenate([r for r, _ in made]), np.vstack([j for _, j in made])
-        return self._last[1], self._last[2]
+        for known in (self._last, self._taken):
+            if known is not None and known[0] == key:
+                return known[1]
+        model = self.parameters.apply(values)
+        directions = np.ascontiguousarray(self.parameters.jacobian(values, model).T)
+        self.steps += sum(fit.steps for fit in self.fits)
+
+        def factor(k: int) -> tuple[Array, Array]:
+            rows = self.fits[k].evaluate(model, directions)
+            return _triangular(rows), rows[:, -1].copy()
+
+        made = self._each(factor)
+        whole = _triangular(np.vstack([triangle for triangle, _ in made]))
+        result = _Factor(whole[:, -1], whole[:, :-1], tuple(residual for _, residual in made))
+        self._last = key, result
+        return result
 
     def _each(self, work: Callable[[int], Made]) -> list[Made]:
         def named(k: int) -> Made:
@@ -282,8 +320,8 @@ class _Fit:
         self.manifold = Manifold(model)
         self.data = mujoco.MjData(model)
 
-    def evaluate(self, model: mujoco.MjModel, directions: Array) -> tuple[Array, Array]:
-        """Residuals with this model, and how they change along the directions."""
+    def evaluate(self, model: mujoco.MjModel, directions: Array) -> Array:
+        """How the residuals with this model change along the directions; last, they themselves."""
         T, n, nx = self.steps, len(directions), self.manifold.nx
         states = np.empty((T + 1, self.manifold.size))
         sensordata = np.empty((T, model.nsensordata))
@@ -295,7 +333,6 @@ class _Fit:
             self.start,
             T,
             *self.inputs.rows(0, 0, T),
-            np.empty((T, len(self.start))),
             states,
             sensordata,
             n,
@@ -312,12 +349,14 @@ class _Fit:
             self.sensors.pick(sensordata - self.sensors.values),
             self.states.pick(states - measured),
         ]
-        slopes = []
+        rows = np.empty((self.size, n + 1))
         if sensed is not None:
-            slopes.append(self.sensors.pick_rows(sensed))
+            rows[: self.sensors.size, :-1] = self.sensors.pick_rows(sensed)
         if self.states.size:
-            slopes.append(self.states.pick_rows(self.manifold.push(states[:, None], moved)))
-        return np.concatenate(residuals), np.concatenate(slopes)
+            slopes = self.manifold.push(states[:, None], moved)
+            rows[self.sensors.size :, :-1] = self.states.pick_rows(slopes)
+        rows[:, -1] = np.concatenate(residuals)
+        return rows
 
 
 class _Measured:
