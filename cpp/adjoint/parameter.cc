@@ -171,6 +171,13 @@ int end_of_inertia(const ParameterList& params, int p) {
   return end;
 }
 
+bool is_zero(const double* x, int n) {
+  for (int k = 0; k < n; k++) {
+    if (x[k] != 0) return false;
+  }
+  return true;
+}
+
 void add_scaled(const ModelView& m, const ParameterColumns& to, double scale,
                 const ParameterColumns& from) {
   for (int i = 0; i < m.nv; i++) {
@@ -208,14 +215,10 @@ ParameterColumns directed_columns(const ModelView& m, const DataView& d, const S
     // the inertia of a body is summed before it is moved: columns are linear in it
     const int end = end_of_inertia(params, p);
     for (int k = 0; end > p && columns.count && k < count; k++) {
-      if (!directions[k]) continue;
+      if (!directions[k] || is_zero(directions[k] + p, end - p)) continue;
       double inertia[10] = {};
-      bool moves = false;
-      for (int q = p; q < end; q++) {
-        inertia[params.item[q].component] += directions[k][q];
-        moves = moves || directions[k][q] != 0;
-      }
-      if (moves) single.add_inertia(params.item[p].id, inertia, columns.at(m, k));
+      for (int q = p; q < end; q++) inertia[params.item[q].component] += directions[k][q];
+      single.add_inertia(params.item[p].id, inertia, columns.at(m, k));
     }
     if (end > p) {
       p = end;

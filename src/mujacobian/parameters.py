@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import mujoco
 import numpy as np
@@ -166,7 +167,7 @@ class Parameters:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What each number is."""
         return tuple(_name(self.model, e) for e in self._entries)
@@ -196,11 +197,12 @@ class Parameters:
         vector = np.asarray(values, dtype=np.float64)
         if vector.shape != (len(self),):
             raise ValueError(f"values must have shape ({len(self)},), got {vector.shape}")
-        for name, value, least in zip(self.names, vector, self.lower, strict=True):
+        lower = self.lower
+        for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
+            name, value = self.names[k], vector[k]
             if not np.isfinite(value):
                 raise ValueError(f"{name} must be finite, got {value}")
-            if value < least:
-                raise ValueError(f"{name} must be at least {least:g}, got {value:g}")
+            raise ValueError(f"{name} must be at least {lower[k]:g}, got {value:g}")
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:

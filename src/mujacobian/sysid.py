@@ -118,7 +118,8 @@ def identify(
       logs: one or several, of any lengths.
       start: first guess, by default the values in the model.
       bounds: (lower, upper), by default those of the parameters.
-      tolerance: relative change of cost or values, or size of the gradient, at which to stop.
+      tolerance: relative change of cost or values, or size of the gradient, at which to stop; also
+        where the optimum is predicted to be within its square root times the standard errors.
       max_evaluations: simulations of all logs after which to stop.
       threads: logs simulated at a time, by default one per available core.
 
@@ -147,7 +148,7 @@ def identify(
     if not len(parameters):
         raise ValueError("there are no parameters to identify")
     most_evaluations = count("max_evaluations", max_evaluations)
-    problem = _Problem(parameters, logs, threads)
+    problem = _Problem(parameters, logs, tolerance, threads)
     lower, upper = _bounds(parameters, bounds)
     first = parameters.values if start is None else shaped("start", start, lower.shape)
     for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
@@ -155,32 +156,45 @@ def identify(
             raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
     problem.evaluate(first)  # raises if the first guess diverges
     # the optimiser sees the triangular factor, of the same norms and products, and not all rows
-    found = least_squares(
-        problem.residuals,
-        first,
-        problem.jacobian,
-        bounds=(lower, upper),
-        x_scale="jac",
-        ftol=tolerance,
-        xtol=tolerance,
-        gtol=tolerance,
-        max_nfev=most_evaluations,
-    )
-    variance = 2 * found.cost / max(1, problem.size - len(first))
-    covariance = _covariance(found.jac, variance)
+    try:
+        found = least_squares(
+            problem.residuals,
+            first,
+            problem.jacobian,
+            bounds=(lower, upper),
+            x_scale="jac",
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+            max_nfev=most_evaluations,
+        )
+        values, converged, message = found.x, bool(found.status > 0), str(found.message)
+    except _Found as end:
+        values, converged, message = end.values, True, str(end)
+    optimum = problem.evaluate(values)
+    cost = float(optimum.residual @ optimum.residual) / 2
+    covariance = _covariance(optimum.slopes, 2 * cost / max(1, problem.size - len(first)))
     return Identification(
         parameters,
-        found.x,
+        values,
         np.sqrt(np.diag(covariance)),
         covariance,
-        parameters.apply(found.x),
-        problem.evaluate(found.x).residuals,
-        float(found.cost),
-        (*problem.history, Iterate(float(found.cost), found.x)),
+        parameters.apply(values),
+        optimum.residuals,
+        cost,
+        (*problem.history, Iterate(cost, values)),
         problem.steps,
-        bool(found.status > 0),
-        str(found.message),
+        converged,
+        message,
     )
+
+
+class _Found(Exception):
+    """The optimum is so near that a further step would be for nothing."""
+
+    def __init__(self, values: Array) -> None:
+        super().__init__("The optimum is a negligible part of the standard errors away.")
+        self.values = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,12 +227,16 @@ class _Problem:
     """Residuals of all logs as a function of the values, and their Jacobian."""
 
     def __init__(
-        self, parameters: Parameters, logs: Log | Sequence[Log], threads: int | None
+        self,
+        parameters: Parameters,
+        logs: Log | Sequence[Log],
+        tolerance: float,
+        threads: int | None,
     ) -> None:
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
             raise ValueError("there are no logs")
-        self.parameters = parameters
+        self.parameters, self.tolerance = parameters, tolerance
         self.fits = [_Fit(parameters, k, log) for k, log in enumerate(several)]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
@@ -243,7 +261,7 @@ class _Problem:
             return np.full(len(self.parameters) + 1, np.inf)
 
     def jacobian(self, values: Array) -> Array:
-        """The part of their Jacobian."""
+        """The part of their Jacobian; raises `_Found` at the optimum."""
         factor = self.evaluate(values)
         if not np.isfinite(factor.slopes).all():
             raise MujacobianError(
@@ -251,6 +269,11 @@ class _Problem:
             )
         self.history.append(Iterate(float(factor.residual @ factor.residual) / 2, values.copy()))
         self._taken = self._last
+        # what a step to the optimum of the linearized problem gains, in units of the variance
+        gain = float(factor.residual[:-1] @ factor.residual[:-1])
+        left = float(factor.residual @ factor.residual) / max(1, self.size - len(values))
+        if gain < self.tolerance * left:
+            raise _Found(values.copy())
         return factor.slopes.copy()
 
     def evaluate(self, values: Array) -> _Factor:
@@ -345,17 +368,11 @@ class _Fit:
         if taken < T:
             raise MujacobianError(f"the simulation of the log diverges in step {taken}")
         measured = self.manifold.align(states, self.states.values)
-        residuals = [
-            self.sensors.pick(sensordata - self.sensors.values),
-            self.states.pick(states - measured),
-        ]
         rows = np.empty((self.size, n + 1))
-        if sensed is not None:
-            rows[: self.sensors.size, :-1] = self.sensors.pick_rows(sensed)
-        if self.states.size:
-            slopes = self.manifold.push(states[:, None], moved)
-            rows[self.sensors.size :, :-1] = self.states.pick_rows(slopes)
-        rows[:, -1] = np.concatenate(residuals)
+        of_sensors, of_states = np.split(rows, [self.sensors.size])
+        self.sensors.write(of_sensors, sensordata - self.sensors.values, sensed)
+        slopes = self.manifold.push(states[:, None], moved) if self.states.size else None
+        self.states.write(of_states, states - measured, slopes)
         return rows
 
 
@@ -375,15 +392,21 @@ class _Measured:
         self.weights = 1 / noise
         self.size = int(self.there.sum())
 
-    def pick(self, differences: Array) -> Array:
-        """Weighted, where there is a measurement."""
-        picked: Array = (differences * self.weights)[self.there]
-        return picked
+    def write(self, rows: Array, differences: Array, slopes: Array | None) -> None:
+        """Where there is a measurement: weighted slopes `(T, columns, numbers)`, differences last.
 
-    def pick_rows(self, slopes: Array) -> Array:
-        """The same of derivatives, `(T, columns, numbers)`, with columns last."""
-        picked: Array = (slopes * self.weights).swapaxes(1, 2)[self.there]
-        return picked
+        Slopes are None where nothing was measured.
+        """
+        if slopes is None:
+            return
+        T, n, numbers = slopes.shape
+        if self.there.all():
+            every = rows.reshape(T, numbers, n + 1)
+            np.multiply(slopes.swapaxes(1, 2), self.weights[:, None], out=every[..., :-1])
+            np.multiply(differences, self.weights, out=every[..., -1])
+        else:
+            rows[:, :-1] = (slopes * self.weights).swapaxes(1, 2)[self.there]
+            rows[:, -1] = (differences * self.weights)[self.there]
 
 
 def _sensor_noise(model: mujoco.MjModel) -> Array:
