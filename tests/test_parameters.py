@@ -443,6 +443,26 @@ def test_muscles_and_servos(integrator: str) -> None:
     assert np.abs(analytic(parameters, data)).max(axis=0).min() > 1e-5
 
 
+@pytest.mark.parametrize("integrator", ["implicit", "RK4", "discrete"])
+@pytest.mark.parametrize("inputs", ['pos vel ff" ki="3', "vel"])
+def test_pid_servos(inputs: str, integrator: str) -> None:
+    model = load(
+        f"""<mujoco><worldbody><body><joint name="knee" type="slide" axis="0 1 0" damping=".1"/>
+        <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0" mass=".5"/></body></worldbody>
+        <actuator><pid name="servo" joint="knee" kp="5" kv=".6" input="{inputs}" gear="2"/>
+        </actuator></mujoco>""",
+        integrator,
+    )
+    parameters = mujacobian.Parameters(model, ["actuator_gainprm", "actuator_biasprm"])
+    assert len(parameters) == 4
+    data = disturbed(model, 3)
+    data.qpos[:] = 0.3
+    judge(parameters, data)
+    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert felt[1:].all()
+    assert felt[0] == ("ki" in inputs)
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_free_body(integrator: str) -> None:
     model = load(FREE, integrator)

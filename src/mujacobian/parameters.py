@@ -87,7 +87,7 @@ _FIELDS = {
 _COUNTS = {
     _OBJ.mjOBJ_BODY: "nbody",
     _OBJ.mjOBJ_JOINT: "njnt",
-    _OBJ.mjOBJ_ACTUATOR: "nu",
+    _OBJ.mjOBJ_ACTUATOR: "nactuator",
     _OBJ.mjOBJ_TENDON: "ntendon",
     _OBJ.mjOBJ_GEOM: "ngeom",
 }
