@@ -253,6 +253,56 @@ def test_geometry_in_contact(cone: str, integrator: str) -> None:
         judge(parameters, data, share=0.6)
 
 
+SIZED = """
+<mujoco>
+  <option cone="elliptic" timestep="0.003"/>
+  <default><geom solref=".03 1" solimp=".8 .95 .02"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1"/>
+    <body name="box" pos="0 0 .05" euler="4 7 10"><freejoint/>
+      <geom name="box" type="box" size=".1 .08 .06" mass=".5"/></body>
+    <body name="can" pos="1 0 .098" euler="3 8 0"><freejoint/>
+      <geom name="can" type="cylinder" size=".06 .1" mass=".5"/></body>
+    <body name="rod" pos="2 0 .06" euler="80 0 0"><freejoint/>
+      <geom name="rod" type="capsule" size=".05 .1" mass=".4"/></body>
+    <geom name="stone" type="box" size=".2 .2 .1" pos="3 0 .1"/>
+    <body name="ball" pos="3.22 .05 .25"><freejoint/><geom name="ball" size=".06" mass=".3"/></body>
+    <body name="marble" pos="3 0 .247"><freejoint/><geom name="marble" size=".05" mass=".3"/></body>
+    <body name="pin" pos="3 .15 .268" euler="90 5 0"><freejoint/>
+      <geom name="pin" type="capsule" size=".04 .1" mass=".3"/></body>
+    <geom name="bar" type="capsule" size=".04 .2" pos="4 0 .2" euler="0 90 0"/>
+    <body name="stick" pos="4.05 .02 .27" euler="80 20 0"><freejoint/>
+      <geom name="stick" type="capsule" size=".04 .15" mass=".2"/></body>
+    <body name="end" pos="4.26 .01 .215"><freejoint/><geom name="end" size=".03" mass=".1"/></body>
+    <geom name="pole" type="cylinder" size=".05 .3" pos="6 0 .4"/>
+    <body name="bob" pos="6.095 0 .4"><freejoint/><geom name="bob" size=".05" mass=".1"/></body>
+    <geom name="beam" type="box" size=".3 .05 .05" pos="5 0 .1" euler="45 0 0"/>
+    <body name="cross" pos="5 0 .238" euler="0 0 88"><freejoint/>
+      <geom name="cross" type="box" size=".25 .05 .05" mass=".3" euler="45 0 0"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_sizes_in_contact(integrator: str) -> None:
+    """Corners, rims, ends, faces and edges; sizes that set nothing of a contact do not matter."""
+    model = load(SIZED, integrator)
+    data = disturbed(model, 1, speed=0.1)
+    mujoco.mj_forward(model, data)
+    touching = {model.geom(int(g)).name for g in data.contact.geom.ravel()}
+    assert touching == {model.geom(g).name for g in range(model.ngeom)}
+    parameters = mujacobian.Parameters(model, ["geom_size"])
+    assert len(parameters) == 3 * 4 + 2 * 6 + 4
+    judge(parameters, data, share=0.8)
+    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert felt.sum() >= 15
+    compiled = load(SIZED, integrator)
+    applied = parameters.apply(parameters.values)
+    np.testing.assert_allclose(applied.geom_rbound, compiled.geom_rbound, rtol=1e-12)
+    np.testing.assert_allclose(applied.geom_aabb, compiled.geom_aabb, rtol=1e-12)
+
+
 CHAIN = """
 <mujoco>
   <worldbody>
@@ -558,6 +608,11 @@ def with_option(xml: str, option: str) -> str:
     ("xml", "item", "match"),
     [
         (with_option(CHAIN, 'integrator="discrete"'), ("geom_friction", 0), "discrete"),
+        (
+            SIZED.replace('pos="3 .15 .268" euler="90 5 0"', 'pos="3 .15 .239" euler="90 0 0"'),
+            ("geom_size", "stone"),
+            'geom "pin" and geom "stone"',
+        ),
         (with_option(ARM, 'density="1"'), ("body_mass", "upper"), 'body "upper"'),
         (with_option(CHAIN, 'density="1"'), ("body_pos", "tip"), 'body "tip"'),
         (CHAIN.replace('name="tip"', 'name="tip" gravcomp="1"'), "body_mass", 'body "tip"'),

@@ -26,8 +26,10 @@ bool is_geom(int kind) { return kind >= Parameter::kGeomPosition; }
 // What sees a geom beside contacts: fluids, tendons around it, and bodies that stick where they
 // touch.
 void require_geom(const ModelView& m, const Parameter& p) {
-  const bool round = m.geom_type[p.id] == geom::kSphere || m.geom_type[p.id] == geom::kCapsule;
-  if (p.kind == Parameter::kGeomRadius && !round) {
+  const int type = m.geom_type[p.id];
+  const bool sized = type == geom::kSphere || type == geom::kCapsule || type == geom::kCylinder ||
+                     type == geom::kBox;
+  if (p.kind == Parameter::kGeomSize && !sized) {
     throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
   }
   if (m.opt.density > 0 || m.opt.viscosity > 0) {

@@ -35,7 +35,7 @@ struct Parameter {
     kMocapRotation,       // of a mocap body, by axis of its own frame
     kGeomPosition,        // of a geom, by component
     kGeomRotation,        // of a geom, by axis of its own frame
-    kGeomRadius,          // of a sphere or capsule
+    kGeomSize,            // of a sphere, capsule, cylinder or box, by component
     kCount                // named in bindings/adjoint.cc
   };
   int kind, id, component;

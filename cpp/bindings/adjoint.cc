@@ -78,7 +78,7 @@ std::vector<std::string> parameter_kinds() {
           "mocap_rotation",
           "geom_position",
           "geom_rotation",
-          "geom_radius"};
+          "geom_size"};
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,

@@ -51,8 +51,17 @@ _SINGLE_GAINS = tuple(
     if hasattr(mujoco.mjtGain, name)
 )
 _NO_BIAS = int(mujoco.mjtBias.mjBIAS_NONE)
-_CAPSULE = int(mujoco.mjtGeom.mjGEOM_CAPSULE)
-_ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), _CAPSULE)
+_SPHERE, _CAPSULE, _CYLINDER, _BOX = (
+    int(kind)
+    for kind in (
+        mujoco.mjtGeom.mjGEOM_SPHERE,
+        mujoco.mjtGeom.mjGEOM_CAPSULE,
+        mujoco.mjtGeom.mjGEOM_CYLINDER,
+        mujoco.mjtGeom.mjGEOM_BOX,
+    )
+)
+# numbers in the size of geoms whose size can be a parameter
+_SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
 _FIELDS = {
     "body_mass": _Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": _Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
@@ -76,7 +85,7 @@ _FIELDS = {
     "tendon_frictionloss": _Field("tendon_friction_loss", _OBJ.mjOBJ_TENDON, "N", 0.0),
     "geom_pos": _Field("geom_position", _OBJ.mjOBJ_GEOM, "m", components=(0, 1, 2)),
     "geom_quat": _Field("", _OBJ.mjOBJ_GEOM, "1", components=(0, 1, 2, 3)),
-    "geom_size": _Field("geom_radius", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0,)),
+    "geom_size": _Field("geom_size", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0, 1, 2)),
     "geom_friction": _Field("friction", _OBJ.mjOBJ_GEOM, "1 or m", 0.0, components=(0, 1, 2)),
     "geom_solref": _Field("solref", _OBJ.mjOBJ_GEOM, "s, 1", components=(0, 1)),
     "geom_solimp": _Field(
@@ -118,8 +127,8 @@ class Parameters:
     jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
     actuator_gainprm and actuator_biasprm (of muscles their largest force or its scale, else the
     first three components), tendon_stiffness,
-    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (the
-    radius of spheres and capsules), geom_friction, geom_solref, geom_solimp; `gravity`; and
+    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (of
+    spheres, capsules, cylinders and boxes), geom_friction, geom_solref, geom_solimp; `gravity`; and
     `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
     Quaternions and axes are made unit vectors.
@@ -333,7 +342,7 @@ def _elements(
     count = getattr(model, _COUNTS[kind])
     if chosen is None:
         if field == "geom_size":
-            return [g for g in range(count) if model.geom_type[g] in _ROUND]
+            return [g for g in range(count) if int(model.geom_type[g]) in _SIZES]
         if field in ("jnt_pos", "jnt_axis"):
             return [j for j in range(count) if _has_frame(model, field, j)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
@@ -370,6 +379,8 @@ def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
         if model.actuator_biastype[row] == int(mujoco.mjtBias.mjBIAS_MUSCLE):
             return component == _muscle_force(model.actuator_biasprm[row])
         return component < (0 if model.actuator_biastype[row] == _NO_BIAS else 3)
+    if field == "geom_size":
+        return component < _SIZES.get(int(model.geom_type[row]), 1)
     return True
 
 
@@ -409,11 +420,19 @@ def _write(model: mujoco.MjModel, e: _Entry, value: float) -> None:
 
 
 def _bound(model: mujoco.MjModel, geom: int) -> None:
-    """The bounds by which MuJoCo sorts out geoms that cannot touch, of a sphere or capsule."""
-    radius, half = model.geom_size[geom][:2]
-    length = radius + (half if model.geom_type[geom] == _CAPSULE else 0)
-    model.geom_rbound[geom] = length
-    model.geom_aabb[geom][3:] = radius, radius, length
+    """The bounds by which MuJoCo sorts out geoms that cannot touch."""
+    size, kind = model.geom_size[geom], int(model.geom_type[geom])
+    if kind == _SPHERE:
+        half, reach = np.full(3, size[0]), size[0]
+    elif kind == _CAPSULE:
+        reach = size[0] + size[1]
+        half = np.array([size[0], size[0], reach])
+    elif kind == _CYLINDER:
+        half, reach = size[[0, 0, 1]], np.hypot(size[0], size[1])
+    else:
+        half, reach = size, np.linalg.norm(size)
+    model.geom_rbound[geom] = reach
+    model.geom_aabb[geom][3:] = half
 
 
 def _restore(model: mujoco.MjModel) -> None:
