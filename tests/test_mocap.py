@@ -199,6 +199,16 @@ def test_held_by_constraints_and_tendons(integrator: str) -> None:
     judge(model, disturbed(model, 1, 0.5), 0.8)
 
 
+@pytest.mark.parametrize("option", ['viscosity="2"', 'density="1000"', "diagexact"])
+def test_options(option: str) -> None:
+    """A fluid does not feel a mocap body; the exact diagonal does, through J."""
+    chosen = f"<option {option}/>"
+    if option == "diagexact":
+        chosen = '<option><flag diagexact="enable"/></option>'
+    model = load(PUSHED.replace("<mujoco>", f"<mujoco>{chosen}"), "implicitfast")
+    judge(model, disturbed(model, 2, 0.2), 0.6)
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_pushing(cone: str, integrator: str) -> None:
@@ -307,6 +317,12 @@ def test_limits() -> None:
     assert gradient.state.any()
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="noslip"):
         mujacobian.vjp(model, data, np.ones(2 * model.nv), mocap=True)
+    with pytest.raises(ValueError, match="it is a mocap body"):
+        mujacobian.Parameters(model, [("body_pos", "paddle")])
+    assert not any("paddle" in name for name in mujacobian.Parameters(model, ["body_pos"]).names)
+    data.mocap_quat[:] = 0
+    with pytest.raises(ValueError, match="quaternion of length 0"):
+        mujacobian.vjp(model, data, mocap=True)
     swing = load(HELD, "Euler")
     swing.opt.viscosity = 0.1
     with pytest.raises(mujacobian.UnsupportedFeatureError, match='body "hook"'):

@@ -17,9 +17,8 @@ Motion turn_about(Vec3 axis, Vec3 point, Vec3 reference) {
   return {axis, cross(axis, reference - point)};
 }
 
-// MuJoCo does not read the frame of a body that has a free joint or is a mocap body.
+// MuJoCo does not read the frame of a body that has a free joint.
 bool reads_frame(const ModelView& m, int body) {
-  if (m.body_mocapid[body] >= 0) return false;
   return m.body_jntnum[body] == 0 || m.jnt_type[m.body_jntadr[body]] != joint::kFree;
 }
 

@@ -288,6 +288,11 @@ class Parameters:
                 )
             if e.field in ("jnt_pos", "jnt_axis"):
                 _require_single_joint(self.model, e)
+            if e.field in ("body_pos", "body_quat") and self.model.body_mocapid[e.element] >= 0:
+                raise ValueError(
+                    f'{e.field} of body "{name}": it is a mocap body, whose pose is an input of'
+                    " rollouts and products (mocap) and no parameter"
+                )
             if e.field == "body_log_cholesky":
                 others = {"body_mass", "body_ipos", "body_inertia"}
                 if any(o.field in others and o.element == e.element for o in self._entries):
@@ -345,6 +350,8 @@ def _elements(
             return [g for g in range(count) if int(model.geom_type[g]) in _SIZES]
         if field in ("jnt_pos", "jnt_axis"):
             return [j for j in range(count) if _has_frame(model, field, j)]
+        if field in ("body_pos", "body_quat"):
+            return [b for b in range(1, count) if model.body_mocapid[b] < 0]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
     several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]

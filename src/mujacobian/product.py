@@ -68,6 +68,7 @@ def vjp(
     nx = 2 * model.nv + model.na
     here = None if params is None else bind(params, model)
     core = [] if here is None else here.core
+    poses = _poses(data) if mocap else None
     raw = np.zeros(len(core) + (6 * model.nmocap if mocap else 0))
     state, controls = np.zeros(nx), np.zeros(model.nu)
     applied = np.zeros(model.nv) if forces else None
@@ -90,7 +91,7 @@ def vjp(
         controls,
         applied,
         None if here is None else of_params @ here.jacobian(here.values),
-        pull_poses(_poses(data), of_poses) if mocap else None,
+        None if poses is None else pull_poses(poses, of_poses),
     )
 
 
@@ -165,6 +166,8 @@ def jvp(
 
 def _poses(data: mujoco.MjData) -> Array:
     """Positions and quaternions of mocap bodies, `(nmocap, 7)`."""
+    if (np.linalg.norm(data.mocap_quat, axis=-1) < mujoco.mjMINVAL).any():
+        raise ValueError("data.mocap_quat has a quaternion of length 0")
     return np.concatenate([data.mocap_pos, data.mocap_quat], axis=-1)
 
 
