@@ -166,6 +166,8 @@ def jvp(
 
 def _poses(data: mujoco.MjData) -> Array:
     """Positions and quaternions of mocap bodies, `(nmocap, 7)`."""
+    if not isinstance(data, mujoco.MjData):
+        raise TypeError(f"data must be a mujoco.MjData, got {type(data).__name__}")
     if (np.linalg.norm(data.mocap_quat, axis=-1) < mujoco.mjMINVAL).any():
         raise ValueError("data.mocap_quat has a quaternion of length 0")
     return np.concatenate([data.mocap_pos, data.mocap_quat], axis=-1)
