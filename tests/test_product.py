@@ -80,6 +80,25 @@ def test_transposes(name):
     assert judged, "refused with every integrator"
 
 
+def test_force_sensors_beside_the_next_state():
+    """They see the acceleration, though no sensor of accelerations is there."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><geom type="plane" size="3 3 .1"/>
+        <body pos="0 0 .098"><freejoint/><geom size=".1"/><site name="skin" size=".2"/></body>
+        <body pos="1 0 1"><joint name="bent" axis="0 1 0" limited="true" range="10 20"/>
+        <geom size=".1" pos=".1 0 0"/></body></worldbody>
+        <sensor><touch site="skin"/><jointlimitfrc joint="bent"/></sensor></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    data.qvel[:] = np.random.default_rng(8).normal(size=model.nv) * 0.2
+    lin = mujacobian.linearize(model, data)
+    assert np.abs(lin.C).max(axis=1).min() > 1
+    y, s, x = np.ones(14), np.array([1.0, -2.0]), np.arange(14.0)
+    back = mujacobian.vjp(model, data, y, s).state
+    np.testing.assert_allclose(back, y @ lin.A + s @ lin.C, rtol=1e-10)
+    np.testing.assert_allclose(mujacobian.jvp(model, data, x)[1], lin.C @ x, rtol=1e-10)
+
+
 def test_parameters():
     """At the values in the model, not at those where the parameters were made."""
     made_for = load("hinge_chain")

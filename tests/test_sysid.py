@@ -47,9 +47,22 @@ def test_jacobian(case):
     """Beside the simulation as after it, to the last bit; and as differences."""
     parameters, logs = CASES[case]()
     values = parameters.values * 1.1
-    problem = _Problem(parameters, logs, 1)
-    residual, slopes = (x.copy() for x in problem.evaluate(values))
-    assert residual.shape == (len(slopes),)
+    problem = _Problem(parameters, logs, 1e-8, 1)
+
+    def rows(at):
+        model, directions = parameters.apply(at), parameters.jacobian(at).T
+        made = [fit.evaluate(model, np.ascontiguousarray(directions)) for fit in problem.fits]
+        return np.vstack(made)
+
+    slopes, residual = rows(values)[:, :-1], rows(values)[:, -1]
+    factor = problem.evaluate(values)
+    scale = np.abs(slopes).max() * max(np.abs(slopes).max(), np.abs(residual).max()) * len(slopes)
+    for made, wanted in (
+        (factor.slopes.T @ factor.slopes, slopes.T @ slopes),
+        (factor.slopes.T @ factor.residual, slopes.T @ residual),
+    ):
+        np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-12 * scale)
+    assert np.linalg.norm(factor.residual) == pytest.approx(np.linalg.norm(residual), rel=1e-12)
 
     k = 0
     for log in logs:
@@ -62,17 +75,17 @@ def test_jacobian(case):
             (after.states, np.ones(after.states.shape[1]), log.states),
         ):
             if measured is not None:
-                rows = (part * weights[:, None])[~np.isnan(measured)]
-                assert slopes[k : k + len(rows)].tobytes() == rows.tobytes()
-                k += len(rows)
+                picked = (part * weights[:, None])[~np.isnan(measured)]
+                assert slopes[k : k + len(picked)].tobytes() == picked.tobytes()
+                k += len(picked)
     assert k == len(slopes)
 
     for column, slope in enumerate(slopes.T):
         step = DIFFERENCE * np.eye(len(values))[column]
-        ahead, behind = (problem.residuals(values + s * step) for s in (1, -1))
+        ahead, behind = (rows(values + s * step)[:, -1] for s in (1, -1))
         difference = (ahead - behind) / (2 * DIFFERENCE)
         assert np.abs(slope - difference).max() <= DIFFERENCE_TOLERANCE * np.abs(slopes).max()
-    assert problem.residuals(values).tobytes() == residual.tobytes()
+    assert np.concatenate(factor.residuals).tobytes() == residual.tobytes()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -92,7 +105,7 @@ def test_finds_the_truth(case):
     assert told.sum() == {"arm": 9, "pushed box": 2}[case]
     assert found.converged
     assert found.history[0].cost > found.history[-1].cost == found.cost
-    assert sum(len(r) for r in found.residuals) == _Problem(parameters, logs, 1).size
+    assert sum(len(r) for r in found.residuals) == _Problem(parameters, logs, 1e-8, 1).size
     assert found.steps % sum(len(log.controls) for log in logs) == 0
     assert mujacobian.Parameters(found.model, ["body_mass"]).values[0] == found.values[0]
     assert parameters.names[0] in str(found)
@@ -103,17 +116,21 @@ def test_same_optimum_as_differences():
     parameters, logs = arm()
     start = parameters.values * 1.3
     found = identify(parameters, logs, start=start, tolerance=1e-12)
-    problem = _Problem(parameters, logs, 1)
+    problem = _Problem(parameters, logs, 1e-8, 1)
     bounds = parameters.lower, parameters.upper
+
+    def residuals(values):
+        return np.concatenate(problem.evaluate(values).residuals)
+
     wanted = least_squares(
-        problem.residuals, start, "3-point", bounds, x_scale="jac", ftol=1e-12, xtol=1e-12
+        residuals, start, "3-point", bounds, x_scale="jac", ftol=1e-12, xtol=1e-12
     )
     off = np.abs(found.values - wanted.x) / found.standard_errors
     assert off.max() < 1e-4
     assert problem.steps > 10 * found.steps
 
-    J = problem.evaluate(found.values)[1]
-    covariance = np.linalg.inv(J.T @ J) * 2 * found.cost / (len(J) - len(start))
+    J = problem.evaluate(found.values).slopes
+    covariance = np.linalg.inv(J.T @ J) * 2 * found.cost / (problem.size - len(start))
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-6)
     alone = identify(parameters, logs, start=start, tolerance=1e-12, threads=1)
     assert alone.values.tobytes() == found.values.tobytes()
@@ -129,31 +146,33 @@ SLIDER = """
 """
 
 
-def slider():
-    model = mujoco.MjModel.from_xml_string(SLIDER)
+def slider(sensor=""):
+    model = mujoco.MjModel.from_xml_string(SLIDER.replace("</sensor>", f"{sensor}</sensor>"))
     parameters = mujacobian.Parameters(model, ["jnt_stiffness"])
     controls = np.zeros((50, 0))
     return parameters, controls, mujacobian.rollout(model, [1, 0], controls).sensordata
 
 
-def test_sensors_of_acceleration():
-    """Refused where they are measured, and by Jacobians; else not looked at."""
-    parameters, controls, sensordata = slider()
+def test_sensors_that_see_parameters():
+    """Accelerations do; what is not covered is refused where it is measured, else not looked at."""
+    parameters, controls, sensordata = slider("<e_potential/>")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         identify(parameters, Log([1, 0], controls, sensordata))
     trajectory = mujacobian.rollout(parameters.model, [1, 0], controls, params=parameters)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         trajectory.jacobian()
-    assert trajectory.jacobian(sensors=[0]).sensordata.shape == (50, 1, 1)
+    assert trajectory.jacobian(sensors=[0, 3]).sensordata.shape == (50, 2, 1)
     data = mujoco.MjData(parameters.model)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         mujacobian.jvp(parameters.model, data, params=parameters, d_params=[1])
-    with pytest.raises(ValueError, match="entries of sensordata below 4"):
-        trajectory.jacobian(sensors=[4])
+    with pytest.raises(ValueError, match="entries of sensordata below 5"):
+        trajectory.jacobian(sensors=[5])
 
-    sensordata[:, 1:] = np.nan
-    found = identify(parameters, Log([1, 0], controls, sensordata), start=[2])
-    np.testing.assert_allclose(found.values, parameters.values, rtol=FOUND_TOLERANCE)
+    for unmeasured in ([4], [0, 4], [1, 2, 3, 4]):
+        part = sensordata.copy()
+        part[:, unmeasured] = np.nan
+        found = identify(parameters, Log([1, 0], controls, part), start=[2])
+        np.testing.assert_allclose(found.values, parameters.values, rtol=FOUND_TOLERANCE)
 
 
 def test_divergence():
@@ -164,7 +183,7 @@ def test_divergence():
     with pytest.raises(mujacobian.MujacobianError, match="diverges in step") as caught:
         identify(parameters, [log], start=[1e8])
     assert caught.value.__notes__ == ["in log 0"]
-    assert np.isinf(_Problem(parameters, log, None).residuals(np.array([1e8]))).all()
+    assert np.isinf(_Problem(parameters, log, 1e-8, None).residuals(np.array([1e8]))).all()
 
 
 GOOD = {"state": [1, 0], "controls": np.zeros((50, 0)), "sensordata": np.zeros((50, 4))}

@@ -5,9 +5,12 @@
 
 namespace mujacobian {
 
-// The two columns of one parameter, over all dofs, to which is added.
+// The two columns of one parameter, over all dofs, to which is added. The discrete integrator has
+// no late one, both are the same there; but it sees M_jj and what its metric adds to that: null
+// where no row is corrected by them. (DIS-8)
 struct Column {
   double *early, *late;
+  double *inertia = nullptr, *added = nullptr;
 };
 
 // A motion of all bodies in which inverse dynamics is evaluated, and how much it weighs in a
@@ -36,16 +39,24 @@ bool in_block(const ModelView& m, const StepDifferential& s, int body);
 void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes, int body,
                   const double* components, const Column& column);
 
+// The force about the reference point of the body's tree that a unit of a component of the body's
+// inertia needs: I A + V x* I V                                                             (PAR-1)
+Force inertial_force(const ModelView& m, const DataView& d, int body, int component,
+                     const Motion& acceleration);
+
 void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column);
 void add_armature(const StepDifferential& s, int dof, const Column& column);
-
-// Frames of bodies and joints.
-void add_frame(const ModelView& m, const DataView& d, const StepDifferential& s,
-               const Passes& passes, const Parameter& p, const Column& column, Arena& arena);
 
 // Places, orientations and radii of geoms, which only contacts see.
 void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
               const Column& column, Arena& arena);
+
+// What a parameter does to the force along a path, and to the damping and stiffness of it that
+// integrators know.
+struct PathChange {
+  const Path& path;
+  double force, damping, stiffness;
+};
 
 // Springs, dampers and actuators.
 class ForceColumns {
@@ -57,10 +68,11 @@ class ForceColumns {
  private:
   void add_damping(int dof, const Column& column) const;
   void add_stiffness(int joint, const Column& column) const;
+  void add_spring_to_metric(int joint, const Column& column, double k) const;
   void add_tendon(const Parameter& p, const Column& column) const;
   void add_actuator(const Parameter& p, const Column& column);
-  void add_path(const Path& path, double force, double damping, const unsigned char* frozen,
-                const Column& column) const;
+  void add_path(const PathChange& change, const unsigned char* frozen, const Column& column) const;
+  void add_to_metric(const PathChange& change, const Column& column) const;
 
   const ModelView& m_;
   const DataView& d_;
@@ -68,6 +80,15 @@ class ForceColumns {
   Arena& arena_;
   ActuatorForces actuators_{nullptr, -1};
 };
+
+// What a unit of a gain or bias does to the force of its actuator, limits included, and to the
+// damping and stiffness that integrators know.
+struct ActuatorChange {
+  int index;  // of the actuator among all forces, -1: it is disabled
+  double force, damping, stiffness;
+};
+ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
+                               const Parameter& p);
 
 // Why an actuator's gain or bias is not a parameter, null if it is.
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p);

@@ -2,6 +2,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/law.h"
+#include "smooth/muscle.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
 #include "smooth/unsupported.h"
@@ -10,50 +11,142 @@
 namespace mujacobian {
 namespace {
 
-bool knows_paths(const ModelView& m) { return m.opt.integrator != integrator::kEuler; }
-
 // Without any damping Euler's method is explicit, and with the least damping it is not.
-void require_damped(const StepDifferential& s) {
-  if (!s.step.explicit_) return;
+void require_damped(const ModelView& m) {
+  if (m.opt.integrator != integrator::kEuler || euler_is_damped(m, /*inverse=*/false)) return;
   throw Unsupported(
       "damping as a parameter",
       "no dof is damped, where Euler's method changes its form: give one some damping");
 }
 
-// Values that the components 0, 1, 2 of an affine law multiply.
-double affine_factor(const ModelView& m, const DataView& d, int actuator, int component) {
+// What a unit of a component of gainprm or biasprm adds to the force of an actuator before limits,
+// and to the damping and stiffness that integrators know.
+struct LawChange {
+  double force, damping, stiffness;
+};
+
+// The components 0, 1, 2 of an affine law, times what the law multiplies.
+LawChange affine_change(const ModelView& m, const DataView& d, int actuator, int component,
+                        double input) {
   const int out = m.actuator_outadr[actuator];
-  return component == 0 ? 1 : component == 1 ? d.actuator_length[out] : d.actuator_velocity[out];
+  if (component == 0) return {input, 0, 0};
+  if (component == 1) return {input * d.actuator_length[out], 0, input};
+  return {input * d.actuator_velocity[out], input, 0};
+}
+
+// Gains on the errors of setpoints and their rates, where a servo has such controls.
+LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) {
+  if (p.kind == Parameter::kGain) {
+    const bool integrates = m.actuator_actnum[p.id] && m.actuator_gainprm[kNGain * p.id] > 0;
+    return {integrates ? gain_input(m, d, p.id) : 0, 0, 0};
+  }
+  const Variables x = actuator_variables(m, d, p.id);
+  const int inputs = m.actuator_ctrlspec[p.id];
+  LawChange change = affine_change(m, d, p.id, p.component, 1);
+  const bool position = inputs & input::kPosition, velocity = inputs & input::kVelocity;
+  if (p.component == 1 && position) change.force -= x.ctrl[0].v;
+  if (p.component == 2 && velocity) change.force -= x.ctrl[position ? 1 : 0].v;
+  return change;
+}
+
+// A muscle's force is proportional to its largest force, or to the scale of that.
+LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& p) {
+  const Variables x = actuator_variables(m, d, p.id);
+  if (p.kind == Parameter::kBias) {
+    const double unit = 1 / m.actuator_biasprm[kNBias * p.id + p.component];
+    const MuscleBias bias = muscle_bias(m, p.id, x.length);
+    return {unit * bias.force.v, 0, unit * bias.length_slope.v};
+  }
+  const double unit = gain_input(m, d, p.id) / m.actuator_gainprm[kNGain * p.id + p.component];
+  const MuscleGain gain = muscle_gain(m, p.id, x.length, x.rate);
+  return {unit * gain.gain.v, unit * gain.rate_slope.v, unit * gain.length_slope.v};
+}
+
+LawChange law_change(const ModelView& m, const DataView& d, const Parameter& p) {
+  const bool of_gain = p.kind == Parameter::kGain;
+  if (m.actuator_gaintype[p.id] == gain::kPid) return pid_change(m, d, p);
+  if (of_gain && m.actuator_gaintype[p.id] == gain::kMuscle) return muscle_change(m, d, p);
+  if (!of_gain && m.actuator_biastype[p.id] == bias::kMuscle) return muscle_change(m, d, p);
+  return affine_change(m, d, p.id, p.component, of_gain ? gain_input(m, d, p.id) : 1);
+}
+
+// The force of a muscle is prm[2], or prm[3] over a constant where that is negative.
+bool scales_muscle(const double* prm, int component) {
+  return prm[2] < 0 ? component == 3 && prm[3] != 0 : component == 2 && prm[2] != 0;
 }
 
 }  // namespace
 
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
-  const int type =
-      p.kind == Parameter::kGain ? m.actuator_gaintype[p.id] : m.actuator_biastype[p.id];
-  const int affine = p.kind == Parameter::kGain ? gain::kAffine : bias::kAffine;
-  const bool fixed = p.kind == Parameter::kGain && type == gain::kFixed && p.component == 0;
   if (wrap_period(m, p.id) > 0) return "gain and bias of a servo on a rotation as parameters";
-  if (fixed || (type == affine && p.component < 3)) return nullptr;
-  return p.kind == Parameter::kGain ? "this component of its gain as a parameter"
-                                    : "this component of its bias as a parameter";
+  if (p.kind == Parameter::kGain) {
+    const int type = m.actuator_gaintype[p.id];
+    const double* prm = m.actuator_gainprm + kNGain * p.id;
+    if ((type == gain::kFixed || type == gain::kPid) && p.component == 0) return nullptr;
+    if (type == gain::kAffine && p.component < 3) return nullptr;
+    if (type == gain::kMuscle && scales_muscle(prm, p.component)) return nullptr;
+    return "this component of its gain as a parameter";
+  }
+  const int type = m.actuator_biastype[p.id];
+  const double* prm = m.actuator_biasprm + kNBias * p.id;
+  if (type == bias::kAffine && p.component < 3) return nullptr;
+  if (type == bias::kMuscle && scales_muscle(prm, p.component)) return nullptr;
+  return "this component of its bias as a parameter";
+}
+
+ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
+                               const Parameter& p) {
+  for (int k = 0; k < all.count; k++) {
+    const ActuatorForce& f = all.force[k];
+    if (f.actuator != p.id) continue;
+    if (f.share != 0) {
+      throw Unsupported(element_name(m, object::kActuator, p.id),
+                        "its gain and bias as parameters beyond the force range of its tendon");
+    }
+    const LawChange change = law_change(m, d, p);
+    return {k, f.slope * change.force, f.in_metric * change.damping,
+            f.in_metric * change.stiffness};
+  }
+  return {-1, 0, 0, 0};  // it is disabled
 }
 
 // Force along a path, and the damping that it adds to the matrix of the implicit integrators:
 //   early = m force,   late = -h D w = h damping m (m . w)                                  (PAR-5)
-void ForceColumns::add_path(const Path& path, double force, double damping,
-                            const unsigned char* frozen, const Column& column) const {
+void ForceColumns::add_path(const PathChange& change, const unsigned char* frozen,
+                            const Column& column) const {
+  const Path& path = change.path;
   for (int a = 0; a < path.n; a++) {
     const int i = path.dofs[a];
-    if (!(frozen && frozen[i])) column.early[i] += path.moment[a] * force;
-    if (damping == 0) continue;
+    if (!(frozen && frozen[i])) column.early[i] += path.moment[a] * change.force;
+    if (change.damping == 0 || !s_.step.block) continue;  // only implicit integrators know paths
     double rate = 0;
     for (int b = 0; b < path.n; b++) {
       if (in_damping(m_, s_.forward.tree, s_.step.block, i, path.dofs[b])) {
         rate += path.moment[b] * s_.step.w[path.dofs[b]];
       }
     }
-    column.late[i] += m_.opt.timestep * damping * path.moment[a] * rate;
+    column.late[i] += m_.opt.timestep * change.damping * path.moment[a] * rate;
+  }
+  if (has_metric(m_)) add_to_metric(change, column);
+}
+
+// The metric adds the force -h (k (m v + h m a) + b (m a)), and h (h k + b) m_i^2 to M_ii   (PAR-5)
+void ForceColumns::add_to_metric(const PathChange& change, const Column& column) const {
+  const Path& path = change.path;
+  const double h = m_.opt.timestep;
+  double along = 0, rate = 0;  // m a, m v
+  for (int a = 0; a < path.n; a++) {
+    along += path.moment[a] * s_.at[path.dofs[a]];
+    rate += path.moment[a] * d_.qvel[path.dofs[a]];
+  }
+  const double pull = h * (change.stiffness * (rate + h * along) + change.damping * along);
+  for (int a = 0; a < path.n; a++) {
+    const int i = path.dofs[a];
+    const double moment = path.moment[a];
+    column.early[i] += moment * pull;
+    if (column.added) {
+      column.added[i] -= moment * moment * h * (h * change.stiffness + change.damping);
+    }
   }
 }
 
@@ -61,8 +154,24 @@ void ForceColumns::add_damping(int dof, const Column& column) const {
   if (!dampers_enabled(m_)) return;
   column.early[dof] -= d_.qvel[dof];
   if (m_.opt.integrator == integrator::kEuler && m_.opt.disableflags & disable::kEulerDamp) return;
-  require_damped(s_);
+  // the metric has damping of the stabilizing sign only
+  if (has_metric(m_) && dof_damping(m_, dof).slope_odd(d_.qvel[dof]) < 0) return;
+  require_damped(m_);
   column.late[dof] -= m_.opt.timestep * s_.step.w[dof];
+  if (column.added) column.added[dof] += m_.opt.timestep;
+}
+
+// The metric adds the force -h k (v + h a) of a joint's spring, where k stabilizes.
+void ForceColumns::add_spring_to_metric(int joint, const Column& column, double k) const {
+  const double h = m_.opt.timestep;
+  SpringSlope spring[2];
+  for (int s = 0, count = spring_slopes(m_, d_, joint, spring); s < count; s++) {
+    if (spring[s].stiffness <= 0) continue;
+    for (int i = spring[s].dof; i < spring[s].dof + spring[s].n; i++) {
+      column.early[i] -= h * k * (d_.qvel[i] + h * s_.at[i]);
+      if (column.added) column.added[i] += h * h * k;
+    }
+  }
 }
 
 void ForceColumns::add_stiffness(int joint, const Column& column) const {
@@ -70,6 +179,7 @@ void ForceColumns::add_stiffness(int joint, const Column& column) const {
   int qadr = m_.jnt_qposadr[joint], dof = m_.jnt_dofadr[joint], type = m_.jnt_type[joint];
   const double *qpos = d_.qpos + qadr, *rest = m_.qpos_spring + qadr;
   if (is_plastic(m_.jnt_plasticadr, joint)) rest = d_.plastic + m_.jnt_plasticadr[joint];
+  if (has_metric(m_)) add_spring_to_metric(joint, column, 1);
   if (type == joint::kSlide || type == joint::kHinge) {
     column.early[dof] -= qpos[0] - rest[0];
     return;
@@ -84,9 +194,11 @@ void ForceColumns::add_stiffness(int joint, const Column& column) const {
 void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
   PathForce f{};
   const Path path = tendon_path(m_, d_, p.id, arena_);
+  const bool acts = tendon_force(m_, d_, p.id, path, f);
   if (p.kind == Parameter::kTendonDamping) {
     if (!dampers_enabled(m_)) return;
-    return add_path(path, -d_.ten_velocity[p.id], knows_paths(m_) ? -1 : 0, nullptr, column);
+    const double damping = has_metric(m_) && f.damping > 0 ? 0 : -1;
+    return add_path({path, -d_.ten_velocity[p.id], damping, 0}, nullptr, column);
   }
   if (!springs_enabled(m_)) return;
   const double* rest = m_.tendon_lengthspring + 2 * p.id;
@@ -97,29 +209,25 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
   const double length = d_.ten_length[p.id];
   const int side = length > rest[1] ? 1 : length < rest[0] ? 0 : -1;
   if (side < 0) return;
+  const bool stabilizes = f.stiffness <= 0;
   if (p.kind == Parameter::kTendonStiffness) {
-    return add_path(path, rest[side] - length, 0, nullptr, column);
+    return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
-  if (p.component != side || !tendon_force(m_, d_, p.id, path, f)) return;
-  add_path(path, -f.dlength, 0, nullptr, column);
+  if (p.component != side || !acts) return;
+  add_path({path, -f.dlength, 0, stabilizes ? -f.stiffness_dlength : 0}, nullptr, column);
 }
 
 void ForceColumns::add_actuator(const Parameter& p, const Column& column) {
   if (actuators_.count < 0) actuators_ = actuator_forces(m_, d_, arena_);
-  for (int k = 0; k < actuators_.count; k++) {
-    const ActuatorForce& f = actuators_.force[k];
-    if (f.share != 0 && f.actuator == p.id) {
-      throw Unsupported(element_name(m_, object::kActuator, p.id),
-                        "its gain and bias as parameters beyond the force range of its tendon");
-    }
-    if (f.actuator != p.id) continue;
-    const double input = p.kind == Parameter::kGain ? gain_input(m_, d_, p.id) : 1;
-    const double gear = path_gear(m_, p.id);
-    const double force = gear * f.slope * input * affine_factor(m_, d_, p.id, p.component);
-    const double damping =
-        knows_paths(m_) && p.component == 2 ? gear * gear * f.in_metric * input : 0;
-    add_path(f.law.path, force, damping, s_.forward.paths.actuation.frozen, column);
-  }
+  const ActuatorChange change = actuator_change(m_, d_, actuators_, p);
+  if (change.index < 0) return;
+  // a metric has what stabilizes
+  const PathForce& acting = s_.forward.paths.actuation.forces[change.index];
+  const bool stiff = acting.stiffness <= 0, damped = !has_metric(m_) || acting.damping <= 0;
+  const double gear = path_gear(m_, p.id);
+  add_path({actuators_.force[change.index].law.path, gear * change.force,
+            damped ? gear * gear * change.damping : 0, stiff ? gear * gear * change.stiffness : 0},
+           s_.forward.paths.actuation.frozen, column);
 }
 
 void ForceColumns::add(const Parameter& p, const Column& column) {
@@ -132,8 +240,10 @@ void ForceColumns::add(const Parameter& p, const Column& column) {
       // the spring's force depends on q - rest
       if (!springs_enabled(m_) || is_plastic(m_.jnt_plasticadr, p.id)) return;
       const int q = m_.jnt_qposadr[p.id];
-      column.early[m_.jnt_dofadr[p.id]] +=
-          joint_stiffness(m_, p.id).slope(d_.qpos[q] - m_.qpos_spring[q]);
+      const Poly spring = joint_stiffness(m_, p.id);
+      const double x = d_.qpos[q] - m_.qpos_spring[q];
+      column.early[m_.jnt_dofadr[p.id]] += spring.slope(x);
+      if (has_metric(m_)) add_spring_to_metric(p.id, column, -spring.curvature(x));
       return;
     }
     case Parameter::kGain:

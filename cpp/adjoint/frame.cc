@@ -1,44 +1,53 @@
-// Frames of bodies and joints as parameters: a change of a frame carries everything below it along,
-// as a dof would that never moves by itself.
-#include "adjoint/column.h"
-#include "constraint/shift.h"
+#include "adjoint/frame.h"
+
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/composite.h"
-#include "smooth/tendon.h"
+#include "sensor/frame.h"
+#include "sensor/sensor.h"
+#include "smooth/inertia_derivative.h"
 #include "smooth/unsupported.h"
 #include "spatial/quaternion.h"
+#include "step/activation.h"
 
 namespace mujacobian {
 namespace {
-
-// A motion, about the reference point of the body's tree, that carries the body and all below it;
-// the dofs of the body itself are carried too if it comes before them.
-struct FrameMotion {
-  int body;
-  bool before;
-  Motion axis;
-};
 
 // A rotation about a point of space.
 Motion turn_about(Vec3 axis, Vec3 point, Vec3 reference) {
   return {axis, cross(axis, reference - point)};
 }
 
-// The motions that a unit change of the parameter is made of; returns their number. (PAR-12)
-int frame_motions(const ModelView& m, const DataView& d, const Parameter& p, FrameMotion out[2]) {
+// MuJoCo does not read the frame of a body that has a free joint.
+bool reads_frame(const ModelView& m, int body) {
+  return m.body_jntnum[body] == 0 || m.jnt_type[m.body_jntadr[body]] != joint::kFree;
+}
+
+int body_of(const ModelView& m, const Parameter& p) {
   const bool of_joint = p.kind == Parameter::kJointPosition || p.kind == Parameter::kJointAxis;
-  const int body = of_joint ? m.jnt_bodyid[p.id] : p.id, parent = m.body_parentid[body];
+  return of_joint ? m.jnt_bodyid[p.id] : p.id;
+}
+
+// The motions that a unit change of the parameter is made of; returns their number.       (PAR-12)
+int make_carriers(const ModelView& m, const DataView& d, const Parameter& p, Carrier out[2]) {
+  const int body = body_of(m, p), parent = m.body_parentid[body];
   const Vec3 reference = load3(d.subtree_com + 3 * m.body_rootid[body]);
   const Mat3 outer = load9(d.xmat + 9 * parent), after = load9(d.xmat + 9 * body);
   const Mat3 before = outer * rotation(normalized(load_quaternion(m.body_quat + 4 * body)));
   const Vec3 origin = load3(d.xpos + 3 * parent) + outer * load3(m.body_pos + 3 * body);
-  const Vec3 e = unit3(p.component);
+  const Vec3 e = unit3(p.component), place = load3(d.xpos + 3 * body);
   switch (p.kind) {
+    case Parameter::kMocapPosition:
+      out[0] = {body, true, {{0, 0, 0}, e}};
+      return 1;
+    case Parameter::kMocapRotation:
+      out[0] = {body, true, turn_about(after * e, place, reference)};
+      return 1;
     case Parameter::kBodyPosition:
+      if (!reads_frame(m, body)) return 0;
       out[0] = {body, true, {{0, 0, 0}, outer * e}};
       return 1;
     case Parameter::kBodyRotation:
+      if (!reads_frame(m, body)) return 0;
       out[0] = {body, true, turn_about(before * e, origin, reference)};
       return 1;
     case Parameter::kJointPosition:
@@ -53,178 +62,194 @@ int frame_motions(const ModelView& m, const DataView& d, const Parameter& p, Fra
       const Vec3 anchor = load3(d.xanchor + 3 * p.id);
       const bool slides = m.jnt_type[p.id] == joint::kSlide;
       out[0] = {body, true, turn_about(before * turn, slides ? origin : anchor, reference)};
-      out[1] = {body, false,
-                turn_about(-(after * turn), slides ? load3(d.xpos + 3 * body) : anchor, reference)};
+      out[1] = {body, false, turn_about(-(after * turn), slides ? place : anchor, reference)};
       return 2;
     }
   }
 }
 
-// -dg of inverse dynamics, as for a dof: the motion before it gives S' and S''         (ID-9,
-// ID-10)
-void add_inertial_frame(const ModelView& m, const Pass& pass, const Composite* composite,
-                        const FrameMotion& f, const bool* below, double* column) {
-  const int from = f.before ? m.body_parentid[f.body] : f.body;
-  const Motion velocity = load_motion(pass.d.cvel + 6 * from);
-  const Motion dot_axis = cross(velocity, f.axis);
-  const Motion second = cross(pass.acceleration[from], f.axis) + cross(velocity, dot_axis);
-  const Inertia inertia{pass.d.crb + 10 * f.body};
-  const Force force = inertia * second + apply_rate(composite[f.body], dot_axis.ang) +
-                      cross(f.axis, composite[f.body].force);
-  for (int i = last_dof(m, from); i >= 0; i = m.dof_parentid[i]) {
-    column[i] += pass.weight * dot(load_motion(pass.d.cdof + 6 * i), force);
+// The trees of the extended model that have a block in the model, with their first dof.
+TreeBlock* const* extended_blocks(const ModelView& m, const Extension& e, TreeBlock* const* blocks,
+                                  Arena& arena) {
+  if (!blocks) return nullptr;
+  TreeBlock** to = arena.zeros<TreeBlock*>(e.m.ntree);
+  for (int t = 0; t < m.ntree; t++) {
+    if (!blocks[t]) continue;
+    const int dof = e.real[blocks[t]->dof];
+    TreeBlock* block = to[e.m.dof_treeid[dof]] = arena.take<TreeBlock>(1);
+    *block = {dof, blocks[t]->n, nullptr, nullptr};
   }
-  for (int i = 0; i < m.nv; i++) {
-    const int body = m.dof_bodyid[i];
-    if (!below[body] || (body == f.body && !f.before)) continue;
-    const Motion axis = load_motion(pass.d.cdof + 6 * i);
-    const Inertia moved{pass.d.crb + 10 * body};
-    column[i] += pass.weight * (dot(second, moved * axis) +
-                                dot(dot_axis.ang, apply_rate_transposed(composite[body], axis)));
-  }
-}
-
-// The body and everything that hangs on it.
-const bool* bodies_below(const ModelView& m, int body, Arena& arena) {
-  bool* below = arena.zeros<bool>(m.nbody);
-  below[body] = true;
-  for (int b = body + 1; b < m.nbody; b++) below[b] = below[m.body_parentid[b]];
-  return below;
-}
-
-// What the shift does to the rows of a contact; `carries_axis(dof)` says that it carries a dof's
-// axis along. (PAR-13)
-template <class F>
-void add_shifted(const ModelView& m, const DataView& d, const Block& b, const BlockMotion& motion,
-                 const ContactShift& shift, F carries_axis, double* column) {
-  const ContactChange change = shift_contact(m, d, b, motion, shift);
-  const ContactDofs& c = *b.chain;
-  const Force turned = moved_wrench(change.wrench, shift.variation);
-  const Force beyond = turned - cross(shift.axis, change.wrench);
-  for (int k = 0; k < b.n; k++) {
-    double sum = 0;
-    for (int r = 0; r < b.count; r++) {
-      double df = b.force[r] * change.dlogD;
-      for (int t = 0; t < b.count; t++) df -= b.hessian[r * b.count + t] * change.rho[t];
-      sum += b.J[r * b.stride + k] * df;
-    }
-    const bool with = c.moves[k] & shift.carries && carries_axis(c.dofs[k]);
-    column[c.dofs[k]] += sum + c.sign(k) * dot(c.axis[k], with ? beyond : turned);
-  }
-}
-
-void add_contacts(const ModelView& m, const DataView& d, const StepDifferential& s,
-                  const FrameMotion& f, const bool* below, double* column, Arena& arena) {
-  const Blocks& blocks = s.forward.blocks;
-  const BlockMotion motion = block_motion(m, d, blocks, s.forward.solved, arena);
-  const int from = f.before ? m.body_parentid[f.body] : f.body;
-  const Motion dot_axis = cross(load_motion(d.cvel + 6 * from), f.axis);
-  const Motion rate = cross(motion.moved[from], f.axis);
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    if (!b.geometry || !b.active || b.n == 0) continue;
-    const ContactDofs& c = *b.chain;
-    ContactShift shift{};
-    Motion moved[2] = {};
-    for (int side = 0; side < 2; side++) {
-      if (!below[c.body[side]]) continue;
-      shift.carries |= 1 << side;
-      shift.axis = moved[side] = about(f.axis, c.offset[side]);
-      shift.rate = about(rate, c.offset[side]);
-      shift.dot_axis = about(dot_axis, c.offset[side]);
-    }
-    if (!shift.carries) continue;
-    shift.variation = vary(*b.geometry, moved);
-    auto carries_axis = [&](int dof) {
-      const int body = m.dof_bodyid[dof];
-      return below[body] && (f.before || body != f.body);
-    };
-    add_shifted(m, d, b, motion, shift, carries_axis, column);
-  }
-}
-
-bool any_below(const ModelView& m, const bool* below, const double* values, int width) {
-  for (int k = 0; k < width * m.nbody; k++) {
-    if (below[k / width] && values[k] != 0) return true;
-  }
-  return false;
-}
-
-// What else would see the frame.
-void require_frame(const ModelView& m, const DataView& d, const StepDifferential& s, int body,
-                   const bool* below) {
-  const std::string name = element_name(m, object::kBody, body);
-  if (m.opt.density > 0 || m.opt.viscosity > 0) {
-    throw Unsupported(name, "its frame as a parameter in a fluid");
-  }
-  if (any_below(m, below, m.body_gravcomp, 1)) {
-    throw Unsupported(name, "its frame as a parameter with gravity compensation");
-  }
-  if (any_below(m, below, d.xfrc_applied, 6)) {
-    throw Unsupported(name, "its frame as a parameter with forces applied to bodies");
-  }
-  for (int t = 0; t < m.ntendon; t++) {
-    if (tendon_is_fixed(m, t)) continue;
-    throw Unsupported(element_name(m, object::kTendon, t), "frames of bodies as parameters");
-  }
-  for (int a = 0; a < m.nactuator; a++) {
-    const int trn = m.actuator_trntype[a];
-    if (trn == transmission::kJoint || trn == transmission::kTendon) continue;
-    throw Unsupported(element_name(m, object::kActuator, a), "frames of bodies as parameters");
-  }
-  for (int k = 0; k < s.forward.blocks.count; k++) {
-    const Block& b = s.forward.blocks.block[k];
-    if (b.type != constraint::kEquality || m.eq_type[b.id] > equality::kWeld) continue;
-    throw Unsupported(element_name(m, object::kEquality, b.id), "frames of bodies as parameters");
-  }
+  return to;
 }
 
 }  // namespace
 
-void add_frame(const ModelView& m, const DataView& d, const StepDifferential& s,
-               const Passes& passes, const Parameter& p, const Column& column, Arena& arena) {
-  FrameMotion motions[2];
-  const int count = frame_motions(m, d, p, motions);
-  for (int k = 0; k < count; k++) {
-    const FrameMotion& f = motions[k];
-    const bool* below = bodies_below(m, f.body, arena);
-    require_frame(m, d, s, f.body, below);
-    auto add = [&](const Pass& pass, double* to) {
-      const Composite* composite = composites(m, pass.d, pass.acceleration, arena);
-      add_inertial_frame(m, pass, composite, f, below, to);
-    };
-    add(passes.early, column.early);
-    add_contacts(m, d, s, f, below, column.early, arena);
-    for (int n = 0; n < passes.count(in_block(m, s, f.body)); n++) add(passes.late[n], column.late);
+bool is_at_rest(const ModelView& m, int sensor) {
+  if (engine().version >= 4000000) return false;
+  switch (m.sensor_type[sensor]) {
+    case sensor::kAccelerometer:
+    case sensor::kFrameLinAcc:
+    case sensor::kFrameAngAcc:
+      return last_dof(m, object_body(m, m.sensor_objtype[sensor], m.sensor_objid[sensor])) < 0;
+    default:
+      return false;
   }
 }
 
-void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
-              const Column& column, Arena& arena) {
-  const Blocks& blocks = s.forward.blocks;
-  const BlockMotion motion = block_motion(m, d, blocks, s.forward.solved, arena);
-  const Vec3 e = unit3(p.component);
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    if (!b.geometry || !b.active) continue;
-    for (int side = 0; side < 2; side++) {
-      if (b.contact.geom.v[side] != p.id) continue;
-      ContactShift shift{};
-      Motion moved[2] = {};
-      if (p.kind == Parameter::kGeomRadius) {
-        // the surface comes nearer by one, the contact half of that
-        const Vec3 outward = side ? -b.geometry->between() : b.geometry->between();
-        shift.variation = {-1, 0.5 * outward, {0, 0, 0}};
-      } else if (p.kind == Parameter::kGeomPosition) {
-        moved[side].lin = load9(d.xmat + 9 * m.geom_bodyid[p.id]) * e;
-        shift.variation = vary(*b.geometry, moved);
-      } else {
-        moved[side] = turn_about(load9(d.geom_xmat + 9 * p.id) * e, load3(d.geom_xpos + 3 * p.id),
-                                 b.geometry->position);
-        shift.variation = vary(*b.geometry, moved);
-      }
-      add_shifted(m, d, b, motion, shift, [](int) { return false; }, column.early);
+Frames::Frames(const ModelView& m, const DataView& d, const ParameterList& params, Arena& arena)
+    : m_(m), d_(d), params_(params), arena_(arena) {
+  first_ = arena.take<int>(params.count + 1);
+  carriers_ = arena.take<Carrier>(2 * params.count);
+  first_[0] = 0;
+  for (int k = 0; k < params.count; k++) {
+    const Parameter& p = params.item[k];
+    first_[k + 1] = first_[k];
+    if (is_frame(p.kind)) first_[k + 1] += make_carriers(m, d, p, carriers_ + first_[k]);
+  }
+}
+
+void Frames::require_still_fluid() const {
+  if (m_.opt.density == 0 && m_.opt.viscosity == 0) return;
+  for (int k = 0; k < count(); k++) {
+    const int tree = extension_.m.dof_treeid[extension_.carrier[k]];
+    for (int i = 0; i < m_.nv; i++) {
+      if (extension_.m.dof_treeid[extension_.real[i]] != tree) continue;
+      throw Unsupported(element_name(m_, object::kBody, carriers_[k].body),
+                        "its frame as a parameter in a fluid");
     }
+  }
+}
+
+// The forward dynamics of the extended model: the same forces, at the same acceleration.
+void Frames::start_forward(const StepDifferential& s) {
+  const Extension& e = extension_;
+  forward_ = mujacobian::start_forward(e.m, e.d, false, &s.forward.blocks, arena_);
+  for (int k = 0; k < forward_.blocks.count; k++) {
+    const Block& from = s.forward.blocks.block[k];
+    Block& to = forward_.blocks.block[k];
+    std::copy(from.force, from.force + kMaxRows, to.force);
+    std::copy(from.hessian, from.hessian + kMaxRows * kMaxRows, to.hessian);
+    to.active = from.active;
+  }
+  forward_.solved = extended(m_, e, s.forward.solved, arena_);
+  forward_.acc = extended(m_, e, s.forward.acc, arena_);
+  forward_.metric.block = extended_blocks(m_, e, s.forward.metric.block, arena_);
+}
+
+// Free bodies on their own have the rate of their bias force in the step's matrix; what its change
+// with dofs knows is only their own six.                                                 (PAR-3)
+void Frames::subtract_free_bias(const double* w, TreeBlock* const* blocks,
+                                const Residual& residual) {
+  const ModelView& m = extension_.m;
+  bool any = false;
+  for (int k = 0; k < count(); k++) any |= blocks[m.dof_treeid[extension_.carrier[k]]] != nullptr;
+  if (!any) return;
+  const Residual bias = make_like(m, residual, arena_);
+  subtract_bias_change(m, extension_.d, forward_.tree, w, bias, arena_);
+  for (int k = 0; k < count(); k++) {
+    const int column = extension_.carrier[k], tree = m.dof_treeid[column];
+    for (int i = 0; blocks[tree] && i < m.tree_dofnum[tree]; i++) {
+      const int dof = m.tree_dofadr[tree] + i;
+      residual.dq(dof, column) += bias.dq(dof, column);
+    }
+  }
+}
+
+void Frames::write(const Residual& from, double* to) const {
+  for (int k = 0; k < count(); k++) {
+    const int column = extension_.carrier[k];
+    for (int i = 0; i < m_.nv; i++) {
+      const int dof = extension_.real[i];
+      const bool coupled = from.component[dof] == from.component[column];
+      to[k * m_.nv + i] = coupled ? from.dq(dof, column) : 0;
+    }
+  }
+}
+
+void Frames::write_activations() {
+  for (int i = 0; i < m_.na; i++) {
+    auto write = [&](int column, double value) {
+      for (int k = 0; k < count(); k++) {
+        if (extension_.carrier[k] == column) act_[k * m_.na + i] += value;
+      }
+    };
+    visit_activation(extension_.m, extension_.d, forward_.paths.actuation, i, arena_, write,
+                     [](int, double) {});
+  }
+  if (m_.opt.integrator != integrator::kRK4) return;
+  for (int k = 0; k < count() * m_.na; k++) {
+    if (act_[k] == 0) continue;
+    throw Unsupported(element_name(m_, object::kBody, carriers_[k / m_.na].body),
+                      "its frame as a parameter where activations see it, under RK4");
+  }
+}
+
+void Frames::differentiate(const StepDifferential& s) {
+  if (count() == 0) return;
+  const std::size_t size = static_cast<std::size_t>(count()) * m_.nv;
+  early_ = arena_.take<double>(size);
+  late_ = arena_.zeros<double>(size);
+  act_ = arena_.zeros<double>(static_cast<std::size_t>(count()) * m_.na);
+  extension_ = extend(m_, d_, carriers_, count(), arena_);
+  require_still_fluid();
+  start_forward(s);
+
+  const ModelView& m = extension_.m;
+  const DataView& d = extension_.d;
+  const double* at = extended(m_, extension_, s.at, arena_);
+  fill_residual(m, d, forward_, at, arena_);
+  if (has_metric(m)) subtract_free_bias(at, forward_.metric.block, forward_.residual);
+  write(forward_.residual, early_);
+  write_activations();
+  if (s.step.explicit_) return;
+
+  const Residual late = make_like(m, forward_.residual, arena_);
+  const double* w = extended(m_, extension_, s.step.w, arena_);
+  if (s.twice) {
+    inertia_derivative(m, d, forward_.tree, extended(m_, extension_, s.lag, arena_), late, arena_);
+  }
+  TreeBlock* const* blocks = extended_blocks(m_, extension_, s.step.block, arena_);
+  subtract_damping_change(m, d, forward_, blocks, w, /*inverse=*/false, late, arena_);
+  if (m.opt.integrator == integrator::kImplicitFast) subtract_free_bias(w, blocks, late);
+  write(late, late_);
+}
+
+void Frames::add(int k, const ParameterColumns& to) const {
+  for (int c = first_[k]; c < first_[k + 1]; c++) {
+    for (int i = 0; i < m_.nv; i++) {
+      to.early[i] += early_[c * m_.nv + i];
+      to.late[i] += late_[c * m_.nv + i];
+    }
+    for (int i = 0; i < m_.na; i++) to.act[i] += act_[c * m_.na + i];
+  }
+}
+
+void Frames::sense(const double* driven, double* rows) {
+  if (count() == 0) return;
+  const ModelView& m = extension_.m;
+  const Residual& da = forward_.residual;
+  for (int i = 0; i < m.nv; i++) {
+    std::fill(da.row[i], da.row[i] + da.components[da.component[i]].stride, 0.);
+  }
+  // of the motions that make up a parameter, one stands for what it does to the acceleration
+  for (int k = 0; k < params_.count; k++) {
+    if (first_[k] == first_[k + 1]) continue;
+    const int column = extension_.carrier[first_[k]];
+    for (int i = 0; i < m_.nv; i++) {
+      const int dof = extension_.real[i];
+      if (da.component[dof] == da.component[column]) da.dq(dof, column) = driven[k * m_.nv + i];
+    }
+  }
+  const std::size_t nx = 2 * m.nv + m.na;
+  double* C = arena_.take<double>(m.nsensordata * nx);
+  mujacobian::sense(m, extension_.d, forward_, {C, nullptr, nullptr}, arena_);
+  for (int s = 0; s < m.nsensor; s++) {
+    if (is_at_rest(m_, s)) continue;
+    for (int r = m.sensor_adr[s]; r < m.sensor_adr[s] + m.sensor_dim[s]; r++)
+      for (int k = 0; k < params_.count; k++)
+        for (int c = first_[k]; c < first_[k + 1]; c++) {
+          rows[r * params_.count + k] += C[r * nx + extension_.carrier[c]];
+        }
   }
 }
 

@@ -9,20 +9,39 @@ int packed_place(int component) {
   return component == 0 ? 9 : component < 4 ? 5 + component : component - 4;
 }
 
+// Takes motions about the reference point of the body's tree into the body's frame, about its
+// origin.
+struct BodyFrame {
+  Vec3 offset;
+  Mat3 axes;
+
+  BodyFrame(const ModelView& m, const DataView& d, int body)
+      : offset(load3(d.xpos + 3 * body) - load3(d.subtree_com + 3 * m.body_rootid[body])),
+        axes(load9(d.xmat + 9 * body)) {}
+  Motion take(const Motion& x) const {
+    return {transpose_mul(axes, x.ang), transpose_mul(axes, at_point(x, offset))};
+  }
+};
+
 // Add S . (I A + V x* I V)                                                                  (PAR-1)
 void add_body(const ModelView& m, const Pass& pass, int body, const Inertia& inertia,
               double* column) {
   const DataView& d = pass.d;
-  const Vec3 offset = load3(d.xpos + 3 * body) - load3(d.subtree_com + 3 * m.body_rootid[body]);
-  const Mat3 frame = load9(d.xmat + 9 * body);
-  // a motion about the reference point of the body's tree, in the body's frame about its origin
-  auto in_body = [&](const Motion& x) -> Motion {
-    return {transpose_mul(frame, x.ang), transpose_mul(frame, at_point(x, offset))};
-  };
-  const Motion v = in_body(load_motion(d.cvel + 6 * body));
-  const Force force = inertia * in_body(pass.acceleration[body]) + cross(v, inertia * v);
+  const BodyFrame frame(m, d, body);
+  const Motion v = frame.take(load_motion(d.cvel + 6 * body));
+  const Force force = inertia * frame.take(pass.acceleration[body]) + cross(v, inertia * v);
   for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
-    column[i] += pass.weight * dot(in_body(load_motion(d.cdof + 6 * i)), force);
+    column[i] += pass.weight * dot(frame.take(load_motion(d.cdof + 6 * i)), force);
+  }
+}
+
+// S . I S, which is what the body adds to M_ii
+void add_diagonal(const ModelView& m, const DataView& d, int body, const Inertia& inertia,
+                  double* diagonal) {
+  const BodyFrame frame(m, d, body);
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
+    const Motion axis = frame.take(load_motion(d.cdof + 6 * i));
+    diagonal[i] += dot(axis, inertia * axis);
   }
 }
 
@@ -37,11 +56,25 @@ void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& p
   for (int k = 0; k < passes.count(in_block(m, s, body)); k++) {
     add_body(m, passes.late[k], body, inertia, column.late);
   }
+  if (column.inertia) add_diagonal(m, passes.early.d, body, inertia, column.inertia);
+}
+
+Force inertial_force(const ModelView& m, const DataView& d, int body, int component,
+                     const Motion& acceleration) {
+  double packed[10] = {};
+  packed[packed_place(component)] = 1;
+  const Inertia inertia{packed};
+  const BodyFrame frame(m, d, body);
+  const Motion v = frame.take(load_motion(d.cvel + 6 * body));
+  const Force force = inertia * frame.take(acceleration) + cross(v, inertia * v);
+  const Vec3 lin = frame.axes * force.lin;
+  return {frame.axes * force.ang + cross(frame.offset, lin), lin};
 }
 
 void add_armature(const StepDifferential& s, int dof, const Column& column) {
   column.early[dof] -= s.at[dof];
   column.late[dof] -= s.lag[dof];
+  if (column.inertia) column.inertia[dof] += 1;
 }
 
 // The world accelerates by -gravity: -dg is the weight of everything below each dof         (PAR-4)

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "adjoint/column.h"
+#include "adjoint/frame.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/tendon.h"
@@ -20,51 +21,15 @@ bool is_row(int kind) {
          kind == Parameter::kTendonFrictionLoss;
 }
 
-bool is_frame(int kind) {
-  return kind >= Parameter::kBodyPosition && kind <= Parameter::kJointAxis;
-}
-
 bool is_geom(int kind) { return kind >= Parameter::kGeomPosition; }
-
-// Sensors that see parameters, frames among them, only through the state.
-bool sees_state_only(int type, bool frames) {
-  switch (type) {
-    case sensor::kVelocimeter:
-    case sensor::kGyro:
-    case sensor::kMagnetometer:
-    case sensor::kRangefinder:
-    case sensor::kCamProjection:
-    case sensor::kFramePos:
-    case sensor::kFrameQuat:
-    case sensor::kFrameXAxis:
-    case sensor::kFrameYAxis:
-    case sensor::kFrameZAxis:
-    case sensor::kFrameLinVel:
-    case sensor::kFrameAngVel:
-      return !frames;
-    case sensor::kJointPos:
-    case sensor::kJointVel:
-    case sensor::kTendonPos:
-    case sensor::kTendonVel:
-    case sensor::kActuatorPos:
-    case sensor::kActuatorVel:
-    case sensor::kBallQuat:
-    case sensor::kBallAngVel:
-    case sensor::kJointLimitPos:
-    case sensor::kJointLimitVel:
-    case sensor::kTendonLimitPos:
-    case sensor::kTendonLimitVel:
-    case sensor::kClock:
-      return true;
-  }
-  return false;
-}
 
 // What sees a geom beside contacts: fluids, tendons around it, and bodies that stick where they
 // touch.
 void require_geom(const ModelView& m, const Parameter& p) {
-  const bool round = m.geom_type[p.id] == geom::kSphere || m.geom_type[p.id] == geom::kCapsule;
-  if (p.kind == Parameter::kGeomRadius && !round) {
+  const int type = m.geom_type[p.id];
+  const bool sized = type == geom::kSphere || type == geom::kCapsule || type == geom::kCylinder ||
+                     type == geom::kBox;
+  if (p.kind == Parameter::kGeomSize && !sized) {
     throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
   }
   if (m.opt.density > 0 || m.opt.viscosity > 0) {
@@ -82,6 +47,9 @@ void require_geom(const ModelView& m, const Parameter& p) {
 
 void require_parameter(const ModelView& m, const Parameter& p) {
   const bool exact = m.opt.enableflags & enable::kDiagExact;
+  if (has_metric(m) && (is_of_contact(p.kind) || is_geom(p.kind))) {
+    throw Unsupported("integrator discrete", "parameters of contacts and of geoms");
+  }
   switch (p.kind) {
     case Parameter::kInertial:
       if (m.opt.density > 0 || m.opt.viscosity > 0) {
@@ -111,29 +79,39 @@ void require_parameter(const ModelView& m, const Parameter& p) {
       throw Unsupported("option gravity", "as a parameter with gravity compensation");
     default:
       if (is_geom(p.kind)) require_geom(m, p);
-      if (!exact || !(is_of_contact(p.kind) || is_geom(p.kind) || is_frame(p.kind))) return;
-      throw Unsupported("option diagexact", "parameters of contacts and of geometry");
+      if (!exact || !(is_of_contact(p.kind) || is_geom(p.kind))) return;
+      throw Unsupported("option diagexact", "parameters of contacts and of geoms");
   }
 }
 
 // Columns of single parameters, or of the inertia of a body.
 class SingleColumns {
  public:
-  SingleColumns(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena)
-      : m_(m), d_(d), s_(s), arena_(arena), force_(m, d, s, arena) {}
+  SingleColumns(const ModelView& m, const DataView& d, const StepDifferential& s,
+                const ParameterList& params, Arena& arena)
+      : m_(m),
+        d_(d),
+        s_(s),
+        params_(params),
+        arena_(arena),
+        force_(m, d, s, arena),
+        frames_(m, d, params, arena) {
+    frames_.differentiate(s);
+  }
 
-  void add(const Parameter& p, const ParameterColumns& to) {
-    const Column column{to.early, to.late};
+  void add(int k, const ParameterColumns& to) {
+    const Parameter& p = params_.item[k];
+    const Column column = start(to);
     if (p.kind == Parameter::kInertial) {
       double unit[10] = {};
       unit[p.component] = 1;
-      add_inertia(p.id, unit, to);
+      add_inertial(m_, s_, passes(), p.id, unit, column);
     } else if (p.kind == Parameter::kGravity) {
       add_gravity(m_, d_, p.component, column);
     } else if (p.kind == Parameter::kArmature) {
       add_armature(s_, p.id, column);
     } else if (is_frame(p.kind)) {
-      add_frame(m_, d_, s_, passes(), p, column, arena_);
+      frames_.add(k, to);
     } else if (is_geom(p.kind)) {
       add_geom(m_, d_, s_, p, column, arena_);
     } else if (is_row(p.kind)) {
@@ -141,14 +119,28 @@ class SingleColumns {
     } else {
       force_.add(p, column);
     }
+    finish(column);
   }
 
   // Of all components of a body's inertia at once.
   void add_inertia(int body, const double* components, const ParameterColumns& to) {
-    add_inertial(m_, s_, passes(), body, components, {to.early, to.late});
+    const Column column = start(to);
+    add_inertial(m_, s_, passes(), body, components, column);
+    finish(column);
   }
 
  private:
+  Column start(const ParameterColumns& to) {
+    if (!has_metric(m_)) return {to.early, to.late};
+    if (!corrects_rows(m_, d_, s_.forward)) return {to.early, to.early};
+    return {to.early, to.early, arena_.zeros<double>(m_.nv), arena_.zeros<double>(m_.nv)};
+  }
+  void finish(const Column& column) {
+    if (!column.inertia) return;
+    add_effective_diagonal(m_, d_, s_.forward.blocks, column.inertia, column.added, column.early,
+                           arena_);
+  }
+
   const Passes& passes() {
     if (!passes_.early.acceleration) passes_ = make_passes(m_, d_, s_, arena_);
     return passes_;
@@ -157,15 +149,18 @@ class SingleColumns {
   const ModelView& m_;
   const DataView& d_;
   const StepDifferential& s_;
+  const ParameterList& params_;
   Arena& arena_;
   Passes passes_{};
   ForceColumns force_;
+  Frames frames_;
 };
 
 ParameterColumns take_columns(const ModelView& m, int count, Arena& arena) {
-  if (count == 0) return {0, nullptr, nullptr};
+  if (count == 0) return {0, nullptr, nullptr, nullptr};
   const std::size_t size = static_cast<std::size_t>(count) * m.nv;
-  return {count, arena.zeros<double>(size), arena.zeros<double>(size)};
+  return {count, arena.zeros<double>(size), arena.zeros<double>(size),
+          arena.zeros<double>(static_cast<std::size_t>(count) * m.na)};
 }
 
 // Past the last of the components of a body's inertia that begin at p; p if none does.
@@ -178,48 +173,37 @@ int end_of_inertia(const ParameterList& params, int p) {
   return end;
 }
 
-void add_scaled(const ParameterColumns& to, double scale, const ParameterColumns& from, int n) {
-  for (int i = 0; i < n; i++) {
+bool is_zero(const double* x, int n) {
+  for (int k = 0; k < n; k++) {
+    if (x[k] != 0) return false;
+  }
+  return true;
+}
+
+void add_scaled(const ModelView& m, const ParameterColumns& to, double scale,
+                const ParameterColumns& from) {
+  for (int i = 0; i < m.nv; i++) {
     to.early[i] += scale * from.early[i];
     to.late[i] += scale * from.late[i];
   }
+  for (int i = 0; i < m.na; i++) to.act[i] += scale * from.act[i];
 }
 
 }  // namespace
 
 void require_parameters(const ModelView& m, const ParameterList& params) {
   if (params.count == 0) return;
-  if (m.opt.integrator == integrator::kRK4 || m.opt.integrator == integrator::kDiscrete) {
-    throw Unsupported(
-        m.opt.integrator == integrator::kRK4 ? "integrator RK4" : "integrator discrete",
-        "derivatives with respect to parameters");
-  }
   if (m.opt.noslip_iterations > 0) {
     throw Unsupported("option noslip_iterations", "derivatives with respect to parameters");
   }
   for (int k = 0; k < params.count; k++) require_parameter(m, params.item[k]);
 }
 
-void require_state_sensors(const ModelView& m, const ParameterList& params, const double* weights) {
-  bool frames = false;
-  for (int k = 0; k < params.count; k++) {
-    frames |= is_frame(params.item[k].kind) || is_geom(params.item[k].kind);
-  }
-  for (int s = 0; params.count && s < m.nsensor; s++) {
-    if (sees_state_only(m.sensor_type[s], frames)) continue;
-    for (int k = 0; k < m.sensor_dim[s]; k++) {
-      if (weights && weights[m.sensor_adr[s] + k] == 0) continue;
-      throw Unsupported(element_name(m, object::kSensor, s),
-                        "its derivative with respect to parameters, other than through the state");
-    }
-  }
-}
-
 ParameterColumns parameter_columns(const ModelView& m, const DataView& d, const StepDifferential& s,
                                    const ParameterList& params, Arena& arena) {
   const ParameterColumns columns = take_columns(m, params.count, arena);
-  SingleColumns single(m, d, s, arena);
-  for (int k = 0; k < params.count; k++) single.add(params.item[k], columns.at(k, m.nv));
+  SingleColumns single(m, d, s, params, arena);
+  for (int k = 0; k < params.count; k++) single.add(k, columns.at(m, k));
   return columns;
 }
 
@@ -227,20 +211,16 @@ ParameterColumns directed_columns(const ModelView& m, const DataView& d, const S
                                   const ParameterList& params, const double* const* directions,
                                   int count, Arena& arena) {
   const ParameterColumns columns = take_columns(m, params.count ? count : 0, arena);
-  SingleColumns single(m, d, s, arena);
+  SingleColumns single(m, d, s, params, arena);
   const ParameterColumns one = take_columns(m, 1, arena);
   for (int p = 0; p < params.count;) {
     // the inertia of a body is summed before it is moved: columns are linear in it
     const int end = end_of_inertia(params, p);
     for (int k = 0; end > p && columns.count && k < count; k++) {
-      if (!directions[k]) continue;
+      if (!directions[k] || is_zero(directions[k] + p, end - p)) continue;
       double inertia[10] = {};
-      bool moves = false;
-      for (int q = p; q < end; q++) {
-        inertia[params.item[q].component] += directions[k][q];
-        moves = moves || directions[k][q] != 0;
-      }
-      if (moves) single.add_inertia(params.item[p].id, inertia, columns.at(k, m.nv));
+      for (int q = p; q < end; q++) inertia[params.item[q].component] += directions[k][q];
+      single.add_inertia(params.item[p].id, inertia, columns.at(m, k));
     }
     if (end > p) {
       p = end;
@@ -248,10 +228,11 @@ ParameterColumns directed_columns(const ModelView& m, const DataView& d, const S
     }
     std::memset(one.early, 0, m.nv * sizeof(double));
     std::memset(one.late, 0, m.nv * sizeof(double));
-    single.add(params.item[p], one);
+    std::memset(one.act, 0, m.na * sizeof(double));
+    single.add(p, one);
     for (int k = 0; k < count; k++) {
       if (directions[k] && directions[k][p] != 0) {
-        add_scaled(columns.at(k, m.nv), directions[k][p], one, m.nv);
+        add_scaled(m, columns.at(m, k), directions[k][p], one);
       }
     }
     p++;

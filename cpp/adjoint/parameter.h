@@ -31,9 +31,11 @@ struct Parameter {
     kBodyRotation,        // of a body, by axis of its own frame
     kJointPosition,       // of a joint, by component
     kJointAxis,           // of a joint, by component
+    kMocapPosition,       // of a mocap body, by component
+    kMocapRotation,       // of a mocap body, by axis of its own frame
     kGeomPosition,        // of a geom, by component
     kGeomRotation,        // of a geom, by axis of its own frame
-    kGeomRadius,          // of a sphere or capsule
+    kGeomSize,            // of a sphere, capsule, cylinder or box, by component
     kCount                // named in bindings/adjoint.cc
   };
   int kind, id, component;
@@ -45,13 +47,15 @@ struct ParameterList {
 };
 
 // Of each parameter or direction, over all dofs: -dg at the acceleration where the step is
-// differentiated, and what enters after d(acc). Null where there is no parameter.
+// differentiated, and what enters after d(acc); over all activations: the change of their next
+// values. Null where there is no parameter.
 struct ParameterColumns {
   int count;
-  double *early, *late;
+  double *early, *late, *act;
 
-  ParameterColumns at(int k, int nv) const {
-    return count ? ParameterColumns{1, early + k * nv, late + k * nv} : *this;
+  ParameterColumns at(const ModelView& m, int k) const {
+    if (!count) return *this;
+    return {1, early + k * m.nv, late + k * m.nv, act + k * m.na};
   }
 };
 
@@ -66,8 +70,12 @@ ParameterColumns directed_columns(const ModelView& m, const DataView& d, const S
 // Throw Unsupported for parameters whose derivative is not covered in this model.
 void require_parameters(const ModelView& m, const ParameterList& params);
 
-// Throw Unsupported where a sensor depends on one of the parameters in other ways than through the
-// state. Sensors whose weights (null: ones) are all zero do not count.
-void require_state_sensors(const ModelView& m, const ParameterList& params, const double* weights);
+// Some sensor depends on one of the parameters in other ways than through the state. Sensors whose
+// weights (null: ones) are all zero do not count; throws Unsupported for one that is not covered.
+bool sensors_see(const ModelView& m, const ParameterList& params, const double* weights);
+
+// What the sensors see of the parameters while the state is held, (ns, parameters).
+const double* sensed_parameters(const ModelView& m, const DataView& d, const ParameterList& params,
+                                Arena& arena);
 
 }  // namespace mujacobian

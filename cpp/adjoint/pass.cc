@@ -5,6 +5,22 @@
 #include "smooth/velocity.h"
 
 namespace mujacobian {
+namespace {
+
+// Trees whose bias force the integrator knows.
+TreeBlock* const* bias_blocks(const StepDifferential& s) {
+  return s.forward.metric.block ? s.forward.metric.block : s.step.block;
+}
+
+bool any_block(const ModelView& m, const StepDifferential& s) {
+  TreeBlock* const* blocks = bias_blocks(s);
+  for (int t = 0; blocks && t < m.ntree; t++) {
+    if (blocks[t]) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena) {
   const bool weightless = m.opt.disableflags & disable::kGravity;
@@ -18,7 +34,7 @@ Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential
       resting, sweep_motion(m, resting, s.lag, {0, 0, 0}, arena).acceleration, -1};
 
   // so does h (dc/dv) w where the integrator knows the bias c, by the bilinear identity     (PAR-3)
-  if (!s.step.block) return passes;
+  if (!any_block(m, s)) return passes;
   double speed = 0, size = 0;
   for (int i = 0; i < m.nv; i++) {
     speed = std::fmax(speed, std::abs(d.qvel[i]));
@@ -39,7 +55,8 @@ Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential
 
 bool in_block(const ModelView& m, const StepDifferential& s, int body) {
   const int dof = last_dof(m, body);
-  return s.step.block && dof >= 0 && s.step.block[m.dof_treeid[dof]];
+  TreeBlock* const* blocks = bias_blocks(s);
+  return blocks && dof >= 0 && blocks[m.dof_treeid[dof]];
 }
 
 }  // namespace mujacobian

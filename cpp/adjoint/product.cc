@@ -8,14 +8,14 @@
 #include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/differential.h"
+#include "step/runge_kutta.h"
 
 namespace mujacobian {
 namespace {
 
 // The step has factors to solve with.
 bool has_factors(const ModelView& m) {
-  return m.opt.integrator != integrator::kRK4 && m.opt.integrator != integrator::kDiscrete &&
-         m.opt.noslip_iterations == 0;
+  return m.opt.integrator != integrator::kRK4 && m.opt.noslip_iterations == 0;
 }
 
 double dot(const double* x, const double* y, int n) {
@@ -209,13 +209,14 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
     } else {
       for (int i = 0; i < part.nv; i++) y.row[part.dofs[i]][0] = z.row[part.dofs[i]][0];
     }
-    solve_acceleration(m, d, with_sides(s, y, y).forward, c, 0, 1, arena);
+    solve_acceleration_transposed(m, d, with_sides(s, y, y).forward, c, arena);
     add_rows(m, residual, c, y, to, arena);
     add_parameters(part, columns.early, m.nv, columns.count, y, to.params);
   }
 
   for (int i = 0; i < m.na; i++) {
     const double weight = given[2 * m.nv + i];
+    for (int p = 0; p < columns.count; p++) to.params[p] += weight * columns.act[p * m.na + i];
     visit_activation(
         m, d, s.forward.paths.actuation, i, arena,
         [&](int column, double value) { state[column] += weight * value; },
@@ -263,7 +264,9 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
     if (!out[k].state) continue;
     const double* state = along[k].state ? along[k].state : zero;
     integrate_tangent(m, d, s.step.w, dw + k * m.nv, state, out[k].state);
-    push_activations(m, d, s, state, along[k].ctrl, out[k].state + 2 * m.nv, arena);
+    double* act = out[k].state + 2 * m.nv;
+    push_activations(m, d, s, state, along[k].ctrl, act, arena);
+    if (driven.count) add_scaled(act, 1, driven.act + k * m.na, m.na);
   }
 }
 
@@ -302,6 +305,12 @@ struct Wanted {
 };
 
 // The blocks it needs, of the next state and of the sensors.
+struct ProductBlocks {
+  Outputs out;
+  double* next_params;          // (nx, parameters)
+  const double* sensed_params;  // (ns, parameters)
+};
+
 Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, Arena& arena) {
   const std::size_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   auto block = [&](bool wanted, std::size_t rows, std::size_t columns) {
@@ -312,9 +321,25 @@ Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, 
           block(next && inputs.force, nx, m.nv),  block(sensors && inputs.force, ns, m.nv)};
 }
 
+// Fill the blocks of a step without factors.
+void fill_blocks(const ModelView& m, const DataView& d, const ParameterList& params, bool next,
+                 ProductBlocks& b, Arena& arena) {
+  const Outputs& o = b.out;
+  const bool any = o.A || o.B || o.Bf || o.C || o.D || o.Df;
+  if (!next || params.count == 0) return any ? transition(m, d, o, arena) : void();
+  // only RK4 has parameters here: they drive each of its stages
+  const std::size_t nx = 2 * m.nv + m.na;
+  b.next_params = arena.take<double>(nx * params.count);
+  const StageColumns stages{params.count, b.next_params, [&](const DataView& at, const Forward& f) {
+                              const StepDifferential s = at_acceleration(m, f, arena);
+                              return parameter_columns(m, at, s, params, arena).early;
+                            }};
+  runge_kutta(m, d, b.out, &stages, arena);
+}
+
 // Sensors are differentiated beside the next state, without a solve of their own.
 bool shares_factors(const ModelView& m, bool next) {
-  return next && has_factors(m) && !senses_acceleration(m);
+  return next && has_factors(m) && !senses_acceleration(m) && !senses_force(m);
 }
 
 SensorOutputs of_sensors(const Outputs& b) { return {b.C, b.D, b.Df}; }
@@ -329,62 +354,72 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
          const Pullback& out, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   require_parameters(m, params);
-  if (given.sensors) require_state_sensors(m, params, given.sensors);
   const bool factors = has_factors(m);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   const bool next = given.state && !factors, shared = shares_factors(m, given.state);
-  const Outputs b =
-      take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
-                  given.sensors != nullptr, arena);
-  if (factors && given.state) {
-    pull_through_factors(m, d, given.state, params, out, shared ? of_sensors(b) : SensorOutputs{},
-                         arena);
+  ProductBlocks b{};
+  if (given.sensors && sensors_see(m, params, given.sensors)) {
+    b.sensed_params = sensed_parameters(m, d, params, arena);
   }
-  if (next || (given.sensors && !shared)) transition(m, d, b, arena);
+  b.out = take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
+                      given.sensors != nullptr, arena);
+  if (factors && given.state) {
+    pull_through_factors(m, d, given.state, params, out,
+                         shared ? of_sensors(b.out) : SensorOutputs{}, arena);
+  }
+  if (next || (given.sensors && !shared)) fill_blocks(m, d, params, next, b, arena);
   if (!next && !given.sensors) return;
-  add_transposed_product(b.A, given.state, nx, nx, out.state);
-  add_transposed_product(b.B, given.state, nx, m.nu, out.ctrl);
-  add_transposed_product(b.Bf, given.state, nx, m.nv, out.force);
-  add_transposed_product(b.C, given.sensors, ns, nx, out.state);
-  add_transposed_product(b.D, given.sensors, ns, m.nu, out.ctrl);
-  add_transposed_product(b.Df, given.sensors, ns, m.nv, out.force);
+  add_transposed_product(b.out.A, given.state, nx, nx, out.state);
+  add_transposed_product(b.out.B, given.state, nx, m.nu, out.ctrl);
+  add_transposed_product(b.out.Bf, given.state, nx, m.nv, out.force);
+  add_transposed_product(b.next_params, given.state, nx, params.count, out.params);
+  add_transposed_product(b.out.C, given.sensors, ns, nx, out.state);
+  add_transposed_product(b.out.D, given.sensors, ns, m.nu, out.ctrl);
+  add_transposed_product(b.out.Df, given.sensors, ns, m.nv, out.force);
+  add_transposed_product(b.sensed_params, given.sensors, ns, params.count, out.params);
 }
 
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
-         const Change* out, int count, Arena& arena) {
+         bool seen, const Change* out, int count, Arena& arena) {
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
-  require_parameters(m, params);
   const bool factors = has_factors(m);
   Wanted inputs{};
-  bool next = false, sensed = false;
+  bool next = false, sensed = false, driven = false;
   for (int k = 0; k < count; k++) {
     clear(out[k].state, nx), clear(out[k].sensors, ns);
     inputs.state |= along[k].state != nullptr;
     inputs.ctrl |= along[k].ctrl != nullptr;
     inputs.force |= along[k].force != nullptr;
+    driven |= along[k].params != nullptr;
     next |= out[k].state != nullptr;
     sensed |= out[k].sensors != nullptr;
   }
   const bool shared = shares_factors(m, next);
-  const Outputs b = take_blocks(m, inputs, next && !factors, sensed, arena);
+  ProductBlocks b{};
+  if (sensed && driven && seen) {
+    b.sensed_params = sensed_parameters(m, d, params, arena);
+  }
+  b.out = take_blocks(m, inputs, next && !factors, sensed, arena);
   if (factors && next) {
-    push_through_factors(m, d, along, params, out, count, shared ? of_sensors(b) : SensorOutputs{},
-                         arena);
+    push_through_factors(m, d, along, params, out, count,
+                         shared ? of_sensors(b.out) : SensorOutputs{}, arena);
   }
   if (factors) next = false;
-  if (next || (sensed && !shared)) transition(m, d, b, arena);
+  if (next || (sensed && !shared)) fill_blocks(m, d, params, next, b, arena);
   if (!next && !sensed) return;
   for (int k = 0; k < count; k++) {
     const Tangent& x = along[k];
     if (next && out[k].state) {
-      if (x.state) add_product(b.A, x.state, nx, nx, out[k].state);
-      if (x.ctrl) add_product(b.B, x.ctrl, nx, m.nu, out[k].state);
-      if (x.force) add_product(b.Bf, x.force, nx, m.nv, out[k].state);
+      if (x.state) add_product(b.out.A, x.state, nx, nx, out[k].state);
+      if (x.ctrl) add_product(b.out.B, x.ctrl, nx, m.nu, out[k].state);
+      if (x.force) add_product(b.out.Bf, x.force, nx, m.nv, out[k].state);
+      if (x.params) add_product(b.next_params, x.params, nx, params.count, out[k].state);
     }
     if (!out[k].sensors) continue;
-    if (x.state) add_product(b.C, x.state, ns, nx, out[k].sensors);
-    if (x.ctrl) add_product(b.D, x.ctrl, ns, m.nu, out[k].sensors);
-    if (x.force) add_product(b.Df, x.force, ns, m.nv, out[k].sensors);
+    if (x.state) add_product(b.out.C, x.state, ns, nx, out[k].sensors);
+    if (x.ctrl) add_product(b.out.D, x.ctrl, ns, m.nu, out[k].sensors);
+    if (x.force) add_product(b.out.Df, x.force, ns, m.nv, out[k].sensors);
+    if (x.params) add_product(b.sensed_params, x.params, ns, params.count, out[k].sensors);
   }
 }
 

@@ -1,7 +1,7 @@
 // Products of the Jacobian of one step with vectors, from an mjData on which mj_forward has just
 // run. The Jacobian is not formed: a product with it costs one solve with each factor of the step,
-// whatever the number of inputs. Where a step has no such factors (RK4, the discrete integrator,
-// noslip), and for sensors, the products go through A, B, C and D. docs/derivations/adjoint.md.
+// whatever the number of inputs. Where a step has no such factors (RK4, noslip), and for sensors,
+// the products go through A, B, C and D. docs/derivations/adjoint.md.
 #pragma once
 
 #include "adjoint/parameter.h"
@@ -23,10 +23,10 @@ struct Change {
   double* sensors;  // (ns)
 };
 
-// `count` changes at once: the step is differentiated once for all of them. Parameters reach
-// sensors through the state only: see require_state_sensors.
+// `count` changes at once: the step is differentiated once for all of them. The parameters are
+// covered (require_parameters), `seen` says that sensors see them (sensors_see).
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
-         const Change* out, int count, Arena& arena);
+         bool seen, const Change* out, int count, Arena& arena);
 
 // The derivative of a scalar with respect to the outputs; null: zero.
 struct Cotangent {

@@ -1,10 +1,12 @@
 #include "adjoint/trajectory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "layout/engine.h"
+#include "layout/enums.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -60,10 +62,26 @@ void pull_wrenches(const ModelView& m, const DataView& d, const double* y, doubl
   }
 }
 
-// Simulate as `simulate` does; call taken(t) after each step, before its results are recorded.
-template <class F>
+}  // namespace
+
+void append_mocap(const ModelView& m, std::vector<Parameter>& params) {
+  std::vector<int> body(m.nmocap);
+  for (int b = 0; b < m.nbody; b++) {
+    if (m.body_mocapid[b] >= 0) body[m.body_mocapid[b]] = b;
+  }
+  for (int b : body) {
+    for (int k = 0; k < 3; k++) params.push_back({Parameter::kMocapPosition, b, k});
+    for (int k = 0; k < 3; k++) params.push_back({Parameter::kMocapRotation, b, k});
+  }
+}
+
+namespace {
+
+// Simulate as `simulate` does; call starting(t, d) before each step and taken(t, d) after it,
+// before its results are recorded.
+template <class F, class G>
 int run(const void* model, void* data, const double* state, int T, const Inputs& inputs,
-        const Record& record, F taken) {
+        const Record& record, F starting, G taken) {
   const ModelView m = view_model(model);
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   reset(model, data);
@@ -76,20 +94,48 @@ int run(const void* model, void* data, const double* state, int T, const Inputs&
       engine().mj_getState(model, data, row(record.start, t / record.every, size),
                            engine().integration_spec);
     }
-    if (!step(model, data)) return t;
-    taken(t);
-    d = view_data(data);
+    starting(t, d);
+    if (!step(model, data, d)) return t;
     copy(row(record.sensors, t, m.nsensordata), d.sensordata, m.nsensordata);
     record_state(m, d, record.states, t + 1);
+    taken(t, d);
   }
   return T;
 }
+
+// What a step changes of what its derivative reads: mj_step leaves everything else as mj_forward
+// had it.
+class Moved {
+ public:
+  explicit Moved(const ModelView& m)
+      : sizes_{m.nq, m.nv, m.na, m.nplastic}, other_(m.nq + m.nv + m.na + m.nplastic) {}
+
+  void keep(const DataView& d) {
+    visit(d, [](double* kept, double* now, int n) { copy(kept, now, n); });
+  }
+  void exchange(const DataView& d) {
+    visit(d, [](double* kept, double* now, int n) { std::swap_ranges(now, now + n, kept); });
+  }
+
+ private:
+  template <class F>
+  void visit(const DataView& d, F f) {
+    const double* fields[] = {d.qpos, d.qvel, d.act, d.plastic};
+    double* kept = other_.data();
+    for (int k = 0; k < 4; kept += sizes_[k++]) f(kept, const_cast<double*>(fields[k]), sizes_[k]);
+  }
+  int sizes_[4];
+  std::vector<double> other_;
+};
 
 // Changes of a trajectory, pushed through one step after the other.
 class Pusher {
  public:
   Pusher(const ModelView& m, const ParameterList& params, const Sensitivity& along)
-      : m_(m), params_(params), along_(along), given_(along.count), made_(along.count) {}
+      : m_(m), params_(params), along_(along), given_(along.count), made_(along.count) {
+    require_parameters(m, params);
+    seen_ = along.sensors && sensors_see(m, params, along.weights);
+  }
 
   // Through step t, on whose state mj_forward has run.
   void push(const DataView& d, int t) {
@@ -101,7 +147,7 @@ class Pusher {
                   row(along_.sensors, t * count + k, ns)};
     }
     arena_.reset();
-    jvp(m_, d, given_.data(), params_, made_.data(), count, arena_);
+    jvp(m_, d, given_.data(), params_, seen_, made_.data(), count, arena_);
   }
 
  private:
@@ -110,6 +156,7 @@ class Pusher {
   const Sensitivity& along_;
   std::vector<Tangent> given_;
   std::vector<Change> made_;
+  bool seen_;
   Arena arena_;
 };
 
@@ -123,7 +170,8 @@ double norm(const double* x, int n) {
 
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record) {
-  return run(model, data, state, T, inputs, record, [](int) {});
+  auto nothing = [](int, const DataView&) {};
+  return run(model, data, state, T, inputs, record, nothing, nothing);
 }
 
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
@@ -134,6 +182,11 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Arena arena;
   std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
+  // the poses of mocap bodies are parameters of a single step
+  std::vector<Parameter> moved(params.item, params.item + params.count);
+  if (out.mocap) append_mocap(m, moved);
+  const ParameterList all{moved.data(), static_cast<int>(moved.size())};
+  std::vector<double> by_parameter(all.count);
   const bool wants_force = out.force || out.wrench;
   for (int t = T - 1; t >= 0; t--) {
     try {
@@ -143,8 +196,12 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
       const DataView d = view_data(data);
       arena.reset();
       double* force = out.force ? row(out.force, t, m.nv) : forces.data();
-      vjp(m, d, {next.data(), row(given.sensors, t, ns)}, params,
-          {cotangent, row(out.ctrl, t, m.nu), wants_force ? force : nullptr, out.params}, arena);
+      std::fill(by_parameter.begin(), by_parameter.end(), 0.);
+      vjp(m, d, {next.data(), row(given.sensors, t, ns)}, all,
+          {cotangent, row(out.ctrl, t, m.nu), wants_force ? force : nullptr, by_parameter.data()},
+          arena);
+      for (int k = 0; k < params.count; k++) out.params[k] += by_parameter[k];
+      copy(row(out.mocap, t, 6 * m.nmocap), by_parameter.data() + params.count, 6 * m.nmocap);
       if (out.wrench) pull_wrenches(m, d, force, row(out.wrench, t, 6 * m.nbody), arena);
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
@@ -181,22 +238,28 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
                                               const ParameterList& params, const Sensitivity& along,
                                               int& taken) {
   const ModelView m = view_model(model);
-  const int size = engine().mj_stateSize(model, engine().integration_spec);
-  std::vector<double> next(size);
+  Moved moved(m);
   Pusher pusher(m, params, along);
   int current = 0;
-  // mj_step leaves everything but the state as mj_forward had it: with the state of before put
-  // back, it need not run again
-  auto push = [&](int t) {
+  auto starting = [&](int t, const DataView& d) {
     current = t;
-    engine().mj_getState(model, data, next.data(), engine().integration_spec);
-    engine().mj_setState(model, data, row(record.start, t, size), engine().integration_spec);
-    require_state(m, view_data(data));
-    pusher.push(view_data(data), t);
-    engine().mj_setState(model, data, next.data(), engine().integration_spec);
+    moved.keep(d);
+  };
+  // with the state of before put back, mj_forward need not run again, except after the last stage
+  // of RK4
+  const bool elsewhere = m.opt.integrator == integrator::kRK4;
+  std::vector<double> next(elsewhere ? engine().mj_stateSize(model, engine().integration_spec) : 0);
+  auto push = [&](int t, const DataView& d) {
+    if (elsewhere) engine().mj_getState(model, data, next.data(), engine().integration_spec);
+    moved.exchange(d);
+    require_state(m, d);
+    if (elsewhere) forward(model, data);
+    pusher.push(elsewhere ? view_data(data) : d, t);
+    moved.exchange(d);
+    if (elsewhere) engine().mj_setState(model, data, next.data(), engine().integration_spec);
   };
   try {
-    taken = run(model, data, state, T, inputs, record, push);
+    taken = run(model, data, state, T, inputs, record, starting, push);
   } catch (const std::exception&) {
     return BatchFailure{current, std::current_exception()};
   }

@@ -1,10 +1,15 @@
 // Many steps: simulating them, and pulling the derivative of a scalar back through them.
 #pragma once
 
+#include <vector>
+
 #include "adjoint/product.h"
 #include "step/batch.h"
 
 namespace mujacobian {
+
+// Append the poses of all mocap bodies: of each its position, then rotations in its frame.
+void append_mocap(const ModelView& m, std::vector<Parameter>& params);
 
 // What is applied in every step, rows of T; null: as in the first state.
 struct Inputs {
@@ -38,6 +43,7 @@ struct TrajectoryPullback {
   double* ctrl;    // (T, nu)
   double* force;   // (T, nv)
   double* wrench;  // (T, 6 nbody)
+  double* mocap;   // (T, 6 nmocap), of each mocap body its position, then rotations in its frame
   double* params;  // one per parameter, to which is added
   double* norms;   // (T), of the cotangent of the state before each step
 };
@@ -53,13 +59,14 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
 // them, or not wanted. Steps are rows, of `count` rows each.
 struct Sensitivity {
   int count;
-  const double* params;  // (count, parameters), directions
-  double* states;        // (T + 1, count, nx); the first row is given
-  double* sensors;       // (T, count, ns)
+  const double* params;   // (count, parameters), directions
+  double* states;         // (T + 1, count, nx); the first row is given
+  double* sensors;        // (T, count, ns)
+  const double* weights;  // (ns), zero for sensors that are not asked for; null: all are
 };
 
 // Both at once: `simulate`, whose number of steps is `taken`, and `push_forward`, at the price of
-// one mj_step for both; `record` has all starts. Not for RK4, whose mj_step ends elsewhere.
+// one mj_step for both.
 std::optional<BatchFailure> simulate_and_push(const void* model, void* data, const double* state,
                                               int T, const Inputs& inputs, const Record& record,
                                               const ParameterList& params, const Sensitivity& along,

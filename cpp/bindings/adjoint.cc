@@ -15,10 +15,16 @@ namespace {
 // (kind, id, component) of each parameter
 using Parameters = std::vector<std::array<int, 3>>;
 
-std::vector<Parameter> read(const Parameters& all) {
+// With the poses of mocap bodies behind them, if asked for.
+std::vector<Parameter> read(const ModelView& m, const Parameters& all, bool mocap = false) {
   std::vector<Parameter> list;
   for (const auto& [kind, id, component] : all) list.push_back({kind, id, component});
+  if (mocap) append_mocap(m, list);
   return list;
+}
+
+ParameterList view(const std::vector<Parameter>& list) {
+  return {list.data(), static_cast<int>(list.size())};
 }
 
 // The model and data of a call that is about one state, on which mj_forward is run if asked for.
@@ -68,49 +74,51 @@ std::vector<std::string> parameter_kinds() {
           "body_rotation",
           "joint_position",
           "joint_axis",
+          "mocap_position",
+          "mocap_rotation",
           "geom_position",
           "geom_rotation",
-          "geom_radius"};
+          "geom_size"};
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
               const Parameters& parameters, nb::handle state, nb::handle ctrl, nb::handle force,
-              nb::handle params, bool run_forward) {
+              nb::handle params, bool mocap, bool run_forward) {
   State s(model, data);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  const std::vector<Parameter> list = read(s.m, parameters, mocap);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = list.size();
   Array next(next_state, "next state", {nx}, false),
       sensed(sensors, "sensors", {s.m.nsensordata}, false), x(state, "state", {nx}, true),
       u(ctrl, "ctrl", {s.m.nu}, true), f(force, "force", {s.m.nv}, true),
       p(params, "params", {count}, true);
-  const std::vector<Parameter> list = read(parameters);
   run([&] {
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
-    vjp(s.m, s.d, {next.data(), sensed.data()}, {list.data(), static_cast<int>(list.size())},
+    vjp(s.m, s.d, {next.data(), sensed.data()}, view(list),
         {x.data(), u.data(), f.data(), p.data()}, arena);
   });
 }
 
 void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ctrl,
-              nb::handle force, const Parameters& parameters, nb::handle params,
+              nb::handle force, const Parameters& parameters, nb::handle params, bool mocap,
               nb::handle next_state, nb::handle sensors, bool run_forward) {
   State s(model, data);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  const std::vector<Parameter> list = read(s.m, parameters, mocap);
+  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = list.size();
   Array next(next_state, "next state", {nx}, true),
       sensed(sensors, "sensors", {s.m.nsensordata}, true), x(state, "state", {nx}, false),
       u(ctrl, "ctrl", {s.m.nu}, false), f(force, "force", {s.m.nv}, false),
       p(params, "params", {count}, false);
-  const std::vector<Parameter> list = read(parameters);
   run([&] {
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
-    if (p.data() && sensed.data())
-      require_state_sensors(s.m, {list.data(), static_cast<int>(list.size())}, nullptr);
     const Tangent along{x.data(), u.data(), f.data(), p.data()};
     const Change made{next.data(), sensed.data()};
-    jvp(s.m, s.d, &along, {list.data(), static_cast<int>(list.size())}, &made, 1, arena);
+    require_parameters(s.m, view(list));
+    const bool seen = p.data() && sensed.data() && sensors_see(s.m, view(list), nullptr);
+    jvp(s.m, s.d, &along, view(list), seen, &made, 1, arena);
   });
 }
 
@@ -135,24 +143,25 @@ int simulate_into(nb::handle model, nb::handle data, nb::handle state, int steps
 
 void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int steps,
                     nb::handle d_states, nb::handle d_sensors, const Parameters& parameters,
-                    nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle params,
-                    nb::handle norms, nb::handle cotangent, int first) {
+                    nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle mocap,
+                    nb::handle params, nb::handle norms, nb::handle cotangent, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
   Array kept(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
       sensed(d_sensors, "d_sensors", {T, s.m.nsensordata}, false),
       u(ctrl, "controls", {T, s.m.nu}, true), f(force, "forces", {T, s.m.nv}, true),
-      w(wrench, "wrenches", {T, s.m.nbody, 6}, true), p(params, "params", {count}, true),
+      w(wrench, "wrenches", {T, s.m.nbody, 6}, true),
+      poses(mocap, "mocap", {T, s.m.nmocap, 6}, true), p(params, "params", {count}, true),
       sizes(norms, "norms", {T}, true), back(cotangent, "cotangent", {nx}, true);
-  const std::vector<Parameter> list = read(parameters);
+  const std::vector<Parameter> list = read(s.m, parameters);
   std::optional<BatchFailure> failure;
   run([&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    failure = pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()},
-                        {list.data(), static_cast<int>(list.size())},
-                        {u.data(), f.data(), w.data(), p.data(), sizes.data()}, back.data());
+    failure = pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()}, view(list),
+                        {u.data(), f.data(), w.data(), poses.data(), p.data(), sizes.data()},
+                        back.data());
   });
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
 }
@@ -167,23 +176,20 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
       x(states, "states", {T + 1, n, nx}, true),
       sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true),
       wanted(weights, "weights", {s.m.nsensordata}, false);
-  const std::vector<Parameter> list = read(parameters);
+  const std::vector<Parameter> list = read(s.m, parameters);
   std::optional<BatchFailure> failure;
   run([&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    if (p.data() && sensed.data())
-      require_state_sensors(s.m, {list.data(), static_cast<int>(list.size())}, wanted.data());
-    failure = push_forward(s.model, s.data, kept.data(), steps,
-                           {list.data(), static_cast<int>(list.size())},
-                           {count, p.data(), x.data(), sensed.data()});
+    failure = push_forward(s.model, s.data, kept.data(), steps, view(list),
+                           {count, p.data(), x.data(), sensed.data(), wanted.data()});
   });
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
 }
 
 int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, int steps,
                            nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle mocap,
-                           nb::handle start, nb::handle visited, nb::handle sensordata, int count,
+                           nb::handle visited, nb::handle sensordata, int count,
                            const Parameters& parameters, nb::handle params, nb::handle states,
                            nb::handle sensors, nb::handle weights) {
   State s(model, data);
@@ -192,25 +198,22 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
   const Py_ssize_t ns = s.m.nsensordata;
   Array first(state, "state", {size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
       f(force, "forces", {T, s.m.nv}, false), w(wrench, "wrenches", {T, s.m.nbody, 6}, false),
-      poses(mocap, "mocap", {T, 7 * s.m.nmocap}, false), kept(start, "start", {T, size}, true),
+      poses(mocap, "mocap", {T, 7 * s.m.nmocap}, false),
       rows(visited, "visited", {T + 1, s.m.nq + s.m.nv + s.m.na}, true),
       readings(sensordata, "sensordata", {T, ns}, true), p(params, "params", {n, width}, false),
       x(states, "states", {T + 1, n, nx}, true), sensed(sensors, "sensors", {T, n, ns}, true),
       wanted(weights, "weights", {ns}, false);
-  const std::vector<Parameter> list = read(parameters);
+  const std::vector<Parameter> list = read(s.m, parameters);
   std::optional<BatchFailure> failure;
   int taken = 0;
   run([&] {
     require_model(s.m);
-    const ParameterList all{list.data(), static_cast<int>(list.size())};
-    if (sensed.data()) {
-      require_sensors(s.m);
-      require_state_sensors(s.m, all, wanted.data());
-    }
+    const ParameterList all = view(list);
+    if (sensed.data()) require_sensors(s.m);
     failure = simulate_and_push(s.model, s.data, first.data(), steps,
                                 {u.data(), f.data(), w.data(), poses.data()},
-                                {kept.data(), 1, rows.data(), readings.data()}, all,
-                                {count, p.data(), x.data(), sensed.data()}, taken);
+                                {nullptr, 1, rows.data(), readings.data()}, all,
+                                {count, p.data(), x.data(), sensed.data(), wanted.data()}, taken);
   });
   if (failure) raise(failure->error, "step " + std::to_string(failure->index) + ": ");
   return taken;
@@ -223,22 +226,22 @@ void bind_adjoint(nb::module_& module) {
   module.def("parameter_kinds", &parameter_kinds);
   module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
              arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
-             arg("force").none(), arg("params").none(), arg("forward"));
+             arg("force").none(), arg("params").none(), arg("mocap"), arg("forward"));
   module.def("jvp_into", &jvp_into, arg("model"), arg("data"), arg("state").none(),
              arg("ctrl").none(), arg("force").none(), arg("parameters"), arg("params").none(),
-             arg("next_state").none(), arg("sensors").none(), arg("forward"));
+             arg("mocap"), arg("next_state").none(), arg("sensors").none(), arg("forward"));
   module.def("simulate_into", &simulate_into, arg("model"), arg("data"), arg("state"), arg("steps"),
              arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
              arg("every"), arg("start").none(), arg("states").none(), arg("sensors").none());
   module.def("pull_back_into", &pull_back_into, arg("model"), arg("data"), arg("start"),
              arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
-             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("params").none(),
-             arg("norms").none(), arg("cotangent"), arg("first"));
+             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
+             arg("params").none(), arg("norms").none(), arg("cotangent"), arg("first"));
   module.def("simulate_and_push_into", &simulate_and_push_into, arg("model"), arg("data"),
              arg("state"), arg("steps"), arg("ctrl").none(), arg("force").none(),
-             arg("wrench").none(), arg("mocap").none(), arg("start"), arg("visited"),
-             arg("sensordata"), arg("count"), arg("parameters"), arg("params"), arg("states"),
-             arg("sensors").none(), arg("weights"));
+             arg("wrench").none(), arg("mocap").none(), arg("visited"), arg("sensordata"),
+             arg("count"), arg("parameters"), arg("params"), arg("states"), arg("sensors").none(),
+             arg("weights"));
   module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
              arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
              arg("sensors").none(), arg("weights").none(), arg("first"));

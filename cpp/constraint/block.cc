@@ -104,7 +104,8 @@ BlockChange make_change(const Block& b, Arena& arena) {
   return {all, all + size, all + 2 * size, all + 2 * size + b.stride};
 }
 
-Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room) {
+Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room,
+                   const Blocks* known) {
   Blocks blocks{arena.take<Block>(d.nefc + room), 0};
   const ContactGeometry* before = nullptr;
   for (int row = 0; row < d.nefc;) {
@@ -114,7 +115,8 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
     b.id = d.efc_id[row];
     b.geometry = nullptr;
     if (is_contact(b.type)) {
-      make_contact(m, d, b, arena, before);
+      const int k = blocks.count - 1;
+      make_contact(m, d, b, before, known ? known->block[k].geometry : nullptr, arena);
       before = b.geometry;
     } else if (b.type == constraint::kEquality) {
       make_equality(m, d, b, arena);

@@ -68,9 +68,11 @@ struct BlockChange {
 
 BlockChange make_change(const Block& block, Arena& arena);
 
-// Find the blocks and their Jacobians, with room for others behind them. Throws Unsupported for
-// rows that are not covered.
-Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room = 0);
+// Find the blocks and their Jacobians, with room for others behind them. The geometry of contacts
+// is that of `known`, blocks of the same rows; null: it is identified. Throws Unsupported for rows
+// that are not covered.
+Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room = 0,
+                   const Blocks* known = nullptr);
 
 // A residual whose components are the trees that the blocks and the actuators couple.
 Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
@@ -88,8 +90,8 @@ const double* jacobian_change(const ModelView& m, const DataView& d, const Block
 void take_jacobian(Block& block, int n, const int* dofs, Arena& arena);
 
 // By kind of row, used by the two functions above.
-void make_contact(const ModelView& m, const DataView& d, Block& block, Arena& arena,
-                  const ContactGeometry* before = nullptr);
+void make_contact(const ModelView& m, const DataView& d, Block& block,
+                  const ContactGeometry* before, const ContactGeometry* known, Arena& arena);
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& block,
                            const BlockMotion& motion, BlockChange& change, Arena& arena);
 void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);

@@ -140,13 +140,16 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
 
 }  // namespace
 
-void make_contact(const ModelView& m, const DataView& d, Block& b, Arena& arena,
-                  const ContactGeometry* before) {
+void make_contact(const ModelView& m, const DataView& d, Block& b, const ContactGeometry* before,
+                  const ContactGeometry* known, Arena& arena) {
   b.contact = view_contact(d, b.id);
   b.count = b.contact.dim;
   b.edges = b.type == constraint::kContactPyramidal ? 2 * (b.count - 1) : b.count;
-  b.geometry =
-      new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact, before));
+  b.geometry = known;
+  if (!known) {
+    b.geometry =
+        new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact, before));
+  }
   b.chain = new (arena.take<ContactDofs>(1)) ContactDofs(contact_dofs(m, d, b.contact, arena));
   const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);
@@ -214,26 +217,17 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
 }
 
 ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& b,
-                            const BlockMotion& motion, const ContactShift& shift) {
+                            const BlockMotion& motion, const ContactVariation& v) {
   if (surface_velocity(m, d, b).any) {
     throw Unsupported(contact_name(m, b.contact), "a parameter of geometry with moving surfaces");
   }
   const ContactMotion contact = contact_motion(m, d, b, motion);
-  const ContactVariation& v = shift.variation;
   ContactChange change{};
   for (int r = 0; r < b.count; r++) {
-    const int kind = r > 0 && contact.kinds == 2;
-    const Motion& relative = contact.relative[kind];
-    Motion sum{cross(relative.ang, v.turn),
-               cross(relative.lin, v.turn) + cross(relative.ang, v.position)};
-    for (int side = 0; side < 2; side++) {
-      if (!(shift.carries >> side & 1)) continue;
-      const Motion carried = cross(shift.axis, contact.y[kind][side]) + shift.rate +
-                             contact.damping[kind] * shift.dot_axis;
-      sum = sum + (side ? 1.0 : -1.0) * carried;
-    }
-    change.rho[r] =
-        dot(axis(*b.geometry, r), r < 3 ? sum.lin : sum.ang) + contact.pull[r] * v.distance;
+    const Motion& relative = contact.relative[r > 0 && contact.kinds == 2];
+    const Vec3 moved = r < 3 ? cross(relative.lin, v.turn) + cross(relative.ang, v.position)
+                             : cross(relative.ang, v.turn);
+    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.pull[r] * v.distance;
   }
   change.dlogD = contact.dlogD * v.distance;
   change.wrench = contact.wrench;

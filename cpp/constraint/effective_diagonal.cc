@@ -22,9 +22,14 @@ void add_scaled(double* row, double scale, const double* x, int n) {
   for (int k = 0; k < n; k++) row[k] += scale * x[k];
 }
 
-// d log(num / den) over all columns of the block's component; null where MuJoCo leaves R alone
-double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
-                   const Source& source, const DiagonalRates& diagonal, Arena& arena) {
+// d log(num / den), by what changes: J, M_jj and s_j, over the block's dofs.
+struct RatioSlopes {
+  double *jacobian, *inertia, *added;
+};
+
+// False where MuJoCo leaves R alone.
+bool ratio_slopes(const ModelView& m, const DataView& d, const Block& b, const Source& source,
+                  RatioSlopes& slopes, Arena& arena) {
   double* row = arena.zeros<double>(b.n);
   for (int r = 0; r < b.count; r++)
     for (int i = 0; i < b.n; i++) row[i] += source.weight[r] * b.J[r * b.stride + i];
@@ -34,20 +39,31 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
     ratio.num += row[i] * row[i] / (inertia + d.efm_sdiag[b.dofs[i]]);
     ratio.den += row[i] * row[i] / inertia;
   }
+  if (ratio.den <= kMinVal) return false;
 
-  if (ratio.den <= kMinVal) return nullptr;
+  slopes = {arena.take<double>(b.n), arena.take<double>(b.n), arena.take<double>(b.n)};
+  for (int i = 0; i < b.n; i++) {
+    const double bare = inertia_diagonal(m, d, b.dofs[i]), whole = bare + d.efm_sdiag[b.dofs[i]];
+    slopes.jacobian[i] = 2 * row[i] * (1 / (ratio.num * whole) - 1 / (ratio.den * bare));
+    slopes.added[i] = -row[i] * row[i] / (ratio.num * whole * whole);
+    slopes.inertia[i] = slopes.added[i] + row[i] * row[i] / (ratio.den * bare * bare);
+  }
+  return true;
+}
 
+// d log(num / den) over all columns of the block's component; null where MuJoCo leaves R alone
+double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
+                   const Source& source, const DiagonalRates& diagonal, Arena& arena) {
+  RatioSlopes slopes;
+  if (!ratio_slopes(m, d, b, source, slopes, arena)) return nullptr;
   const Component& part = diagonal.added.components[diagonal.added.component[b.dofs[0]]];
   double* dlog = arena.zeros<double>(part.stride);
-  double* z = arena.zeros<double>(m.nv);  // dlog = z . dJ + ...
+  double* z = arena.zeros<double>(m.nv);
   for (int i = 0; i < b.n; i++) {
     const int dof = b.dofs[i];
-    const double bare = inertia_diagonal(m, d, dof), whole = bare + d.efm_sdiag[dof];
-    z[dof] = 2 * row[i] * (1 / (ratio.num * whole) - 1 / (ratio.den * bare));
-    const double with_whole = -row[i] * row[i] / (ratio.num * whole * whole);
-    const double with_bare = row[i] * row[i] / (ratio.den * bare * bare);
-    add_scaled(dlog, with_whole + with_bare, diagonal.inertia.row[dof], part.nv);
-    add_scaled(dlog, with_whole, diagonal.added.row[dof], part.force_column());
+    z[dof] = slopes.jacobian[i];
+    add_scaled(dlog, slopes.inertia[i], diagonal.inertia.row[dof], part.nv);
+    add_scaled(dlog, slopes.added[i], diagonal.added.row[dof], part.force_column());
   }
   const double* moved = jacobian_change(m, d, blocks, b, z, arena);
   for (int r = 0; r < b.count; r++)
@@ -57,29 +73,46 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
   return dlog;
 }
 
+// Hand the rows of the block that the correction changes to visit(source, force), force[r] being
+// what a unit of dlogR does to the force of row r.
+template <class F>
+void visit_corrected(const DataView& d, const Block& b, F visit) {
+  if (!b.active || b.n == 0) return;
+  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
+  if (dry && b.hessian[0] == 0) return;  // saturated: the force does not depend on D
+  // adhesion shifts the reference by R adhesion, which changes with D too
+  double shift = 0;
+  if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
+  Source source[kMaxRows];
+  for (int s = 0, count = sources(b, source); s < count; s++) {
+    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
+    double force[kMaxRows] = {};
+    for (int r = source[s].first; r < source[s].last; r++) {
+      force[r] = b.hessian[r * b.count] * shift - b.force[r];
+    }
+    visit(source[s], force);
+  }
+}
+
+// J^T force of one dof
+double push(const Block& b, int i, const double* force) {
+  double sum = 0;
+  for (int r = 0; r < b.count; r++) sum += b.J[r * b.stride + i] * force[r];
+  return sum;
+}
+
 }  // namespace
 
 int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
                      const DiagonalRates& diagonal, EffectiveChange* out, Arena& arena) {
-  if (!b.active || b.n == 0) return 0;
-  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
-  if (dry && b.hessian[0] == 0) return 0;  // saturated: the force does not depend on D
-  // adhesion shifts the reference by R adhesion, which changes with D too
-  double shift = 0;
-  if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
-
-  Source source[kMaxRows];
   int changes = 0;
-  for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
-    EffectiveChange& change = out[changes];
-    change = {{}, dlog_ratio(m, d, blocks, b, source[s], diagonal, arena)};
-    if (!change.dlogR) continue;
-    for (int r = source[s].first; r < source[s].last; r++) {
-      change.force[r] = b.hessian[r * b.count] * shift - b.force[r];
-    }
-    changes++;
-  }
+  visit_corrected(d, b, [&](const Source& source, const double* force) {
+    const double* dlogR = dlog_ratio(m, d, blocks, b, source, diagonal, arena);
+    if (!dlogR) return;
+    EffectiveChange& change = out[changes++];
+    std::memcpy(change.force, force, sizeof(change.force));
+    change.dlogR = dlogR;
+  });
   return changes;
 }
 
@@ -91,11 +124,27 @@ void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks&
     for (int s = effective_change(m, d, blocks, b, diagonal, change, arena) - 1; s >= 0; s--) {
       const Component& part = residual.components[residual.component[b.dofs[0]]];
       for (int i = 0; i < b.n; i++) {
-        double push = 0;
-        for (int r = 0; r < b.count; r++) push += b.J[r * b.stride + i] * change[s].force[r];
-        add_scaled(residual.row[b.dofs[i]], push, change[s].dlogR, part.force_column());
+        add_scaled(residual.row[b.dofs[i]], push(b, i, change[s].force), change[s].dlogR,
+                   part.force_column());
       }
     }
+  }
+}
+
+void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
+                            const double* inertia, const double* added, double* column,
+                            Arena& arena) {
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    visit_corrected(d, b, [&](const Source& source, const double* force) {
+      RatioSlopes slopes;
+      if (!ratio_slopes(m, d, b, source, slopes, arena)) return;
+      double dlogR = 0;
+      for (int i = 0; i < b.n; i++) {
+        dlogR += slopes.inertia[i] * inertia[b.dofs[i]] + slopes.added[i] * added[b.dofs[i]];
+      }
+      for (int i = 0; i < b.n; i++) column[b.dofs[i]] += dlogR * push(b, i, force);
+    });
   }
 }
 

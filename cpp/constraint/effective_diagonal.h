@@ -26,4 +26,9 @@ int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
                             const DiagonalRates& diagonal, const Residual& residual, Arena& arena);
 
+// The same for one change, of M_jj by `inertia` and of what the metric adds to it by `added`.
+void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
+                            const double* inertia, const double* added, double* column,
+                            Arena& arena);
+
 }  // namespace mujacobian

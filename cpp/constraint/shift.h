@@ -1,16 +1,9 @@
-// What a change of a model's geometry does to a contact while position and velocity are held.
+// What a change of a geom does to a contact while the bodies and their motion are held.
 #pragma once
 
 #include "constraint/block.h"
 
 namespace mujacobian {
-
-struct ContactShift {
-  ContactVariation variation;  // of the contact itself
-  int carries;                 // bit s: body s is carried along by
-  Motion axis;                 // this motion about the contact,
-  Motion rate, dot_axis;       // which itself moves under joint motions a and v: see ROW-3, KIN-4
-};
 
 struct ContactChange {
   double rho[kMaxRows];  // of J a - aref
@@ -19,6 +12,6 @@ struct ContactChange {
 };
 
 ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& block,
-                            const BlockMotion& motion, const ContactShift& shift);
+                            const BlockMotion& motion, const ContactVariation& variation);
 
 }  // namespace mujacobian

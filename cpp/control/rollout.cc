@@ -17,8 +17,7 @@ int follow(const void* model, void* data, const Policy& policy, const Bounds& bo
     double* ctrl = const_cast<double*>(d.ctrl);
     evaluate_policy(m, policy, bounds, d.time, state, 1, ctrl, arena);
     std::copy(ctrl, ctrl + nu, controls + t * nu);
-    if (!step(model, data)) return t;
-    d = view_data(data);
+    if (!step(model, data, d)) return t;
     std::copy(d.sensordata, d.sensordata + ns, sensors + t * ns);
   }
   return n;

@@ -56,14 +56,14 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
     engine().mj_getState(task.model, data, out.rows + t * size, engine().integration_spec);
     std::copy(d.ctrl, d.ctrl + nu, out.controls + t * nu);
     if (t < task.T - 1) {
-      if (!step(task.model, data)) {
+      if (!step(task.model, data, d)) {
         result.is_bad = true;
         return result;
       }
     } else {
       forward(task.model, data);
+      d = view_data(data);
     }
-    d = view_data(data);
     std::copy(d.sensordata, d.sensordata + ns, out.sensors + t * ns);
     std::copy(d.qacc, d.qacc + m.nv, out.qacc + t * m.nv);
     sum += evaluate_cost(

@@ -24,9 +24,10 @@ void visit_free_bodies(const ModelView& m, const Forward& f, const Component& pa
   }
 }
 
-// The solutions of these trees, one after the other; null if there are none.
+// The solutions of these trees, one after the other, by solve(block, rows); null if there are none.
+template <class F>
 const double* solve_free_bodies(const ModelView& m, const Forward& f, const Component& part,
-                                int first, int last, Arena& arena) {
+                                Arena& arena, F solve) {
   int count = 0;
   visit_free_bodies(m, f, part, [&](const TreeBlock& b, double*) { count += b.n; });
   if (count == 0) return nullptr;
@@ -35,7 +36,7 @@ const double* solve_free_bodies(const ModelView& m, const Forward& f, const Comp
   double* at = solved;
   visit_free_bodies(m, f, part, [&](const TreeBlock& b, const double* rows) {
     std::memcpy(at, rows, sizeof(double) * b.n * part.stride);
-    solve_lu(b.n, b.matrix, b.order, at, part.stride, first, last, arena);
+    solve(b, at);
     at += b.n * part.stride;
   });
   return solved;
@@ -51,7 +52,8 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
 
 }  // namespace
 
-Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
+                      Arena& arena) {
   Forward f{};
   f.tree = topology(m, arena);
   f.paths.tendon = arena.take<PathForce>(m.ntendon);
@@ -59,8 +61,13 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   f.paths.actuation = actuation(m, d, arena);
 
   // trees that constraints couple form one component
-  f.blocks = make_blocks(m, d, arena, f.paths.count());
+  f.blocks = make_blocks(m, d, arena, f.paths.count(), known);
   f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, forces, arena);
+  return f;
+}
+
+Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+  Forward f = start_forward(m, d, forces, nullptr, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
@@ -130,7 +137,10 @@ void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f,
                         int last, Arena& arena) {
   const Component& part = f.residual.components[c];
   if (f.constrained[c]) {
-    const double* freed = solve_free_bodies(m, f, part, first, last, arena);
+    const double* freed =
+        solve_free_bodies(m, f, part, arena, [&](const TreeBlock& b, double* rows) {
+          solve_lu(b.n, b.matrix, b.order, rows, part.stride, first, last, arena);
+        });
     solve_metric(m, f.tree, f.optimum, part, c, first, last);
     if (freed) put_free_bodies(m, f, part, freed);
     return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
@@ -141,6 +151,20 @@ void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f,
                   f.residual.row[part.dofs[i]], part.stride, first, last);
     i += num;
   }
+}
+
+void solve_acceleration_transposed(const ModelView& m, const DataView& d, const Forward& f, int c,
+                                   Arena& arena) {
+  // K is symmetric but for free bodies that are solved on their own
+  const Component& part = f.residual.components[c];
+  const double* freed = nullptr;
+  if (f.constrained[c]) {
+    freed = solve_free_bodies(m, f, part, arena, [&](const TreeBlock& b, double* rows) {
+      solve_lu_transposed(b.n, b.matrix, b.order, rows, part.stride, arena);
+    });
+  }
+  solve_acceleration(m, d, f, c, 0, 1, arena);
+  if (freed) put_free_bodies(m, f, part, freed);
 }
 
 }  // namespace mujacobian

@@ -23,6 +23,11 @@ struct Forward {
   Residual residual;        // zero, but for the columns of applied force
 };
 
+// What acts in the state: paths, rows and what they couple. The geometry of contacts is taken from
+// `known`, blocks of the same rows, where that is not null.
+Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
+                      Arena& arena);
+
 // Evaluate the state; `forces` asks for the columns of qfrc_applied.
 Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena);
 
@@ -37,5 +42,9 @@ DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forwar
 // Columns first .. last-1 of component c: -dg becomes da.
 void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
                         int last, Arena& arena);
+
+// The same with K transposed, for one column; not where noslip changes the acceleration.
+void solve_acceleration_transposed(const ModelView& m, const DataView& d, const Forward& f, int c,
+                                   Arena& arena);
 
 }  // namespace mujacobian

@@ -46,7 +46,7 @@ bool guarded(F f) {
 // Run f(), which works on `data`, with MuJoCo's errors turned into EngineError.
 template <class F>
 void run(void* data, F f) {
-  const DataView before = view_data(data);
+  const Stack before = view_stack(data);
   if (!guarded(f)) {
     restore_stack(data, before);
     throw EngineError(text);
@@ -76,11 +76,11 @@ void run_inverse(const void* model, void* data, bool actuation) {
 
 void reset(const void* model, void* data) { call(engine().mj_resetData, model, data); }
 
-bool step(const void* model, void* data) {
+bool step(const void* model, void* data, DataView& after) {
   call(engine().mj_step, model, data);
-  const kind::WARNINGS warning = view_data(data).warning;
+  after = view_data(data);
   for (int k : {warning::kBadQpos, warning::kBadQvel, warning::kBadQacc, warning::kBadCtrl}) {
-    if (warning.v[k].number) return false;
+    if (after.warning.v[k].number) return false;
   }
   return true;
 }
@@ -109,7 +109,7 @@ void* make_data(const void* model) {
 
 double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,
                      double fromto[6]) {
-  const DataView before = view_data(data);
+  const Stack before = view_stack(data);
   void* borrowed = const_cast<void*>(data);
   double distance = most;
   auto measure = [&] {

@@ -78,9 +78,9 @@ class Quiet {
 };
 
 // mj_resetData, which forgets warnings too; mj_step, which returns false if MuJoCo found the state
-// bad and reset it.
+// bad and reset it, and views the data after it.
 void reset(const void* model, void* data);
-bool step(const void* model, void* data);
+bool step(const void* model, void* data, DataView& after);
 
 // mj_geomDistance, guarded in the same way: it borrows the data's stack and changes nothing else.
 double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,

@@ -41,6 +41,7 @@
   REQ(SIZE, nflex)                        \
   REQ(SIZE, nplugin)                      \
   REQ(SIZE, nmocap)                       \
+  OPT(SIZE, nplastic)                     \
   REQ(SIZE, nC)                           \
   REQ(WORD, signature)                    \
   REQ(STATISTIC, stat)                    \
@@ -52,6 +53,7 @@
   REQ(INTS, body_parentid)                \
   REQ(INTS, body_rootid)                  \
   REQ(INTS, body_weldid)                  \
+  REQ(INTS, body_mocapid)                 \
   REQ(INTS, body_jntnum)                  \
   REQ(INTS, body_jntadr)                  \
   REQ(INTS, body_dofnum)                  \

@@ -37,6 +37,7 @@ constexpr int kLogFirst = kContactFirst + kContactCount;
 
 std::vector<Place> places;
 int option_offset = 0, contact_size = 0;
+int stack_place = 0, frame_place = 0;
 
 template <class T>
 void read(const char* base, Place place, T& value) {
@@ -49,7 +50,9 @@ void read(const char* base, Place place, T& value) {
 
 // an int that MuJoCo may store as int or as mjtSize
 void read(const char* base, Place place, int& value) {
-  if (place.size == 8) {
+  if (place.offset < 0) {
+    value = 0;
+  } else if (place.size == 8) {
     std::int64_t wide;
     std::memcpy(&wide, base + place.offset, sizeof wide);
     value = static_cast<int>(wide);
@@ -70,6 +73,10 @@ void set_layout(const std::vector<Place>& all, int option, int contact) {
   places = all;
   option_offset = option;
   contact_size = contact;
+  for (int i = kDataFirst; i < kContactFirst; i++) {
+    if (!std::strcmp(kFields[i].name, "pstack")) stack_place = i;
+    if (!std::strcmp(kFields[i].name, "pbase")) frame_place = i;
+  }
 }
 
 #define MUJACOBIAN_READ(KIND, NAME) read(base, *place++, view.NAME);
@@ -120,12 +127,18 @@ LogView view_log(const void* message) {
   return view;
 }
 
-void restore_stack(void* data, const DataView& before) {
-  for (int i = kDataFirst; i < kContactFirst; i++) {
-    char* address = static_cast<char*>(data) + places[i].offset;
-    if (!std::strcmp(kFields[i].name, "pstack")) std::memcpy(address, &before.pstack, 8);
-    if (!std::strcmp(kFields[i].name, "pbase")) std::memcpy(address, &before.pbase, 8);
-  }
+Stack view_stack(const void* data) {
+  Stack stack;
+  const char* base = static_cast<const char*>(data);
+  read(base, places[stack_place], stack.top);
+  read(base, places[frame_place], stack.base);
+  return stack;
+}
+
+void restore_stack(void* data, const Stack& stack) {
+  char* base = static_cast<char*>(data);
+  std::memcpy(base + places[stack_place].offset, &stack.top, sizeof stack.top);
+  std::memcpy(base + places[frame_place].offset, &stack.base, sizeof stack.base);
 }
 
 }  // namespace mujacobian

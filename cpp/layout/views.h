@@ -93,7 +93,11 @@ DataView view_data(const void* data);
 ContactView view_contact(const DataView& data, int index);
 LogView view_log(const void* message);
 
-// Put mjData's stack back to where it was when `before` was viewed.
-void restore_stack(void* data, const DataView& before);
+// Where mjData's stack stands.
+struct Stack {
+  std::uint64_t top, base;
+};
+Stack view_stack(const void* data);
+void restore_stack(void* data, const Stack& stack);
 
 }  // namespace mujacobian

@@ -142,7 +142,7 @@ void identify(Sensing& s, Seen& seen) {
   Block* block = s.arena.zeros<Block>(1);
   block->id = seen.id;
   block->type = constraint::kContactElliptic;
-  make_contact(s.m, s.d, *block, s.arena);
+  make_contact(s.m, s.d, *block, nullptr, nullptr, s.arena);
   seen.block = block;
   seen.change = contact_variations(*block, s.arena);
 }

@@ -13,17 +13,18 @@ struct Pose {
 };
 
 Pose find_pose(const ModelView& m, const DataView& d, int type, int id) {
+  const int body = object_body(m, type, id);
   switch (type) {
     case object::kXBody:
-      return {id, d.xpos + 3 * id, d.xmat + 9 * id, nullptr};
+      return {body, d.xpos + 3 * id, d.xmat + 9 * id, nullptr};
     case object::kBody:
-      return {id, d.xipos + 3 * id, d.ximat + 9 * id, m.body_iquat + 4 * id};
+      return {body, d.xipos + 3 * id, d.ximat + 9 * id, m.body_iquat + 4 * id};
     case object::kGeom:
-      return {m.geom_bodyid[id], d.geom_xpos + 3 * id, d.geom_xmat + 9 * id, m.geom_quat + 4 * id};
+      return {body, d.geom_xpos + 3 * id, d.geom_xmat + 9 * id, m.geom_quat + 4 * id};
     case object::kSite:
-      return {m.site_bodyid[id], d.site_xpos + 3 * id, d.site_xmat + 9 * id, m.site_quat + 4 * id};
+      return {body, d.site_xpos + 3 * id, d.site_xmat + 9 * id, m.site_quat + 4 * id};
     default:
-      return {m.cam_bodyid[id], d.cam_xpos + 3 * id, d.cam_xmat + 9 * id, m.cam_quat + 4 * id};
+      return {body, d.cam_xpos + 3 * id, d.cam_xmat + 9 * id, m.cam_quat + 4 * id};
   }
 }
 
@@ -143,6 +144,20 @@ Frame make_frame(Sensing& s, int type, int id) {
   f.dofs = dofs, f.moved = moved, f.turned = turned;
   bool follows = type == object::kCamera && m.cam_mode[id] != camera::kFixed;
   return follows ? follow(s, id, f) : f;
+}
+
+int object_body(const ModelView& m, int type, int id) {
+  switch (type) {
+    case object::kXBody:
+    case object::kBody:
+      return id;
+    case object::kGeom:
+      return m.geom_bodyid[id];
+    case object::kSite:
+      return m.site_bodyid[id];
+    default:
+      return m.cam_bodyid[id];
+  }
 }
 
 Quaternion object_quaternion(const ModelView& m, const DataView& d, int type, int id) {

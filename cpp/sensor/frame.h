@@ -20,6 +20,9 @@ struct Frame {
   const Vec3* turned;  // rotation of the axes
 };
 
+// The body that an object belongs to.
+int object_body(const ModelView& m, int type, int id);
+
 // `type` is one of MuJoCo's object types with a frame.
 Frame make_frame(Sensing& s, int type, int id);
 

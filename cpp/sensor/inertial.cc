@@ -27,7 +27,7 @@ void sense_site_velocity(Sensing& s, int sensor, SensorRows& rows) {
 
 // Acceleration of a point and rotation of its body; `local` reports it in the frame's axes (SEN-8)
 void sense_acceleration(Sensing& s, const Frame& frame, bool linear, bool local, SensorRows& rows) {
-  if (frame.last < 0) return;  // MuJoCo reports zero, without gravity
+  if (frame.last < 0) return;  // a constant
   const MotionSweep& sweep = s.motion();
   const int body = frame.point.body;
   const Motion v = load_motion(s.d.cvel + 6 * body), a = sweep.acceleration[body];

@@ -9,20 +9,6 @@
 namespace mujacobian {
 namespace {
 
-// Zero the rows of values that the cutoff holds constant                                  (SEN-2)
-void cut_off(const ModelView& m, const DataView& d, int sensor, SensorRows& rows) {
-  const double cutoff = m.sensor_cutoff[sensor];
-  const int type = m.sensor_type[sensor], data_type = m.sensor_datatype[sensor];
-  // these read their cutoff as a search distance
-  if (cutoff <= 0 || type == sensor::kContact || type == sensor::kGeomFromTo) return;
-  for (int r = 0; r < rows.dim(); r++) {
-    double value = d.sensordata[m.sensor_adr[sensor] + r];
-    bool real = data_type == datatype::kReal && std::abs(value) >= cutoff;
-    bool positive = data_type == datatype::kPositive && value >= cutoff;
-    if (real || positive) rows.clear(r);
-  }
-}
-
 void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorOutputs& out) {
   const std::size_t nx = 2 * m.nv + m.na, nu = m.nu, nv = m.nv;
   for (int r = 0; r < rows.dim(); r++) {
@@ -124,9 +110,33 @@ bool senses_acceleration(const ModelView& m, int sensor) {
 
 }  // namespace
 
+bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
+  const double cutoff = m.sensor_cutoff[sensor];
+  const int type = m.sensor_type[sensor], data_type = m.sensor_datatype[sensor];
+  if (m.opt.disableflags & disable::kSensor) return true;
+  // these read their cutoff as a search distance
+  if (cutoff <= 0 || type == sensor::kContact || type == sensor::kGeomFromTo) return false;
+  const double value = d.sensordata[m.sensor_adr[sensor] + r];
+  return (data_type == datatype::kReal && std::abs(value) >= cutoff) ||
+         (data_type == datatype::kPositive && value >= cutoff);
+}
+
 bool senses_acceleration(const ModelView& m) {
   for (int s = 0; s < m.nsensor; s++) {
     if (senses_acceleration(m, s)) return true;
+  }
+  return false;
+}
+
+bool senses_force(const ModelView& m) {
+  for (int s = 0; s < m.nsensor; s++) {
+    switch (m.sensor_type[s]) {
+      case sensor::kJointLimitFrc:
+      case sensor::kTendonLimitFrc:
+      case sensor::kTouch:
+      case sensor::kContact:
+        return true;
+    }
   }
   return false;
 }
@@ -171,7 +181,9 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
     if (!disabled) {
       family(m.sensor_type[s])(sensing, s, rows);
       rows.settle();
-      cut_off(m, d, s, rows);
+      for (int r = 0; r < rows.dim(); r++) {
+        if (is_cut_off(m, d, s, r)) rows.clear(r);
+      }
     }
     write(m, s, rows, out);
   }

@@ -3,47 +3,14 @@
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "sensor/subtree.h"
+#include "sensor/virtual_motion.h"
 #include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {
 
-// Each value is the force against a virtual motion of everything under the site's body, whose axis
-// is fixed to the site.                                                                 (SEN-17)
-struct VirtualMotions {
-  int body;
-  Vec3 reference;  // the point about which `axis` is given
-  Motion axis[3];
-
-  // axis k about a point of space
-  Motion about_point(int k, Vec3 point) const { return about(axis[k], point - reference); }
-};
-
-VirtualMotions virtual_motions(const Sensing& s, int sensor) {
-  const ModelView& m = s.m;
-  const int site = m.sensor_objid[sensor];
-  VirtualMotions z;
-  z.body = m.site_bodyid[site];
-  z.reference = load3(s.d.subtree_com + 3 * m.body_rootid[z.body]);
-  const Vec3 arm = load3(s.d.site_xpos + 3 * site) - z.reference;
-  const Mat3 axes = load9(s.d.site_xmat + 9 * site);
-  for (int k = 0; k < 3; k++) {
-    const Vec3 e = column(axes, k);
-    const bool force = m.sensor_type[sensor] == sensor::kForce;
-    z.axis[k] = force ? Motion{{0, 0, 0}, e} : Motion{e, cross(arm, e)};
-  }
-  return z;
-}
-
 Vec3 against(const VirtualMotions& z, Force f) {
   return {dot(z.axis[0], f), dot(z.axis[1], f), dot(z.axis[2], f)};
-}
-
-// MuJoCo's cfrc_ext leaves the world out.
-bool is_inside(const ModelView& m, const VirtualMotions& z, int body) {
-  if (body == 0) return false;
-  while (body > z.body) body = m.body_parentid[body];
-  return body == z.body;
 }
 
 // Inertial forces and xfrc_applied                                                      (SEN-18)
@@ -95,7 +62,7 @@ void subtract_blocks(Sensing& s, const VirtualMotions& z, SensorRows& rows) {
     const Block& b = s.f.blocks.block[k];
     if (!b.active || !has_wrench(s.m, b)) continue;
     const BlockWrench& w = s.wrench(k);
-    const bool inside[2] = {is_inside(s.m, z, w.body[0]), is_inside(s.m, z, w.body[1])};
+    const bool inside[2] = {z.holds(s.m, w.body[0]), z.holds(s.m, w.body[1])};
     if (b.geometry && inside[0] && inside[1]) continue;  // both at one point: they cancel
     for (int side = 0; side < 2; side++) {
       if (inside[side]) subtract_wrench(s, z, k, side, rows);
@@ -122,8 +89,23 @@ void subtract_tendons(Sensing& s, const VirtualMotions& z, SensorRows& rows) {
 
 }  // namespace
 
+VirtualMotions virtual_motions(const ModelView& m, const DataView& d, int sensor) {
+  const int site = m.sensor_objid[sensor];
+  VirtualMotions z;
+  z.body = m.site_bodyid[site];
+  z.reference = load3(d.subtree_com + 3 * m.body_rootid[z.body]);
+  const Vec3 arm = load3(d.site_xpos + 3 * site) - z.reference;
+  const Mat3 axes = load9(d.site_xmat + 9 * site);
+  for (int k = 0; k < 3; k++) {
+    const Vec3 e = column(axes, k);
+    const bool force = m.sensor_type[sensor] == sensor::kForce;
+    z.axis[k] = force ? Motion{{0, 0, 0}, e} : Motion{e, cross(arm, e)};
+  }
+  return z;
+}
+
 void sense_wrench(Sensing& s, int sensor, SensorRows& rows) {
-  const VirtualMotions z = virtual_motions(s, sensor);
+  const VirtualMotions z = virtual_motions(s.m, s.d, sensor);
   add_inertial(s, z, rows);
   subtract_blocks(s, z, rows);
   subtract_tendons(s, z, rows);

@@ -263,6 +263,18 @@ Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena
   return {n, m.ten_J_colind + adr, moment, gradient, hessian};
 }
 
+const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, Arena& arena) {
+  double* moment = arena.zeros<double>(m.ten_J_rownnz[tendon]);
+  const int* local = local_indices(m, tendon, arena);
+  EndMotion* motions = arena.take<EndMotion>(m.nv);
+  visit_segments(m, d, tendon, [&](const Segment& s) {
+    for (int k = 0, count = end_motions(m, d, s, local, motions); k < count; k++) {
+      moment[motions[k].local] += s.scale * dot(s.direction, motions[k].jacobian);
+    }
+  });
+  return moment;
+}
+
 bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
   const double* p = m.tendon_stiffnesspoly + kNPoly * t;
   Poly stiffness{m.tendon_stiffness[t], {p[0], p[1]}};

@@ -10,6 +10,9 @@ namespace mujacobian {
 // The tendon as a path, with d(ten_J)/dq for spatial tendons.
 Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena);
 
+// The moment of a spatial tendon, as its path says: ten_J, over the dofs of the tendon's row.
+const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, Arena& arena);
+
 // Its row is constant: it passes through joints.
 bool tendon_is_fixed(const ModelView& m, int tendon);
 

@@ -41,6 +41,17 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   return s;
 }
 
+StepDifferential at_acceleration(const ModelView& m, const Forward& forward, Arena& arena) {
+  StepDifferential s{};
+  s.forward = forward;
+  s.step = {true, forward.acc, {}, nullptr};
+  s.late = forward.residual;
+  s.at = forward.solved;
+  s.lag = arena.zeros<double>(m.nv);
+  s.senses = true;
+  return s;
+}
+
 void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,
                 int last) {
   const Component& part = s.forward.residual.components[c];

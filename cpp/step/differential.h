@@ -25,6 +25,10 @@ struct StepDifferential {
 StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,
                                     Arena& arena);
 
+// The differential of the acceleration alone, at the optimum: what a stage of RK4 and the sensors
+// see. Its residual is not filled.
+StepDifferential at_acceleration(const ModelView& m, const Forward& forward, Arena& arena);
+
 // Columns first .. last-1 of component c: late += M d(acc), the residual being d(acc).
 void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,
                 int last);

@@ -177,38 +177,6 @@ Integration solve_step(const ModelView& m, const StepMatrix& matrix, const doubl
   return {false, w, factor, matrix.block};
 }
 
-// Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)
-//   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
-// and the same holds for its derivatives. s makes the two velocities of one size.
-void subtract_bias_change(const ModelView& m, const DataView& d, const Forward& f, const double* w,
-                          const Residual& residual, Arena& arena) {
-  double speed = 0, size = 0;
-  for (int i = 0; i < m.nv; i++) {
-    speed = std::fmax(speed, std::abs(d.qvel[i]));
-    size = std::fmax(size, std::abs(w[i]));
-  }
-  if (size == 0) return;
-  const double s = (speed > 0 ? speed : 1) / size;
-  ModelView weightless = m;
-  weightless.opt.disableflags |= disable::kGravity;
-  const double* still = arena.zeros<double>(m.nv);
-  for (double sign : {1.0, -1.0}) {
-    double* velocity = arena.take<double>(m.nv);
-    for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * s * w[i];
-    const Residual bias = make_like(m, residual, arena);
-    inverse_dynamics_derivative(weightless, at_velocity(m, d, velocity, arena), f.tree, still, bias,
-                                arena);
-    const double scale = sign * m.opt.timestep / (2 * s);
-    for (int c = 0; c < residual.count; c++) {
-      const Component& part = residual.components[c];
-      for (int i = 0; i < part.nv; i++) {
-        double *to = residual.row[part.dofs[i]], *from = bias.row[part.dofs[i]];
-        for (int k = 0; k < 2 * part.nv; k++) to[k] += scale * from[k];
-      }
-    }
-  }
-}
-
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
 void add_path_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
                              TreeBlock* const* blocks, const double* w, const PathForce& f,
@@ -280,6 +248,38 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
   return step;
 }
 
+// Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)
+//   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
+// and the same holds for its derivatives. s makes the two velocities of one size.
+void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
+                          const double* w, const Residual& residual, Arena& arena) {
+  double speed = 0, size = 0;
+  for (int i = 0; i < m.nv; i++) {
+    speed = std::fmax(speed, std::abs(d.qvel[i]));
+    size = std::fmax(size, std::abs(w[i]));
+  }
+  if (size == 0) return;
+  const double s = (speed > 0 ? speed : 1) / size;
+  ModelView weightless = m;
+  weightless.opt.disableflags |= disable::kGravity;
+  const double* still = arena.zeros<double>(m.nv);
+  for (double sign : {1.0, -1.0}) {
+    double* velocity = arena.take<double>(m.nv);
+    for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * s * w[i];
+    const Residual bias = make_like(m, residual, arena);
+    inverse_dynamics_derivative(weightless, at_velocity(m, d, velocity, arena), tree, still, bias,
+                                arena);
+    const double scale = sign * m.opt.timestep / (2 * s);
+    for (int c = 0; c < residual.count; c++) {
+      const Component& part = residual.components[c];
+      for (int i = 0; i < part.nv; i++) {
+        double *to = residual.row[part.dofs[i]], *from = bias.row[part.dofs[i]];
+        for (int k = 0; k < 2 * part.nv; k++) to[k] += scale * from[k];
+      }
+    }
+  }
+}
+
 void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,
                              TreeBlock* const* blocks, const double* w, bool inverse,
                              const Residual& residual, Arena& arena) {
@@ -299,7 +299,7 @@ void subtract_damping_change(const ModelView& m, const DataView& d, const Forwar
   const bool fully = m.opt.integrator == integrator::kImplicit;
   add_fluid_damping_change(m, d, fully ? FluidPart::kAll : FluidPart::kSymmetric,
                            /*full_pattern=*/fully, w, h, residual, arena);
-  if (fully) return subtract_bias_change(m, d, f, w, residual, arena);
+  if (fully) return subtract_bias_change(m, d, f.tree, w, residual, arena);
   for (int t = 0; t < m.ntree; t++) {
     if (!blocks[t]) continue;
     int dof = blocks[t]->dof;

@@ -47,6 +47,10 @@ bool euler_is_damped(const ModelView& m, bool inverse);
 // of its own all pairs of dofs on one chain.
 bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j);
 
+// Subtract h d((dc/dv) w), c being the bias force, from the residual.
+void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
+                          const double* w, const Residual& residual, Arena& arena);
+
 // Subtract h d(Dhat) w, the change of the integrator's own damping, from the residual. The blocks
 // are those of the step's matrix, factored or not.
 void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,

@@ -19,7 +19,7 @@ constexpr double kNext[kStages - 1] = {0.5, 0.5, 1};                   // stage 
 constexpr double kWeight[kStages] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.};  // of the stages in the sum
 
 // A vector over the dofs or activations and its derivative with respect to all inputs of the step:
-// a row for each, columns (q, v, act, ctrl, applied force).
+// a row for each, columns (q, v, act, ctrl, applied force, whatever else there is).
 struct Varying {
   int rows;
   double* value;
@@ -60,9 +60,11 @@ bool is_rotation(const ModelView& m, int dof) {
 
 class RungeKutta {
  public:
-  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena)
-      : m_(m), d_(d), out_(out), arena_(arena), forces_(out.Bf || out.Df) {
-    width_ = 2 * m.nv + m.na + m.nu + (forces_ ? m.nv : 0);
+  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* beside,
+             Arena& arena)
+      : m_(m), d_(d), out_(out), beside_(beside), arena_(arena), forces_(out.Bf || out.Df) {
+    inputs_ = 2 * m.nv + m.na + m.nu + (forces_ ? m.nv : 0);
+    width_ = inputs_ + (beside ? beside->count : 0);
   }
 
   void run() {
@@ -78,7 +80,7 @@ class RungeKutta {
     copy(rate, velocity);
 
     DataView at = d_;
-    Actuation actuation, first;
+    Actuation actuation{}, first{};
     for (int i = 0; i < kStages; i++) {
       actuation = accelerate(at, i == 0, position, velocity, act, acc);
       if (i == 0) first = actuation;
@@ -191,11 +193,28 @@ class RungeKutta {
         }
       }
     }
+    if (beside_) add_beside(at, f, acc);
     // sensors are those of the first stage
     if (first && (out_.C || out_.D || out_.Df)) {
       sense(m_, at, f, {out_.C, out_.D, out_.Df}, arena_);
     }
     return f.paths.actuation;
+  }
+
+  void add_beside(const DataView& at, const Forward& f, Varying& acc) {
+    Forward driven = f;
+    driven.residual = make_columns(m_, f.residual, beside_->count, arena_);
+    const double* early = beside_->at(at, f);
+    for (int i = 0; i < m_.nv; i++) {
+      for (int k = 0; k < beside_->count; k++) driven.residual.row[i][k] = early[k * m_.nv + i];
+    }
+    for (int c = 0; c < f.residual.count; c++) {
+      solve_acceleration(m_, at, driven, c, 0, beside_->count, arena_);
+    }
+    for (int i = 0; i < m_.nv; i++) {
+      for (int k = 0; k < beside_->count; k++)
+        row(acc, i)[inputs_ + k] += driven.residual.row[i][k];
+    }
   }
 
   // to += the change of a function of one actuator's length and rate
@@ -310,21 +329,26 @@ class RungeKutta {
       if (out_.A) std::memcpy(out_.A + r * nx, from, nx * sizeof(double));
       if (out_.B) std::memcpy(out_.B + r * nu, from + nx, nu * sizeof(double));
       if (out_.Bf) std::memcpy(out_.Bf + r * nv, from + nx + nu, nv * sizeof(double));
+      if (!beside_) continue;
+      std::memcpy(beside_->out + r * beside_->count, from + inputs_,
+                  beside_->count * sizeof(double));
     }
   }
 
   const ModelView& m_;
   const DataView& d_;
   const Outputs& out_;
+  const StageColumns* beside_;
   Arena& arena_;
   bool forces_;
-  int width_;
+  int inputs_, width_;  // columns of the inputs, and all
 };
 
 }  // namespace
 
-void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
-  RungeKutta(m, d, out, arena).run();
+void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
+                 const StageColumns* beside, Arena& arena) {
+  RungeKutta(m, d, out, beside, arena).run();
 }
 
 }  // namespace mujacobian

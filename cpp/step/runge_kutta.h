@@ -2,11 +2,23 @@
 // docs/derivations/integrators.md.
 #pragma once
 
+#include <functional>
+
+#include "dynamics/forward.h"
 #include "step/transition.h"
 
 namespace mujacobian {
 
-// As transition(), for integrator RK4.
-void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena);
+// Whatever else drives the acceleration of the stages, in columns of its own.
+struct StageColumns {
+  int count;
+  double* out;  // (nx, count), of the next state
+  // -dg in a stage, (count, nv)
+  std::function<const double*(const DataView& at, const Forward& forward)> at;
+};
+
+// As transition(), for integrator RK4; `beside` may be null.
+void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
+                 const StageColumns* beside, Arena& arena);
 
 }  // namespace mujacobian

@@ -168,7 +168,7 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
 }
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
-  if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, arena);
+  if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
   const bool wants_sensors = out.C || out.D || out.Df;
   const bool senses = wants_sensors && senses_acceleration(m);
   const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);

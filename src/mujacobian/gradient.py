@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 # growth beyond which the direction of a gradient is that of rounding errors
 EXPLOSION = 1e8
 
+# why Gradient.mocap is None though poses were given: element and reason
+NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
+
 
 @dataclass(frozen=True)
 class Gradient:
@@ -30,6 +33,8 @@ class Gradient:
     controls: `(T, nu)`.
     forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout was given none.
     wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout was given none.
+    mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, quaternions taken as
+        q / |q|; None if the rollout was given none, and with noslip, where it is not covered.
     params: one per parameter; None if the rollout was given none.
     norms: `(T + 1,)`, of the derivative with respect to the state before each step and the last, in
         tangent coordinates: how far back the scalar is felt, and where gradients explode.
@@ -39,6 +44,7 @@ class Gradient:
     controls: Array
     forces: Array | None
     wrenches: Array | None
+    mocap: Array | None
     params: Array | None
     norms: Array
 
@@ -58,6 +64,7 @@ class Adjoint:
             controls=np.empty(inputs.controls.shape),
             forces=None if inputs.forces is None else np.empty(inputs.forces.shape),
             wrenches=None if inputs.wrenches is None else np.empty(inputs.wrenches.shape),
+            mocap=np.empty((n, T, trajectory.model.nmocap, 6)) if self._follows_mocap() else None,
             params=np.zeros((n, len(self.core))) if params else None,
             norms=np.empty((n, T + 1)),
         )
@@ -80,6 +87,7 @@ class Adjoint:
                     made.controls[k, rows],
                     None if made.forces is None else made.forces[k, rows],
                     None if made.wrenches is None else made.wrenches[k, rows],
+                    None if made.mocap is None else made.mocap[k, rows],
                     None if made.params is None else made.params[k],
                     made.norms[k, rows],
                     cotangent,
@@ -87,6 +95,10 @@ class Adjoint:
                 )
                 if self.window and first and first % self.window == 0:
                     cotangent[:] = self.given[k, first]
+
+    def _follows_mocap(self) -> bool:
+        model = self.trajectory.model
+        return self.trajectory.inputs.mocap is not None and model.opt.noslip_iterations == 0
 
     def _uncut(self, lower: int, upper: int) -> list[tuple[int, int]]:
         """Ranges of steps between cuts, the last first."""

@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import count, require_batch
+from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.parameters import Parameters
-from mujacobian.rollout import INTEGRATION, apply
+from mujacobian.rollout import INTEGRATION, apply, core_poses
 from mujacobian.rollout import rollout as simulate
 from mujacobian.threads import available_cores
 from mujacobian.trajectory import Inputs as trajectory_inputs
@@ -69,6 +70,7 @@ def rollout(
     *,
     forces: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
+    mocap: ArrayLike | None = None,
     params: tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
@@ -87,6 +89,7 @@ def rollout(
         "controls": (u, (T, model.nu)),
         "forces": (forces, (T, model.nv)),
         "wrenches": (wrenches, (T, model.nbody, 6)),
+        "mocap": (mocap, (T, model.nmocap, 7)),
         "values": (values, () if parameters is None else (len(parameters),)),
     }
     inputs, axes = {}, {}
@@ -182,6 +185,8 @@ class _Rollout:
             given = {name: x[part] for name, x in inputs.items()}
             del given["state"]  # it is in `kept`
             params = self._params(given.pop("values", None))
+            if "mocap" in given:
+                given["mocap"] = core_poses(given["mocap"])
             if params is not None:
                 params = apply(self.model, params)
             trajectory = Trajectory(
@@ -198,6 +203,10 @@ class _Rollout:
             sensed = d_sensors[part] if d_sensors[part].any() else None
             gradient = vars(trajectory.gradient(d_states[part], sensed))
             gradient["values"] = gradient["params"]
+            if "mocap" in inputs and gradient["mocap"] is None:
+                raise UnsupportedFeatureError(
+                    "option noslip_iterations", "gradients of mocap poses"
+                )
             made.append(gradient)
         return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
 

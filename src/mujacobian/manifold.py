@@ -81,6 +81,20 @@ class Manifold:
             raise ValueError(f"state has a quaternion of length 0 at qpos[{first}]")
 
 
+def pull_poses(poses: Array, gradients: Array) -> Array:
+    """Gradients `(..., 6)` with respect to positions and rotations, as those of poses (ADJ-8)."""
+    q = poses[..., 3:]
+    g = gradients[..., 3:] * (2 / (q * q).sum(axis=-1, keepdims=True))
+    return np.concatenate([gradients[..., :3], _turn(q, g)], axis=-1)
+
+
+def push_poses(poses: Array, changes: Array) -> Array:
+    """Changes of poses `(..., 7)`, as those of positions and rotations `(..., 6)` (ADJ-6)."""
+    q = poses[..., 3:]
+    theta = _transposed_turn(q, changes[..., 3:]) * (2 / (q * q).sum(axis=-1, keepdims=True))
+    return np.concatenate([changes[..., :3], theta], axis=-1)
+
+
 def _turn(q: Array, t: Array) -> Array:
     """E(q) t = q (0, t)."""
     w, x, y, z = np.moveaxis(q, -1, 0)

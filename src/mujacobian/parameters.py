@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import mujoco
 import numpy as np
@@ -44,8 +45,23 @@ _FREE, _BALL, _SLIDE, _HINGE = (
         mujoco.mjtJoint.mjJNT_HINGE,
     )
 )
-_CAPSULE = int(mujoco.mjtGeom.mjGEOM_CAPSULE)
-_ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), _CAPSULE)
+_SINGLE_GAINS = tuple(
+    int(getattr(mujoco.mjtGain, name))
+    for name in ("mjGAIN_FIXED", "mjGAIN_PID")
+    if hasattr(mujoco.mjtGain, name)
+)
+_NO_BIAS = int(mujoco.mjtBias.mjBIAS_NONE)
+_SPHERE, _CAPSULE, _CYLINDER, _BOX = (
+    int(kind)
+    for kind in (
+        mujoco.mjtGeom.mjGEOM_SPHERE,
+        mujoco.mjtGeom.mjGEOM_CAPSULE,
+        mujoco.mjtGeom.mjGEOM_CYLINDER,
+        mujoco.mjtGeom.mjGEOM_BOX,
+    )
+)
+# numbers in the size of geoms whose size can be a parameter
+_SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
 _FIELDS = {
     "body_mass": _Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": _Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
@@ -61,15 +77,15 @@ _FIELDS = {
     "dof_frictionloss": _Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
     "jnt_stiffness": _Field("stiffness", _OBJ.mjOBJ_JOINT, "N/m or N m/rad", 0.0),
     "qpos_spring": _Field("spring_reference", _OBJ.mjOBJ_JOINT, "m or rad"),
-    "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
-    "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
+    "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
+    "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
     "tendon_stiffness": _Field("tendon_stiffness", _OBJ.mjOBJ_TENDON, "N/m", 0.0),
     "tendon_damping": _Field("tendon_damping", _OBJ.mjOBJ_TENDON, "N s/m", 0.0),
     "tendon_lengthspring": _Field("tendon_rest_length", _OBJ.mjOBJ_TENDON, "m", components=(0, 1)),
     "tendon_frictionloss": _Field("tendon_friction_loss", _OBJ.mjOBJ_TENDON, "N", 0.0),
     "geom_pos": _Field("geom_position", _OBJ.mjOBJ_GEOM, "m", components=(0, 1, 2)),
     "geom_quat": _Field("", _OBJ.mjOBJ_GEOM, "1", components=(0, 1, 2, 3)),
-    "geom_size": _Field("geom_radius", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0,)),
+    "geom_size": _Field("geom_size", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0, 1, 2)),
     "geom_friction": _Field("friction", _OBJ.mjOBJ_GEOM, "1 or m", 0.0, components=(0, 1, 2)),
     "geom_solref": _Field("solref", _OBJ.mjOBJ_GEOM, "s, 1", components=(0, 1)),
     "geom_solimp": _Field(
@@ -80,7 +96,7 @@ _FIELDS = {
 _COUNTS = {
     _OBJ.mjOBJ_BODY: "nbody",
     _OBJ.mjOBJ_JOINT: "njnt",
-    _OBJ.mjOBJ_ACTUATOR: "nu",
+    _OBJ.mjOBJ_ACTUATOR: "nactuator",
     _OBJ.mjOBJ_TENDON: "ntendon",
     _OBJ.mjOBJ_GEOM: "ngeom",
 }
@@ -109,9 +125,10 @@ class Parameters:
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
     jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
-    actuator_gainprm and actuator_biasprm (their first three components), tendon_stiffness,
-    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (the
-    radius of spheres and capsules), geom_friction, geom_solref, geom_solimp; `gravity`; and
+    actuator_gainprm and actuator_biasprm (of muscles their largest force or its scale, else the
+    first three components), tendon_stiffness,
+    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (of
+    spheres, capsules, cylinders and boxes), geom_friction, geom_solref, geom_solimp; `gravity`; and
     `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
     Quaternions and axes are made unit vectors.
@@ -159,7 +176,7 @@ class Parameters:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What each number is."""
         return tuple(_name(self.model, e) for e in self._entries)
@@ -189,11 +206,12 @@ class Parameters:
         vector = np.asarray(values, dtype=np.float64)
         if vector.shape != (len(self),):
             raise ValueError(f"values must have shape ({len(self)},), got {vector.shape}")
-        for name, value, least in zip(self.names, vector, self.lower, strict=True):
+        lower = self.lower
+        for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
+            name, value = self.names[k], vector[k]
             if not np.isfinite(value):
                 raise ValueError(f"{name} must be finite, got {value}")
-            if value < least:
-                raise ValueError(f"{name} must be at least {least:g}, got {value:g}")
+            raise ValueError(f"{name} must be at least {lower[k]:g}, got {value:g}")
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:
@@ -220,9 +238,12 @@ class Parameters:
         _restore(model)
         return model
 
-    def jacobian(self, values: ArrayLike) -> Array:
-        """How the raw parameters of the core change with the vector, (len(core), len(self))."""
-        model = self.apply(values)
+    def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
+        """How the raw parameters of the core change with the vector, (len(core), len(self)).
+
+        `applied` is the model with these values, if it is there already.
+        """
+        model = self.apply(values) if applied is None else applied
         vector = np.asarray(values, dtype=np.float64)
         result = np.zeros((len(self.core), len(self)))
         for k, body in enumerate(self._bodies):
@@ -267,6 +288,11 @@ class Parameters:
                 )
             if e.field in ("jnt_pos", "jnt_axis"):
                 _require_single_joint(self.model, e)
+            if e.field in ("body_pos", "body_quat") and self.model.body_mocapid[e.element] >= 0:
+                raise ValueError(
+                    f'{e.field} of body "{name}": it is a mocap body, whose pose is an input of'
+                    " rollouts and products (mocap) and no parameter"
+                )
             if e.field == "body_log_cholesky":
                 others = {"body_mass", "body_ipos", "body_inertia"}
                 if any(o.field in others and o.element == e.element for o in self._entries):
@@ -321,9 +347,11 @@ def _elements(
     count = getattr(model, _COUNTS[kind])
     if chosen is None:
         if field == "geom_size":
-            return [g for g in range(count) if model.geom_type[g] in _ROUND]
+            return [g for g in range(count) if int(model.geom_type[g]) in _SIZES]
         if field in ("jnt_pos", "jnt_axis"):
             return [j for j in range(count) if _has_frame(model, field, j)]
+        if field in ("body_pos", "body_quat"):
+            return [b for b in range(1, count) if model.body_mocapid[b] < 0]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
     several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]
@@ -348,12 +376,24 @@ def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
 
 
 def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
-    """The component matters: constant gains have one, no bias has none."""
+    """The component matters: constant gains have one, muscles one, no bias has none."""
     if field == "actuator_gainprm":
-        return component == 0 or model.actuator_gaintype[row] != int(mujoco.mjtGain.mjGAIN_FIXED)
+        if model.actuator_gaintype[row] == int(mujoco.mjtGain.mjGAIN_MUSCLE):
+            return component == _muscle_force(model.actuator_gainprm[row])
+        several = model.actuator_gaintype[row] not in _SINGLE_GAINS
+        return component < (3 if several else 1)
     if field == "actuator_biasprm":
-        return bool(model.actuator_biastype[row] != int(mujoco.mjtBias.mjBIAS_NONE))
+        if model.actuator_biastype[row] == int(mujoco.mjtBias.mjBIAS_MUSCLE):
+            return component == _muscle_force(model.actuator_biasprm[row])
+        return component < (0 if model.actuator_biastype[row] == _NO_BIAS else 3)
+    if field == "geom_size":
+        return component < _SIZES.get(int(model.geom_type[row]), 1)
     return True
+
+
+def _muscle_force(prm: Array) -> int:
+    """Where the largest force of a muscle is, or where the scale that it has instead is."""
+    return 3 if prm[2] < 0 else 2
 
 
 def _name(model: mujoco.MjModel, e: _Entry) -> str:
@@ -387,11 +427,19 @@ def _write(model: mujoco.MjModel, e: _Entry, value: float) -> None:
 
 
 def _bound(model: mujoco.MjModel, geom: int) -> None:
-    """The bounds by which MuJoCo sorts out geoms that cannot touch, of a sphere or capsule."""
-    radius, half = model.geom_size[geom][:2]
-    length = radius + (half if model.geom_type[geom] == _CAPSULE else 0)
-    model.geom_rbound[geom] = length
-    model.geom_aabb[geom][3:] = radius, radius, length
+    """The bounds by which MuJoCo sorts out geoms that cannot touch."""
+    size, kind = model.geom_size[geom], int(model.geom_type[geom])
+    if kind == _SPHERE:
+        half, reach = np.full(3, size[0]), size[0]
+    elif kind == _CAPSULE:
+        reach = size[0] + size[1]
+        half = np.array([size[0], size[0], reach])
+    elif kind == _CYLINDER:
+        half, reach = size[[0, 0, 1]], np.hypot(size[0], size[1])
+    else:
+        half, reach = size, np.linalg.norm(size)
+    model.geom_rbound[geom] = reach
+    model.geom_aabb[geom][3:] = half
 
 
 def _restore(model: mujoco.MjModel) -> None:

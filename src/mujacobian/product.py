@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import require_model, shaped
+from mujacobian.manifold import pull_poses, push_poses
 from mujacobian.parameters import Parameters
 
 Array = NDArray[np.float64]
@@ -24,6 +25,7 @@ class Pullback:
     controls: Array
     forces: Array | None = None
     params: Array | None = None
+    mocap: Array | None = None
 
 
 def vjp(
@@ -33,6 +35,7 @@ def vjp(
     d_sensors: ArrayLike | None = None,
     *,
     forces: bool = False,
+    mocap: bool = False,
     params: Parameters | None = None,
     forward: bool = True,
 ) -> Pullback:
@@ -46,6 +49,8 @@ def vjp(
       d_next: `(nx,)`, derivative with respect to the next state, in the tangent coordinates of `A`.
       d_sensors: `(ns,)`, derivative with respect to `sensordata`.
       forces: also the derivative with respect to `qfrc_applied`.
+      mocap: also the derivative with respect to the poses of mocap bodies, `(nmocap, 7)`: positions
+        and quaternions, which are taken as q / |q|.
       params: also the derivative with respect to these parameters, at the values in `model`.
       forward: run `mj_forward` first. False if the caller has just done so on this state.
 
@@ -63,24 +68,31 @@ def vjp(
     nx = 2 * model.nv + model.na
     here = None if params is None else bind(params, model)
     core = [] if here is None else here.core
-    raw = None if here is None else np.zeros(len(core))
-    result = Pullback(np.zeros(nx), np.zeros(model.nu), np.zeros(model.nv) if forces else None)
+    poses = _poses(data) if mocap else None
+    raw = np.zeros(len(core) + (6 * model.nmocap if mocap else 0))
+    state, controls = np.zeros(nx), np.zeros(model.nu)
+    applied = np.zeros(model.nv) if forces else None
     _core.vjp_into(
         model,
         data,
         None if d_next is None else shaped("d_next", d_next, (nx,)),
         None if d_sensors is None else shaped("d_sensors", d_sensors, (model.nsensordata,)),
         core,
-        result.state,
-        result.controls,
-        result.forces,
+        state,
+        controls,
+        applied,
         raw,
+        mocap=mocap,
         forward=forward,
     )
-    if here is None or raw is None:
-        return result
-    chained = raw @ here.jacobian(here.values)
-    return Pullback(result.state, result.controls, result.forces, chained)
+    of_params, of_poses = raw[: len(core)], raw[len(core) :].reshape(-1, 6)
+    return Pullback(
+        state,
+        controls,
+        applied,
+        None if here is None else of_params @ here.jacobian(here.values),
+        None if poses is None else pull_poses(poses, of_poses),
+    )
 
 
 def jvp(
@@ -90,6 +102,7 @@ def jvp(
     d_controls: ArrayLike | None = None,
     *,
     d_forces: ArrayLike | None = None,
+    d_mocap: ArrayLike | None = None,
     params: Parameters | None = None,
     d_params: ArrayLike | None = None,
     sensors: bool = True,
@@ -106,6 +119,7 @@ def jvp(
       d_state: `(nx,)`, in the tangent coordinates of `A`.
       d_controls: `(nu,)`.
       d_forces: `(nv,)`, change of `qfrc_applied`.
+      d_mocap: `(nmocap, 7)`, change of the positions and quaternions of mocap bodies.
       params: the parameters that `d_params` is a change of, at the values in `model`.
       d_params: one per parameter.
       sensors: also the change of the sensors; else None in its place.
@@ -125,11 +139,15 @@ def jvp(
     if d_params is not None and params is None:
         raise ValueError("d_params needs params, the parameters it is a change of")
     nx = 2 * model.nv + model.na
-    core, raw = [], None
+    core: list[tuple[int, int, int]] = []
+    raw = [np.zeros(0)]
     if params is not None and d_params is not None:
         here = bind(params, model)
         core = here.core
-        raw = here.jacobian(here.values) @ shaped("d_params", d_params, (len(here),))
+        raw.append(here.jacobian(here.values) @ shaped("d_params", d_params, (len(here),)))
+    if d_mocap is not None:
+        moved = shaped("d_mocap", d_mocap, (model.nmocap, 7))
+        raw.append(push_poses(_poses(data), moved).ravel())
     change = np.zeros(nx), np.zeros(model.nsensordata) if sensors else None
     _core.jvp_into(
         model,
@@ -138,11 +156,21 @@ def jvp(
         None if d_controls is None else shaped("d_controls", d_controls, (model.nu,)),
         None if d_forces is None else shaped("d_forces", d_forces, (model.nv,)),
         core,
-        raw,
+        None if len(raw) == 1 else np.concatenate(raw),
+        d_mocap is not None,
         *change,
         forward=forward,
     )
     return change
+
+
+def _poses(data: mujoco.MjData) -> Array:
+    """Positions and quaternions of mocap bodies, `(nmocap, 7)`."""
+    if not isinstance(data, mujoco.MjData):
+        raise TypeError(f"data must be a mujoco.MjData, got {type(data).__name__}")
+    if (np.linalg.norm(data.mocap_quat, axis=-1) < mujoco.mjMINVAL).any():
+        raise ValueError("data.mocap_quat has a quaternion of length 0")
+    return np.concatenate([data.mocap_pos, data.mocap_quat], axis=-1)
 
 
 def bind(params: Parameters, model: mujoco.MjModel) -> Parameters:

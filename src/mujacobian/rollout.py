@@ -41,7 +41,7 @@ def rollout(
       controls: `(T, nu)`.
       forces: `(T, nv)`, `qfrc_applied` of every step.
       wrenches: `(T, nbody, 6)`, `xfrc_applied` of every step.
-      mocap: `(T, nmocap, 7)`, positions and quaternions of mocap bodies. They have no gradient.
+      mocap: `(T, nmocap, 7)`, positions and quaternions of mocap bodies, taken as q / |q|.
       params: parameters of the model that gradients are wanted of: `mujacobian.Parameters`, or a
         pair of them and of other values than those in `model`. The trajectory is that of a copy
         of the model with these values.
@@ -86,7 +86,7 @@ def prepare(
     T = u.shape[-2]
     f = None if forces is None else batched("forces", forces, (T, model.nv))
     w = None if wrenches is None else batched("wrenches", wrenches, (T, model.nbody, 6))
-    p = None if mocap is None else _core_poses(batched("mocap", mocap, (T, model.nmocap, 7)))
+    p = None if mocap is None else core_poses(batched("mocap", mocap, (T, model.nmocap, 7)))
     first = first_states(model, state)
     n = _batch(
         {
@@ -193,8 +193,10 @@ def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
     return next(iter(sizes.values()), None)
 
 
-def _core_poses(poses: Array) -> Array:
+def core_poses(poses: Array) -> Array:
     """Rows of all positions, then all quaternions."""
+    if (np.linalg.norm(poses[..., 3:], axis=-1) < mujoco.mjMINVAL).any():
+        raise ValueError("mocap has a quaternion of length 0")
     lead = poses.shape[:-2]
     parts = poses[..., :3].reshape(*lead, -1), poses[..., 3:].reshape(*lead, -1)
     return np.ascontiguousarray(np.concatenate(parts, axis=-1))

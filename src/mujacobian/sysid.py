@@ -118,13 +118,14 @@ def identify(
       logs: one or several, of any lengths.
       start: first guess, by default the values in the model.
       bounds: (lower, upper), by default those of the parameters.
-      tolerance: relative change of cost or values, or size of the gradient, at which to stop.
+      tolerance: relative change of cost or values, or size of the gradient, at which to stop; also
+        where the optimum is predicted to be within its square root times the standard errors.
       max_evaluations: simulations of all logs after which to stop.
       threads: logs simulated at a time, by default one per available core.
 
     Quaternions of states count as the nearer of q and -q. A trial at which a log diverges is
-    rejected; at the first guess it raises `MujacobianError`. Sensors of forces and accelerations
-    raise `UnsupportedFeatureError` where they are measured.
+    rejected; at the first guess it raises `MujacobianError`. Sensors that see a parameter
+    in ways that are not covered raise `UnsupportedFeatureError` where they are measured.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -147,53 +148,96 @@ def identify(
     if not len(parameters):
         raise ValueError("there are no parameters to identify")
     most_evaluations = count("max_evaluations", max_evaluations)
-    problem = _Problem(parameters, logs, threads)
+    problem = _Problem(parameters, logs, tolerance, threads)
     lower, upper = _bounds(parameters, bounds)
     first = parameters.values if start is None else shaped("start", start, lower.shape)
     for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
         if not least <= value <= most:
             raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
     problem.evaluate(first)  # raises if the first guess diverges
-    found = least_squares(
-        problem.residuals,
-        first,
-        problem.jacobian,
-        bounds=(lower, upper),
-        x_scale="jac",
-        ftol=tolerance,
-        xtol=tolerance,
-        gtol=tolerance,
-        max_nfev=most_evaluations,
-    )
-    variance = 2 * found.cost / max(1, found.fun.size - len(first))
-    covariance = _covariance(found.jac, variance)
+    # the optimiser sees the triangular factor, of the same norms and products, and not all rows
+    try:
+        found = least_squares(
+            problem.residuals,
+            first,
+            problem.jacobian,
+            bounds=(lower, upper),
+            x_scale="jac",
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+            max_nfev=most_evaluations,
+        )
+        values, converged, message = found.x, bool(found.status > 0), str(found.message)
+    except _Found as end:
+        values, converged, message = end.values, True, str(end)
+    optimum = problem.evaluate(values)
+    cost = float(optimum.residual @ optimum.residual) / 2
+    covariance = _covariance(optimum.slopes, 2 * cost / max(1, problem.size - len(first)))
     return Identification(
         parameters,
-        found.x,
+        values,
         np.sqrt(np.diag(covariance)),
         covariance,
-        parameters.apply(found.x),
-        tuple(np.split(found.fun, problem.ends)),
-        float(found.cost),
-        (*problem.history, Iterate(float(found.cost), found.x)),
+        parameters.apply(values),
+        optimum.residuals,
+        cost,
+        (*problem.history, Iterate(cost, values)),
         problem.steps,
-        bool(found.status > 0),
-        str(found.message),
+        converged,
+        message,
     )
+
+
+class _Found(Exception):
+    """The optimum is so near that a further step would be for nothing."""
+
+    def __init__(self, values: Array) -> None:
+        super().__init__("The optimum is a negligible part of the standard errors away.")
+        self.values = values
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """The triangular factor of (slopes, residuals) of all logs, which has their norms and products.
+
+    residual: its last column.
+    slopes: the others.
+    residuals: themselves, per log.
+    """
+
+    residual: Array
+    slopes: Array
+    residuals: tuple[Array, ...]
+
+
+def _triangular(matrix: Array) -> Array:
+    """The upper triangular R with R^T R = matrix^T matrix, square."""
+    width = matrix.shape[1]
+    if not np.isfinite(matrix).all():  # the slopes overflow: the residuals still have a norm
+        overflown = np.full((width, width), np.nan)
+        overflown[:, -1] = 0
+        overflown[-1, -1] = np.linalg.norm(matrix[:, -1])
+        return overflown
+    rows = np.linalg.qr(matrix, mode="r")
+    return np.pad(rows, ((0, width - len(rows)), (0, 0)))
 
 
 class _Problem:
     """Residuals of all logs as a function of the values, and their Jacobian."""
 
     def __init__(
-        self, parameters: Parameters, logs: Log | Sequence[Log], threads: int | None
+        self,
+        parameters: Parameters,
+        logs: Log | Sequence[Log],
+        tolerance: float,
+        threads: int | None,
     ) -> None:
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
             raise ValueError("there are no logs")
-        self.parameters = parameters
+        self.parameters, self.tolerance = parameters, tolerance
         self.fits = [_Fit(parameters, k, log) for k, log in enumerate(several)]
-        self.ends = np.cumsum([fit.size for fit in self.fits])[:-1]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
             raise ValueError(
@@ -203,37 +247,54 @@ class _Problem:
         self.threads = min(threads, len(self.fits))
         self.steps = 0
         self.history: list[Iterate] = []
-        self._last: tuple[bytes, Array, Array] | None = None
+        # the last point, and the last one whose Jacobian was asked for, where the optimum will be
+        self._last: tuple[bytes, _Factor] | None = None
+        self._taken: tuple[bytes, _Factor] | None = None
 
     def residuals(self, values: Array) -> Array:
-        """All residuals, inf where a log diverges: the optimiser then tries a shorter step."""
+        """Their part of the factor, inf where a log diverges: then a shorter step is tried."""
         try:
-            return self.evaluate(values)[0]
+            return self.evaluate(values).residual.copy()
         except MujacobianError as error:
             if isinstance(error, UnsupportedFeatureError):
                 raise
-            return np.full(self.size, np.inf)
+            return np.full(len(self.parameters) + 1, np.inf)
 
     def jacobian(self, values: Array) -> Array:
-        """Their Jacobian. Rows of one log are contiguous."""
-        residual, slopes = self.evaluate(values)
-        if not np.isfinite(slopes).all():
+        """The part of their Jacobian; raises `_Found` at the optimum."""
+        factor = self.evaluate(values)
+        if not np.isfinite(factor.slopes).all():
             raise MujacobianError(
                 "the Jacobian overflows: over these steps the system is unstable, use shorter logs"
             )
-        self.history.append(Iterate(float(residual @ residual) / 2, values.copy()))
-        return slopes
+        self.history.append(Iterate(float(factor.residual @ factor.residual) / 2, values.copy()))
+        self._taken = self._last
+        # what a step to the optimum of the linearized problem gains, in units of the variance
+        gain = float(factor.residual[:-1] @ factor.residual[:-1])
+        left = float(factor.residual @ factor.residual) / max(1, self.size - len(values))
+        if gain < self.tolerance * left:
+            raise _Found(values.copy())
+        return factor.slopes.copy()
 
-    def evaluate(self, values: Array) -> tuple[Array, Array]:
+    def evaluate(self, values: Array) -> _Factor:
         """Residuals and their Jacobian, which costs less beside them than where it is asked for."""
         key = values.tobytes()
-        if self._last is None or self._last[0] != key:
-            model = self.parameters.apply(values)
-            directions = np.ascontiguousarray(self.parameters.jacobian(values).T)
-            self.steps += sum(fit.steps for fit in self.fits)
-            made = self._each(lambda k: self.fits[k].evaluate(model, directions))
-            self._last = key, np.concatenate([r for r, _ in made]), np.vstack([j for _, j in made])
-        return self._last[1], self._last[2]
+        for known in (self._last, self._taken):
+            if known is not None and known[0] == key:
+                return known[1]
+        model = self.parameters.apply(values)
+        directions = np.ascontiguousarray(self.parameters.jacobian(values, model).T)
+        self.steps += sum(fit.steps for fit in self.fits)
+
+        def factor(k: int) -> tuple[Array, Array]:
+            rows = self.fits[k].evaluate(model, directions)
+            return _triangular(rows), rows[:, -1].copy()
+
+        made = self._each(factor)
+        whole = _triangular(np.vstack([triangle for triangle, _ in made]))
+        result = _Factor(whole[:, -1], whole[:, :-1], tuple(residual for _, residual in made))
+        self._last = key, result
+        return result
 
     def _each(self, work: Callable[[int], Made]) -> list[Made]:
         def named(k: int) -> Made:
@@ -282,8 +343,8 @@ class _Fit:
         self.manifold = Manifold(model)
         self.data = mujoco.MjData(model)
 
-    def evaluate(self, model: mujoco.MjModel, directions: Array) -> tuple[Array, Array]:
-        """Residuals with this model, and how they change along the directions."""
+    def evaluate(self, model: mujoco.MjModel, directions: Array) -> Array:
+        """How the residuals with this model change along the directions; last, they themselves."""
         T, n, nx = self.steps, len(directions), self.manifold.nx
         states = np.empty((T + 1, self.manifold.size))
         sensordata = np.empty((T, model.nsensordata))
@@ -295,7 +356,6 @@ class _Fit:
             self.start,
             T,
             *self.inputs.rows(0, 0, T),
-            np.empty((T, len(self.start))),
             states,
             sensordata,
             n,
@@ -308,16 +368,12 @@ class _Fit:
         if taken < T:
             raise MujacobianError(f"the simulation of the log diverges in step {taken}")
         measured = self.manifold.align(states, self.states.values)
-        residuals = [
-            self.sensors.pick(sensordata - self.sensors.values),
-            self.states.pick(states - measured),
-        ]
-        slopes = []
-        if sensed is not None:
-            slopes.append(self.sensors.pick_rows(sensed))
-        if self.states.size:
-            slopes.append(self.states.pick_rows(self.manifold.push(states[:, None], moved)))
-        return np.concatenate(residuals), np.concatenate(slopes)
+        rows = np.empty((self.size, n + 1))
+        of_sensors, of_states = np.split(rows, [self.sensors.size])
+        self.sensors.write(of_sensors, sensordata - self.sensors.values, sensed)
+        slopes = self.manifold.push(states[:, None], moved) if self.states.size else None
+        self.states.write(of_states, states - measured, slopes)
+        return rows
 
 
 class _Measured:
@@ -336,15 +392,21 @@ class _Measured:
         self.weights = 1 / noise
         self.size = int(self.there.sum())
 
-    def pick(self, differences: Array) -> Array:
-        """Weighted, where there is a measurement."""
-        picked: Array = (differences * self.weights)[self.there]
-        return picked
+    def write(self, rows: Array, differences: Array, slopes: Array | None) -> None:
+        """Where there is a measurement: weighted slopes `(T, columns, numbers)`, differences last.
 
-    def pick_rows(self, slopes: Array) -> Array:
-        """The same of derivatives, `(T, columns, numbers)`, with columns last."""
-        picked: Array = (slopes * self.weights).swapaxes(1, 2)[self.there]
-        return picked
+        Slopes are None where nothing was measured.
+        """
+        if slopes is None:
+            return
+        T, n, numbers = slopes.shape
+        if self.there.all():
+            every = rows.reshape(T, numbers, n + 1)
+            np.multiply(slopes.swapaxes(1, 2), self.weights[:, None], out=every[..., :-1])
+            np.multiply(differences, self.weights, out=every[..., -1])
+        else:
+            rows[:, :-1] = (slopes * self.weights).swapaxes(1, 2)[self.there]
+            rows[:, -1] = (differences * self.weights)[self.there]
 
 
 def _sensor_noise(model: mujoco.MjModel) -> Array:

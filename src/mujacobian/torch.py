@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import refuse_single_precision
+from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.gradient import NO_MOCAP_GRADIENT
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import rollout as simulate
 
@@ -58,7 +60,7 @@ def rollout(
     *,
     forces: Tensors | None = None,
     wrenches: Tensors | None = None,
-    mocap: ArrayLike | None = None,
+    mocap: Tensors | None = None,
     params: tuple[Parameters, Tensors] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
@@ -69,8 +71,14 @@ def rollout(
     `(T + 1, nq + nv + na)` and `(T, ns)` are returned, with a batch in front where there is one.
     The gradient of a quaternion is orthogonal to it.
     """
-    options = {"mocap": mocap, "checkpoint": checkpoint, "threads": threads}
-    given = {"state": state, "controls": controls, "forces": forces, "wrenches": wrenches}
+    options = {"checkpoint": checkpoint, "threads": threads}
+    given = {
+        "state": state,
+        "controls": controls,
+        "forces": forces,
+        "wrenches": wrenches,
+        "mocap": mocap,
+    }
     tensors = [
         values if values is None or isinstance(values, mujoco.MjData) else as_tensor(name, values)
         for name, values in given.items()
@@ -96,10 +104,17 @@ class _Rollout(torch.autograd.Function):
         arrays: list[Any] = [
             t.detach().numpy() if isinstance(t, torch.Tensor) else t for t in tensors
         ]
-        state, controls, forces, wrenches, values = arrays
+        state, controls, forces, wrenches, mocap, values = arrays
         params = None if parameters is None else (parameters, values)
         ctx.trajectory = simulate(
-            model, state, controls, forces=forces, wrenches=wrenches, params=params, **options
+            model,
+            state,
+            controls,
+            forces=forces,
+            wrenches=wrenches,
+            mocap=mocap,
+            params=params,
+            **options,
         )
         ctx.shapes = [t.shape if isinstance(t, torch.Tensor) else None for t in tensors]
         ctx.set_materialize_grads(False)  # sensors that the loss does not read are not asked for
@@ -111,8 +126,17 @@ class _Rollout(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:  # noqa: ANN401
         given = (None if y is None else y.detach().numpy() for y in cotangents)
         made = ctx.trajectory.gradient(*given)
-        gradients = made.state, made.controls, made.forces, made.wrenches, made.params
+        gradients = (
+            made.state,
+            made.controls,
+            made.forces,
+            made.wrenches,
+            made.mocap,
+            made.params,
+        )
         needed = ctx.needs_input_grad[3:]
+        if needed[4] and made.mocap is None:
+            raise UnsupportedFeatureError(*NO_MOCAP_GRADIENT)
         return (
             None,
             None,

@@ -14,7 +14,7 @@ from mujacobian import _core
 from mujacobian.arguments import count, shaped
 from mujacobian.errors import MujacobianError
 from mujacobian.gradient import Adjoint, Gradient
-from mujacobian.manifold import Manifold
+from mujacobian.manifold import Manifold, pull_poses
 from mujacobian.parameters import Parameters
 from mujacobian.threads import each
 
@@ -26,7 +26,10 @@ Result = TypeVar("Result", "Gradient", "Jacobian")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What acts in every step, rows of `(n, T, ...)`; None: as in the first state."""
+    """What acts in every step, rows of `(n, T, ...)`; None: as in the first state.
+
+    Of mocap bodies a row has all positions, then all quaternions, as the core wants them.
+    """
 
     controls: Array
     forces: Array | None = None
@@ -40,6 +43,15 @@ class Inputs:
             return None if values is None else values[k, first:last]
 
         return cut(self.controls), cut(self.forces), cut(self.wrenches), cut(self.mocap)
+
+    def poses(self) -> Array:
+        """Poses of mocap bodies, `(n, T, nmocap, 7)`."""
+        assert self.mocap is not None
+        bodies = self.mocap.shape[-1] // 7
+        position, quaternion = np.split(self.mocap, [3 * bodies], axis=-1)
+        lead = self.mocap.shape[:-1]
+        parts = position.reshape(*lead, bodies, 3), quaternion.reshape(*lead, bodies, 4)
+        return np.concatenate(parts, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -132,6 +144,8 @@ class Trajectory:
         made = adjoint.gradient
         if not tangent:
             made = replace(made, state=manifold.lift(states[:, 0], made.state))
+        if made.mocap is not None:
+            made = replace(made, mocap=pull_poses(self.inputs.poses(), made.mocap))
         if self.params is not None and made.params is not None:
             chain = self.params[0].jacobian(self.params[1])
             # row by row: the products of a batch are those of single rollouts
@@ -153,7 +167,7 @@ class Trajectory:
           tangent: rows of states, and columns of the first state, in the tangent coordinates of
             `A`, instead of in the layout of `states`.
           sensors: also the Jacobian of the sensors; or the entries of `sensordata` it is wanted
-            of, in their order. Sensors that read forces or accelerations refuse parameters.
+            of, in their order. Those that see a parameter in ways that are not covered raise.
 
         Example:
           >>> import mujoco, mujacobian, numpy as np

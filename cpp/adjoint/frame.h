@@ -1,0 +1,51 @@
+// Frames among the parameters: those of bodies, joints and mocap bodies.
+#pragma once
+
+#include "adjoint/carrier.h"
+#include "adjoint/parameter.h"
+
+namespace mujacobian {
+
+inline bool is_frame(int kind) {
+  return kind >= Parameter::kBodyPosition && kind <= Parameter::kMocapRotation;
+}
+
+// MuJoCo reports no acceleration of the sensor's object, not even that of gravity: until 4.0 so it
+// is for what cannot move.
+bool is_at_rest(const ModelView& m, int sensor);
+
+class Frames {
+ public:
+  // Those among the parameters, and what carries them.
+  Frames(const ModelView& m, const DataView& d, const ParameterList& params, Arena& arena);
+
+  // Find the columns of all of them. Throws Unsupported for what else sees a frame.
+  void differentiate(const StepDifferential& s);
+
+  // Add the columns of parameter k, which is a frame.
+  void add(int k, const ParameterColumns& to) const;
+
+  // Add to `rows`, (ns, parameters), what the sensors see of the frames; `driven` (parameters, nv)
+  // is d(acc) of every parameter. After `differentiate` at the acceleration.
+  void sense(const double* driven, double* rows);
+
+ private:
+  int count() const { return first_[params_.count]; }
+  void require_still_fluid() const;
+  void start_forward(const StepDifferential& s);
+  void subtract_free_bias(const double* w, TreeBlock* const* blocks, const Residual& residual);
+  void write(const Residual& from, double* to) const;
+  void write_activations();
+
+  const ModelView& m_;
+  const DataView& d_;
+  const ParameterList& params_;
+  Arena& arena_;
+  int* first_;  // of each parameter, its first carrier; the number of all behind the last
+  Carrier* carriers_;
+  Extension extension_{};
+  Forward forward_{};                                           // of the extended model
+  double *early_ = nullptr, *late_ = nullptr, *act_ = nullptr;  // columns of each carrier
+};
+
+}  // namespace mujacobian
