@@ -217,7 +217,7 @@ class Parameters:
             model.geom_sameframe[geom] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         for geom in self._elements("geom_size"):
             _bound(model, geom)
-        _restore(model)
+        restore_derived(model)
         return model
 
     def jacobian(self, values: ArrayLike) -> Array:
@@ -394,7 +394,7 @@ def _bound(model: mujoco.MjModel, geom: int) -> None:
     model.geom_aabb[geom][3:] = radius, radius, length
 
 
-def _restore(model: mujoco.MjModel) -> None:
+def restore_derived(model: mujoco.MjModel) -> None:
     """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
     model.body_subtreemass[:] = model.body_mass
     for body in range(model.nbody - 1, 0, -1):
