@@ -72,13 +72,17 @@ class Oracle:
         return qpos, qvel
 
     def pull(self, qpos, qvel, q, v):
-        """Newton's coordinates; those of q and v where joints are kinematic or loops."""
+        """Newton's coordinates; of kinematic joints those of q and v, of loops zero."""
         q, v = q.copy(), v.copy()
         for j in self.joints:
             k, u = self.mj_q[j % len(self.joints)], self.mj_v[j % len(self.joints)]
+            a, b = slice(self.q0[j], self.q0[j + 1]), slice(self.v0[j], self.v0[j + 1])
+            if k < 0:
+                q[a], v[b] = 0, 0
+                if self.kind[j] == BALL:
+                    q[a.stop - 1] = 1
             if k < 0 or self.flags[self.child[j]] & KINEMATIC:
                 continue
-            a, b = slice(self.q0[j], self.q0[j + 1]), slice(self.v0[j], self.v0[j + 1])
             R_p, R_c = rotation(self.X_p[j, 3:]), rotation(self.X_c[j, 3:])
             if self.kind[j] == FREE:
                 R = rotation(np.roll(qpos[k + 3 : k + 7], -1))

@@ -8,6 +8,7 @@ except ImportError as error:
 
 from mujacobian.newton.layout import Layout
 from mujacobian.newton.linearization import NewtonLinearization
+from mujacobian.newton.parameters import KNOWN as PARAMETERS
 from mujacobian.newton.solver import DifferentiableMuJoCo
 
-__all__ = ["DifferentiableMuJoCo", "Layout", "NewtonLinearization"]
+__all__ = ["PARAMETERS", "DifferentiableMuJoCo", "Layout", "NewtonLinearization"]

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from mujacobian.newton import contacts, guards
 from mujacobian.newton.inputs import arrays
 from mujacobian.newton.snapshot import Snapshot
 
@@ -30,15 +31,23 @@ class TapedStep:
         self.before = before  # the step whose activations this one begins with
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
+        if snapshot.moves_wrenches:
+            guards.refuse_wrenches(self.inputs, snapshot.inputs)
         W = snapshot.coordinates.worlds
         self.joint_q, self.joint_qd = (by_world(each, W) for each in self.start)
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
+        self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
+        self.pairs: list[contacts.Pairs] = []
         hidden = snapshot.hidden(solver)
         self.rows = snapshot.rows(self.joint_q, self.joint_qd, self.given, hidden)
         self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
 
     def finish(self, solver: newton.solvers.SolverMuJoCo, state: newton.State) -> None:
-        """Keep what the step has returned."""
+        """Keep what the step has returned, or raise if it cannot be differentiated."""
+        if self.watch is not None:
+            self.watch.judge()
+        else:
+            self.pairs = contacts.found_by_warp(solver)
         data = solver.mj_data if solver.use_mujoco_cpu else solver.mjw_data
         W = self.snapshot.coordinates.worlds
         self.qpos, self.qvel = (
@@ -49,6 +58,8 @@ class TapedStep:
         self.result = state.joint_q, state.joint_qd
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
+        guards.require_chain([*self.start, *self.inputs.values()], (*self.result, *self.bodies))
+        guards.require_finite(self.result_q, self.result_qd)
 
     @property
     def arrays(self) -> list[wp.array]:
@@ -69,7 +80,7 @@ class TapedStep:
         d_q, d_v = self._take_results()
         y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
-        made = snapshot.pull(self.rows, self.dt, y_q, y_v, y_act, self.number)
+        made = snapshot.pull(self.rows, self.dt, y_q, y_v, y_act, self.number, self.pairs)
         g_q, g_v = c.pull_start(self.joint_q, self.joint_qd, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(self.joint_q, self.given, made.actions)
         # what is kinematic passes through the step

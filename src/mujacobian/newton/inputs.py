@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 
 import newton
 import numpy as np
@@ -37,6 +38,12 @@ def arrays(state: newton.State, control: newton.Control | None) -> dict[str, wp.
         "body_f": state.body_f,
     }
     return {name: array for name, array in found.items() if array is not None and array.size}
+
+
+def wrenches(names: Iterable[str], inputs: Inputs) -> list[str]:
+    """Inputs that act as wrenches on bodies, in whole or in part."""
+    acts = {"body_f": True, "joint_f": len(inputs.free_dof) > 0}
+    return [name for name in names if acts.get(name)]
 
 
 class Inputs:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mujacobian.linearization import linearize
 from mujacobian.newton.adjoint import by_world
-from mujacobian.newton.inputs import arrays
+from mujacobian.newton.inputs import arrays, wrenches
 from mujacobian.newton.layout import Layout, make_layout
 from mujacobian.newton.snapshot import INTEGRATION, Snapshot
 
@@ -35,6 +35,10 @@ class NewtonLinearization:
 
     def block(self, name: str) -> Array:
         """The columns of B that belong to an input, such as "joint_f"."""
+        if name not in self.layout.inputs:
+            raise ValueError(
+                f"B has no columns of {name!r}, only of {', '.join(self.layout.inputs)}"
+            )
         return self.B[:, self.layout.inputs[name]]
 
 
@@ -54,6 +58,9 @@ def linearize_world(
     joint_q, joint_qd = by_world(state.joint_q, W), by_world(state.joint_qd, W)
     row = snapshot.rows(joint_q, joint_qd, every, snapshot.hidden(solver))[world]
     given = {name: values[world : world + 1] for name, values in every.items()}
+    if snapshot.moves_wrenches:
+        for name in wrenches(every, snapshot.inputs):
+            del given[name]
     q0, v0 = joint_q[world : world + 1], joint_qd[world : world + 1]
     inputs = snapshot.inputs.only(world)
     c = inputs.coordinates
@@ -62,9 +69,9 @@ def linearize_world(
     model.opt.timestep = dt
     mujoco.mj_setState(model, data, row, INTEGRATION)
     lin = linearize(model, data, sensors=False, forces=True)
-    wrenches = np.zeros((model.nbody, 6, model.nv))
+    jacobians = np.zeros((model.nbody, 6, model.nv))
     for b in range(1, model.nbody):
-        mujoco.mj_jacBodyCom(model, data, wrenches[b, :3], wrenches[b, 3:], b)
+        mujoco.mj_jacBodyCom(model, data, jacobians[b, :3], jacobians[b, 3:], b)
     mujoco.mj_step(model, data)
     qpos, qvel = data.qpos[None].copy(), data.qvel[None].copy()
     q1 = np.where(c.kinematic_q, q0, c.to_newton(qpos, qvel)[0])
@@ -85,7 +92,7 @@ def linearize_world(
     y = np.concatenate([y_q, y_v, d_act], axis=-1)
     x_q, x_v, x_act = np.split(y @ lin.A, [model.nv, 2 * model.nv], axis=-1)
     d_force = y @ lin.Bf
-    d_wrench = np.tensordot(d_force, wrenches, axes=(-1, -1))
+    d_wrench = np.tensordot(d_force, jacobians, axes=(-1, -1))
     g_q, g_v = c.pull_start(q0, v0, x_q, x_v)
     g_inputs, turned = inputs.pull(q0, given, (y @ lin.B, d_force, d_wrench))
     g_q += turned + np.where(c.kinematic_q, d_q, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
 
 import mujoco
 import newton
@@ -16,32 +15,43 @@ from mujacobian.newton.internals import FIELDS, OPTIONS
 from mujacobian.parameters import restore_derived
 
 Array = NDArray[np.float64]
+Values = dict[str, Array]
 
-_QUATERNIONS = ("body_quat", "body_iquat", "geom_quat", "site_quat")
-_INERTIAL_FRAME = ("body_ipos", "body_iquat")
-_GEOM_FRAME = ("geom_pos", "geom_quat")
+_UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "jnt_axis")
 _NONE = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
 # an angle in single precision that is none
 _ROUNDING = 1e-6
 
 
-def update(model: mujoco.MjModel, solver: newton.solvers.SolverMuJoCo, world: int) -> None:
-    """Give a model what mujoco_warp has for a world, where that differs in single precision.
-
-    What is equal keeps its double precision. `notify_model_changed` of Newton 1.7 itself does this
-    in part (`use_mujoco_cpu`) or not at all.
-    """
-    changed = {name for name, values in _values(solver, world) if _write(model, name, values)}
+def values_of(solver: newton.solvers.SolverMuJoCo, world: int) -> Values:
+    """What mujoco_warp has for a world, in single precision."""
+    warp_model = solver.mjw_model
+    found = {
+        name: _row(getattr(warp_model, name).numpy(), world)
+        for name in FIELDS
+        if getattr(solver.mj_model, name).size
+    }
     for name in OPTIONS:
-        _write(model.opt, name, _row(getattr(solver.mjw_model.opt, name).numpy(), world))
-    inverse_root = float(_row(solver.mjw_model.opt.impratio_invsqrt.numpy(), world))
-    if np.float32(model.opt.impratio**-0.5) != np.float32(inverse_root):
-        model.opt.impratio = inverse_root**-2
-    model.stat.meaninertia = float(_row(solver.mjw_model.stat.meaninertia.numpy(), world))
-    if changed.intersection(_INERTIAL_FRAME):
+        found[f"opt.{name}"] = _row(getattr(warp_model.opt, name).numpy(), world)
+    found["opt.impratio"] = _row(warp_model.opt.impratio_invsqrt.numpy(), world) ** -2.0
+    found["stat.meaninertia"] = _row(warp_model.stat.meaninertia.numpy(), world)
+    return found
+
+
+def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None:
+    """Give a model the new values where they differ from the old ones; by default, its own.
+
+    What does not differ keeps its double precision.
+    """
+    changed = {
+        name
+        for name, values in new.items()
+        if _write(model, name, values, None if old is None else old[name])
+    }
+    if changed & {"body_ipos", "body_iquat"}:
         _release_inertial_frames(model)
-    if changed.intersection((*_GEOM_FRAME, "geom_size")):
-        # boxes around geoms were made by the compiler; the spheres are those that Newton uses, too
+    if changed & {"geom_pos", "geom_quat", "geom_size"}:
+        # the compiler's boxes around geoms are not theirs any more
         model.geom_sameframe[:] = _NONE
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if changed:
@@ -55,39 +65,45 @@ class Worlds:
         self.models = [copy.copy(solver.mj_model) for _ in range(solver.mjw_data.nworld)]
         if not solver.use_mujoco_cpu:
             for world, model in enumerate(self.models):
-                update(model, solver, world)
+                write(model, values_of(solver, world))
+        for model in self.models:
+            _converge(model)
         self.data = [mujoco.MjData(model) for model in self.models]
 
     def __iter__(self) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         return zip(self.models, self.data, strict=True)
 
 
-def _values(solver: newton.solvers.SolverMuJoCo, world: int) -> Iterator[tuple[str, Array]]:
-    for name in FIELDS:
-        if getattr(solver.mj_model, name).size:
-            yield name, _row(getattr(solver.mjw_model, name).numpy(), world)
+def _converge(model: mujoco.MjModel) -> None:
+    """Derivatives are those at the optimum, wherever the simulation's own solver stops."""
+    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    model.opt.tolerance = min(1e-12, model.opt.tolerance)
+    model.opt.iterations = max(100, model.opt.iterations)
+    model.opt.ls_iterations = max(50, model.opt.ls_iterations)
 
 
 def _row(batch: Array, world: int) -> Array:
-    """The values of a world in an array that may have one row for all."""
-    row: Array = batch[world % len(batch)]
-    return row
+    """A copy of the values of a world in an array that may have one row for all."""
+    return np.array(batch[world % len(batch)])
 
 
-def _write(owner: Any, name: str, values: Array) -> bool:  # noqa: ANN401
-    """Write what differs in single precision; whether anything did."""
-    field = np.asarray(getattr(owner, name))
-    given = np.asarray(values, dtype=np.float64).reshape(field.shape)
-    differs = field.astype(np.float32) != given.astype(np.float32)
+def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> bool:
+    """Write what differs; whether anything does."""
+    part, _, last = name.rpartition(".")  # of opt and stat
+    owner = getattr(model, part) if part else model
+    field = np.asarray(getattr(owner, last))
+    before = (field if old is None else old).astype(np.float32).reshape(field.shape)
+    given = new.astype(np.float64).reshape(field.shape)
+    differs = before != given.astype(np.float32)
     if not differs.any():
         return False
-    if name in _QUATERNIONS or name == "jnt_axis":
+    if last in _UNIT:
         differs = np.broadcast_to(differs.any(axis=-1, keepdims=True), field.shape)
         given = given / np.linalg.norm(given, axis=-1, keepdims=True)
     if field.ndim:
         field[differs] = given[differs]
     else:
-        setattr(owner, name, float(given))
+        setattr(owner, last, float(given))
     return True
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.contacts import Pairs, compare
 from mujacobian.newton.coordinates import Coordinates
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
@@ -19,8 +21,7 @@ from mujacobian.newton.parameters import ModelParameters
 
 Array = NDArray[np.float64]
 
-_STATE = mujoco.mjtState
-INTEGRATION = int(_STATE.mjSTATE_INTEGRATION)
+INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 # what a world keeps from step to step and Newton's State does not have
 _HIDDEN = ("act", "qacc_warmstart", "eq_active", "mocap_pos", "mocap_quat")
 
@@ -46,10 +47,13 @@ class Snapshot:
         wanted: tuple[str, ...],
     ) -> None:
         model = solver.model
+        self.contacts_agree = True  # until they do not, which is said once
         self.worlds = Worlds(solver)
         gravcomp = np.array([mj.body_gravcomp for mj in self.worlds.models])
         self.coordinates = Coordinates(model, maps)
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
+        # RK4 turns a wrench on a body into joint forces at several poses
+        self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
         self.kinematics = Kinematics(model)
         self.parameters = ModelParameters(
             model, maps, self.worlds.models, self.inputs.weight, wanted
@@ -79,9 +83,19 @@ class Snapshot:
         return rows
 
     def pull(
-        self, rows: list[Array], dt: float, y_q: Array, y_v: Array, y_act: Array, number: int
+        self,
+        rows: list[Array],
+        dt: float,
+        y_q: Array,
+        y_v: Array,
+        y_act: Array,
+        number: int,
+        pairs: list[Pairs],
     ) -> Pulled:
-        """Derivatives with respect to what the worlds' steps return, as those of their begin."""
+        """Derivatives with respect to what the worlds' steps return, as those of their start.
+
+        `pairs` are the contacts of mujoco_warp, if it took the step: the number-th of the solver.
+        """
         first, W = self.worlds.models[0], len(rows)
         nv, nu = first.nv, first.nu
         state = np.concatenate([y_q, y_v, y_act], axis=-1)
@@ -91,21 +105,24 @@ class Snapshot:
             if not state[world].any():
                 continue
             model.opt.timestep = dt
-            _core.pull_back_into(
-                model,
-                data,
-                rows[world][None],
-                1,
-                None,
-                None,
-                self.parameters.core[world],
-                ctrl[world : world + 1],
-                qfrc[world : world + 1],
-                xfrc[world : world + 1],
-                params[world],
-                None,
-                state[world],
-                number,
-            )
+            here = slice(world, world + 1)
+            core = self.parameters.core[world]
+            try:
+                _core.pull_back_into(
+                    model, data, rows[world][None], 1, None, None, core, ctrl[here], qfrc[here],
+                    xfrc[here], params[world], None, state[world], number,
+                )  # fmt: skip
+            except UnsupportedFeatureError as error:
+                if W > 1:
+                    error.add_note(f"in world {world}")
+                if core:
+                    names = ", ".join(self.parameters.arrays)
+                    error.add_note(
+                        f"with gradients of {names}: parameters=() of DifferentiableMuJoCo leaves"
+                        " gradients of the model out"
+                    )
+                raise
+            if pairs and self.contacts_agree:
+                self.contacts_agree = compare(pairs[world], data, world, number)
         q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
         return Pulled(q, v, act, (ctrl, qfrc, xfrc), params)
