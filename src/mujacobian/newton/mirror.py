@@ -75,11 +75,13 @@ class Worlds:
 
 
 def _converge(model: mujoco.MjModel) -> None:
-    """Derivatives are those at the optimum, wherever the simulation's own solver stops."""
+    """Derivatives are those of converged solvers and colliders, wherever the simulation's stop."""
     model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     model.opt.tolerance = min(1e-12, model.opt.tolerance)
     model.opt.iterations = max(100, model.opt.iterations)
     model.opt.ls_iterations = max(50, model.opt.ls_iterations)
+    model.opt.ccd_tolerance = min(1e-12, model.opt.ccd_tolerance)
+    model.opt.ccd_iterations = max(500, model.opt.ccd_iterations)
 
 
 def _row(batch: Array, world: int) -> Array:
