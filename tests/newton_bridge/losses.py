@@ -81,7 +81,7 @@ def oracle_rows(oracle, name):
 
 def poses(oracle, q, v):
     """body_q and body_qd, by MuJoCo's kinematics."""
-    m, d = oracle.mj, mujoco.MjData(oracle.mj)
+    m, d = oracle.mj, oracle.data
     if m.nmocap:
         d.mocap_pos, d.mocap_quat = (
             oracle.solver.mj_data.mocap_pos,
@@ -132,10 +132,11 @@ def inputs_of(state, control):
     return {name: array for name, array in found.items() if array is not None and array.size}
 
 
-def taped(solver, state, control, steps, dt, loss, pingpong=False):
+def taped(solver, state, control, steps, dt, loss, pingpong=False, of=None):
     """Gradients of the loss by the tape, {name: array}, and the states it went through.
 
-    The first state is `state`; body_f is the same in all steps, and so is the control.
+    The first state is `state`; body_f is the same in all steps, and so is the control. `of` is an
+    array of the model, whose gradient is asked for, too.
     """
     model = solver.model
     states = [model.state() for _ in range(2 if pingpong else steps + 1)]
@@ -162,6 +163,8 @@ def taped(solver, state, control, steps, dt, loss, pingpong=False):
             before = after
     tape.backward(loss.value)
     arrays = {"joint_q": start.joint_q, "joint_qd": start.joint_qd, **inputs_of(state, control)}
+    if of is not None:
+        arrays["of"] = of
     made = {name: array.grad.numpy().copy() for name, array in arrays.items()}
     tape.zero()
     return made, visited

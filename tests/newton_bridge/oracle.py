@@ -45,6 +45,18 @@ class Oracle:
             self.ref = m.mujoco.dof_ref.numpy().astype(float)
         self.ref = self.ref[world * self.nv :]
         self.bodies = solver.mjc_body_to_newton.numpy()[world]
+        self.R_p = [rotation(x[3:]) for x in self.X_p]
+        self.R_c = [rotation(x[3:]) for x in self.X_c]
+        self.actuators = []  # source, place, target, axis, ball
+        if solver.mjc_actuator_ctrl_source is not None:
+            fields = (
+                solver.mjc_actuator_ctrl_source,
+                solver.mjc_actuator_to_newton_idx,
+                solver.mjc_actuator_to_newton_target_q_idx,
+                solver.mjc_actuator_to_target_q_axis_idx,
+                solver.mjc_actuator_to_newton_ball_jnt,
+            )
+            self.actuators = list(zip(*(each.numpy() for each in fields), strict=True))
 
     def push(self, q, v):
         qpos, qvel = np.zeros(self.mj.nq), np.zeros(self.mj.nv)
@@ -53,7 +65,7 @@ class Oracle:
             if k < 0:
                 continue
             a, b = q[self.q0[j] : self.q0[j + 1]], v[self.v0[j] : self.v0[j + 1]]
-            R_p, R_c = rotation(self.X_p[j, 3:]), rotation(self.X_c[j, 3:])
+            R_p, R_c = self.R_p[j], self.R_c[j]
             if self.kind[j] == FREE:
                 r = rotation(a[3:])
                 R = R_p * r * R_c.inv()
@@ -83,7 +95,7 @@ class Oracle:
                     q[a.stop - 1] = 1
             if k < 0 or self.flags[self.child[j]] & KINEMATIC:
                 continue
-            R_p, R_c = rotation(self.X_p[j, 3:]), rotation(self.X_c[j, 3:])
+            R_p, R_c = self.R_p[j], self.R_c[j]
             if self.kind[j] == FREE:
                 R = rotation(np.roll(qpos[k + 3 : k + 7], -1))
                 p = qpos[k : k + 3] + R.apply(self.X_c[j, :3]) - self.X_p[j, :3]
@@ -110,27 +122,24 @@ class Oracle:
 
     def actions(self, q, u):
         """ctrl, qfrc_applied, xfrc_applied of inputs {name: numbers}."""
-        s, J = self.solver, len(self.joints)
+        J = len(self.joints)
         ctrl, qfrc = np.zeros(self.mj.nu), np.zeros(self.mj.nv)
         xfrc = np.zeros((self.mj.nbody, 6))
-        for k in range(self.mj.nu if s.mjc_actuator_ctrl_source is not None else 0):
-            place = s.mjc_actuator_to_newton_idx.numpy()[k]
-            target = s.mjc_actuator_to_newton_target_q_idx.numpy()[k]
-            axis = s.mjc_actuator_to_target_q_axis_idx.numpy()[k]
-            ball = s.mjc_actuator_to_newton_ball_jnt.numpy()[k] % J + J * self.world
-            if s.mjc_actuator_ctrl_source.numpy()[k] == 1:
+        for k, (source, place, target, axis, ball) in enumerate(self.actuators):
+            ball = ball % J + J * self.world
+            if source == 1:
                 ctrl[k] = u["ctrl"][place]
             elif place >= 0 and axis < 0:
                 ctrl[k] = u["joint_target_q"][target] + self.ref[place]
             elif place >= 0:
                 r = rotation(u["joint_target_q"][target : target + 4])
-                ctrl[k] = rotation(self.X_c[ball, 3:]).apply(r.as_rotvec())[axis]
+                ctrl[k] = self.R_c[ball].apply(r.as_rotvec())[axis]
             elif axis < 0:
                 ctrl[k] = u["joint_target_qd"][-place - 2]
             else:
                 first = -place - 2 - axis
                 r = rotation(q[self.q0[ball] : self.q0[ball + 1]])
-                turned = rotation(self.X_c[ball, 3:]) * r.inv()
+                turned = self.R_c[ball] * r.inv()
                 ctrl[k] = turned.apply(u["joint_target_qd"][first : first + 3])[axis]
         place = {int(n) % self.nbody: b for b, n in enumerate(self.bodies) if n >= 0}
         for n, b in place.items():
@@ -145,7 +154,7 @@ class Oracle:
                 xfrc[place[self.child[j] % self.nbody]] += f
             elif self.kind[j] == BALL:
                 r = rotation(q[self.q0[j] : self.q0[j + 1]])
-                qfrc[k : k + 3] = (rotation(self.X_c[j, 3:]) * r.inv()).apply(f)
+                qfrc[k : k + 3] = (self.R_c[j] * r.inv()).apply(f)
             else:
                 qfrc[k : k + len(f)] = f
         return ctrl, qfrc, xfrc
@@ -173,7 +182,7 @@ class Oracle:
             a, t = slice(self.q0[j], self.q0[j + 1]), xi[self.v0[j] : self.v0[j + 1]]
             if self.kind[j] == FREE:
                 r = rotation(q[a][3:])
-                R_c = rotation(self.X_c[j, 3:])
+                R_c = self.R_c[j]
                 lever = R_c.inv().apply(self.com[self.child[j]] - self.X_c[j, :3])
                 moved = Rotation.from_rotvec(t[3:]) * r
                 p = q[a][:3] + r.apply(lever) + t[:3] - moved.apply(lever)
@@ -192,7 +201,7 @@ class Oracle:
             a, b = slice(self.q0[j], self.q0[j + 1]), slice(self.v0[j], self.v0[j + 1])
             if self.kind[j] == FREE:
                 r0, r1 = rotation(q0[a][3:]), rotation(q1[a][3:])
-                R_c = rotation(self.X_c[j, 3:])
+                R_c = self.R_c[j]
                 lever = R_c.inv().apply(self.com[self.child[j]] - self.X_c[j, :3])
                 p = q1[a][:3] + r1.apply(lever) - q0[a][:3] - r0.apply(lever)
                 xi[b] = np.concatenate([p, (r1 * r0.inv()).as_rotvec()])

@@ -14,14 +14,16 @@ Pairs = Counter[tuple[int, int]]
 
 
 def found_by_warp(solver: newton.solvers.SolverMuJoCo) -> list[Pairs]:
-    """How many contacts each pair of geoms has in the last step, per world."""
+    """How many contacts that may push each pair of geoms has in the last step, per world."""
     data = solver.mjw_data
     require_room(solver)
     count = int(data.nacon.numpy()[0])
     pairs = [Counter() for _ in range(data.nworld)]
-    geoms, worlds = data.contact.geom.numpy()[:count], data.contact.worldid.numpy()[:count]
-    for (first, second), world in zip(geoms.tolist(), worlds.tolist(), strict=True):
-        pairs[world][_ordered(first, second)] += 1
+    contact = data.contact
+    near = contact.dist.numpy()[:count] < contact.includemargin.numpy()[:count]
+    geoms, worlds = contact.geom.numpy()[:count][near], contact.worldid.numpy()[:count][near]
+    for pair, world in zip(geoms.tolist(), worlds.tolist(), strict=True):
+        pairs[world][_ordered(*pair)] += 1
     return pairs
 
 
@@ -30,7 +32,7 @@ def require_room(solver: newton.solvers.SolverMuJoCo) -> None:
     data = solver.mjw_data
     contacts, rows = int(data.nacon.numpy()[0]), int(data.nefc.numpy().max(initial=0))
     for name, found, room in (
-        ("nconmax", contacts, data.naconmax),
+        ("nconmax", max(contacts, int(data.ncollision.numpy()[0])), data.naconmax),
         ("njmax", rows, data.njmax),
     ):
         if found > room:
@@ -42,8 +44,8 @@ def require_room(solver: newton.solvers.SolverMuJoCo) -> None:
 
 def compare(warp: Pairs, data: mujoco.MjData, world: int, step: int) -> bool:
     """Whether MuJoCo C has found the same contacts; warn if not."""
-    geoms = data.contact.geom.tolist()
-    here = Counter(_ordered(first, second) for first, second in geoms)
+    near = data.contact.dist < data.contact.includemargin
+    here = Counter(_ordered(*pair) for pair in data.contact.geom[near].tolist())
     if here == warp:
         return True
     differ = (here - warp) + (warp - here)
