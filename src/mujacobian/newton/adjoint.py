@@ -34,12 +34,12 @@ class TapedStep:
         if snapshot.moves_wrenches:
             guards.refuse_wrenches(self.inputs, snapshot.inputs)
         W = snapshot.coordinates.worlds
-        self.joint_q, self.joint_qd = (by_world(each, W) for each in self.start)
+        self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
         self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
         self.pairs: list[contacts.Pairs] = []
         hidden = snapshot.hidden(solver)
-        self.rows = snapshot.rows(self.joint_q, self.joint_qd, self.given, hidden)
+        self.rows = snapshot.rows(self.at, self.given, hidden)
         self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
 
     def finish(self, solver: newton.solvers.SolverMuJoCo, state: newton.State) -> None:
@@ -81,11 +81,12 @@ class TapedStep:
         y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
         made = snapshot.pull(self.rows, self.dt, y_q, y_v, y_act, self.number, self.pairs)
-        g_q, g_v = c.pull_start(self.joint_q, self.joint_qd, made.q, made.v)
-        g_inputs, turned = snapshot.inputs.pull(self.joint_q, self.given, made.actions)
-        # what is kinematic passes through the step
-        g_q += turned + np.where(c.kinematic_q, d_q, 0)
-        g_v += np.where(c.kinematic_v, d_v, 0)
+        g_q, g_v = c.pull_start(self.at, made.q, made.v)
+        g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
+        g_q += turned
+        if c.kinematic_q.any():  # it passes through the step
+            g_q += np.where(c.kinematic_q, d_q, 0)
+            g_v += np.where(c.kinematic_v, d_v, 0)
         for array, gradient in zip(self.start, (g_q, g_v), strict=True):
             add_gradient(array, gradient)
         for name, gradient in g_inputs.items():
@@ -116,9 +117,7 @@ class TapedStep:
 def by_world(array: wp.array, worlds: int) -> Array:
     """A copy in double precision, a row per world."""
     values = array.numpy().astype(np.float64)
-    return values.reshape(worlds, -1, *values.shape[1:]) if values.ndim > 1 else values.reshape(
-        worlds, -1
-    )  # fmt: skip
+    return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
 
 
 def take_gradient(array: wp.array | None, worlds: int, written: Array | None = None) -> Array:
@@ -129,17 +128,26 @@ def take_gradient(array: wp.array | None, worlds: int, written: Array | None = N
     if array is None:
         return np.zeros((worlds, 0))
     if not array.requires_grad:
-        shape = array.numpy().shape
-        return np.zeros((worlds, shape[0] // worlds, *shape[1:]))
+        return np.zeros_like(by_world(array, worlds))
     gradient = by_world(array.grad, worlds)
-    kept = np.zeros_like(gradient) if written is None else np.where(written, 0, gradient)
+    if written is not None:
+        gradient = np.where(written, gradient, 0)
     if not array.retain_grad:
-        array.grad.assign(kept.reshape(array.numpy().shape).astype(np.float32))
-    return gradient - kept
+        _add(array.grad, -gradient)
+    return gradient
 
 
 def add_gradient(array: wp.array, gradient: Array) -> None:
     """Add to the gradient of an array, if it has one."""
     if array.requires_grad:
-        values = array.grad.numpy()
-        array.grad.assign((values + gradient.reshape(values.shape)).astype(np.float32))
+        _add(array.grad, gradient)
+
+
+def _add(array: wp.array, change: Array) -> None:
+    """Add in double precision."""
+    values = array.numpy()
+    total = (values + change.reshape(values.shape)).astype(np.float32)
+    if array.device.is_cpu:
+        values[...] = total  # a view
+    else:
+        array.assign(total)

@@ -32,6 +32,18 @@ class Joints:
     mj_v: Indices
 
 
+@dataclass(frozen=True)
+class Start:
+    """The coordinates that a step begins with."""
+
+    joint_q: Array
+    joint_qd: Array
+    R_r: Array  # of free joints
+    R: Array  # of free joints: the body's in the world
+    w: Array  # of free joints: the body's angular velocity in its own frame
+    ball: Array  # R_r of balls
+
+
 class Coordinates:
     """The coordinates of all joints of a model, in all worlds."""
 
@@ -76,6 +88,7 @@ class Coordinates:
         self.ball_child_rotation = child[:, ball, 3:]
         self.R_p = matrix(self.parent_rotation)
         self.free_R_c = matrix(self.free_child_rotation)
+        self.child_inverse = -turn_back(self.free_R_c, self.free_child_position)  # of X_c^-1
         self.ball_R_c = matrix(self.ball_child_rotation)
 
         # kinematic joints are as the caller has put them; loop joints are not written at all
@@ -89,38 +102,37 @@ class Coordinates:
         if reference is not None:
             self.reference = reference.numpy().astype(np.float64).reshape(W, -1)[:, self.scalar.v]
 
-    def to_mujoco(self, joint_q: Array, joint_qd: Array) -> tuple[Array, Array]:
+    def start(self, joint_q: Array, joint_qd: Array) -> Start:
+        """What the beginning of a step is in all that follows."""
+        R_r = matrix(unit(joint_q[..., self.free.q[:, 3:]]))
+        R = self.R_p @ R_r @ _transposed(self.free_R_c)
+        w = turn_back(R, turn(self.R_p, joint_qd[..., self.free.v[:, 3:]]))
+        ball = matrix(unit(joint_q[..., self.ball.q]))
+        return Start(joint_q, joint_qd, R_r, R, w, ball)
+
+    def to_mujoco(self, at: Start) -> tuple[Array, Array]:
         """Qpos and qvel of these coordinates (NWT-1, NWT-2)."""
+        joint_q, joint_qd = at.joint_q, at.joint_qd
         lead = joint_q.shape[:-1]
         qpos, qvel = np.zeros((*lead, self.mj_nq)), np.zeros((*lead, self.mj_nv))
         qpos[..., self.scalar.mj_q] = joint_q[..., self.scalar.q] + self.reference
         qvel[..., self.scalar.mj_v] = joint_qd[..., self.scalar.v]
         if len(self.free.q):
             q, v = joint_q[..., self.free.q], joint_qd[..., self.free.v]
-            r = unit(q[..., 3:])
-            R_r = matrix(r)
-            offset = q[..., :3] + turn(R_r, self._child_inverse())
+            offset = q[..., :3] + turn(at.R_r, self.child_inverse)
             position = self.parent_position + turn(self.R_p, offset)
             rotation = multiply(
-                multiply(self.parent_rotation, r), conjugate(self.free_child_rotation)
+                multiply(self.parent_rotation, unit(q[..., 3:])),
+                conjugate(self.free_child_rotation),
             )
-            R = self.R_p @ R_r @ _transposed(self.free_R_c)
-            omega = turn(self.R_p, v[..., 3:])
-            qpos[..., self.free.mj_q] = np.concatenate([position, to_wxyz(rotation)], axis=-1)
-            qvel[..., self.free.mj_v] = np.concatenate(
-                [
-                    turn(self.R_p, v[..., :3]) - cross(omega, turn(R, self.com)),
-                    turn_back(R, omega),
-                ],
-                axis=-1,
-            )
+            linear = turn(self.R_p, v[..., :3]) - turn(at.R, cross(at.w, self.com))
+            qpos[..., self.free.mj_q] = _join(position, to_wxyz(rotation))
+            qvel[..., self.free.mj_v] = _join(linear, at.w)
         if len(self.ball.q):
-            r = unit(joint_q[..., self.ball.q])
-            rotation = multiply(
-                multiply(self.ball_child_rotation, r), conjugate(self.ball_child_rotation)
-            )
+            c = self.ball_child_rotation
+            rotation = multiply(multiply(c, unit(joint_q[..., self.ball.q])), conjugate(c))
             qpos[..., self.ball.mj_q] = to_wxyz(rotation)
-            qvel[..., self.ball.mj_v] = self.into_ball(joint_q, joint_qd[..., self.ball.v])
+            qvel[..., self.ball.mj_v] = self.into_ball(at, joint_qd[..., self.ball.v])
         return qpos, qvel
 
     def to_newton(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
@@ -130,16 +142,17 @@ class Coordinates:
         joint_q[..., self.scalar.q] = qpos[..., self.scalar.mj_q] - self.reference
         joint_qd[..., self.scalar.v] = qvel[..., self.scalar.mj_v]
         if len(self.free.q):
-            position, rotation = _pose(qpos[..., self.free.mj_q])
+            q = qpos[..., self.free.mj_q]
+            position, rotation = q[..., :3], to_xyzw(q[..., 3:])
             R = matrix(rotation)
             linear, w = _halves(qvel[..., self.free.mj_v])
             anchor = position + turn(R, self.free_child_position) - self.parent_position
-            joint_q[..., self.free.q] = np.concatenate(
-                [turn_back(self.R_p, anchor), self._free_rotation(rotation)], axis=-1
-            )
             at_com = linear + turn(R, cross(w, self.com))
-            joint_qd[..., self.free.v] = np.concatenate(
-                [turn_back(self.R_p, each) for each in (at_com, turn(R, w))], axis=-1
+            joint_q[..., self.free.q] = _join(
+                turn_back(self.R_p, anchor), self._free_rotation(rotation)
+            )
+            joint_qd[..., self.free.v] = _join(
+                turn_back(self.R_p, at_com), turn_back(self.R_p, turn(R, w))
             )
         if len(self.ball.q):
             rotation = to_xyzw(qpos[..., self.ball.mj_q])
@@ -149,18 +162,18 @@ class Coordinates:
             )
         return joint_q, joint_qd
 
-    def into_ball(self, joint_q: Array, vectors: Array) -> Array:
+    def into_ball(self, at: Start, vectors: Array) -> Array:
         """Vectors of ball joints from the parent's anchor frame into MuJoCo's: R_c R_r^T x."""
-        R_r = matrix(unit(joint_q[..., self.ball.q]))
-        return turn(self.ball_R_c, turn_back(R_r, vectors))
+        return turn(self.ball_R_c, turn_back(at.ball, vectors))
 
     def pull_result(self, qpos: Array, qvel: Array, d_q: Array, d_v: Array) -> tuple[Array, Array]:
         """Derivatives with respect to what a step returns, as those of MuJoCo's tangent (NWT-6).
 
         What the step passes through has no part in it: see `kinematic_q` and `kinematic_v`.
         """
-        d_q, d_v = np.where(self.kinematic_q, 0, d_q), np.where(self.kinematic_v, 0, d_v)
-        lead = np.broadcast_shapes(d_q.shape[:-1], qpos.shape[:-1])
+        if self.kinematic_q.any():
+            d_q, d_v = np.where(self.kinematic_q, 0, d_q), np.where(self.kinematic_v, 0, d_v)
+        lead = d_q.shape[:-1]
         y_q, y_v = np.zeros((*lead, self.mj_nv)), np.zeros((*lead, self.mj_nv))
         y_q[..., self.scalar.mj_v] = d_q[..., self.scalar.q]
         y_v[..., self.scalar.mj_v] = d_v[..., self.scalar.v]
@@ -179,8 +192,8 @@ class Coordinates:
                 + cross(w, b)
                 + 0.5 * turn(self.free_R_c, right_transposed(r, g_q[..., 3:]))
             )
-            y_q[..., self.free.mj_v] = np.concatenate([at_origin, theta], axis=-1)
-            y_v[..., self.free.mj_v] = np.concatenate([at_com, cross(self.com, a) + b], axis=-1)
+            y_q[..., self.free.mj_v] = _join(at_origin, theta)
+            y_v[..., self.free.mj_v] = _join(at_com, cross(self.com, a) + b)
         if len(self.ball.q):
             g_q, g_v = d_q[..., self.ball.q], d_v[..., self.ball.v]
             rotation = to_xyzw(qpos[..., self.ball.mj_q])
@@ -193,9 +206,7 @@ class Coordinates:
             y_v[..., self.ball.mj_v] = b
         return y_q, y_v
 
-    def pull_start(
-        self, joint_q: Array, joint_qd: Array, x_q: Array, x_v: Array
-    ) -> tuple[Array, Array]:
+    def pull_start(self, at: Start, x_q: Array, x_v: Array) -> tuple[Array, Array]:
         """Derivatives with respect to MuJoCo's tangent at the start, as those of Newton's (NWT-5).
 
         Of quaternions, those of functions of `r / |r|`.
@@ -205,43 +216,35 @@ class Coordinates:
         g_q[..., self.scalar.q] = x_q[..., self.scalar.mj_v]
         g_v[..., self.scalar.v] = x_v[..., self.scalar.mj_v]
         if len(self.free.q):
-            stored = joint_q[..., self.free.q[:, 3:]]
-            R_r = matrix(unit(stored))
-            R = self.R_p @ R_r @ _transposed(self.free_R_c)
-            w = turn_back(R, turn(self.R_p, joint_qd[..., self.free.v[:, 3:]]))
             force, x_theta = _halves(x_q[..., self.free.mj_v])
-            x_lin, x_ang = _halves(x_v[..., self.free.mj_v])
-            f = turn_back(R, x_lin)
-            theta = x_theta - cross(self.com, cross(f, w)) - cross(w, x_ang)
+            linear, x_ang = _halves(x_v[..., self.free.mj_v])
+            f = turn_back(at.R, linear)
+            theta = x_theta - cross(self.com, cross(f, at.w)) - cross(at.w, x_ang)
             at_parent = turn_back(self.R_p, force)
             phi = turn_back(self.free_R_c, theta) + cross(
-                self._child_inverse(), turn_back(R_r, at_parent)
+                self.child_inverse, turn_back(at.R_r, at_parent)
             )
-            g_q[..., self.free.q] = np.concatenate([at_parent, lifted(stored, phi)], axis=-1)
-            g_v[..., self.free.v] = np.concatenate(
-                [
-                    turn_back(self.R_p, x_lin),
-                    turn_back(self.R_p, turn(R, x_ang - cross(self.com, f))),
-                ],
-                axis=-1,
+            stored = at.joint_q[..., self.free.q[:, 3:]]
+            g_q[..., self.free.q] = _join(at_parent, lifted(stored, phi))
+            g_v[..., self.free.v] = _join(
+                turn_back(self.R_p, linear),
+                turn_back(self.R_p, turn(at.R, x_ang - cross(self.com, f))),
             )
         if len(self.ball.q):
             theta = turn_back(self.ball_R_c, x_q[..., self.ball.mj_v])
-            g_q[..., self.ball.q] = lifted(joint_q[..., self.ball.q], theta)
-            turned_q, g_v[..., self.ball.v] = self.pull_ball(
-                joint_q, joint_qd[..., self.ball.v], x_v[..., self.ball.mj_v]
+            phi, g_v[..., self.ball.v] = self.pull_ball(
+                at, at.joint_qd[..., self.ball.v], x_v[..., self.ball.mj_v]
             )
-            g_q += turned_q
+            g_q[..., self.ball.q] = lifted(at.joint_q[..., self.ball.q], theta + phi)
         return g_q, g_v
 
-    def pull_ball(self, joint_q: Array, vectors: Array, s: Array) -> tuple[Array, Array]:
-        """Derivatives with respect to `into_ball(joint_q, vectors)`, as those of both (NWT-4)."""
-        stored = joint_q[..., self.ball.q]
-        R_r = matrix(unit(stored))
+    def pull_ball(self, at: Start, vectors: Array, s: Array) -> tuple[Array, Array]:
+        """Derivatives with respect to `into_ball(at, vectors)`, as those of both (NWT-4).
+
+        Of the balls' quaternions with respect to rotations after them: see `lifted`.
+        """
         back = turn_back(self.ball_R_c, s)
-        g_q = np.zeros((*s.shape[:-2], self.nq))
-        g_q[..., self.ball.q] = lifted(stored, -cross(turn_back(R_r, vectors), back))
-        return g_q, turn(R_r, back)
+        return cross(back, turn_back(at.ball, vectors)), turn(at.ball, back)
 
     def tangent(self, joint_q: Array, d_q: Array) -> Array:
         """Derivatives with respect to joint_q, as those of its tangent coordinates (NWT-8)."""
@@ -251,7 +254,7 @@ class Coordinates:
             g, r = d_q[..., self.free.q], joint_q[..., self.free.q[:, 3:]]
             lever = turn(matrix(unit(r)), self._lever())
             phi = 0.5 * left_transposed(r, g[..., 3:]) - cross(lever, g[..., :3])
-            result[..., self.free.v] = np.concatenate([g[..., :3], phi], axis=-1)
+            result[..., self.free.v] = _join(g[..., :3], phi)
         if len(self.ball.q):
             r = joint_q[..., self.ball.q]
             result[..., self.ball.v] = 0.5 * left_transposed(r, d_q[..., self.ball.q])
@@ -266,7 +269,7 @@ class Coordinates:
             position, rotation = _halves(d_xi[..., self.free.v])
             lever = turn(matrix(r), self._lever())
             turned = 2 * left(r, rotation + cross(lever, position))
-            result[..., self.free.q] = np.concatenate([position, turned], axis=-1)
+            result[..., self.free.q] = _join(position, turned)
         if len(self.ball.q):
             r = unit(joint_q[..., self.ball.q])
             result[..., self.ball.q] = 2 * left(r, d_xi[..., self.ball.v])
@@ -291,10 +294,6 @@ class Coordinates:
         """Of the child's anchor in the parent's, of MuJoCo's quaternion."""
         c = self.ball_child_rotation
         return multiply(multiply(conjugate(c), rotation), c)
-
-    def _child_inverse(self) -> Array:
-        """Position of X_c^-1."""
-        return -turn_back(self.free_R_c, self.free_child_position)
 
     def _lever(self) -> Array:
         """Centre of mass in the child's anchor frame."""
@@ -328,12 +327,12 @@ def _transforms(array: object) -> Array:
     return values
 
 
-def _pose(array: Array) -> tuple[Array, Array]:
-    return array[..., :3], to_xyzw(array[..., 3:])
-
-
 def _halves(array: Array) -> tuple[Array, Array]:
     return array[..., :3], array[..., 3:]
+
+
+def _join(first: Array, second: Array) -> Array:
+    return np.concatenate([first, second], axis=-1)
 
 
 def _transposed(R: Array) -> Array:
@@ -352,31 +351,40 @@ def conjugate(q: Array) -> Array:
 
 def to_wxyz(q: Array) -> Array:
     """As MuJoCo stores it."""
-    return np.roll(q, 1, axis=-1)
+    return q[..., [3, 0, 1, 2]]
 
 
 def to_xyzw(q: Array) -> Array:
     """As Newton stores it, of unit length."""
-    return unit(np.roll(q, -1, axis=-1))
+    return unit(q[..., [1, 2, 3, 0]])
 
 
 def multiply(p: Array, q: Array) -> Array:
     """The rotation q, then p."""
-    p, q = np.broadcast_arrays(p, q)
-    u, v, a, b = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
-    real = a * b - (u * v).sum(axis=-1, keepdims=True)
-    return np.concatenate([a * v + b * u + cross(u, v), real], axis=-1)
+    x, y, z, w = p[..., 0], p[..., 1], p[..., 2], p[..., 3]
+    a, b, c, d = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    return np.stack(
+        (
+            w * a + x * d + y * c - z * b,
+            w * b - x * c + y * d + z * a,
+            w * c + x * b - y * a + z * d,
+            w * d - x * a - y * b - z * c,
+        ),
+        axis=-1,
+    )
 
 
 def matrix(q: Array) -> Array:
     """The rotation matrix of unit quaternions."""
-    x, y, z, w = np.moveaxis(q, -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    products = q[..., :, None] * (2 * q[..., None, :])
+    xx, yy, zz = products[..., 0, 0], products[..., 1, 1], products[..., 2, 2]
+    xy, xz, yz = products[..., 0, 1], products[..., 0, 2], products[..., 1, 2]
+    xw, yw, zw = products[..., 0, 3], products[..., 1, 3], products[..., 2, 3]
+    R = np.empty((*q.shape[:-1], 3, 3))
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - yy - zz, xy - zw, xz + yw
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = xy + zw, 1 - xx - zz, yz - xw
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = xz - yw, yz + xw, 1 - xx - yy
+    return R
 
 
 def cross(a: Array, b: Array) -> Array:

@@ -119,4 +119,4 @@ class Watch:
 
     @staticmethod
     def _numbers(data: mujoco.MjData) -> np.ndarray:
-        return np.array([warning.number for warning in data.warning])
+        return np.array(data.warning.number)

@@ -11,8 +11,8 @@ import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
-from mujacobian.newton.coordinates import Coordinates, cross, left, turn, unit
-from mujacobian.newton.internals import Maps
+from mujacobian.newton.coordinates import Coordinates, Start, cross, left, lifted, turn, unit
+from mujacobian.newton.internals import Indices, Maps
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class Inputs:
             setattr(made, name, getattr(self, name)[world : world + 1])
         return made
 
-    def to_mujoco(self, joint_q: Array, given: dict[str, Array]) -> Actions:
+    def to_mujoco(self, at: Start, given: dict[str, Array]) -> Actions:
         """ctrl, qfrc_applied and xfrc_applied of Newton's inputs, (worlds, ...) (NWT-3)."""
         c, W = self.coordinates, self.worlds
         ctrl, qfrc = np.zeros((W, self.nu)), np.zeros((W, c.mj_nv))
@@ -99,7 +99,7 @@ class Inputs:
             target = given["joint_target_qd"]
             ctrl[:, act.velocity[:, 0]] = target[:, act.velocity[:, 1]]
             if len(act.ball_velocity):
-                turned = c.into_ball(joint_q, target[:, c.ball.v])
+                turned = c.into_ball(at, target[:, c.ball.v])
                 for actuator, _, axis, joint in act.ball_velocity:
                     ctrl[:, actuator] = turned[:, c.ball_of[joint], axis]
         if "ctrl" in given:
@@ -113,14 +113,14 @@ class Inputs:
             qfrc[:, c.scalar.mj_v] = np.where(self.scalar_acts, force[:, c.scalar.v], 0)
             if len(c.ball.q):
                 torque = np.where(self.ball_acts, force[:, c.ball.v], 0)
-                qfrc[:, c.ball.mj_v] = c.into_ball(joint_q, torque)
+                qfrc[:, c.ball.mj_v] = c.into_ball(at, torque)
             places = self.mj_body[self.free_place]
             movable = self.movable[:, self.free_place, None]
             xfrc[:, places] += np.where(movable, force[:, self.free_dof], 0)
         return ctrl, qfrc, xfrc
 
     def pull(
-        self, joint_q: Array, given: dict[str, Array], d: Actions
+        self, at: Start, given: dict[str, Array], d: Actions
     ) -> tuple[dict[str, Array], Array]:
         """Derivatives with respect to what acts in MuJoCo, as those of the inputs (NWT-4).
 
@@ -130,24 +130,22 @@ class Inputs:
         d_ctrl, d_qfrc, d_xfrc = d
         lead = d_ctrl.shape[:-1]
         made = {name: np.zeros((*lead, *array.shape[1:])) for name, array in given.items()}
-        d_q = np.zeros((*lead, c.nq))
-        if "joint_target_q" in made:
-            np.add.at(
-                made["joint_target_q"], (..., act.position[:, 1]), d_ctrl[..., act.position[:, 0]]
-            )
+        phi = np.zeros((*lead, *c.ball.v.shape))  # of balls, rotations after their quaternions
+        if "joint_target_q" in made and self.nu:
+            _scatter(made["joint_target_q"], act.position, d_ctrl)
             self._pull_ball_targets(given["joint_target_q"], d_ctrl, made["joint_target_q"])
-        if "joint_target_qd" in made:
+        if "joint_target_qd" in made and self.nu:
             result = made["joint_target_qd"]
-            np.add.at(result, (..., act.velocity[:, 1]), d_ctrl[..., act.velocity[:, 0]])
+            _scatter(result, act.velocity, d_ctrl)
             if len(act.ball_velocity):
                 s = np.zeros((*lead, *c.ball.v.shape))
                 for actuator, _, axis, joint in act.ball_velocity:
                     s[..., c.ball_of[joint], axis] += d_ctrl[..., actuator]
-                turned, vectors = c.pull_ball(joint_q, given["joint_target_qd"][:, c.ball.v], s)
+                turned, vectors = c.pull_ball(at, given["joint_target_qd"][:, c.ball.v], s)
                 result[..., c.ball.v] += vectors
-                d_q += turned
+                phi += turned
         if "ctrl" in made:
-            np.add.at(made["ctrl"], (..., act.direct[:, 1]), d_ctrl[..., act.direct[:, 0]])
+            _scatter(made["ctrl"], act.direct, d_ctrl)
         at_bodies = np.where(self.movable[..., None], d_xfrc[..., self.mj_body, :], 0)
         if "body_f" in made:
             made["body_f"][..., self.body, :] = at_bodies
@@ -156,10 +154,13 @@ class Inputs:
             result[..., c.scalar.v] = np.where(self.scalar_acts, d_qfrc[..., c.scalar.mj_v], 0)
             if len(c.ball.q):
                 s = np.where(self.ball_acts, d_qfrc[..., c.ball.mj_v], 0)
-                turned, vectors = c.pull_ball(joint_q, given["joint_f"][:, c.ball.v], s)
+                turned, vectors = c.pull_ball(at, given["joint_f"][:, c.ball.v], s)
                 result[..., c.ball.v] = vectors
-                d_q += turned
+                phi += turned
             result[..., self.free_dof] = at_bodies[..., self.free_place, :]
+        d_q = np.zeros((*lead, c.nq))
+        if len(c.ball.q):
+            d_q[..., c.ball.q] = lifted(at.joint_q[..., c.ball.q], phi)
         return made, d_q
 
     def _references(self) -> Array:
@@ -200,6 +201,12 @@ class Inputs:
             row = c.ball_R_c[:, c.ball_of[joint], axis]  # of R_c: the component's direction
             phi = _pull_logarithm(a, row) * d_ctrl[..., actuator, None]
             result[..., start : start + 4] += 2 * left(q, phi) / norm
+
+
+def _scatter(result: Array, places: Indices, values: Array) -> None:
+    """Add to the numbers in the second column the values in the first."""
+    if len(places):
+        np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])
 
 
 def logarithm(q: Array) -> Array:

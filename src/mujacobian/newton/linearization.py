@@ -56,7 +56,8 @@ def linearize_world(
     W = snapshot.coordinates.worlds
     every = {name: by_world(array, W) for name, array in arrays(state, control).items()}
     joint_q, joint_qd = by_world(state.joint_q, W), by_world(state.joint_qd, W)
-    row = snapshot.rows(joint_q, joint_qd, every, snapshot.hidden(solver))[world]
+    start = snapshot.coordinates.start(joint_q, joint_qd)
+    row = snapshot.rows(start, every, snapshot.hidden(solver))[world]
     given = {name: values[world : world + 1] for name, values in every.items()}
     if snapshot.moves_wrenches:
         for name in wrenches(every, snapshot.inputs):
@@ -64,6 +65,7 @@ def linearize_world(
     q0, v0 = joint_q[world : world + 1], joint_qd[world : world + 1]
     inputs = snapshot.inputs.only(world)
     c = inputs.coordinates
+    at = c.start(q0, v0)
 
     model, data = snapshot.worlds.models[world], snapshot.worlds.data[world]
     model.opt.timestep = dt
@@ -93,8 +95,8 @@ def linearize_world(
     x_q, x_v, x_act = np.split(y @ lin.A, [model.nv, 2 * model.nv], axis=-1)
     d_force = y @ lin.Bf
     d_wrench = np.tensordot(d_force, jacobians, axes=(-1, -1))
-    g_q, g_v = c.pull_start(q0, v0, x_q, x_v)
-    g_inputs, turned = inputs.pull(q0, given, (y @ lin.B, d_force, d_wrench))
+    g_q, g_v = c.pull_start(at, x_q, x_v)
+    g_inputs, turned = inputs.pull(at, given, (y @ lin.B, d_force, d_wrench))
     g_q += turned + np.where(c.kinematic_q, d_q, 0)
     g_v += np.where(c.kinematic_v, d_v, 0)
     parts = (c.tangent(q0, g_q) if tangent else g_q, g_v, x_act)

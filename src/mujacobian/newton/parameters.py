@@ -233,11 +233,7 @@ class ModelParameters:
         for world in self.worlds:
             for name in self.arrays:
                 _ARRAYS[name](world, name)
-
-    @property
-    def core(self) -> list[list[tuple[int, int, int]]]:
-        """The core's parameters, per world."""
-        return [world.core for world in self.worlds]
+        self.core = [world.core for world in self.worlds]  # the core's parameters
 
     def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
         """The gradients of the arrays, given the core's, per world."""

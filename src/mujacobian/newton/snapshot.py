@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mujacobian import _core
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.contacts import Pairs, compare
-from mujacobian.newton.coordinates import Coordinates
+from mujacobian.newton.coordinates import Coordinates, Start
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.kinematics import Kinematics
@@ -65,12 +65,10 @@ class Snapshot:
             return {name: np.array(getattr(solver.mj_data, name))[None] for name in _HIDDEN}
         return {name: np.array(getattr(solver.mjw_data, name).numpy()) for name in _HIDDEN}
 
-    def rows(
-        self, joint_q: Array, joint_qd: Array, given: dict[str, Array], hidden: dict[str, Array]
-    ) -> list[Array]:
+    def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> list[Array]:
         """mjSTATE_INTEGRATION of every world at the beginning of a step."""
-        qpos, qvel = self.coordinates.to_mujoco(joint_q, joint_qd)
-        ctrl, qfrc, xfrc = self.inputs.to_mujoco(joint_q, given)
+        qpos, qvel = self.coordinates.to_mujoco(at)
+        ctrl, qfrc, xfrc = self.inputs.to_mujoco(at, given)
         rows = []
         for world, (model, data) in enumerate(self.worlds):
             data.qpos, data.qvel = qpos[world], qvel[world]
