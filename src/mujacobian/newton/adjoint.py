@@ -116,11 +116,13 @@ class TapedStep:
 
 def by_world(array: wp.array, worlds: int) -> Array:
     """A copy in double precision, a row per world."""
-    values = array.numpy().astype(np.float64)
+    values: Array = array.numpy().astype(np.float64)
     return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
 
 
-def take_gradient(array: wp.array | None, worlds: int, written: Array | None = None) -> Array:
+def take_gradient(
+    array: wp.array | None, worlds: int, written: NDArray[np.bool_] | None = None
+) -> Array:
     """The gradient of an array that a step has written, a row per world; it is set to zero.
 
     As Warp does where it overwrites an array, unless the array retains its gradient.

@@ -18,7 +18,7 @@ def found_by_warp(solver: newton.solvers.SolverMuJoCo) -> list[Pairs]:
     data = solver.mjw_data
     require_room(solver)
     count = int(data.nacon.numpy()[0])
-    pairs = [Counter() for _ in range(data.nworld)]
+    pairs: list[Pairs] = [Counter() for _ in range(data.nworld)]
     contact = data.contact
     near = contact.dist.numpy()[:count] < contact.includemargin.numpy()[:count]
     geoms, worlds = contact.geom.numpy()[:count][near], contact.worldid.numpy()[:count][near]

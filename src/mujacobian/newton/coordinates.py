@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 
 _FREE, _BALL = int(newton.JointType.FREE), int(newton.JointType.BALL)
 _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+_CONJUGATE: Array = np.array([-1.0, -1.0, -1.0, 1.0])
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 
 
@@ -73,7 +74,7 @@ class Coordinates:
         ball = np.flatnonzero(mapped & (self.kind == _BALL))
         self.free, self.ball = group(free, 7, 6), group(ball, 4, 3)
         self.ball_of = {int(j): k for k, j in enumerate(ball)}  # place among balls, by joint
-        rest = [j for j in np.flatnonzero(mapped) if self.kind[j] not in (_FREE, _BALL)]
+        rest = [int(j) for j in np.flatnonzero(mapped) if self.kind[j] not in (_FREE, _BALL)]
         self.scalar = _scalars(rest, q_start, v_start, maps)
 
         parent = _transforms(model.joint_X_p).reshape(W, joints, 7)
@@ -341,22 +342,23 @@ def _transposed(R: Array) -> Array:
 
 def unit(q: Array) -> Array:
     """Q / |q|."""
-    return q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
+    length: Array = np.sqrt((q * q).sum(axis=-1, keepdims=True))
+    return q / length
 
 
 def conjugate(q: Array) -> Array:
     """The inverse rotation."""
-    return q * np.array([-1.0, -1.0, -1.0, 1.0])
+    return q * _CONJUGATE
 
 
 def to_wxyz(q: Array) -> Array:
     """As MuJoCo stores it."""
-    return q[..., [3, 0, 1, 2]]
+    return np.take(q, (3, 0, 1, 2), axis=-1)
 
 
 def to_xyzw(q: Array) -> Array:
     """As Newton stores it, of unit length."""
-    return unit(q[..., [1, 2, 3, 0]])
+    return unit(np.take(q, (1, 2, 3, 0), axis=-1))
 
 
 def multiply(p: Array, q: Array) -> Array:
@@ -424,4 +426,5 @@ def right_transposed(q: Array, g: Array) -> Array:
 
 def lifted(q: Array, phi: Array) -> Array:
     """Derivatives with respect to rotations after q, as those of q, of functions of q / |q|."""
-    return 2 * right(q, phi) / (q * q).sum(axis=-1, keepdims=True)
+    square: Array = (q * q).sum(axis=-1, keepdims=True)
+    return 2 * right(q, phi) / square

@@ -206,7 +206,7 @@ class Inputs:
 def _scatter(result: Array, places: Indices, values: Array) -> None:
     """Add to the numbers in the second column the values in the first."""
     if len(places):
-        np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])
+        np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])  # type: ignore[arg-type]
 
 
 def logarithm(q: Array) -> Array:
@@ -222,17 +222,17 @@ def logarithm(q: Array) -> Array:
 
 def _pull_logarithm(a: Array, g: Array) -> Array:
     """Jl(a)^-T g: the change of the logarithm a with rotations in front of it, transposed."""
-    t2 = (a * a).sum(axis=-1, keepdims=True)
+    t2: Array = (a * a).sum(axis=-1, keepdims=True)
     t = np.sqrt(t2)
     small = t < 1e-3
     safe = np.where(small, 1.0, t)
     exact = 1 / (safe * safe) - (1 + np.cos(safe)) / (2 * safe * np.sin(safe))
-    c = np.where(small, 1 / 12 + t2 / 720, exact)
+    c: Array = np.where(small, 1 / 12 + t2 / 720, exact)
     once = cross(a, g)
     return g + 0.5 * once + c * cross(a, once)
 
 
-def _extra_weight(model: newton.Model, worlds: int, bodies: Array, gravcomp: Array) -> Array:
+def _extra_weight(model: newton.Model, worlds: int, bodies: Indices, gravcomp: Array) -> Array:
     """Force and torque of bodies whose gravity is not that of the world they are simulated in."""
     mass = model.body_mass.numpy().astype(np.float64).reshape(worlds, -1)[:, bodies]
     own = model.body_world.numpy().reshape(worlds, -1)[:, bodies]

@@ -175,7 +175,8 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
 
 
 def _indices(array: wp.array) -> Indices:
-    return array.numpy().astype(np.intp)
+    indices: Indices = array.numpy().astype(np.intp)
+    return indices
 
 
 def _first_world(array: wp.array | None, size: int) -> Indices:
@@ -184,8 +185,11 @@ def _first_world(array: wp.array | None, size: int) -> Indices:
 
 
 def _read_actuators(solver: newton.solvers.SolverMuJoCo) -> Actuators:
-    position, velocity, direct = [], [], []
-    ball_position, ball_velocity = [], []
+    position: list[tuple[int, ...]] = []
+    velocity: list[tuple[int, ...]] = []
+    direct: list[tuple[int, ...]] = []
+    ball_position: list[tuple[int, ...]] = []
+    ball_velocity: list[tuple[int, ...]] = []
     dofs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
     if solver.mjc_actuator_ctrl_source is not None:
         fields = (
@@ -214,16 +218,15 @@ def _read_actuators(solver: newton.solvers.SolverMuJoCo) -> Actuators:
                 else:
                     ball_velocity.append((k, -(place + 2) - axis, axis, joint % joints))
     return Actuators(
-        *(
-            np.array(rows, dtype=np.intp).reshape(-1, width)
-            for rows, width in (
-                (position, 2),
-                (velocity, 2),
-                (direct, 2),
-                (ball_position, 4),
-                (ball_velocity, 4),
-            )
-        ),
+        position=_table(position, 2),
+        velocity=_table(velocity, 2),
+        direct=_table(direct, 2),
+        ball_position=_table(ball_position, 4),
+        ball_velocity=_table(ball_velocity, 4),
         position_dofs=tuple(dofs[0]),
         velocity_dofs=tuple(dofs[1]),
     )
+
+
+def _table(rows: list[tuple[int, ...]], width: int) -> Indices:
+    return np.array(rows, dtype=np.intp).reshape(-1, width)

@@ -54,7 +54,7 @@ def make_layout(
             inputs[name] = q if model.use_coord_layout_targets else v
         else:
             inputs[name] = names.get(name, tuple(f"[{k}]" for k in range(size)))
-    return Layout(*_slices(blocks, inputs), _flat(blocks), _flat(inputs))
+    return Layout(_slices(blocks), _slices(inputs), _flat(blocks), _flat(inputs))
 
 
 def _joint_names(model: newton.Model, starts: np.ndarray) -> tuple[str, ...]:
@@ -67,12 +67,9 @@ def _joint_names(model: newton.Model, starts: np.ndarray) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _slices(*blocks: dict[str, tuple[str, ...]]) -> list[dict[str, slice]]:
-    result = []
-    for each in blocks:
-        ends = np.cumsum([0, *(len(names) for names in each.values())]).tolist()
-        result.append({name: slice(*ends[k : k + 2]) for k, name in enumerate(each)})
-    return result
+def _slices(blocks: dict[str, tuple[str, ...]]) -> dict[str, slice]:
+    ends = np.cumsum([0, *(len(names) for names in blocks.values())]).tolist()
+    return {name: slice(*ends[k : k + 2]) for k, name in enumerate(blocks)}
 
 
 def _flat(blocks: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

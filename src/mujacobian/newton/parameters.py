@@ -60,24 +60,24 @@ class _World:
 
     def bodies(self) -> Iterator[tuple[int, int]]:
         """MuJoCo's and Newton's bodies."""
-        for b in np.flatnonzero(self.maps.body >= 0):
+        for b in np.flatnonzero(self.maps.body >= 0).tolist():
             yield b, self.offset(self.model.body_count) + self.maps.body[b]
 
     def dofs(self) -> Iterator[tuple[int, int]]:
         """MuJoCo's and Newton's dofs."""
-        for d in np.flatnonzero(self.maps.dof >= 0):
+        for d in np.flatnonzero(self.maps.dof >= 0).tolist():
             yield d, self.offset(self.model.joint_dof_count) + self.maps.dof[d]
 
     def geoms(self) -> Iterator[tuple[int, int]]:
         """Geoms and shapes."""
         shapes = self.maps.shape[self.world]
-        for g in np.flatnonzero(shapes >= 0):
+        for g in np.flatnonzero(shapes >= 0).tolist():
             yield g, shapes[g]
 
     def tendons(self) -> Iterator[tuple[int, int]]:
         """MuJoCo's and Newton's tendons."""
         count = len(self.model.mujoco.tendon_stiffness)
-        for t in np.flatnonzero(self.maps.tendon >= 0):
+        for t in np.flatnonzero(self.maps.tendon >= 0).tolist():
             yield t, self.offset(count) + self.maps.tendon[t]
 
 
@@ -120,7 +120,7 @@ def _of_dofs(kind: str) -> Callable[[_World, str], None]:
 
 
 def _stiffness(world: _World, name: str) -> None:
-    for j in np.flatnonzero(world.maps.joint_dof >= 0):
+    for j in np.flatnonzero(world.maps.joint_dof >= 0).tolist():
         dof = world.offset(world.model.joint_dof_count) + world.maps.joint_dof[j]
         world.add(name, dof, "stiffness", j, 0, 1.0)
 

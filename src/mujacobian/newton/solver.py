@@ -16,7 +16,7 @@ from mujacobian.newton.parameters import KNOWN, array_of
 from mujacobian.newton.snapshot import Snapshot
 
 
-class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):
+class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     """A `SolverMuJoCo` whose steps have exact gradients under a `wp.Tape`.
 
     `tape.backward` fills the gradients of `joint_q`, `joint_qd` and `body_f` of the states, of
