@@ -61,6 +61,8 @@ _FIELDS = {
     "dof_frictionloss": _Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
     "jnt_stiffness": _Field("stiffness", _OBJ.mjOBJ_JOINT, "N/m or N m/rad", 0.0),
     "qpos_spring": _Field("spring_reference", _OBJ.mjOBJ_JOINT, "m or rad"),
+    "jnt_range": _Field("limit", _OBJ.mjOBJ_JOINT, "m or rad", components=(0, 1)),
+    "jnt_solref": _Field("limit_solref", _OBJ.mjOBJ_JOINT, "s, 1", components=(0, 1)),
     "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
     "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2)),
     "tendon_stiffness": _Field("tendon_stiffness", _OBJ.mjOBJ_TENDON, "N/m", 0.0),
@@ -103,12 +105,13 @@ class Parameters:
 
     Args:
       model: the model; it is not changed.
-      items: fields, all of whose elements are meant (of frictionloss those that have any), or pairs
-        (field, element or elements), with elements by name or index. Fields of dofs and
-        `qpos_spring` go by joint.
+      items: fields, all of whose elements are meant (those that have any, of frictionloss and of
+        limits), or pairs (field, element or elements), with elements by name or index. Fields of
+        dofs and `qpos_spring` go by joint.
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
-    jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
+    jnt_pos, jnt_axis, jnt_range and jnt_solref (of slides and hinges), jnt_stiffness, qpos_spring,
+    dof_damping, dof_armature, dof_frictionloss,
     actuator_gainprm and actuator_biasprm (their first three components), tendon_stiffness,
     tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (the
     radius of spheres and capsules), geom_friction, geom_solref, geom_solimp; `gravity`; and
@@ -324,6 +327,9 @@ def _elements(
             return [g for g in range(count) if model.geom_type[g] in _ROUND]
         if field in ("jnt_pos", "jnt_axis"):
             return [j for j in range(count) if _has_frame(model, field, j)]
+        if field in ("jnt_range", "jnt_solref"):
+            scalar = np.isin(model.jnt_type, (_SLIDE, _HINGE))
+            return [int(j) for j in np.flatnonzero(model.jnt_limited.astype(bool) & scalar)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
     several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]

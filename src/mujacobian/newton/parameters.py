@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 _KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
-_RAW_SOLREF = 1
+_FORCE_SPACE, _RAW_SOLREF = 0, 1
+_SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 # places of the moments xx yy zz xy xz yz, as the core has them
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -67,6 +68,12 @@ class _World:
         """MuJoCo's and Newton's dofs."""
         for d in np.flatnonzero(self.maps.dof >= 0).tolist():
             yield d, self.offset(self.model.joint_dof_count) + self.maps.dof[d]
+
+    def limited(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's joints that have limits, and Newton's dofs."""
+        scalar = np.isin(self.mj.jnt_type, _SCALAR) & self.mj.jnt_limited.astype(bool)
+        for j in np.flatnonzero(scalar & (self.maps.joint_dof >= 0)).tolist():
+            yield j, self.offset(self.model.joint_dof_count) + self.maps.joint_dof[j]
 
     def geoms(self) -> Iterator[tuple[int, int]]:
         """Geoms and shapes."""
@@ -123,6 +130,36 @@ def _stiffness(world: _World, name: str) -> None:
     for j in np.flatnonzero(world.maps.joint_dof >= 0).tolist():
         dof = world.offset(world.model.joint_dof_count) + world.maps.joint_dof[j]
         world.add(name, dof, "stiffness", j, 0, 1.0)
+
+
+def _limits(end: int) -> Callable[[_World, str], None]:
+    def add(world: _World, name: str) -> None:
+        for j, dof in world.limited():
+            world.add(name, dof, "limit", j, end, 1.0)
+
+    return add
+
+
+def _of_limits(of_stiffness: bool) -> Callable[[_World, str], None]:
+    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of a limit."""
+
+    def add(world: _World, name: str) -> None:
+        modes = getattr(getattr(world.model, "mujoco", None), "solreflimit_mode", None)
+        native = None if modes is None else modes.numpy() != _FORCE_SPACE
+        stiffness = world.model.joint_limit_ke.numpy().astype(np.float64)
+        damping = world.model.joint_limit_kd.numpy().astype(np.float64)
+        for j, dof in world.limited():
+            ke, kd = stiffness[dof], damping[dof]
+            if ke <= 0 or kd <= 0 or (native is not None and native[dof]):
+                continue
+            time, ratio = world.mj.jnt_solref[j]
+            if of_stiffness:
+                world.add(name, dof, "limit_solref", j, 1, -ratio / (2 * ke))
+            else:
+                world.add(name, dof, "limit_solref", j, 0, -time / kd)
+                world.add(name, dof, "limit_solref", j, 1, ratio / kd)
+
+    return add
 
 
 def _target_gains(world: _World, stiffness: str, damping: str) -> None:
@@ -186,6 +223,10 @@ _ARRAYS: dict[str, Callable[[_World, str], None]] = {
     "joint_damping": _of_dofs("damping"),
     "joint_armature": _of_dofs("armature"),
     "joint_friction": _of_dofs("friction_loss"),
+    "joint_limit_lower": _limits(0),
+    "joint_limit_upper": _limits(1),
+    "joint_limit_ke": _of_limits(of_stiffness=True),
+    "joint_limit_kd": _of_limits(of_stiffness=False),
     "joint_target_ke": lambda world, name: _target_gains(world, name, ""),
     "joint_target_kd": lambda world, name: _target_gains(world, "", name),
     "shape_material_mu": _of_geoms(0),

@@ -105,10 +105,11 @@ class Snapshot:
             model.opt.timestep = dt
             here = slice(world, world + 1)
             core = self.parameters.core[world]
+            wrenches = None if self.moves_wrenches else xfrc[here]
             try:
                 _core.pull_back_into(
                     model, data, rows[world][None], 1, None, None, core, ctrl[here], qfrc[here],
-                    xfrc[here], params[world], None, state[world], number,
+                    wrenches, params[world], None, state[world], number,
                 )  # fmt: skip
             except UnsupportedFeatureError as error:
                 if W > 1:
