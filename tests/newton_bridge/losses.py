@@ -212,8 +212,11 @@ class Exact:
         first, second = (4 * b - a) / 3, (4 * c - b) / 3
         return (16 * second - first) / 15
 
-    def errors(self, gradients, directions=2, seed=7, h=1e-3):
-        """Relative errors of gradients along random directions, {name: error}."""
+    def errors(self, gradients, directions=2, seed=7, h=1e-3, inputs=1e-3):
+        """Relative errors of gradients along random directions, {name: error}.
+
+        `h` is the step of states, `inputs` that of what acts, which moves a state much less.
+        """
         rng, found = np.random.default_rng(seed), {}
         for name, gradient in gradients.items():
             g = by_world(gradient.astype(float), self.oracle.solver)[self.oracle.world]
@@ -222,7 +225,8 @@ class Exact:
                 # partly along the gradient, so that the derivative is of its size
                 d = rng.normal(size=g.shape)
                 d = d / np.linalg.norm(d) + (g / size if size else 0)
-                error = abs((g * d).sum() - self.directional(name, d, h)) / max(size, 1e-9)
+                step = h if name in ("joint_q", "joint_qd") else inputs
+                error = abs((g * d).sum() - self.directional(name, d, step)) / max(size, 1e-9)
                 found[name] = max(found.get(name, 0), error)
         return found
 

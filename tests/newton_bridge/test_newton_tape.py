@@ -39,7 +39,7 @@ def errors(name, steps, directions=1):
     loss = Loss(model, steps, running=steps < 50)
     gradients, visited = taped(solver, state, control, steps, DT, loss)
     exact = Exact(solver, state, control, steps, DT, loss, visited)
-    found = exact.errors(gradients, directions, h=1e-4 if name in SMOOTH else 1e-6)
+    found = exact.errors(gradients, directions, h=1e-4 if name in SMOOTH else 1e-6, inputs=1e-4)
     print(name, steps, {k: f"{v:.1e}" for k, v in found.items()})
     return found
 
