@@ -20,10 +20,10 @@ PIP := -m pip -qq install --upgrade
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 lint format type bench bench-rods table3 menagerie docs sanitize clean
+.PHONY: help demo test test-315 test-newton lint format type bench bench-rods table3 menagerie docs sanitize clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
@@ -33,6 +33,9 @@ test: .venv/.tools .venv/.installed  ## the test suite on the newest MuJoCo
 
 test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
 	.venv-315/bin/python $(PYTEST) $(PYTEST_ARGS)
+
+test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
+	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format and mypy, changing nothing
 	$(BIN)/ruff check .
@@ -71,7 +74,7 @@ sanitize: .venv-sanitize/.installed  ## a sample of the fast tests under the add
 	.venv-sanitize/bin/python $(PYTEST) -m "not slow" --cases 12 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
-	rm -rf build .venv .venv-315 .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .venv .venv-315 .venv-newton .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 
@@ -119,6 +122,12 @@ build/wheels-sanitize/.built: .venv/.basis $(SOURCES)
 	@test -x .venv-315/bin/pip || tools/make_venv.sh $(PYTHON) .venv-315
 	@.venv-315/bin/python $(PIP) $$($(REQUIREMENTS) run test) 'mujoco==3.15.*'
 	@.venv-315/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
+	@touch $@
+
+.venv-newton/.installed: build/wheels/.built
+	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
+	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8'
+	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
 	@touch $@
 
 .venv-sanitize/.installed: build/wheels-sanitize/.built

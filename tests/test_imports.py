@@ -7,12 +7,13 @@ import sys
 def test_a_missing_package_is_named_with_the_pip_line():
     """And importing mujacobian does not import it."""
     code = (
-        "import sys, mujacobian; assert not {'torch', 'jax'} & set(sys.modules);"
-        "sys.modules.update(torch=None, jax=None)\n"
-        "for name in ('torch', 'jax'):\n"
+        "import sys, mujacobian; assert not {'torch', 'jax', 'newton'} & set(sys.modules);"
+        "sys.modules.update(torch=None, jax=None, newton=None)\n"
+        "for name in ('torch', 'jax', 'newton'):\n"
         "  try: __import__('mujacobian.' + name)\n"
         "  except ImportError as error: print(error)\n"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'mujacobian[torch]'" in made.stdout
     assert "pip install 'mujacobian[jax]'" in made.stdout
+    assert "pip install 'mujacobian[newton]'" in made.stdout

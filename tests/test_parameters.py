@@ -553,6 +553,51 @@ def test_other_formats_of_solref(solref: str, floor: str) -> None:
     judge(parameters, disturbed(model, 1, speed=0.3), share=0.7)
 
 
+LIMITED = """
+<mujoco>
+  <worldbody>
+    <body>
+      <joint name="low" axis="0 1 0" limited="true" range="5 40" solreflimit="SOLREF"
+             solimplimit=".8 .95 .05 .4 3"/>
+      <geom type="capsule" size=".03" fromto="0 0 0 .3 0 .05" mass=".8"/>
+      <body pos=".3 0 .05">
+        <joint name="high" type="slide" axis="1 0 .3" limited="true" range="-.2 -.01" margin=".02"
+               solreflimit="SOLREF"/>
+        <geom size=".05" pos="0 .02 .1" mass=".5"/>
+        <body pos="0 0 .2">
+          <joint name="far" axis="1 0 0" limited="true" range="-90 90"/>
+          <joint name="none" axis="0 1 0"/>
+          <geom size=".05" pos=".1 0 .1" mass=".3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("solref", ["0.02 1", "0.001 1.2", "-500 -20"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_limits(integrator: str, solref: str) -> None:
+    model = load(LIMITED.replace("SOLREF", solref), integrator)
+    parameters = mujacobian.Parameters(model, ["jnt_range", "jnt_solref"])
+    assert len(parameters) == 12
+    data = disturbed(model, 3, speed=0.2)
+    mujoco.mj_forward(model, data)
+    assert data.nefc == 2
+    judge(parameters, data)
+    assert not analytic(parameters, data)[:, parameters.names.index('jnt_range["far"][0]')].any()
+
+
+def test_limits_of_balls_are_refused() -> None:
+    model = load(ARM, "Euler")
+    parameters = mujacobian.Parameters(model, [("jnt_range", "ball")])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="ball"):
+        mujacobian.vjp(
+            model, mujoco.MjData(model), np.ones(2 * model.nv + model.na), params=parameters
+        )
+
+
 def test_names_units_and_bounds() -> None:
     model = load(ARM, "Euler")
     parameters = mujacobian.Parameters(

@@ -36,6 +36,19 @@ def test_wrenches_act_at_the_centre_of_mass(name):
         assert abs(given - expected).max() <= 1e-8 * max(1.0, abs(expected).max())
 
 
+def test_rk4_applies_wrenches_at_several_poses():
+    model = load("free_body_with_limbs")
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    data = mujoco.MjData(model)
+    lin = mujacobian.linearize(model, data, forces=True)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="RK4"):
+        mujacobian.wrench(model, data, lin, 1)
+    wrenches = np.zeros((2, model.nbody, 6))
+    trajectory = mujacobian.rollout(model, data, np.zeros((2, model.nu)), wrenches=wrenches)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="RK4"):
+        trajectory.gradient(np.ones_like(trajectory.states))
+
+
 def test_wrong_arguments():
     model = load("hinge_chain")
     data = mujoco.MjData(model)

@@ -16,8 +16,10 @@ bool is_of_contact(int kind) {
   return kind == Parameter::kFriction || kind == Parameter::kSolref || kind == Parameter::kSolimp;
 }
 
+bool is_limit(int kind) { return kind == Parameter::kLimit || kind == Parameter::kLimitSolref; }
+
 bool is_row(int kind) {
-  return is_of_contact(kind) || kind == Parameter::kFrictionLoss ||
+  return is_of_contact(kind) || is_limit(kind) || kind == Parameter::kFrictionLoss ||
          kind == Parameter::kTendonFrictionLoss;
 }
 
@@ -68,6 +70,11 @@ void require_parameter(const ModelView& m, const Parameter& p) {
       if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
       throw Unsupported(element_name(m, object::kJoint, p.id),
                         "the rest position as a parameter of a joint with several dofs");
+    case Parameter::kLimit:
+    case Parameter::kLimitSolref:
+      if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
+      throw Unsupported(element_name(m, object::kJoint, p.id),
+                        "limits as parameters of a joint with several dofs");
     case Parameter::kGain:
     case Parameter::kBias:
       if (const char* reason = actuator_parameter_refusal(m, p)) {

@@ -27,6 +27,8 @@ struct Parameter {
     kFriction,            // of a geom, by component
     kSolref,              // of a geom, by component
     kSolimp,              // of a geom, by component
+    kLimit,               // of a joint with one dof, by end of jnt_range
+    kLimitSolref,         // of a joint with one dof, by component of jnt_solref
     kBodyPosition,        // of a body, by component
     kBodyRotation,        // of a body, by axis of its own frame
     kJointPosition,       // of a joint, by component

@@ -179,7 +179,25 @@ struct RowChange {
   double stiffness, damping[2], impedance;
 };
 
-// Stiffness and damping from solref and the largest impedance (PAR-11)
+// Changes of stiffness and damping with solref and the largest impedance, `top`         (PAR-11)
+struct SpringChange {
+  double stiffness, damping;
+};
+SpringChange spring_change(const ModelView& m, const double ref[2], double d0, double d1,
+                           double top, double dtop) {
+  if (ref[0] <= 0) {
+    return {(-d0 + 2 * ref[0] * dtop / top) / (top * top), (-d1 + ref[1] * dtop / top) / top};
+  }
+  const bool safe = !(m.opt.disableflags & disable::kRefSafe);
+  const double least = safe ? 2 * m.opt.timestep : 0;
+  if (ref[0] < least) d0 = 0;
+  const double time = std::fmax(ref[0], least), ratio = ref[1];
+  const double k = 1 / (top * top * time * time * ratio * ratio);
+  return {-2 * k * (dtop / top + d0 / time + d1 / ratio),
+          -2 / (top * time) * (dtop / top + d0 / time)};
+}
+
+// The same of a contact, whose friction may have a solref of its own.
 RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int component,
                            double weight) {
   const ContactView& c = b.contact;
@@ -192,20 +210,11 @@ RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int 
   for (int kind = 0; kind < 2; kind++) {
     const bool separate = kind == 1 && own_friction;
     const double* ref = separate ? c.solreffriction.v : c.solref.v;
-    const bool standard = ref[0] > 0, safe = !(m.opt.disableflags & disable::kRefSafe);
-    const double least = safe ? 2 * m.opt.timestep : 0;
-    double d0 = !solimp && !separate && component == 0 ? weight : 0;
-    double d1 = !solimp && !separate && component == 1 ? weight : 0;
-    if (standard && ref[0] < least) d0 = 0;
-    const double time = standard ? std::fmax(ref[0], least) : 0, ratio = ref[1];
-    if (standard) {
-      const double k = 1 / (top * top * time * time * ratio * ratio);
-      if (kind == 0) change.stiffness = -2 * k * (dtop / top + d0 / time + d1 / ratio);
-      change.damping[kind] = -2 / (top * time) * (dtop / top + d0 / time);
-    } else {
-      if (kind == 0) change.stiffness = (-d0 + 2 * ref[0] * dtop / top) / (top * top);
-      change.damping[kind] = (-d1 + ref[1] * dtop / top) / top;
-    }
+    const double d0 = !solimp && !separate && component == 0 ? weight : 0;
+    const double d1 = !solimp && !separate && component == 1 ? weight : 0;
+    const SpringChange spring = spring_change(m, ref, d0, d1, top, dtop);
+    if (kind == 0) change.stiffness = spring.stiffness;
+    change.damping[kind] = spring.damping;
   }
   return change;
 }
@@ -246,6 +255,30 @@ void add_contact(const ModelView& m, const DataView& d, const StepDifferential& 
   add_force(b, change, column.early);
 }
 
+// A limit that moves is a joint that moves the other way; its solref changes aref.       (PAR-14)
+void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
+               const Column& column) {
+  for (int k = 0; k < s.forward.blocks.count; k++) {
+    const Block& b = s.forward.blocks.block[k];
+    if (b.type != constraint::kLimitJoint || b.id != p.id || !b.active) continue;
+    const double gap = d.efc_pos[b.row] - d.efc_margin[b.row], velocity = d.efc_vel[b.row];
+    double change;
+    if (p.kind == Parameter::kLimit) {
+      if ((p.component == 0) != (b.J[0] > 0)) continue;
+      const Reference r = reference(m, d, b.row);
+      const double pull = r.stiffness + r.through(gap, velocity, d.efc_aref[b.row]);
+      change = -b.J[0] * (b.force[0] * r.dlogD - b.hessian[0] * pull);
+    } else {
+      const double top = clamp(m.jnt_solimp[5 * p.id + 1], kMinImp, kMaxImp);
+      const SpringChange spring =
+          spring_change(m, m.jnt_solref + 2 * p.id, p.component == 0, p.component == 1, top, 0);
+      const double imp = d.efc_KBIP[4 * b.row + 2];
+      change = -b.hessian[0] * (spring.damping * velocity + spring.stiffness * imp * gap);
+    }
+    add_force(b, &change, column.early);
+  }
+}
+
 }  // namespace
 
 void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
@@ -255,6 +288,9 @@ void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferen
   }
   if (p.kind == Parameter::kTendonFrictionLoss) {
     return add_friction_loss(s, constraint::kFrictionTendon, p.id, d, column);
+  }
+  if (p.kind == Parameter::kLimit || p.kind == Parameter::kLimitSolref) {
+    return add_limit(m, d, s, p, column);
   }
   if (m.opt.enableflags & enable::kOverride) return;  // contacts ask the options, not their geoms
   for (int k = 0; k < s.forward.blocks.count; k++) {

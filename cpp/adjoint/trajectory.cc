@@ -7,6 +7,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/unsupported.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -190,6 +191,9 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   const bool wants_force = out.force || out.wrench;
   for (int t = T - 1; t >= 0; t--) {
     try {
+      if (out.wrench && m.opt.integrator == integrator::kRK4) {
+        throw Unsupported("xfrc_applied", "the integrator RK4 applies it at several poses");
+      }
       engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
       require_state(m, view_data(data));
       forward(model, data);

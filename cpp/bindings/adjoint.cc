@@ -70,6 +70,8 @@ std::vector<std::string> parameter_kinds() {
           "friction",
           "solref",
           "solimp",
+          "limit",
+          "limit_solref",
           "body_position",
           "body_rotation",
           "joint_position",

@@ -76,6 +76,8 @@
   REQ(FLAGS, jnt_actgravcomp)             \
   REQ(NUMS, jnt_actfrcrange)              \
   REQ(NUMS, jnt_range)                    \
+  REQ(NUMS, jnt_solref)                   \
+  REQ(NUMS, jnt_solimp)                   \
   REQ(NUMS, tendon_range)                 \
   REQ(NUMS, jnt_axis)                     \
   REQ(NUMS, jnt_stiffness)                \

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.errors import Unsupported
+from mujacobian.errors import Unsupported, UnsupportedFeatureError
 from mujacobian.threads import available_cores
 
 Array = NDArray[np.float64]
@@ -136,6 +136,10 @@ def wrench(
     """
     if lin.Bf is None:
         raise ValueError("lin has no derivatives of applied forces: use linearize(forces=True)")
+    if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+        raise UnsupportedFeatureError(
+            "xfrc_applied", "the integrator RK4 applies it at several poses"
+        )
     if not 0 <= body < model.nbody:
         raise ValueError(f"body must be between 0 and {model.nbody - 1}, got {body}")
     # a wrench acts as J^T (force, torque) on the joints

@@ -77,6 +77,8 @@ _FIELDS = {
     "dof_frictionloss": _Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
     "jnt_stiffness": _Field("stiffness", _OBJ.mjOBJ_JOINT, "N/m or N m/rad", 0.0),
     "qpos_spring": _Field("spring_reference", _OBJ.mjOBJ_JOINT, "m or rad"),
+    "jnt_range": _Field("limit", _OBJ.mjOBJ_JOINT, "m or rad", components=(0, 1)),
+    "jnt_solref": _Field("limit_solref", _OBJ.mjOBJ_JOINT, "s, 1", components=(0, 1)),
     "actuator_gainprm": _Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
     "actuator_biasprm": _Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
     "tendon_stiffness": _Field("tendon_stiffness", _OBJ.mjOBJ_TENDON, "N/m", 0.0),
@@ -119,12 +121,13 @@ class Parameters:
 
     Args:
       model: the model; it is not changed.
-      items: fields, all of whose elements are meant (of frictionloss those that have any), or pairs
-        (field, element or elements), with elements by name or index. Fields of dofs and
-        `qpos_spring` go by joint.
+      items: fields, all of whose elements are meant (those that have any, of frictionloss and of
+        limits), or pairs (field, element or elements), with elements by name or index. Fields of
+        dofs and `qpos_spring` go by joint.
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
-    jnt_pos, jnt_axis, jnt_stiffness, qpos_spring, dof_damping, dof_armature, dof_frictionloss,
+    jnt_pos, jnt_axis, jnt_range and jnt_solref (of slides and hinges), jnt_stiffness, qpos_spring,
+    dof_damping, dof_armature, dof_frictionloss,
     actuator_gainprm and actuator_biasprm (of muscles their largest force or its scale, else the
     first three components), tendon_stiffness,
     tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (of
@@ -235,7 +238,7 @@ class Parameters:
             model.geom_sameframe[geom] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         for geom in self._elements("geom_size"):
             _bound(model, geom)
-        _restore(model)
+        restore_derived(model)
         return model
 
     def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
@@ -352,6 +355,9 @@ def _elements(
             return [j for j in range(count) if _has_frame(model, field, j)]
         if field in ("body_pos", "body_quat"):
             return [b for b in range(1, count) if model.body_mocapid[b] < 0]
+        if field in ("jnt_range", "jnt_solref"):
+            scalar = np.isin(model.jnt_type, (_SLIDE, _HINGE))
+            return [int(j) for j in np.flatnonzero(model.jnt_limited.astype(bool) & scalar)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
     several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]
@@ -442,7 +448,7 @@ def _bound(model: mujoco.MjModel, geom: int) -> None:
     model.geom_aabb[geom][3:] = half
 
 
-def _restore(model: mujoco.MjModel) -> None:
+def restore_derived(model: mujoco.MjModel) -> None:
     """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
     model.body_subtreemass[:] = model.body_mass
     for body in range(model.nbody - 1, 0, -1):

@@ -1,0 +1,155 @@
+"""A step on a tape: what it was taken from, and its way back."""
+
+from __future__ import annotations
+
+import newton
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from mujacobian.newton import contacts, guards
+from mujacobian.newton.inputs import arrays
+from mujacobian.newton.snapshot import Snapshot
+
+Array = NDArray[np.float64]
+
+
+class TapedStep:
+    """One step of all worlds."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        solver: newton.solvers.SolverMuJoCo,
+        state: newton.State,
+        control: newton.Control | None,
+        dt: float,
+        before: TapedStep | None,
+        number: int,
+    ) -> None:
+        self.snapshot, self.dt, self.number = snapshot, dt, number
+        self.before = before  # the step whose activations this one begins with
+        self.start = state.joint_q, state.joint_qd
+        self.inputs = arrays(state, control)
+        if snapshot.moves_wrenches:
+            guards.refuse_wrenches(self.inputs, snapshot.inputs)
+        W = snapshot.coordinates.worlds
+        self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
+        self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
+        self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
+        self.pairs: list[contacts.Pairs] = []
+        hidden = snapshot.hidden(solver)
+        self.rows = snapshot.rows(self.at, self.given, hidden)
+        self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
+
+    def finish(self, solver: newton.solvers.SolverMuJoCo, state: newton.State) -> None:
+        """Keep what the step has returned, or raise if it cannot be differentiated."""
+        if self.watch is not None:
+            self.watch.judge()
+        else:
+            self.pairs = contacts.found_by_warp(solver)
+        data = solver.mj_data if solver.use_mujoco_cpu else solver.mjw_data
+        W = self.snapshot.coordinates.worlds
+        self.qpos, self.qvel = (
+            np.array(each if isinstance(each, np.ndarray) else each.numpy(), dtype=np.float64)
+            .reshape(W, -1)
+            for each in (data.qpos, data.qvel)
+        )  # fmt: skip
+        self.result = state.joint_q, state.joint_qd
+        self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
+        self.bodies = state.body_q, state.body_qd
+        guards.require_chain([*self.start, *self.inputs.values()], (*self.result, *self.bodies))
+        guards.require_finite(self.result_q, self.result_qd)
+
+    @property
+    def arrays(self) -> list[wp.array]:
+        """Those that have gradients."""
+        every = (
+            *self.start,
+            *self.inputs.values(),
+            *self.snapshot.parameters.arrays.values(),
+            *self.result,
+            *self.bodies,
+        )
+        return [array for array in every if array is not None and array.requires_grad]
+
+    def pull_back(self) -> None:
+        """Add to the gradients of what the step began with, given those of what it returned."""
+        snapshot = self.snapshot
+        c = snapshot.coordinates
+        d_q, d_v = self._take_results()
+        y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
+        y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
+        made = snapshot.pull(self.rows, self.dt, y_q, y_v, y_act, self.number, self.pairs)
+        g_q, g_v = c.pull_start(self.at, made.q, made.v)
+        g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
+        g_q += turned
+        if c.kinematic_q.any():  # it passes through the step
+            g_q += np.where(c.kinematic_q, d_q, 0)
+            g_v += np.where(c.kinematic_v, d_v, 0)
+        for array, gradient in zip(self.start, (g_q, g_v), strict=True):
+            add_gradient(array, gradient)
+        for name, gradient in g_inputs.items():
+            add_gradient(self.inputs[name], gradient)
+        for array, gradient in snapshot.parameters.gradients(made.params):
+            add_gradient(array, gradient)
+        if self.before is not None:
+            self.before.d_act = made.act
+
+    def _take_results(self) -> tuple[Array, Array]:
+        """The gradients of the coordinates after the step, which end here: it has written them."""
+        c = self.snapshot.coordinates
+        W = c.worlds
+        body_q, body_qd = (take_gradient(each, W) for each in self.bodies)
+        d_q = take_gradient(self.result[0], W, c.written_q)
+        d_v = take_gradient(self.result[1], W, c.written_v)
+        if body_q.any() or body_qd.any():
+            moved = self.snapshot.kinematics.pull(
+                self.result_q,
+                self.result_qd,
+                body_q.reshape(-1, 7),
+                body_qd.reshape(-1, 6),
+            )
+            d_q, d_v = d_q + moved[0], d_v + moved[1]
+        return d_q, d_v
+
+
+def by_world(array: wp.array, worlds: int) -> Array:
+    """A copy in double precision, a row per world."""
+    values: Array = array.numpy().astype(np.float64)
+    return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
+
+
+def take_gradient(
+    array: wp.array | None, worlds: int, written: NDArray[np.bool_] | None = None
+) -> Array:
+    """The gradient of an array that a step has written, a row per world; it is set to zero.
+
+    As Warp does where it overwrites an array, unless the array retains its gradient.
+    """
+    if array is None:
+        return np.zeros((worlds, 0))
+    if not array.requires_grad:
+        return np.zeros_like(by_world(array, worlds))
+    gradient = by_world(array.grad, worlds)
+    if written is not None:
+        gradient = np.where(written, gradient, 0)
+    if not array.retain_grad:
+        _add(array.grad, -gradient)
+    return gradient
+
+
+def add_gradient(array: wp.array, gradient: Array) -> None:
+    """Add to the gradient of an array, if it has one."""
+    if array.requires_grad:
+        _add(array.grad, gradient)
+
+
+def _add(array: wp.array, change: Array) -> None:
+    """Add in double precision."""
+    values = array.numpy()
+    total = (values + change.reshape(values.shape)).astype(np.float32)
+    if array.device.is_cpu:
+        values[...] = total  # a view
+    else:
+        array.assign(total)

@@ -1,0 +1,430 @@
+"""Newton's joint coordinates as MuJoCo's, and derivatives on their way from one to the other.
+
+Arrays have a world in the axis before the last, and any axes before it. Formulas are those of
+docs/derivations/newton.md, with quaternions (x, y, z, w) as Newton has them.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import newton
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.newton.internals import Indices, Maps
+
+Array = NDArray[np.float64]
+
+_FREE, _BALL = int(newton.JointType.FREE), int(newton.JointType.BALL)
+_NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+_CONJUGATE: Array = np.array([-1.0, -1.0, -1.0, 1.0])
+_KINEMATIC = int(newton.BodyFlags.KINEMATIC)
+
+
+@dataclass(frozen=True)
+class Joints:
+    """Joints of one kind: where they are within a world, in Newton and in MuJoCo."""
+
+    q: Indices  # (n, size)
+    v: Indices  # (n, size)
+    mj_q: Indices
+    mj_v: Indices
+
+
+@dataclass(frozen=True)
+class Start:
+    """The coordinates that a step begins with."""
+
+    joint_q: Array
+    joint_qd: Array
+    R_r: Array  # of free joints
+    R: Array  # of free joints: the body's in the world
+    w: Array  # of free joints: the body's angular velocity in its own frame
+    ball: Array  # R_r of balls
+
+
+class Coordinates:
+    """The coordinates of all joints of a model, in all worlds."""
+
+    def __init__(self, model: newton.Model, maps: Maps) -> None:
+        W = maps.worlds
+        joints = model.joint_count // W
+        self.worlds = W
+        self.nq, self.nv = model.joint_coord_count // W, model.joint_dof_count // W
+        self.mj_nq, self.mj_nv = _sizes(model, maps)
+        q_start = model.joint_q_start.numpy()[: joints + 1].astype(np.intp)
+        v_start = model.joint_qd_start.numpy()[: joints + 1].astype(np.intp)
+        self.kind = model.joint_type.numpy()[:joints]
+        mapped = maps.q_start >= 0
+
+        def group(chosen: Indices, q: int, v: int) -> Joints:
+            def places(starts: Indices, size: int) -> Indices:
+                return starts[chosen][:, None] + np.arange(size)
+
+            return Joints(
+                places(q_start, q),
+                places(v_start, v),
+                places(maps.q_start, q),
+                places(maps.v_start, v),
+            )
+
+        free = np.flatnonzero(mapped & (self.kind == _FREE))
+        ball = np.flatnonzero(mapped & (self.kind == _BALL))
+        self.free, self.ball = group(free, 7, 6), group(ball, 4, 3)
+        self.ball_of = {int(j): k for k, j in enumerate(ball)}  # place among balls, by joint
+        rest = [int(j) for j in np.flatnonzero(mapped) if self.kind[j] not in (_FREE, _BALL)]
+        self.scalar = _scalars(rest, q_start, v_start, maps)
+
+        parent = _transforms(model.joint_X_p).reshape(W, joints, 7)
+        child = _transforms(model.joint_X_c).reshape(W, joints, 7)
+        bodies = model.joint_child.numpy().reshape(W, joints)
+        com = model.body_com.numpy().astype(np.float64)[bodies]
+        self.com = com[:, free]  # c
+        self.parent_position = parent[:, free, :3]  # p_p
+        self.parent_rotation = parent[:, free, 3:]
+        self.free_child_position = child[:, free, :3]  # p_c
+        self.free_child_rotation = child[:, free, 3:]
+        self.ball_child_rotation = child[:, ball, 3:]
+        self.R_p = matrix(self.parent_rotation)
+        self.free_R_c = matrix(self.free_child_rotation)
+        self.child_inverse = -turn_back(self.free_R_c, self.free_child_position)  # of X_c^-1
+        self.ball_R_c = matrix(self.ball_child_rotation)
+
+        # kinematic joints are as the caller has put them; loop joints are not written at all
+        kinematic = (model.body_flags.numpy()[bodies] & _KINEMATIC) != 0
+        self.kinematic_q = np.repeat(kinematic, np.diff(q_start), axis=1)
+        self.kinematic_v = np.repeat(kinematic, np.diff(v_start), axis=1)
+        self.written_q = np.repeat(mapped, np.diff(q_start))
+        self.written_v = np.repeat(mapped, np.diff(v_start))
+        self.reference = np.zeros((W, self.scalar.v.size))
+        reference = getattr(getattr(model, "mujoco", None), "dof_ref", None)
+        if reference is not None:
+            self.reference = reference.numpy().astype(np.float64).reshape(W, -1)[:, self.scalar.v]
+
+    def start(self, joint_q: Array, joint_qd: Array) -> Start:
+        """What the beginning of a step is in all that follows."""
+        R_r = matrix(unit(joint_q[..., self.free.q[:, 3:]]))
+        R = self.R_p @ R_r @ _transposed(self.free_R_c)
+        w = turn_back(R, turn(self.R_p, joint_qd[..., self.free.v[:, 3:]]))
+        ball = matrix(unit(joint_q[..., self.ball.q]))
+        return Start(joint_q, joint_qd, R_r, R, w, ball)
+
+    def to_mujoco(self, at: Start) -> tuple[Array, Array]:
+        """Qpos and qvel of these coordinates (NWT-1, NWT-2)."""
+        joint_q, joint_qd = at.joint_q, at.joint_qd
+        lead = joint_q.shape[:-1]
+        qpos, qvel = np.zeros((*lead, self.mj_nq)), np.zeros((*lead, self.mj_nv))
+        qpos[..., self.scalar.mj_q] = joint_q[..., self.scalar.q] + self.reference
+        qvel[..., self.scalar.mj_v] = joint_qd[..., self.scalar.v]
+        if len(self.free.q):
+            q, v = joint_q[..., self.free.q], joint_qd[..., self.free.v]
+            offset = q[..., :3] + turn(at.R_r, self.child_inverse)
+            position = self.parent_position + turn(self.R_p, offset)
+            rotation = multiply(
+                multiply(self.parent_rotation, unit(q[..., 3:])),
+                conjugate(self.free_child_rotation),
+            )
+            linear = turn(self.R_p, v[..., :3]) - turn(at.R, cross(at.w, self.com))
+            qpos[..., self.free.mj_q] = _join(position, to_wxyz(rotation))
+            qvel[..., self.free.mj_v] = _join(linear, at.w)
+        if len(self.ball.q):
+            c = self.ball_child_rotation
+            rotation = multiply(multiply(c, unit(joint_q[..., self.ball.q])), conjugate(c))
+            qpos[..., self.ball.mj_q] = to_wxyz(rotation)
+            qvel[..., self.ball.mj_v] = self.into_ball(at, joint_qd[..., self.ball.v])
+        return qpos, qvel
+
+    def to_newton(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
+        """joint_q and joint_qd of these; zero where a step does not write them."""
+        lead = qpos.shape[:-1]
+        joint_q, joint_qd = np.zeros((*lead, self.nq)), np.zeros((*lead, self.nv))
+        joint_q[..., self.scalar.q] = qpos[..., self.scalar.mj_q] - self.reference
+        joint_qd[..., self.scalar.v] = qvel[..., self.scalar.mj_v]
+        if len(self.free.q):
+            q = qpos[..., self.free.mj_q]
+            position, rotation = q[..., :3], to_xyzw(q[..., 3:])
+            R = matrix(rotation)
+            linear, w = _halves(qvel[..., self.free.mj_v])
+            anchor = position + turn(R, self.free_child_position) - self.parent_position
+            at_com = linear + turn(R, cross(w, self.com))
+            joint_q[..., self.free.q] = _join(
+                turn_back(self.R_p, anchor), self._free_rotation(rotation)
+            )
+            joint_qd[..., self.free.v] = _join(
+                turn_back(self.R_p, at_com), turn_back(self.R_p, turn(R, w))
+            )
+        if len(self.ball.q):
+            rotation = to_xyzw(qpos[..., self.ball.mj_q])
+            joint_q[..., self.ball.q] = self._ball_rotation(rotation)
+            joint_qd[..., self.ball.v] = turn_back(
+                self.ball_R_c, turn(matrix(rotation), qvel[..., self.ball.mj_v])
+            )
+        return joint_q, joint_qd
+
+    def into_ball(self, at: Start, vectors: Array) -> Array:
+        """Vectors of ball joints from the parent's anchor frame into MuJoCo's: R_c R_r^T x."""
+        return turn(self.ball_R_c, turn_back(at.ball, vectors))
+
+    def pull_result(self, qpos: Array, qvel: Array, d_q: Array, d_v: Array) -> tuple[Array, Array]:
+        """Derivatives with respect to what a step returns, as those of MuJoCo's tangent (NWT-6).
+
+        What the step passes through has no part in it: see `kinematic_q` and `kinematic_v`.
+        """
+        if self.kinematic_q.any():
+            d_q, d_v = np.where(self.kinematic_q, 0, d_q), np.where(self.kinematic_v, 0, d_v)
+        lead = d_q.shape[:-1]
+        y_q, y_v = np.zeros((*lead, self.mj_nv)), np.zeros((*lead, self.mj_nv))
+        y_q[..., self.scalar.mj_v] = d_q[..., self.scalar.q]
+        y_v[..., self.scalar.mj_v] = d_v[..., self.scalar.v]
+        if len(self.free.q):
+            g_q, g_v = d_q[..., self.free.q], d_v[..., self.free.v]
+            rotation = to_xyzw(qpos[..., self.free.mj_q[:, 3:]])
+            R, w = matrix(rotation), qvel[..., self.free.mj_v[:, 3:]]
+            r = self._free_rotation(rotation)
+            at_origin, at_com, turning = (
+                turn(self.R_p, each) for each in (g_q[..., :3], g_v[..., :3], g_v[..., 3:])
+            )
+            e, a, b = (turn_back(R, each) for each in (at_origin, at_com, turning))
+            theta = (
+                cross(self.free_child_position, e)
+                + cross(cross(w, self.com), a)
+                + cross(w, b)
+                + 0.5 * turn(self.free_R_c, right_transposed(r, g_q[..., 3:]))
+            )
+            y_q[..., self.free.mj_v] = _join(at_origin, theta)
+            y_v[..., self.free.mj_v] = _join(at_com, cross(self.com, a) + b)
+        if len(self.ball.q):
+            g_q, g_v = d_q[..., self.ball.q], d_v[..., self.ball.v]
+            rotation = to_xyzw(qpos[..., self.ball.mj_q])
+            w = qvel[..., self.ball.mj_v]
+            r = self._ball_rotation(rotation)
+            b = turn_back(matrix(rotation), turn(self.ball_R_c, g_v))
+            y_q[..., self.ball.mj_v] = cross(w, b) + 0.5 * turn(
+                self.ball_R_c, right_transposed(r, g_q)
+            )
+            y_v[..., self.ball.mj_v] = b
+        return y_q, y_v
+
+    def pull_start(self, at: Start, x_q: Array, x_v: Array) -> tuple[Array, Array]:
+        """Derivatives with respect to MuJoCo's tangent at the start, as those of Newton's (NWT-5).
+
+        Of quaternions, those of functions of `r / |r|`.
+        """
+        lead = x_q.shape[:-1]
+        g_q, g_v = np.zeros((*lead, self.nq)), np.zeros((*lead, self.nv))
+        g_q[..., self.scalar.q] = x_q[..., self.scalar.mj_v]
+        g_v[..., self.scalar.v] = x_v[..., self.scalar.mj_v]
+        if len(self.free.q):
+            force, x_theta = _halves(x_q[..., self.free.mj_v])
+            linear, x_ang = _halves(x_v[..., self.free.mj_v])
+            f = turn_back(at.R, linear)
+            theta = x_theta - cross(self.com, cross(f, at.w)) - cross(at.w, x_ang)
+            at_parent = turn_back(self.R_p, force)
+            phi = turn_back(self.free_R_c, theta) + cross(
+                self.child_inverse, turn_back(at.R_r, at_parent)
+            )
+            stored = at.joint_q[..., self.free.q[:, 3:]]
+            g_q[..., self.free.q] = _join(at_parent, lifted(stored, phi))
+            g_v[..., self.free.v] = _join(
+                turn_back(self.R_p, linear),
+                turn_back(self.R_p, turn(at.R, x_ang - cross(self.com, f))),
+            )
+        if len(self.ball.q):
+            theta = turn_back(self.ball_R_c, x_q[..., self.ball.mj_v])
+            phi, g_v[..., self.ball.v] = self.pull_ball(
+                at, at.joint_qd[..., self.ball.v], x_v[..., self.ball.mj_v]
+            )
+            g_q[..., self.ball.q] = lifted(at.joint_q[..., self.ball.q], theta + phi)
+        return g_q, g_v
+
+    def pull_ball(self, at: Start, vectors: Array, s: Array) -> tuple[Array, Array]:
+        """Derivatives with respect to `into_ball(at, vectors)`, as those of both (NWT-4).
+
+        Of the balls' quaternions with respect to rotations after them: see `lifted`.
+        """
+        back = turn_back(self.ball_R_c, s)
+        return cross(back, turn_back(at.ball, vectors)), turn(at.ball, back)
+
+    def tangent(self, joint_q: Array, d_q: Array) -> Array:
+        """Derivatives with respect to joint_q, as those of its tangent coordinates (NWT-8)."""
+        result = np.zeros((*d_q.shape[:-1], self.nv))
+        result[..., self.scalar.v] = d_q[..., self.scalar.q]
+        if len(self.free.q):
+            g, r = d_q[..., self.free.q], joint_q[..., self.free.q[:, 3:]]
+            lever = turn(matrix(unit(r)), self._lever())
+            phi = 0.5 * left_transposed(r, g[..., 3:]) - cross(lever, g[..., :3])
+            result[..., self.free.v] = _join(g[..., :3], phi)
+        if len(self.ball.q):
+            r = joint_q[..., self.ball.q]
+            result[..., self.ball.v] = 0.5 * left_transposed(r, d_q[..., self.ball.q])
+        return result
+
+    def ambient(self, joint_q: Array, d_xi: Array) -> Array:
+        """Derivatives with respect to tangent coordinates, as those of joint_q (NWT-9)."""
+        result = np.zeros((*d_xi.shape[:-1], self.nq))
+        result[..., self.scalar.q] = d_xi[..., self.scalar.v]
+        if len(self.free.q):
+            r = unit(joint_q[..., self.free.q[:, 3:]])
+            position, rotation = _halves(d_xi[..., self.free.v])
+            lever = turn(matrix(r), self._lever())
+            turned = 2 * left(r, rotation + cross(lever, position))
+            result[..., self.free.q] = _join(position, turned)
+        if len(self.ball.q):
+            r = unit(joint_q[..., self.ball.q])
+            result[..., self.ball.q] = 2 * left(r, d_xi[..., self.ball.v])
+        return result
+
+    def only(self, world: int) -> Coordinates:
+        """Those of one world, as if there were no other."""
+        made = copy.copy(self)
+        made.worlds = 1
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and name not in ("kind", "written_q", "written_v"):
+                setattr(made, name, value[world : world + 1])
+        return made
+
+    def _free_rotation(self, rotation: Array) -> Array:
+        """Of the child's anchor in the parent's, of a free body's in the world."""
+        return multiply(
+            multiply(conjugate(self.parent_rotation), rotation), self.free_child_rotation
+        )
+
+    def _ball_rotation(self, rotation: Array) -> Array:
+        """Of the child's anchor in the parent's, of MuJoCo's quaternion."""
+        c = self.ball_child_rotation
+        return multiply(multiply(conjugate(c), rotation), c)
+
+    def _lever(self) -> Array:
+        """Centre of mass in the child's anchor frame."""
+        return turn_back(self.free_R_c, self.com - self.free_child_position)
+
+
+def _scalars(joints: list[int], q_start: Indices, v_start: Indices, maps: Maps) -> Joints:
+    """Joints whose numbers are MuJoCo's, one after the other."""
+    counts = [v_start[j + 1] - v_start[j] for j in joints]
+
+    def places(starts: Indices) -> Indices:
+        runs = [starts[j] + np.arange(n) for j, n in zip(joints, counts, strict=True)]
+        return np.concatenate([np.empty(0, dtype=np.intp), *runs])
+
+    return Joints(places(q_start), places(v_start), places(maps.q_start), places(maps.v_start))
+
+
+def _sizes(model: newton.Model, maps: Maps) -> tuple[int, int]:
+    """Nq and nv of MuJoCo: without loop joints."""
+    joints = len(maps.q_start)
+    q = np.diff(model.joint_q_start.numpy()[: joints + 1])
+    v = np.diff(model.joint_qd_start.numpy()[: joints + 1])
+    mapped = maps.q_start >= 0
+    return int(q[mapped].sum()), int(v[mapped].sum())
+
+
+def _transforms(array: object) -> Array:
+    """Transforms in double precision, their rotations of unit length."""
+    values: Array = array.numpy().astype(np.float64)  # type: ignore[attr-defined]
+    values[:, 3:] = unit(values[:, 3:])
+    return values
+
+
+def _halves(array: Array) -> tuple[Array, Array]:
+    return array[..., :3], array[..., 3:]
+
+
+def _join(first: Array, second: Array) -> Array:
+    return np.concatenate([first, second], axis=-1)
+
+
+def _transposed(R: Array) -> Array:
+    return np.swapaxes(R, -1, -2)
+
+
+def unit(q: Array) -> Array:
+    """Q / |q|."""
+    length: Array = np.sqrt((q * q).sum(axis=-1, keepdims=True))
+    return q / length
+
+
+def conjugate(q: Array) -> Array:
+    """The inverse rotation."""
+    return q * _CONJUGATE
+
+
+def to_wxyz(q: Array) -> Array:
+    """As MuJoCo stores it."""
+    return np.take(q, (3, 0, 1, 2), axis=-1)
+
+
+def to_xyzw(q: Array) -> Array:
+    """As Newton stores it, of unit length."""
+    return unit(np.take(q, (1, 2, 3, 0), axis=-1))
+
+
+def multiply(p: Array, q: Array) -> Array:
+    """The rotation q, then p."""
+    x, y, z, w = p[..., 0], p[..., 1], p[..., 2], p[..., 3]
+    a, b, c, d = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    return np.stack(
+        (
+            w * a + x * d + y * c - z * b,
+            w * b - x * c + y * d + z * a,
+            w * c + x * b - y * a + z * d,
+            w * d - x * a - y * b - z * c,
+        ),
+        axis=-1,
+    )
+
+
+def matrix(q: Array) -> Array:
+    """The rotation matrix of unit quaternions."""
+    products = q[..., :, None] * (2 * q[..., None, :])
+    xx, yy, zz = products[..., 0, 0], products[..., 1, 1], products[..., 2, 2]
+    xy, xz, yz = products[..., 0, 1], products[..., 0, 2], products[..., 1, 2]
+    xw, yw, zw = products[..., 0, 3], products[..., 1, 3], products[..., 2, 3]
+    R = np.empty((*q.shape[:-1], 3, 3))
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - yy - zz, xy - zw, xz + yw
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = xy + zw, 1 - xx - zz, yz - xw
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = xz - yw, yz + xw, 1 - xx - yy
+    return R
+
+
+def cross(a: Array, b: Array) -> Array:
+    """A x b; np.cross takes several times as long on few vectors."""
+    return a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]
+
+
+def turn(R: Array, x: Array) -> Array:
+    """R x."""
+    return (R @ x[..., None])[..., 0]
+
+
+def turn_back(R: Array, x: Array) -> Array:
+    """R^T x."""
+    return (x[..., None, :] @ R)[..., 0, :]
+
+
+def left(q: Array, t: Array) -> Array:
+    """(t, 0) q: twice the change of q with a rotation t in front of it."""
+    return multiply(np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1), q)
+
+
+def left_transposed(q: Array, g: Array) -> Array:
+    """The t with g . left(q, s) = t . s for all s."""
+    return multiply(g, conjugate(q))[..., :3]
+
+
+def right(q: Array, t: Array) -> Array:
+    """Q (t, 0): twice the change of q with a rotation t after it."""
+    return multiply(q, np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1))
+
+
+def right_transposed(q: Array, g: Array) -> Array:
+    """The t with g . right(q, s) = t . s for all s."""
+    return multiply(conjugate(q), g)[..., :3]
+
+
+def lifted(q: Array, phi: Array) -> Array:
+    """Derivatives with respect to rotations after q, as those of q, of functions of q / |q|."""
+    square: Array = (q * q).sum(axis=-1, keepdims=True)
+    return 2 * right(q, phi) / square

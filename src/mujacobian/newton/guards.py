@@ -1,0 +1,122 @@
+"""What cannot be differentiated, refused by name before it is simulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import newton
+import numpy as np
+import warp as wp
+
+from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.newton.inputs import Inputs, wrenches
+from mujacobian.newton.parameters import KNOWN, array_of
+
+_REFUSED_JOINTS = (int(newton.JointType.DISTANCE), int(newton.JointType.ROD))
+_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+_DIVERGED = tuple(
+    int(kind)
+    for kind in (
+        mujoco.mjtWarning.mjWARN_BADQPOS,
+        mujoco.mjtWarning.mjWARN_BADQVEL,
+        mujoco.mjtWarning.mjWARN_BADQACC,
+    )
+)
+_FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
+
+
+def require_options(model: newton.Model, options: dict[str, Any]) -> None:
+    """Raise for options that a solver cannot have."""
+    if options.get("update_data_interval", 1) != 1:
+        raise UnsupportedFeatureError(
+            f"update_data_interval={options['update_data_interval']}",
+            "steps between updates do not begin with state_in",
+        )
+    if options.get("enable_sleeping"):
+        raise UnsupportedFeatureError("enable_sleeping=True", "islands that sleep do not move")
+    if not options.get("use_mujoco_contacts", True):
+        raise UnsupportedFeatureError(
+            "use_mujoco_contacts=False",
+            "how contacts of Newton's collision pipeline move is not known here",
+        )
+    if options.get("use_mujoco_cpu") and model.world_count > 1:
+        raise UnsupportedFeatureError(
+            f"use_mujoco_cpu=True with {model.world_count} worlds",
+            "Newton simulates the first one only: use mujoco_warp, which also runs on the CPU",
+        )
+    for joint in np.flatnonzero(np.isin(model.joint_type.numpy(), _REFUSED_JOINTS)):
+        kind = newton.JointType(int(model.joint_type.numpy()[joint])).name
+        raise UnsupportedFeatureError(
+            f'joint "{model.joint_label[joint]}"', f"SolverMuJoCo has no {kind} joints"
+        )
+
+
+def require_awake(solver: newton.solvers.SolverMuJoCo) -> None:
+    """Raise if the model itself asks for sleeping."""
+    if getattr(solver, "enable_sleeping", False) or solver.mj_model.opt.enableflags & _SLEEP:
+        raise UnsupportedFeatureError("the model's sleeping", "islands that sleep do not move")
+
+
+def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
+    """Raise for model arrays that have no gradient."""
+    for name in names:
+        if name not in KNOWN:
+            raise ValueError(f"unknown parameter {name!r}, known are {', '.join(KNOWN)}")
+        array = array_of(model, name)
+        if array is None:
+            raise ValueError(f"the model has no {name}")
+        if not array.requires_grad:
+            raise ValueError(f"{name} does not require gradients: use finalize(requires_grad=True)")
+
+
+def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
+    """Raise if gradients are wanted of forces on bodies, which RK4 applies at several poses."""
+    for name in wrenches(arrays, inputs):
+        if arrays[name].requires_grad:
+            raise UnsupportedFeatureError(
+                name,
+                "RK4 applies forces on bodies at several poses in a step. Use another integrator,"
+                f" or set {name}.requires_grad = False",
+            )
+
+
+def require_chain(given: list[wp.array], results: tuple[wp.array | None, ...]) -> None:
+    """Raise if what a step is given requires gradients and what it returns does not."""
+    if any(array.requires_grad for array in given) and not all(
+        array is None or array.requires_grad for array in results
+    ):
+        raise MujacobianError(
+            "state_out does not require gradients, so that none would reach state_in: use"
+            " model.state(requires_grad=True) or finalize(requires_grad=True)"
+        )
+
+
+def require_finite(*results: np.ndarray) -> None:
+    """Raise if a step has returned something else than numbers."""
+    if not all(np.isfinite(values).all() for values in results):
+        raise MujacobianError("the step diverges: it returns numbers that are not finite")
+
+
+class Watch:
+    """Warnings of MuJoCo C in one step."""
+
+    def __init__(self, data: mujoco.MjData) -> None:
+        self.data, self.before = data, self._numbers(data)
+
+    def judge(self) -> None:
+        """Raise if the step has diverged or left constraints out."""
+        more = self._numbers(self.data) - self.before
+        if more[list(_FULL)].any():
+            raise MujacobianError(
+                "MuJoCo has no room for all contacts or constraints, so that the step has left some"
+                " out: give the model a larger memory"
+            )
+        if more[list(_DIVERGED)].any():
+            raise MujacobianError(
+                "the step diverges: MuJoCo found its numbers bad and reset the state"
+            )
+
+    @staticmethod
+    def _numbers(data: mujoco.MjData) -> np.ndarray:
+        return np.array(data.warning.number)

@@ -1,0 +1,242 @@
+"""What acts on a model in Newton, as MuJoCo has it: controls, joint forces and body forces."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import newton
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.newton.coordinates import Coordinates, Start, cross, left, lifted, turn, unit
+from mujacobian.newton.internals import Indices, Maps
+
+Array = NDArray[np.float64]
+
+_KINEMATIC = int(newton.BodyFlags.KINEMATIC)
+NAMES = ("joint_f", "joint_target_q", "joint_target_qd", "ctrl", "body_f")
+
+# derivatives with respect to MuJoCo's ctrl, qfrc_applied and xfrc_applied
+Actions = tuple[Array, Array, Array]
+
+
+def arrays(state: newton.State, control: newton.Control | None) -> dict[str, wp.array]:
+    """The arrays that act in a step, by name; without those that the model does not have."""
+    if control is None:
+        raise MujacobianError(
+            "a step that is differentiated needs a control: use model.control(). Without one, what"
+            " MuJoCo was given last acts again"
+        )
+    found = {
+        "joint_f": control.joint_f,
+        "joint_target_q": control.joint_target_q,
+        "joint_target_qd": control.joint_target_qd,
+        "ctrl": getattr(getattr(control, "mujoco", None), "ctrl", None),
+        "body_f": state.body_f,
+    }
+    return {name: array for name, array in found.items() if array is not None and array.size}
+
+
+def wrenches(names: Iterable[str], inputs: Inputs) -> list[str]:
+    """Inputs that act as wrenches on bodies, in whole or in part."""
+    acts = {"body_f": True, "joint_f": len(inputs.free_dof) > 0}
+    return [name for name in names if acts.get(name)]
+
+
+class Inputs:
+    """The inputs of a model, in all worlds."""
+
+    def __init__(
+        self, model: newton.Model, maps: Maps, coordinates: Coordinates, gravcomp: Array
+    ) -> None:
+        W = maps.worlds
+        self.worlds, self.nu, self.nbody = W, len(maps.actuator), len(maps.body)
+        self.coordinates, self.actuators = coordinates, maps.actuators
+        self.coordinate_targets = bool(model.use_coord_layout_targets)
+        flags = model.body_flags.numpy().reshape(W, -1)
+        mapped = np.flatnonzero(maps.body >= 0)
+        self.mj_body, self.body = mapped, maps.body[mapped]
+        self.movable = (flags[:, self.body] & _KINEMATIC) == 0
+        child = model.joint_child.numpy().reshape(W, -1)[0]
+        start = model.joint_qd_start.numpy().astype(np.intp)
+        place = {body: k for k, body in enumerate(self.body)}
+        free = [
+            (place[child[j]], start[j])
+            for j in np.flatnonzero(coordinates.kind == int(newton.JointType.FREE))
+            if maps.v_start[j] >= 0
+        ]
+        pairs = np.array(free, dtype=np.intp).reshape(-1, 2)
+        self.free_place, self.free_dof = pairs[:, 0], pairs[:, 1, None] + np.arange(6)
+        self.weight = _extra_weight(model, W, self.body, gravcomp[:, mapped])
+        # forces of free and kinematic joints do not act on dofs
+        acts = ~coordinates.kinematic_v
+        self.scalar_acts = acts[:, coordinates.scalar.v]
+        self.ball_acts = acts[:, coordinates.ball.v]
+
+    def only(self, world: int) -> Inputs:
+        """Those of one world, as if there were no other."""
+        made = copy.copy(self)
+        made.worlds, made.coordinates = 1, self.coordinates.only(world)
+        for name in ("movable", "weight", "scalar_acts", "ball_acts"):
+            setattr(made, name, getattr(self, name)[world : world + 1])
+        return made
+
+    def to_mujoco(self, at: Start, given: dict[str, Array]) -> Actions:
+        """ctrl, qfrc_applied and xfrc_applied of Newton's inputs, (worlds, ...) (NWT-3)."""
+        c, W = self.coordinates, self.worlds
+        ctrl, qfrc = np.zeros((W, self.nu)), np.zeros((W, c.mj_nv))
+        xfrc = np.zeros((W, self.nbody, 6))
+        act = self.actuators
+        if "joint_target_q" in given:
+            target = given["joint_target_q"]
+            ctrl[:, act.position[:, 0]] = target[:, act.position[:, 1]] + self._references()
+            for k, vector in self._ball_targets(target):
+                ctrl[:, act.ball_position[k, 0]] = vector[:, act.ball_position[k, 2]]
+        if "joint_target_qd" in given:
+            target = given["joint_target_qd"]
+            ctrl[:, act.velocity[:, 0]] = target[:, act.velocity[:, 1]]
+            if len(act.ball_velocity):
+                turned = c.into_ball(at, target[:, c.ball.v])
+                for actuator, _, axis, joint in act.ball_velocity:
+                    ctrl[:, actuator] = turned[:, c.ball_of[joint], axis]
+        if "ctrl" in given:
+            ctrl[:, act.direct[:, 0]] = given["ctrl"][:, act.direct[:, 1]]
+        if "body_f" in given:
+            xfrc[:, self.mj_body] = np.where(
+                self.movable[..., None], given["body_f"][:, self.body] + self.weight, 0
+            )
+        if "joint_f" in given:
+            force = given["joint_f"]
+            qfrc[:, c.scalar.mj_v] = np.where(self.scalar_acts, force[:, c.scalar.v], 0)
+            if len(c.ball.q):
+                torque = np.where(self.ball_acts, force[:, c.ball.v], 0)
+                qfrc[:, c.ball.mj_v] = c.into_ball(at, torque)
+            places = self.mj_body[self.free_place]
+            movable = self.movable[:, self.free_place, None]
+            xfrc[:, places] += np.where(movable, force[:, self.free_dof], 0)
+        return ctrl, qfrc, xfrc
+
+    def pull(
+        self, at: Start, given: dict[str, Array], d: Actions
+    ) -> tuple[dict[str, Array], Array]:
+        """Derivatives with respect to what acts in MuJoCo, as those of the inputs (NWT-4).
+
+        And of joint_q, which turns torques and velocity targets of balls.
+        """
+        c, act = self.coordinates, self.actuators
+        d_ctrl, d_qfrc, d_xfrc = d
+        lead = d_ctrl.shape[:-1]
+        made = {name: np.zeros((*lead, *array.shape[1:])) for name, array in given.items()}
+        phi = np.zeros((*lead, *c.ball.v.shape))  # of balls, rotations after their quaternions
+        if "joint_target_q" in made and self.nu:
+            _scatter(made["joint_target_q"], act.position, d_ctrl)
+            self._pull_ball_targets(given["joint_target_q"], d_ctrl, made["joint_target_q"])
+        if "joint_target_qd" in made and self.nu:
+            result = made["joint_target_qd"]
+            _scatter(result, act.velocity, d_ctrl)
+            if len(act.ball_velocity):
+                s = np.zeros((*lead, *c.ball.v.shape))
+                for actuator, _, axis, joint in act.ball_velocity:
+                    s[..., c.ball_of[joint], axis] += d_ctrl[..., actuator]
+                turned, vectors = c.pull_ball(at, given["joint_target_qd"][:, c.ball.v], s)
+                result[..., c.ball.v] += vectors
+                phi += turned
+        if "ctrl" in made:
+            _scatter(made["ctrl"], act.direct, d_ctrl)
+        at_bodies = np.where(self.movable[..., None], d_xfrc[..., self.mj_body, :], 0)
+        if "body_f" in made:
+            made["body_f"][..., self.body, :] = at_bodies
+        if "joint_f" in made:
+            result = made["joint_f"]
+            result[..., c.scalar.v] = np.where(self.scalar_acts, d_qfrc[..., c.scalar.mj_v], 0)
+            if len(c.ball.q):
+                s = np.where(self.ball_acts, d_qfrc[..., c.ball.mj_v], 0)
+                turned, vectors = c.pull_ball(at, given["joint_f"][:, c.ball.v], s)
+                result[..., c.ball.v] = vectors
+                phi += turned
+            result[..., self.free_dof] = at_bodies[..., self.free_place, :]
+        d_q = np.zeros((*lead, c.nq))
+        if len(c.ball.q):
+            d_q[..., c.ball.q] = lifted(at.joint_q[..., c.ball.q], phi)
+        return made, d_q
+
+    def _references(self) -> Array:
+        """Of scalar joints with position targets: MuJoCo's coordinates are not zero at Newton's."""
+        c = self.coordinates
+        full = np.zeros((self.worlds, c.nq))
+        full[:, c.scalar.q] = c.reference
+        if not self.coordinate_targets:
+            dofs = np.zeros((self.worlds, c.nv))
+            dofs[:, c.scalar.v] = c.reference
+            full = dofs
+        return full[:, self.actuators.position[:, 1]]
+
+    def _ball_targets(self, target: Array) -> list[tuple[int, Array]]:
+        """Of every actuator on a ball's orientation: its place, and the target's rotation vector.
+
+        In the frame that MuJoCo measures the ball's length in.
+        """
+        c, result = self.coordinates, []
+        for k, (_, start, _, joint) in enumerate(self.actuators.ball_position):
+            R_c = c.ball_R_c[:, c.ball_of[joint]]
+            result.append((k, turn(R_c, logarithm(self._target_quaternion(target, start)))))
+        return result
+
+    def _target_quaternion(self, target: Array, start: int) -> Array:
+        if not self.coordinate_targets:
+            raise UnsupportedFeatureError(
+                "a ball joint's target", "it is given as Euler angles (use_coord_layout_targets)"
+            )
+        return unit(target[:, start : start + 4])
+
+    def _pull_ball_targets(self, target: Array, d_ctrl: Array, result: Array) -> None:
+        c = self.coordinates
+        for actuator, start, axis, joint in self.actuators.ball_position:
+            q = self._target_quaternion(target, start)
+            norm = np.linalg.norm(target[:, start : start + 4], axis=-1, keepdims=True)
+            a = logarithm(q)
+            row = c.ball_R_c[:, c.ball_of[joint], axis]  # of R_c: the component's direction
+            phi = _pull_logarithm(a, row) * d_ctrl[..., actuator, None]
+            result[..., start : start + 4] += 2 * left(q, phi) / norm
+
+
+def _scatter(result: Array, places: Indices, values: Array) -> None:
+    """Add to the numbers in the second column the values in the first."""
+    if len(places):
+        np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])  # type: ignore[arg-type]
+
+
+def logarithm(q: Array) -> Array:
+    """The rotation vector of unit quaternions, of at most half a turn."""
+    vector, w = q[..., :3], q[..., 3]
+    sine = np.linalg.norm(vector, axis=-1)
+    angle = 2 * np.arctan2(sine, w)
+    angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
+    small = sine < 1e-12
+    scale = np.where(small, 2 / np.where(w == 0, 1, w), angle / np.where(small, 1, sine))
+    return vector * scale[..., None]
+
+
+def _pull_logarithm(a: Array, g: Array) -> Array:
+    """Jl(a)^-T g: the change of the logarithm a with rotations in front of it, transposed."""
+    t2: Array = (a * a).sum(axis=-1, keepdims=True)
+    t = np.sqrt(t2)
+    small = t < 1e-3
+    safe = np.where(small, 1.0, t)
+    exact = 1 / (safe * safe) - (1 + np.cos(safe)) / (2 * safe * np.sin(safe))
+    c: Array = np.where(small, 1 / 12 + t2 / 720, exact)
+    once = cross(a, g)
+    return g + 0.5 * once + c * cross(a, once)
+
+
+def _extra_weight(model: newton.Model, worlds: int, bodies: Indices, gravcomp: Array) -> Array:
+    """Force and torque of bodies whose gravity is not that of the world they are simulated in."""
+    mass = model.body_mass.numpy().astype(np.float64).reshape(worlds, -1)[:, bodies]
+    own = model.body_world.numpy().reshape(worlds, -1)[:, bodies]
+    gravity = model.gravity.numpy().astype(np.float64)
+    difference = gravity[own] - gravity[np.arange(worlds)][:, None]
+    force = (mass * (1 - gravcomp))[..., None] * difference
+    return np.concatenate([force, np.zeros_like(force)], axis=-1)

@@ -1,0 +1,232 @@
+"""All that the bridge uses of Newton and Warp beyond their public interfaces.
+
+Read in Newton 1.7 with Warp 1.19; other versions are refused before any of it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import newton
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from mujacobian.errors import MujacobianError
+
+Indices = NDArray[np.intp]
+
+# what the extra mujacobian[newton] installs
+VERSIONS = {"newton": "1.7", "mujoco": "3.15", "mujoco-warp": "3.15", "warp-lang": "1.19"}
+
+_TARGET = 0  # mjc_actuator_ctrl_source: the actuator follows a joint target; else a direct control
+
+# fields of mjModel that Newton writes from its own model, so that they may differ between worlds
+FIELDS = (
+    "qpos0",
+    "qpos_spring",
+    "body_pos",
+    "body_quat",
+    "body_ipos",
+    "body_iquat",
+    "body_mass",
+    "body_subtreemass",
+    "body_inertia",
+    "body_invweight0",
+    "body_gravcomp",
+    "jnt_solref",
+    "jnt_solimp",
+    "jnt_pos",
+    "jnt_axis",
+    "jnt_stiffness",
+    "jnt_range",
+    "jnt_actfrcrange",
+    "jnt_margin",
+    "dof_armature",
+    "dof_damping",
+    "dof_invweight0",
+    "dof_frictionloss",
+    "dof_solimp",
+    "dof_solref",
+    "geom_solmix",
+    "geom_solref",
+    "geom_solimp",
+    "geom_size",
+    "geom_pos",
+    "geom_quat",
+    "geom_friction",
+    "geom_margin",
+    "geom_gap",
+    "site_pos",
+    "site_quat",
+    "eq_solref",
+    "eq_solimp",
+    "eq_data",
+    "actuator_gainprm",
+    "actuator_biasprm",
+    "actuator_dynprm",
+    "actuator_ctrlrange",
+    "actuator_forcerange",
+    "actuator_actrange",
+    "actuator_gear",
+    "actuator_cranklength",
+    "actuator_acc0",
+    "actuator_lengthrange",
+    "pair_solref",
+    "pair_solreffriction",
+    "pair_solimp",
+    "pair_margin",
+    "pair_gap",
+    "pair_friction",
+    "tendon_solref_lim",
+    "tendon_solimp_lim",
+    "tendon_solref_fri",
+    "tendon_solimp_fri",
+    "tendon_range",
+    "tendon_actfrcrange",
+    "tendon_margin",
+    "tendon_stiffness",
+    "tendon_damping",
+    "tendon_armature",
+    "tendon_frictionloss",
+    "tendon_lengthspring",
+    "tendon_length0",
+    "tendon_invweight0",
+)
+OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
+
+
+def require_versions() -> None:
+    """Raise unless the versions are those that this file was written for."""
+    for name, wanted in VERSIONS.items():
+        found = version(name)
+        if not found.startswith(f"{wanted}."):
+            raise MujacobianError(
+                f"mujacobian.newton needs {name} {wanted}, which Newton {VERSIONS['newton']} pins,"
+                f" and found {found}: pip install 'mujacobian[newton]'"
+            )
+
+
+@contextmanager
+def suspended_tape() -> Iterator[wp.Tape | None]:
+    """The tape that is recording, if any, which does not record meanwhile."""
+    runtime = wp._src.context.runtime
+    tape, runtime.tape = runtime.tape, None
+    try:
+        yield tape
+    finally:
+        runtime.tape = tape
+
+
+@dataclass(frozen=True)
+class Actuators:
+    """What feeds the controls of MuJoCo, as indices within a world.
+
+    Of a ball joint's targets `axis` is the component; `joint` is the ball.
+    """
+
+    position: Indices  # (n, 2): actuator, number in joint_target_q
+    velocity: Indices  # (n, 2): actuator, number in joint_target_qd
+    direct: Indices  # (n, 2): actuator, number in control.mujoco.ctrl
+    ball_position: Indices  # (n, 4): actuator, first number in joint_target_q, axis, joint
+    ball_velocity: Indices  # (n, 4): actuator, first number in joint_target_qd, axis, joint
+    position_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all positions
+    velocity_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all velocities
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Where Newton's joints, bodies, shapes and controls are in MuJoCo, within a world; or -1."""
+
+    worlds: int
+    q_start: Indices  # of qpos, per joint
+    v_start: Indices  # of qvel, per joint
+    dof: Indices  # Newton's, per dof of MuJoCo
+    joint_dof: Indices  # Newton's first, per joint of MuJoCo
+    body: Indices  # Newton's, per body of MuJoCo
+    shape: Indices  # (worlds, ngeom): Newton's
+    tendon: Indices  # Newton's, per tendon of MuJoCo
+    actuator: Indices  # Newton's MuJoCo actuator, per control of MuJoCo
+    actuators: Actuators
+
+
+def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
+    """The maps that the solver has made of its model."""
+    mj, worlds = solver.mj_model, solver.mjw_data.nworld
+    return Maps(
+        worlds=worlds,
+        q_start=_indices(solver.mj_q_start),
+        v_start=_indices(solver.mj_qd_start),
+        dof=_first_world(solver.mjc_dof_to_newton_dof, mj.nv),
+        joint_dof=_first_world(solver.mjc_jnt_to_newton_dof, mj.njnt),
+        body=_first_world(solver.mjc_body_to_newton, mj.nbody),
+        shape=_indices(solver.mjc_geom_to_newton_shape).reshape(worlds, mj.ngeom),
+        tendon=_first_world(solver.mjc_tendon_to_newton_tendon, mj.ntendon),
+        actuator=(
+            np.full(mj.nu, -1)
+            if solver.mjc_actuator_to_newton_actuator_idx is None
+            else _indices(solver.mjc_actuator_to_newton_actuator_idx)
+        ),
+        actuators=_read_actuators(solver),
+    )
+
+
+def _indices(array: wp.array) -> Indices:
+    indices: Indices = array.numpy().astype(np.intp)
+    return indices
+
+
+def _first_world(array: wp.array | None, size: int) -> Indices:
+    """The row of world 0, whose indices are those within any world."""
+    return np.full(size, -1) if array is None or not size else _indices(array)[0]
+
+
+def _read_actuators(solver: newton.solvers.SolverMuJoCo) -> Actuators:
+    position: list[tuple[int, ...]] = []
+    velocity: list[tuple[int, ...]] = []
+    direct: list[tuple[int, ...]] = []
+    ball_position: list[tuple[int, ...]] = []
+    ball_velocity: list[tuple[int, ...]] = []
+    dofs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = [], []
+    if solver.mjc_actuator_ctrl_source is not None:
+        fields = (
+            solver.mjc_actuator_ctrl_source,
+            solver.mjc_actuator_to_newton_idx,
+            solver.mjc_actuator_to_newton_target_q_idx,
+            solver.mjc_actuator_to_target_q_axis_idx,
+            solver.mjc_actuator_to_newton_ball_jnt,
+        )
+        joints = len(solver.mj_q_start)
+        for k, (source, place, target, axis, joint) in enumerate(
+            zip(*(_indices(each) for each in fields), strict=True)
+        ):
+            if source != _TARGET:
+                direct.append((k, place))
+            elif place >= 0:  # a position
+                dofs[0].append((k, int(place)))
+                if target >= 0 and axis < 0:
+                    position.append((k, target))
+                elif target >= 0:
+                    ball_position.append((k, target, axis, joint % joints))
+            elif place < -1:  # a velocity, coded as -(dof + 2)
+                dofs[1].append((k, -(int(place) + 2)))
+                if axis < 0:
+                    velocity.append((k, -(place + 2)))
+                else:
+                    ball_velocity.append((k, -(place + 2) - axis, axis, joint % joints))
+    return Actuators(
+        position=_table(position, 2),
+        velocity=_table(velocity, 2),
+        direct=_table(direct, 2),
+        ball_position=_table(ball_position, 4),
+        ball_velocity=_table(ball_velocity, 4),
+        position_dofs=tuple(dofs[0]),
+        velocity_dofs=tuple(dofs[1]),
+    )
+
+
+def _table(rows: list[tuple[int, ...]], width: int) -> Indices:
+    return np.array(rows, dtype=np.intp).reshape(-1, width)

@@ -1,0 +1,287 @@
+"""Newton's model arrays whose numbers MuJoCo is given, and derivatives with respect to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import mujoco
+import newton
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+from mujacobian import _core
+from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.internals import Maps
+
+Array = NDArray[np.float64]
+
+_KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
+_KINEMATIC = int(newton.BodyFlags.KINEMATIC)
+_POSITION = int(newton.JointTargetMode.POSITION)
+_FORCE_SPACE, _RAW_SOLREF = 0, 1
+_SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
+# places of the moments xx yy zz xy xz yz, as the core has them
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+@dataclass
+class _Terms:
+    """Where the core's parameters enter a model array: gradient[target] += weight raw[source]."""
+
+    target: list[int] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
+
+
+class _World:
+    """The core's parameters of one world that some arrays depend on."""
+
+    def __init__(self, model: newton.Model, maps: Maps, mj: mujoco.MjModel, world: int) -> None:
+        self.model, self.maps, self.mj, self.world = model, maps, mj, world
+        self.core: list[tuple[int, int, int]] = []
+        self.terms: dict[str, _Terms] = {}
+        self._places: dict[tuple[int, int, int], int] = {}
+
+    def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
+        """A term of an array's element, given by its place in the flat array."""
+        raw = (_KINDS[kind], int(row), component)
+        if raw not in self._places:
+            self._places[raw] = len(self.core)
+            self.core.append(raw)
+        terms = self.terms.setdefault(name, _Terms())
+        terms.target.append(int(target))
+        terms.source.append(self._places[raw])
+        terms.weight.append(by)
+
+    def offset(self, count: int) -> int:
+        """Where this world begins in an array with so many rows in all worlds."""
+        return self.world * (count // self.maps.worlds)
+
+    def bodies(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's and Newton's bodies."""
+        for b in np.flatnonzero(self.maps.body >= 0).tolist():
+            yield b, self.offset(self.model.body_count) + self.maps.body[b]
+
+    def dofs(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's and Newton's dofs."""
+        for d in np.flatnonzero(self.maps.dof >= 0).tolist():
+            yield d, self.offset(self.model.joint_dof_count) + self.maps.dof[d]
+
+    def limited(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's joints that have limits, and Newton's dofs."""
+        scalar = np.isin(self.mj.jnt_type, _SCALAR) & self.mj.jnt_limited.astype(bool)
+        for j in np.flatnonzero(scalar & (self.maps.joint_dof >= 0)).tolist():
+            yield j, self.offset(self.model.joint_dof_count) + self.maps.joint_dof[j]
+
+    def geoms(self) -> Iterator[tuple[int, int]]:
+        """Geoms and shapes."""
+        shapes = self.maps.shape[self.world]
+        for g in np.flatnonzero(shapes >= 0).tolist():
+            yield g, shapes[g]
+
+    def tendons(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's and Newton's tendons."""
+        count = len(self.model.mujoco.tendon_stiffness)
+        for t in np.flatnonzero(self.maps.tendon >= 0).tolist():
+            yield t, self.offset(count) + self.maps.tendon[t]
+
+
+def _mass(world: _World, name: str) -> None:
+    for b, body in world.bodies():
+        c = world.mj.body_ipos[b]
+        steiner = c @ c * np.eye(3) - np.outer(c, c)
+        slopes = [1.0, *c, *(steiner[place] for place in _PAIRS)]
+        for k, slope in enumerate(slopes):
+            world.add(name, body, "inertial", b, k, slope)
+
+
+def _inertia(world: _World, name: str) -> None:
+    """Of the symmetric part of the matrix."""
+    for b, body in world.bodies():
+        for k, (i, j) in enumerate(_PAIRS):
+            for row, column in {(i, j), (j, i)}:
+                share = 1.0 if i == j else 0.5
+                world.add(name, 9 * body + 3 * row + column, "inertial", b, 4 + k, share)
+
+
+def _gravity(world: _World, name: str) -> None:
+    for k in range(3):
+        world.add(name, 3 * world.world + k, "gravity", 0, k, 1.0)
+
+
+def _of_dofs(kind: str) -> Callable[[_World, str], None]:
+    def add(world: _World, name: str) -> None:
+        flags = world.model.body_flags.numpy()
+        bodies = dict(world.bodies())
+        for d, dof in world.dofs():
+            kinematic = flags[bodies[world.mj.dof_bodyid[d]]] & _KINEMATIC
+            if kind == "armature" and kinematic:
+                continue  # MuJoCo has a large number instead
+            if kind == "friction_loss" and world.mj.dof_frictionloss[d] == 0:
+                continue  # there is no row of dry friction
+            world.add(name, dof, kind, d, 0, 1.0)
+
+    return add
+
+
+def _stiffness(world: _World, name: str) -> None:
+    for j in np.flatnonzero(world.maps.joint_dof >= 0).tolist():
+        dof = world.offset(world.model.joint_dof_count) + world.maps.joint_dof[j]
+        world.add(name, dof, "stiffness", j, 0, 1.0)
+
+
+def _limits(end: int) -> Callable[[_World, str], None]:
+    def add(world: _World, name: str) -> None:
+        for j, dof in world.limited():
+            world.add(name, dof, "limit", j, end, 1.0)
+
+    return add
+
+
+def _of_limits(of_stiffness: bool) -> Callable[[_World, str], None]:
+    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of a limit."""
+
+    def add(world: _World, name: str) -> None:
+        modes = getattr(getattr(world.model, "mujoco", None), "solreflimit_mode", None)
+        native = None if modes is None else modes.numpy() != _FORCE_SPACE
+        stiffness = world.model.joint_limit_ke.numpy().astype(np.float64)
+        damping = world.model.joint_limit_kd.numpy().astype(np.float64)
+        for j, dof in world.limited():
+            ke, kd = stiffness[dof], damping[dof]
+            if ke <= 0 or kd <= 0 or (native is not None and native[dof]):
+                continue
+            time, ratio = world.mj.jnt_solref[j]
+            if of_stiffness:
+                world.add(name, dof, "limit_solref", j, 1, -ratio / (2 * ke))
+            else:
+                world.add(name, dof, "limit_solref", j, 0, -time / kd)
+                world.add(name, dof, "limit_solref", j, 1, ratio / kd)
+
+    return add
+
+
+def _target_gains(world: _World, stiffness: str, damping: str) -> None:
+    """Gains of the actuators that follow joint targets: ke (target - q) - kd v."""
+    modes = world.model.joint_target_mode.numpy()
+    first = world.offset(world.model.joint_dof_count)
+    act = world.maps.actuators
+    for actuator, dof in (*act.position_dofs, *act.velocity_dofs):
+        is_position = (actuator, dof) in act.position_dofs
+        if is_position and stiffness:
+            world.add(stiffness, first + dof, "gain", actuator, 0, 1.0)
+            world.add(stiffness, first + dof, "bias", actuator, 1, -1.0)
+        if damping and not is_position:
+            world.add(damping, first + dof, "gain", actuator, 0, 1.0)
+        if damping and (not is_position or modes[dof] == _POSITION):
+            world.add(damping, first + dof, "bias", actuator, 2, -1.0)
+
+
+def _of_geoms(component: int) -> Callable[[_World, str], None]:
+    def add(world: _World, name: str) -> None:
+        for g, shape in world.geoms():
+            world.add(name, shape, "friction", g, component, 1.0)
+
+    return add
+
+
+def _of_contacts(of_stiffness: bool) -> Callable[[_World, str], None]:
+    """Time constant 2 / kd and damping ratio kd / (2 sqrt(ke)) of a geom."""
+
+    def add(world: _World, name: str) -> None:
+        modes = getattr(getattr(world.model, "mujoco", None), "solref_mode", None)
+        raw = None if modes is None else modes.numpy() == _RAW_SOLREF
+        stiffness = world.model.shape_material_ke.numpy().astype(np.float64)
+        damping = world.model.shape_material_kd.numpy().astype(np.float64)
+        for g, shape in world.geoms():
+            ke, kd = stiffness[shape], damping[shape]
+            if ke <= 0 or kd <= 0 or (raw is not None and raw[shape]):
+                continue
+            if of_stiffness:
+                world.add(name, shape, "solref", g, 1, -kd / (4 * ke**1.5))
+            else:
+                world.add(name, shape, "solref", g, 0, -2 / kd**2)
+                world.add(name, shape, "solref", g, 1, 1 / (2 * np.sqrt(ke)))
+
+    return add
+
+
+def _of_tendons(kind: str) -> Callable[[_World, str], None]:
+    def add(world: _World, name: str) -> None:
+        for t, tendon in world.tendons():
+            world.add(name, tendon, kind, t, 0, 1.0)
+
+    return add
+
+
+# what adds the terms of each array
+_ARRAYS: dict[str, Callable[[_World, str], None]] = {
+    "body_mass": _mass,
+    "body_inertia": _inertia,
+    "gravity": _gravity,
+    "joint_damping": _of_dofs("damping"),
+    "joint_armature": _of_dofs("armature"),
+    "joint_friction": _of_dofs("friction_loss"),
+    "joint_limit_lower": _limits(0),
+    "joint_limit_upper": _limits(1),
+    "joint_limit_ke": _of_limits(of_stiffness=True),
+    "joint_limit_kd": _of_limits(of_stiffness=False),
+    "joint_target_ke": lambda world, name: _target_gains(world, name, ""),
+    "joint_target_kd": lambda world, name: _target_gains(world, "", name),
+    "shape_material_mu": _of_geoms(0),
+    "shape_material_mu_torsional": _of_geoms(1),
+    "shape_material_mu_rolling": _of_geoms(2),
+    "shape_material_ke": _of_contacts(of_stiffness=True),
+    "shape_material_kd": _of_contacts(of_stiffness=False),
+    "mujoco.dof_passive_stiffness": _stiffness,
+    "mujoco.tendon_stiffness": _of_tendons("tendon_stiffness"),
+    "mujoco.tendon_damping": _of_tendons("tendon_damping"),
+}
+KNOWN = tuple(_ARRAYS)
+
+
+def array_of(model: newton.Model, name: str) -> wp.array | None:
+    """A model's array by its name; None if the model has none."""
+    owner: object = model
+    for part in name.split("."):
+        owner = getattr(owner, part, None)
+    return owner
+
+
+class ModelParameters:
+    """The arrays of a model that gradients are wanted of."""
+
+    def __init__(
+        self,
+        model: newton.Model,
+        maps: Maps,
+        models: Sequence[mujoco.MjModel],
+        weight: Array,
+        wanted: Sequence[str],
+    ) -> None:
+        found = {name: array_of(model, name) for name in wanted}
+        self.arrays: dict[str, wp.array] = {
+            name: array for name, array in found.items() if array is not None and array.size
+        }
+        if weight.any() and self.arrays.keys() & {"body_mass", "gravity"}:
+            raise UnsupportedFeatureError(
+                "gravity of the global world",
+                "it differs from that of the world its bodies are in: masses and gravity then also"
+                " act through a force of Newton's. Leave them out of parameters=",
+            )
+        self.worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
+        for world in self.worlds:
+            for name in self.arrays:
+                _ARRAYS[name](world, name)
+        self.core = [world.core for world in self.worlds]  # the core's parameters
+
+    def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
+        """The gradients of the arrays, given the core's, per world."""
+        for name, array in self.arrays.items():
+            gradient = np.zeros(array.grad.numpy().size)
+            for world, values in zip(self.worlds, raw, strict=True):
+                if name in world.terms:
+                    terms = world.terms[name]
+                    np.add.at(gradient, terms.target, values[terms.source] * terms.weight)
+            yield array, gradient

@@ -1,0 +1,163 @@
+"""Newton's SolverMuJoCo with exact gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import newton
+import warp as wp
+
+from mujacobian.newton import guards, mirror
+from mujacobian.newton.adjoint import TapedStep
+from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
+from mujacobian.newton.linearization import NewtonLinearization, linearize_world
+from mujacobian.newton.parameters import KNOWN, array_of
+from mujacobian.newton.snapshot import Snapshot
+
+
+class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
+    """A `SolverMuJoCo` whose steps have exact gradients under a `wp.Tape`.
+
+    `tape.backward` fills the gradients of `joint_q`, `joint_qd` and `body_f` of the states, of
+    `joint_f`, joint targets and `mujoco.ctrl` of the controls, and of arrays of the model that
+    MuJoCo is given. Outside a tape a step is that of `SolverMuJoCo`.
+
+    Args:
+      model: the model, made with `finalize(requires_grad=True)`.
+      parameters: names of the model's arrays that gradients are wanted of, such as `"body_mass"`;
+        by default all in `mujacobian.newton.PARAMETERS` that require them.
+      **options: those of `SolverMuJoCo`. With `use_mujoco_cpu=True` MuJoCo C simulates one world in
+        double precision; else mujoco_warp simulates all worlds, and gradients are those of MuJoCo C
+        at the states it goes through, in double precision on the host.
+
+    Example:
+      >>> import newton, warp as wp
+      >>> from mujacobian.newton import DifferentiableMuJoCo
+      >>> builder = newton.ModelBuilder()
+      >>> link = builder.add_link(mass=1.0, inertia=wp.mat33(*[.1, 0, 0, 0, .1, 0, 0, 0, .1]))
+      >>> builder.add_articulation([builder.add_joint_revolute(-1, link, axis=(0, 1, 0))])
+      >>> model = builder.finalize(requires_grad=True)
+      >>> solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+      >>> before, after, control = model.state(), model.state(), model.control()
+      >>> with wp.Tape() as tape:
+      ...     solver.step(before, after, control, None, 0.01)
+      >>> tape.backward(grads={after.joint_q: wp.ones_like(after.joint_q)})
+      >>> bool(before.joint_q.grad.numpy() == 1)
+      True
+    """
+
+    # None while the constructor of SolverMuJoCo runs, which already notifies
+    _maps: Maps | None = None
+    _snapshot: Snapshot | None = None
+    # the last step and its tape, to which the next one gives the derivative of activations
+    _last: TapedStep | None = None
+    _last_tape: wp.Tape | None = None
+
+    def __init__(
+        self,
+        model: newton.Model,
+        *,
+        parameters: Sequence[str] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        require_versions()
+        guards.require_options(model, options)
+        if parameters is not None:
+            guards.require_parameters(model, tuple(parameters))
+        with suspended_tape():
+            super().__init__(model, **options)
+        guards.require_awake(self)
+        self._wanted = KNOWN if parameters is None else tuple(parameters)
+        self._maps = read_maps(self)
+        self._published = mirror.values_of(self, 0)
+        self._published_mocap = self._mocap()
+
+    def step(
+        self,
+        state_in: newton.State,
+        state_out: newton.State,
+        control: newton.Control | None,
+        contacts: newton.Contacts | None,
+        dt: float,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """As `SolverMuJoCo.step`; under a tape its adjoint is recorded."""
+        with suspended_tape() as tape:
+            before = self._last if tape is self._last_tape else None
+            self._last = self._last_tape = taken = None
+            if tape is not None:
+                taken = TapedStep(self._now(), self, state_in, control, dt, before, self._step)
+            super().step(state_in, state_out, control, contacts, dt, **options)
+            if tape is None or taken is None:
+                return
+            taken.finish(self, state_out)
+            self._last, self._last_tape = taken, tape
+        if taken.arrays:
+            tape.record_func(taken.pull_back, taken.arrays)
+
+    def reset(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        """As `SolverMuJoCo.reset`."""
+        self._last = None  # activations begin anew
+        with suspended_tape():
+            super().reset(*arguments, **options)
+
+    def notify_model_changed(self, flags: int) -> None:
+        """As `SolverMuJoCo.notify_model_changed`.
+
+        With `use_mujoco_cpu` Newton 1.7 does not tell MuJoCo C all that has changed (geoms,
+        gravity, frames, poses of fixed roots, among others); here it is told.
+        """
+        with suspended_tape():
+            super().notify_model_changed(flags)
+            self._snapshot = None
+            if not self.use_mujoco_cpu or self._maps is None:
+                return
+            new, mocap = mirror.values_of(self, 0), self._mocap()
+            mirror.write(self.mj_model, new, self._published)
+            for name, values in mocap.items():
+                differs = values != self._published_mocap[name]
+                getattr(self.mj_data, name)[differs] = values[differs]
+            self._published, self._published_mocap = new, mocap
+
+    def linearize(
+        self,
+        state: newton.State,
+        control: newton.Control | None,
+        dt: float,
+        *,
+        coords: str = "tangent",
+        world: int = 0,
+    ) -> NewtonLinearization:
+        """The exact Jacobians of one step of a world, in Newton's coordinates.
+
+        Args:
+          state: joint_q, joint_qd and body_f; activations are those that the solver has now.
+          control: what acts.
+          dt: the time step.
+          coords: "tangent", joint_q moving as joint_qd would move it, or "ambient", as stored.
+          world: which one.
+        """
+        if coords not in ("tangent", "ambient"):
+            raise ValueError(f'coords must be "tangent" or "ambient", got {coords!r}')
+        worlds = self.mjw_data.nworld
+        if not 0 <= world < worlds:
+            raise ValueError(f"world must be between 0 and {worlds - 1}, got {world}")
+        with suspended_tape():
+            return linearize_world(
+                self._now(), self, state, control, dt, world, tangent=coords == "tangent"
+            )
+
+    def _now(self) -> Snapshot:
+        """What steps are taken with, until the next notification."""
+        if self._snapshot is None:
+            assert self._maps is not None
+            found = ((name, array_of(self.model, name)) for name in self._wanted)
+            wanted = tuple(n for n, array in found if array is not None and array.requires_grad)
+            self._snapshot = Snapshot(self, self._maps, wanted)
+        return self._snapshot
+
+    def _mocap(self) -> mirror.Values:
+        """Poses of fixed roots, of world 0."""
+        names = ("mocap_pos", "mocap_quat")
+        return {name: getattr(self.mjw_data, name).numpy()[0].copy() for name in names}

@@ -1,0 +1,24 @@
+"""The examples run and find what they look for; so do those in docstrings."""
+
+import doctest
+
+import numpy as np
+
+import mujacobian.newton.solver
+from examples import newton_arm, newton_pendulum, newton_push
+
+
+def test_pendulum():
+    np.testing.assert_allclose(newton_pendulum.main(), newton_pendulum.TRUTH, rtol=2e-3)
+
+
+def test_push():
+    assert newton_push.main() < 0.01
+
+
+def test_arm():
+    assert newton_arm.main() < 0.02
+
+
+def test_docstring():
+    assert doctest.testmod(mujacobian.newton.solver).failed == 0

@@ -1,0 +1,186 @@
+"""What cannot be differentiated is refused with a clear error."""
+
+import subprocess
+import sys
+import warnings
+
+import newton
+import numpy as np
+import pytest
+import scenes
+import warp as wp
+
+import mujacobian
+from mujacobian import MujacobianError, UnsupportedFeatureError
+from mujacobian.newton import DifferentiableMuJoCo, contacts, internals
+
+DT = 0.005
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return scenes.mimic()
+
+
+def taped_step(solver, before, after, control, dt=DT):
+    with wp.Tape() as tape:
+        solver.step(before, after, control, None, dt)
+    return tape
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"update_data_interval": 2}, "update_data_interval=2"),
+        ({"update_data_interval": 0}, "update_data_interval=0"),
+        ({"enable_sleeping": True}, "sleep"),
+        ({"use_mujoco_contacts": False}, "use_mujoco_contacts=False"),
+        ({"use_mujoco_contacts": False, "use_mujoco_cpu": True}, "use_mujoco_contacts=False"),
+    ],
+)
+def test_options(pendulum, options, words):
+    with pytest.raises(UnsupportedFeatureError, match=words):
+        DifferentiableMuJoCo(pendulum, **options)
+
+
+def test_several_worlds_in_c():
+    world, b = scenes.Builder(), scenes.Builder()
+    scenes.add_tree(world)
+    b.add_world(world)
+    b.add_world(world)
+    with pytest.raises(UnsupportedFeatureError, match="2 worlds"):
+        DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
+
+
+def test_joints_that_newton_refuses():
+    b = scenes.Builder()
+    first, second = b.body("first"), b.body("second")
+    b.add_articulation(
+        [
+            b.add_joint_revolute(-1, first, axis=(0, 1, 0)),
+            b.add_joint_distance(first, second, min_distance=0.1, max_distance=0.2, label="rope"),
+        ]
+    )
+    with pytest.raises(UnsupportedFeatureError, match=r"rope.*DISTANCE"):
+        DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
+
+
+def test_versions(pendulum, monkeypatch):
+    monkeypatch.setattr(internals, "version", lambda name: "4.0.0")
+    with pytest.raises(MujacobianError, match=r"pip install 'mujacobian\[newton\]'"):
+        DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
+
+
+def test_missing_extra():
+    code = (
+        "import sys; sys.modules['newton'] = None\n"
+        "try: import mujacobian.newton\n"
+        "except ImportError as error: print(error)\n"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'mujacobian[newton]'" in made.stdout
+
+
+def test_parameters(pendulum):
+    with pytest.raises(ValueError, match="unknown parameter 'body_com', known are body_mass"):
+        DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=["body_com"])
+    without = scenes.Builder()
+    scenes.add_tree(without)
+    model = without.finalize()
+    with pytest.raises(ValueError, match="requires_grad=True"):
+        DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])
+
+
+def test_control_and_states(pendulum):
+    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
+    before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
+    with pytest.raises(MujacobianError, match=r"model.control\(\)"):
+        taped_step(solver, before, after, None)
+    with pytest.raises(MujacobianError, match="state_out does not require gradients"):
+        taped_step(solver, before, pendulum.state(requires_grad=False), control)
+    with pytest.raises(ValueError, match="coords"):
+        solver.linearize(before, control, DT, coords="polar")
+    with pytest.raises(ValueError, match="world must be between 0 and 0"):
+        solver.linearize(before, control, DT, world=1)
+    with pytest.raises(ValueError, match="B has no columns of 'wind'"):
+        solver.linearize(before, control, DT).block("wind")
+
+
+def test_wrenches_under_rk4():
+    model = scenes.resting("sphere")
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, integrator="rk4", parameters=())
+    before, after, control = model.state(), model.state(), model.control()
+    with pytest.raises(UnsupportedFeatureError, match="RK4"):
+        taped_step(solver, before, after, control)
+    before.body_f.requires_grad = control.joint_f.requires_grad = False
+    assert "body_f" not in solver.linearize(before, control, DT).layout.inputs
+    tape = taped_step(solver, before, after, control)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert before.joint_qd.grad.numpy().any()
+
+
+def test_parameters_under_rk4_are_refused_with_a_hint(pendulum):
+    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, integrator="rk4")
+    before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
+    before.body_f.requires_grad = False
+    tape = taped_step(solver, before, after, control)
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert "parameters=()" in caught.value.__notes__[-1]
+
+
+def test_divergence(pendulum):
+    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
+    before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
+    before.joint_qd.fill_(1e30)
+    with pytest.raises(MujacobianError, match="diverges"):
+        taped_step(solver, before, after, control)
+
+
+def test_room_for_contacts():
+    """Two spheres on the ground, and room for one contact."""
+    b = scenes.Builder()
+    b.default_shape_cfg.density = 0.0
+    for x in (0.0, 1.0):
+        body = b.add_link(mass=1.0, inertia=scenes.INERTIA)
+        b.add_articulation([b.add_joint_free(parent=-1, child=body)])
+        b.add_shape_sphere(body, radius=0.1)
+        b.joint_q[-7:-4] = [x, 0.0, 1.0]
+    b.add_ground_plane()
+    model = b.finalize(requires_grad=True)
+    solver = DifferentiableMuJoCo(model, nconmax=1, njmax=20)
+    before, after, control = model.state(), model.state(), model.control()
+    q = before.joint_q.numpy()
+    q[[2, 9]] = 0.099
+    before.joint_q.assign(q)
+    with pytest.raises(MujacobianError, match="larger nconmax"):
+        taped_step(solver, before, after, control)
+
+
+def test_contacts_that_differ_are_reported():
+    """Gradients are those of MuJoCo C's contacts, which is said once."""
+    model = scenes.resting("box")
+    solver = DifferentiableMuJoCo(model, parameters=())
+    before, control = scenes.touching(model, solver)
+    after = model.state()
+    tape = taped_step(solver, before, after, control)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    data = solver._now().worlds.data[0]
+    assert data.ncon
+    with pytest.warns(RuntimeWarning, match="MuJoCo C"):
+        assert not contacts.compare(contacts.Pairs(), data, 0, 7)
+
+
+def test_no_finite_differences():
+    assert mujacobian.fd_count() == 0
+
+
+def test_outside_a_tape_nothing_is_kept(pendulum):
+    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
+    before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
+    solver.step(before, after, control, None, DT)
+    assert solver._last is None
+    assert np.isfinite(after.joint_q.numpy()).all()
+    assert isinstance(solver, newton.solvers.SolverMuJoCo)

@@ -1,0 +1,113 @@
+"""After an edit and a notification, derivatives are those of a new solver, in both modes."""
+
+import newton
+import numpy as np
+import pytest
+import scenes
+
+from mujacobian.newton import DifferentiableMuJoCo
+
+DT = 0.005
+FLAGS = newton.ModelFlags
+
+
+def scale(name, factor):
+    def edit(model):
+        array = getattr(model, name)
+        array.assign((factor * array.numpy()).astype(np.float32))
+
+    return edit
+
+
+def turn_frames(model):
+    """Move and turn the parent anchors of joints a little.
+
+    Not of fixed joints inside a tree, which Newton 1.7 does not tell MuJoCo in any mode.
+    """
+    values = model.joint_X_p.numpy()
+    chosen = [label != "glue" for label in model.joint_label]
+    values[chosen, :3] += 0.05
+    values[chosen, 3:] += 0.1
+    values[:, 3:] /= np.linalg.norm(values[:, 3:], axis=1, keepdims=True)
+    model.joint_X_p.assign(values)
+
+
+def shift_shapes(model):
+    values = model.shape_transform.numpy()
+    values[:, :3] += [0.01, 0.0, 0.002]
+    model.shape_transform.assign(values)
+
+
+EDITS = {
+    "mass": ("roots", scale("body_mass", 1.5), FLAGS.BODY_INERTIAL_PROPERTIES),
+    "inertia": ("roots", scale("body_inertia", 2.0), FLAGS.BODY_INERTIAL_PROPERTIES),
+    "com": ("roots", scale("body_com", 0.5), FLAGS.BODY_INERTIAL_PROPERTIES),
+    "frames": ("roots", turn_frames, FLAGS.JOINT_PROPERTIES),
+    "gravity": ("roots", scale("gravity", 0.5), FLAGS.MODEL_PROPERTIES),
+    "limits": ("limits", scale("joint_limit_ke", 3.0), FLAGS.JOINT_DOF_PROPERTIES),
+    "limits with mass": ("limits", scale("body_mass", 1.5), FLAGS.BODY_INERTIAL_PROPERTIES),
+    "bounds": ("limits", scale("joint_limit_lower", 0.9), FLAGS.JOINT_DOF_PROPERTIES),
+    "friction": ("box", scale("shape_material_mu", 0.3), FLAGS.SHAPE_PROPERTIES),
+    "stiffness": ("box", scale("shape_material_ke", 2.0), FLAGS.SHAPE_PROPERTIES),
+    "shapes": ("box", shift_shapes, FLAGS.SHAPE_PROPERTIES),
+}
+SCENES = {
+    "roots": scenes.roots,
+    "limits": lambda: scenes.limits(0.6, 1.0, damping=0.1),
+    "box": lambda: scenes.resting("box"),
+}
+
+
+@pytest.mark.parametrize("cpu", [True, False], ids=["c", "warp"])
+@pytest.mark.parametrize("edit", EDITS)
+def test_edit(edit, cpu):
+    scene, change, flags = EDITS[edit]
+    model = SCENES[scene]()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=cpu)
+    if scene == "box":
+        state, control = scenes.touching(model, solver)
+    else:
+        state, control = scenes.random_state(model)
+    before = solver.linearize(state, control, DT)
+    change(model)
+    solver.notify_model_changed(flags)
+    after = solver.linearize(state, control, DT)
+    fresh = DifferentiableMuJoCo(model, use_mujoco_cpu=cpu).linearize(state, control, DT)
+    for found, wanted, old in ((after.A, fresh.A, before.A), (after.B, fresh.B, before.B)):
+        size = np.abs(wanted).max()
+        print(edit, cpu, np.abs(found - wanted).max() / size, np.abs(old - wanted).max() / size)
+        assert np.abs(found - wanted).max() < 2e-5 * size
+    assert np.abs(before.A - fresh.A).max() > 1e-6 * np.abs(fresh.A).max()
+
+
+def test_the_simulation_sees_it_too():
+    """With use_mujoco_cpu Newton 1.7 itself would go on with the old poses of fixed roots."""
+    model = scenes.roots()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    turn_frames(model)
+    solver.notify_model_changed(FLAGS.JOINT_PROPERTIES)
+    fresh = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    state, control = scenes.random_state(model)
+    results = []
+    for each in (solver, fresh):
+        after = model.state()
+        each.step(state, after, control, None, DT)
+        results.append(after)
+    for name in ("joint_q", "joint_qd"):
+        found, wanted = (getattr(state, name).numpy() for state in results)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_without_edits_nothing_changes():
+    """A notification of everything leaves the C model as SolverMuJoCo makes it."""
+    model = scenes.tree()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    plain = newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True)
+    assert isinstance(solver, newton.solvers.SolverMuJoCo)
+    state, control = scenes.random_state(model)
+    results = []
+    for each in (solver, plain):
+        after = model.state()
+        each.step(state, after, control, None, DT)
+        results.append(np.concatenate([after.joint_q.numpy(), after.joint_qd.numpy()]))
+    np.testing.assert_array_equal(*results)

@@ -1,0 +1,148 @@
+"""Gradients of arrays of the model against differences, with what Newton derives from them held."""
+
+import newton
+import numpy as np
+import pytest
+import scenes
+import warp as wp
+from losses import Exact, Loss, taped
+from oracle import Oracle
+
+from mujacobian.newton import PARAMETERS, DifferentiableMuJoCo
+
+DT, STEPS = 0.005, 5
+# constants that MuJoCo derives from masses and frames: held, as in mujacobian.Parameters
+DERIVED = ("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0")
+
+CASES = [
+    ("tree", "body_mass"),
+    ("tree", "body_inertia"),
+    ("tree", "gravity"),
+    ("tree", "joint_damping"),
+    ("tree", "joint_armature"),
+    ("tree", "joint_target_ke"),
+    ("tree", "joint_target_kd"),
+    ("friction", "joint_friction"),
+    ("limits", "joint_limit_lower"),
+    ("limits above", "joint_limit_upper"),
+    ("limits", "joint_limit_ke"),
+    ("limits", "joint_limit_kd"),
+    ("box", "body_mass"),
+    ("box", "shape_material_mu"),
+    ("box", "shape_material_ke"),
+    ("box", "shape_material_kd"),
+    ("machine", "mujoco.dof_passive_stiffness"),
+    ("machine", "mujoco.tendon_stiffness"),
+    ("machine", "mujoco.tendon_damping"),
+]
+SCENES = {
+    "tree": scenes.tree,
+    "limits": lambda: scenes.limits(0.6, 1.0),
+    "limits above": lambda: scenes.limits(-1.0, -0.6),
+    "friction": lambda: scenes.limits(-3.0, 3.0, friction=0.3),
+    "box": lambda: slippery(scenes.resting("box")),
+    "machine": scenes.machine,
+}
+
+
+def slippery(model):
+    """Less friction on the ground: of two equal ones both count."""
+    model.shape_material_mu.assign(np.array([0.6, 0.3], dtype=np.float32))
+    return model
+
+
+def array_of(model, name):
+    for part in name.split("."):
+        model = getattr(model, part)
+    return model
+
+
+@pytest.mark.parametrize(("scene", "name"), CASES)
+def test_gradient(scene, name):
+    model = SCENES[scene]()
+    array = array_of(model, name)
+    array.requires_grad = True
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name])
+    if scene == "box":
+        state, control = scenes.touching(model, solver)
+    else:
+        state, control = scenes.random_state(model)
+    loss = Loss(model, STEPS)
+    gradients, visited = taped(solver, state, control, STEPS, DT, loss, of=array)
+    found = gradients["of"].astype(float)
+    base = array.numpy().copy()
+    solref = solver.mj_model.jnt_solref.copy()
+    held = {field: getattr(solver.mj_model, field).copy() for field in DERIVED}
+    rng = np.random.default_rng(3)
+    direction = np.where(base != 0, np.abs(base), 0) * rng.uniform(0.5, 1, base.shape)
+    if name == "body_inertia":
+        direction = np.broadcast_to(base * rng.uniform(0.5, 1, (len(base), 1, 1)), base.shape)
+    if name in ("joint_damping", "mujoco.dof_passive_stiffness"):
+        direction = direction + 0.1 * (base == 0)
+    exact = Exact(solver, state, control, STEPS, DT, loss, visited)
+
+    def value(step):
+        array.assign((base + step * direction).astype(np.float32))
+        solver.notify_model_changed(newton.ModelFlags.ALL)
+        oracle = Oracle(solver)
+        for field, values in held.items():
+            getattr(oracle.mj, field)[...] = values
+        if name.startswith("joint_limit_k"):  # Newton does this in single precision
+            factor = 1 + step * direction / base
+            oracle.mj.jnt_solref[:] = solref
+            oracle.mj.jnt_solref[:, 0] /= factor if name.endswith("kd") else 1
+            oracle.mj.jnt_solref[:, 1] *= factor if name.endswith("kd") else factor**-0.5
+        exact.oracle = oracle
+        return exact.value(exact.x)
+
+    def central(h):
+        return (value(h) - value(-h)) / (2 * h)
+
+    h = 0.002 if name.startswith("joint_limit_k") else 0.02
+    a, b, c = central(4 * h), central(2 * h), central(h)
+    first, second = (4 * b - a) / 3, (4 * c - b) / 3
+    wanted = (16 * second - first) / 15
+    array.assign(base)
+    solver.notify_model_changed(newton.ModelFlags.ALL)
+    got = (found * direction).sum()
+    print(scene, name, got, wanted, abs(got - wanted) / abs(wanted))
+    assert abs(wanted) > 1e-6
+    # Newton diagonalises inertias in single precision
+    assert abs(got - wanted) < (2e-4 if name == "body_inertia" else 2e-5) * abs(wanted)
+
+
+def test_all_are_listed():
+    assert {name for _, name in CASES} | {
+        "shape_material_mu_torsional",
+        "shape_material_mu_rolling",
+    } == set(PARAMETERS)
+
+
+def test_worlds_have_their_own():
+    """And shapes that worlds share add up."""
+    b = scenes.Builder(0)
+    world = scenes.Builder(0)
+    body = world.add_link(mass=1.0, inertia=scenes.INERTIA, label="ball")
+    world.add_articulation([world.add_joint_free(parent=-1, child=body)])
+    world.default_shape_cfg.density = 0.0
+    world.add_shape_sphere(body, radius=0.1)
+    for _ in range(2):
+        b.add_world(world)
+    b.add_ground_plane()
+    model = b.finalize(requires_grad=True)
+    solver = DifferentiableMuJoCo(model, parameters=["body_mass", "shape_material_mu"])
+    before, after, control = model.state(), model.state(), model.control()
+    q = before.joint_q.numpy().reshape(2, 7)
+    q[:, 2] = 0.099
+    before.joint_q.assign(q.ravel())
+    before.joint_qd.assign(np.tile([0.5, 0, -0.1, 0, 0, 0], 2).astype(np.float32))
+    with wp.Tape() as tape:
+        solver.step(before, after, control, None, DT)
+    seed = np.zeros((2, 6), dtype=np.float32)
+    seed[0] = seed[1] = [1, 0, 0.5, 0, 0, 0]
+    tape.backward(grads={after.joint_qd: wp.array(seed.ravel())})
+    mass, friction = model.body_mass.grad.numpy(), model.shape_material_mu.grad.numpy()
+    assert mass[0] != 0
+    assert mass[0] == pytest.approx(mass[1], rel=1e-4)
+    ground = int(np.flatnonzero(model.shape_body.numpy() < 0)[0])
+    assert friction[ground] == pytest.approx(np.delete(friction, ground).sum(), rel=1e-4)

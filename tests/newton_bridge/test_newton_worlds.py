@@ -1,0 +1,100 @@
+"""Several worlds and mujoco_warp: gradients do not depend on them beyond single precision."""
+
+import numpy as np
+import pytest
+import scenes
+from losses import Exact, Loss, taped
+
+from mujacobian.newton import DifferentiableMuJoCo
+
+DT = 0.005
+NOISE = 2e-5  # of gradients, from single precision in mujoco_warp's forward pass
+
+
+def apart(a, b):
+    """The largest relative difference of gradients {name: array}."""
+    return max(np.linalg.norm(a[k] - b[k]) / max(np.linalg.norm(b[k]), 1e-6) for k in b)
+
+
+@pytest.fixture(scope="module")
+def one():
+    model = scenes.tree()
+    return model, *scenes.random_state(model)
+
+
+def test_pingpong(one):
+    """Two states that take turns, with a loss on the way."""
+    model, state, control = one
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    loss = Loss(model, 6)
+    many, _ = taped(solver, state, control, 6, DT, loss)
+    two, _ = taped(solver, state, control, 6, DT, loss, pingpong=True)
+    print(apart(two, many))
+    assert apart(two, many) < 1e-6
+
+
+def test_warp(one):
+    """The forward pass of mujoco_warp, the adjoint in double precision."""
+    model, state, control = one
+    loss = Loss(model, 5)
+    found = {}
+    for cpu in (True, False):
+        solver = DifferentiableMuJoCo(model, use_mujoco_cpu=cpu)
+        found[cpu], visited = taped(solver, state, control, 5, DT, loss)
+    print(apart(found[False], found[True]))
+    assert apart(found[False], found[True]) < NOISE
+    mirror = solver._now().worlds.models[0]
+    from oracle import Oracle
+
+    errors = Exact(solver, state, control, 5, DT, loss, visited, Oracle(solver, mj=mirror)).errors(
+        found[False]
+    )
+    print(errors)
+    assert max(errors.values()) < 1e-5
+
+
+def several(count, masses=None):
+    """Worlds of a tree each, that differ in their masses."""
+    world = scenes.Builder(0)
+    scenes.add_tree(world)
+    b = scenes.Builder(0)
+    for _ in range(count):
+        b.add_world(world)
+    model = b.finalize(requires_grad=True)
+    if masses is not None:
+        model.body_mass.assign(np.repeat(masses, model.body_count // count).astype(np.float32))
+    return model
+
+
+def test_worlds():
+    """Gradients of each world are those of a model that has only this one."""
+    masses = np.array([1.0, 1.5, 0.7])
+    model = several(3, masses)
+    state, control = scenes.random_state(model)
+    solver = DifferentiableMuJoCo(model)
+    loss = Loss(model, 3)
+    gradients, _ = taped(solver, state, control, 3, DT, loss)
+    for world, mass in enumerate(masses):
+        alone = scenes.tree()
+        alone.body_mass.fill_(mass)
+        alone_state, alone_control = alone.state(), alone.control()
+        pairs = [(state, alone_state, n) for n in ("joint_q", "joint_qd", "body_f")] + [
+            (control, alone_control, n) for n in ("joint_f", "joint_target_q", "joint_target_qd")
+        ]
+        for source, target, name in pairs:
+            getattr(target, name).assign(part(getattr(source, name).numpy(), world))
+        single = DifferentiableMuJoCo(alone, use_mujoco_cpu=True)
+        own = Loss(alone, 3)
+        own.weights = {key: part(w, world) for key, w in loss.weights.items()}
+        wanted, _ = taped(single, alone_state, alone_control, 3, DT, own)
+        found = {name: part(g, world) for name, g in gradients.items()}
+        print(world, apart(found, wanted))
+        assert apart(found, wanted) < NOISE
+        A = solver.linearize(state, control, DT, world=world).A
+        B = single.linearize(alone_state, alone_control, DT).A
+        print(np.abs(A - B).max() / np.abs(B).max())
+        np.testing.assert_allclose(A, B, rtol=0, atol=2e-6 * np.abs(B).max())
+
+
+def part(values, world, worlds=3):
+    return np.split(values, worlds)[world]
