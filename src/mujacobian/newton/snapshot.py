@@ -109,7 +109,7 @@ class Snapshot:
             try:
                 _core.pull_back_into(
                     model, data, rows[world][None], 1, None, None, core, ctrl[here], qfrc[here],
-                    wrenches, params[world], None, state[world], number,
+                    wrenches, None, params[world], None, state[world], number,
                 )  # fmt: skip
             except UnsupportedFeatureError as error:
                 if W > 1:
