@@ -6,27 +6,15 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 
 from examples.demo.study import BLOCKS, EPSILONS, LABELS, Study
+from mujacobian.control import plot
 from mujacobian.control.sketch import sketch
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-INK, MUTED, GRID = "#1f2937", "#64748b", "#e5e7eb"
 COLORS = {"fd": "#f59e0b", "fdc": "#94a3b8", "ours": "#2563eb"}
 VIEWS = {"arm": (-60, 18), "quadruped": (-60, 25)}
-STYLE = {
-    "font.size": 10,
-    "text.color": INK,
-    "axes.labelcolor": MUTED,
-    "axes.edgecolor": GRID,
-    "xtick.color": MUTED,
-    "ytick.color": INK,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+STYLE = plot.STYLE | {"font.size": 10}
 
 
 def draw(studies: list[Study], path: Path) -> None:
@@ -53,7 +41,7 @@ def _errors_by_block(axes: Axes, study: Study) -> None:
     """Draw one line per block, a dot per method."""
     for y, block in enumerate(reversed(BLOCKS)):
         errors = [study.errors[method][block] for method in COLORS]
-        axes.plot([min(errors), max(errors)], [y, y], color=GRID, linewidth=3, zorder=1)
+        axes.plot([min(errors), max(errors)], [y, y], color=plot.GRID, linewidth=3, zorder=1)
         for method, color in COLORS.items():
             axes.scatter(study.errors[method][block], y, s=55, color=color, zorder=2)
     names = [rf"$\partial {block[0]}'/\partial {block[-1]}$" for block in reversed(BLOCKS)]
@@ -61,7 +49,7 @@ def _errors_by_block(axes: Axes, study: Study) -> None:
     axes.set_xscale("log")
     axes.set_xlim(1e-16, 1e-2)
     axes.tick_params(length=0)
-    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    axes.grid(axis="x", color=plot.GRID, linewidth=0.6)
     axes.spines["left"].set_visible(False)
     axes.set_title("worst relative error, by block")
 
@@ -77,7 +65,7 @@ def _errors_by_step(axes: Axes, study: Study) -> None:
     )
     axes.set_ylim(1e-16, 1e2)
     axes.set_xlabel("step eps of the finite differences")
-    axes.grid(color=GRID, linewidth=0.6)
+    axes.grid(color=plot.GRID, linewidth=0.6)
     axes.tick_params(length=0)
     axes.set_title("worst relative error, by eps")
 
@@ -91,8 +79,8 @@ def _times(axes: Axes, study: Study) -> None:
         faster = study.times["fdc"] / us
         axes.text(us + 0.02 * max(times), y, f"{us:.0f} µs\n{faster:.1f}x", va="center")
     step = study.times["step"]
-    axes.axvline(step, color=INK, linewidth=1, linestyle=":")
-    axes.text(step, len(methods) - 0.52, " one mj_step", fontsize=8, color=MUTED, va="bottom")
+    axes.axvline(step, color=plot.INK, linewidth=1, linestyle=":")
+    axes.text(step, len(methods) - 0.52, " one mj_step", fontsize=8, color=plot.MUTED, va="bottom")
     axes.set_xlim(0, 1.25 * max(times))
     axes.set_ylim(-0.5, len(methods) - 0.25)
     axes.set_yticks([])
