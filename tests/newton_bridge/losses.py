@@ -165,7 +165,7 @@ def taped(solver, state, control, steps, dt, loss, pingpong=False, of=None):
     arrays = {"joint_q": start.joint_q, "joint_qd": start.joint_qd, **inputs_of(state, control)}
     if of is not None:
         arrays["of"] = of
-    made = {name: array.grad.numpy().copy() for name, array in arrays.items()}
+    made = {name: a.grad.numpy().copy() for name, a in arrays.items() if a.requires_grad}
     tape.zero()
     return made, visited
 

@@ -185,6 +185,15 @@ def resting(kind, ground="plane"):
     return b.finalize(requires_grad=True)
 
 
+def rough(model, torsional=0.02, rolling=0.003):
+    """The model with torsional and rolling friction; less on the ground, the last shape."""
+    model.mujoco.condim.fill_(6)
+    less = np.where(np.arange(model.shape_count) < model.shape_count - 1, 1.0, 0.5)
+    model.shape_material_mu_torsional.assign((torsional * less).astype(np.float32))
+    model.shape_material_mu_rolling.assign((rolling * less).astype(np.float32))
+    return model
+
+
 def touching(model, solver, depth=0.002, seed=2, turn=0.2):
     """A state in which the free body of `resting` penetrates the ground a little, and moves."""
     rng = np.random.default_rng(seed)
@@ -263,6 +272,59 @@ def machine(extra=""):
     return b.finalize(requires_grad=True)
 
 
+TRANSMISSIONS = {
+    "jointinparent": '<general jointinparent="ja" gainprm="0.7"/>',
+    "slidercrank": """<general cranksite="sc" slidersite="anchor" cranklength="1.2"
+      gainprm="0.7"/>""",
+}
+
+
+def driven(kind):
+    """The machine with one more actuator."""
+    b = Builder(6)
+    actuators = TRANSMISSIONS[kind] + "</actuator>"
+    b.add_mjcf(MACHINE.replace("EXTRA", "").replace("</actuator>", actuators))
+    return b.finalize(requires_grad=True)
+
+
+PAIR = """
+<mujoco>
+  <worldbody>
+    <geom name="ground" type="plane" size="5 5 0.1" contype="0" conaffinity="0"/>
+    <body name="body">
+      <freejoint/>
+      <inertial pos="0.01 0.02 0" mass="1" diaginertia="0.02 0.03 0.025"/>
+      <geom name="box" type="box" size="0.1 0.08 0.06" contype="0" conaffinity="0"/>
+    </body>
+  </worldbody>
+  <contact>
+    <pair geom1="ground" geom2="box" condim="6" friction="0.7 0.5 0.02 0.002 0.001"
+      solref="0.03 1.1"/>
+  </contact>
+</mujoco>
+"""
+
+
+def pair():
+    """A box that touches the ground only because a pair says so, with friction of its own."""
+    b = Builder(12)
+    b.add_mjcf(PAIR)
+    return b.finalize(requires_grad=True)
+
+
+def crowd(count):
+    """Two bodies of as many spheres each, all of which touch all of the other's."""
+    b = Builder(13)
+    b.default_shape_cfg.density = 0.0
+    for x in (0.0, 0.15):
+        body = b.add_link(mass=1.0, inertia=INERTIA)
+        b.add_articulation([b.add_joint_free(parent=-1, child=body)])
+        for _ in range(count):
+            b.add_shape_sphere(body, radius=0.1)
+        b.joint_q[-7:-4] = [x, 0.0, 0.0]
+    return b.finalize(requires_grad=True)
+
+
 EQUALITIES = {
     "connect": '<equality><connect body1="b" body2="d" anchor="0 0.4 -0.2"/></equality>',
     "weld": '<equality><weld body1="b" body2="d"/></equality>',
@@ -320,6 +382,19 @@ def roots():
             b.add_joint_fixed(-1, fixed, label="fixed", **b.frames()),
             b.add_joint_revolute(fixed, swing, axis=(0, 1, 0), label="swing", **b.frames()),
             b.add_joint_fixed(swing, glued, label="glue", **b.frames()),
+        ]
+    )
+    return b.finalize(requires_grad=True)
+
+
+def locked_root():
+    """A root whose D6 joint has no axis, and a child."""
+    b = Builder(11)
+    root, swing = b.body("root"), b.body("swing")
+    b.add_articulation(
+        [
+            b.add_joint_d6(-1, root, label="locked", **b.frames()),
+            b.add_joint_revolute(root, swing, axis=(0, 1, 0), label="swing", **b.frames()),
         ]
     )
     return b.finalize(requires_grad=True)

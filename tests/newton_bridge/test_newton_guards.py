@@ -12,7 +12,7 @@ import warp as wp
 
 import mujacobian
 from mujacobian import MujacobianError, UnsupportedFeatureError
-from mujacobian.newton import DifferentiableMuJoCo, contacts, internals
+from mujacobian.newton import DifferentiableMuJoCo, guards, internals
 
 DT = 0.005
 
@@ -52,16 +52,18 @@ def test_several_worlds_in_c():
         DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
 
 
-def test_joints_that_newton_refuses():
+@pytest.mark.parametrize("kind", ["distance", "rod"])
+def test_joints_that_newton_refuses(kind):
     b = scenes.Builder()
     first, second = b.body("first"), b.body("second")
+    joint = b.add_joint_distance if kind == "distance" else b.add_joint_rod
     b.add_articulation(
         [
             b.add_joint_revolute(-1, first, axis=(0, 1, 0)),
-            b.add_joint_distance(first, second, min_distance=0.1, max_distance=0.2, label="rope"),
+            joint(first, second, label="rope"),
         ]
     )
-    with pytest.raises(UnsupportedFeatureError, match=r"rope.*DISTANCE"):
+    with pytest.raises(UnsupportedFeatureError, match=rf"rope.*no {kind.upper()} joints"):
         DifferentiableMuJoCo(b.finalize(requires_grad=True), use_mujoco_cpu=True)
 
 
@@ -119,10 +121,10 @@ def test_wrenches_under_rk4():
     assert before.joint_qd.grad.numpy().any()
 
 
-def test_parameters_under_rk4_are_refused_with_a_hint(pendulum):
-    solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, integrator="rk4")
-    before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
-    before.body_f.requires_grad = False
+def test_parameters_without_derivative_are_refused_with_a_hint():
+    model = scenes.ball_targets(newton.JointTargetMode.POSITION)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    before, after, control = model.state(), model.state(), model.control()
     tape = taped_step(solver, before, after, control)
     with pytest.raises(UnsupportedFeatureError) as caught:
         tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
@@ -157,20 +159,41 @@ def test_room_for_contacts():
         taped_step(solver, before, after, control)
 
 
-def test_contacts_that_differ_are_reported():
-    """Gradients are those of MuJoCo C's contacts, which is said once."""
-    model = scenes.resting("box")
+@pytest.mark.parametrize(("count", "left_out"), [(100, "constraints"), (150, "contacts")])
+def test_room_in_c(count, left_out, monkeypatch, tmp_path):
+    """MuJoCo C goes on without what its memory has no room for; here that is an error."""
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its warnings to a file
+    model = scenes.crowd(count)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
+    before, after, control = model.state(), model.state(), model.control()
+    with pytest.raises(MujacobianError, match="no room for all contacts or constraints"):
+        taped_step(solver, before, after, control)
+    assert (solver.mj_data.ncon < count**2) == (left_out == "contacts")
+    with pytest.raises(MujacobianError, match="no room"):
+        solver.linearize(before, control, DT)
+    with monkeypatch.context() as patch:  # as if mujoco_warp, which had room, had taken the step
+        patch.setattr(guards.Watch, "judge", lambda self: None)
+        tape = taped_step(solver, before, after, control)
+    with pytest.raises(MujacobianError, match="no room"):
+        tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+
+
+@pytest.mark.parametrize("kind", ["box", "cone"])
+def test_contacts_that_differ_are_reported(kind):
+    """Gradients are those of MuJoCo C's contacts, which is said once: of a cone it has one more."""
+    model = scenes.resting(kind)
     solver = DifferentiableMuJoCo(model, parameters=())
     before, control = scenes.touching(model, solver)
     after = model.state()
-    tape = taped_step(solver, before, after, control)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
-    data = solver._now().worlds.data[0]
-    assert data.ncon
-    with pytest.warns(RuntimeWarning, match="MuJoCo C"):
-        assert not contacts.compare(contacts.Pairs(), data, 0, 7)
+    for differ in (kind == "cone", False):
+        tape = taped_step(solver, before, after, control)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+        messages = [str(each.message) for each in caught if each.category is RuntimeWarning]
+        assert len(messages) == differ
+        assert not differ or "mujoco_warp found 3 contacts" in messages[0]
+        assert before.joint_qd.grad.numpy().any()
 
 
 def test_no_finite_differences():

@@ -1,5 +1,6 @@
 """A and B in Newton's coordinates against differences of Newton's step in double precision."""
 
+import mujoco
 import newton
 import numpy as np
 import pytest
@@ -79,6 +80,7 @@ SCENES = {
     "loop fixed": lambda: scenes.loop("fixed"),
     "mimic": scenes.mimic,
     "roots": scenes.roots,
+    "locked root": scenes.locked_root,
     "out of order": scenes.out_of_order,
 }
 
@@ -103,6 +105,19 @@ def test_ambient(name):
     assert max(errors.values()) < TOLERANCE
 
 
+@pytest.mark.parametrize("kind", scenes.TRANSMISSIONS)
+def test_transmission(kind):
+    model = scenes.driven(kind)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    trn = getattr(mujoco.mjtTrn, f"mjTRN_{kind.upper()}")
+    assert int(trn) in solver.mj_model.actuator_trntype.tolist()
+    state, control = scenes.random_state(model)
+    errors = compare(solver, state, control)
+    print(kind, errors)
+    assert solver.linearize(state, control, DT).block("ctrl")[:, -1].any()
+    assert max(errors.values()) < TOLERANCE
+
+
 SHAPES = ("sphere", "capsule", "cylinder", "box", "ellipsoid", "cone", "mesh")
 
 
@@ -116,6 +131,38 @@ def test_contact(kind, ground):
     state, control = scenes.touching(model, solver)
     errors = compare(solver, state, control, h=1e-6)
     print(kind, ground, errors)
+    assert max(errors.values()) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["pair", "rough"])
+def test_six_dimensional_contact(name):
+    """Torsional and rolling friction, of an explicit pair and of shapes."""
+    model = scenes.pair() if name == "pair" else scenes.rough(scenes.resting("box"))
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, cone="elliptic")
+    assert solver.mj_model.npair == (name == "pair")
+    state, control = scenes.touching(model, solver)
+    errors = compare(solver, state, control, h=1e-6)
+    print(name, errors)
+    solver.step(state, model.state(), control, None, DT)
+    assert (solver.mj_data.contact.dim == 6).all()
+    assert max(errors.values()) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("options", "ground"),
+    [
+        ({"solver": "cg"}, "plane"),
+        ({"jacobian": "sparse"}, "plane"),
+        ({"jacobian": "dense"}, "plane"),
+        ({"enable_multiccd": True}, "box"),
+    ],
+)
+def test_solver_options(options, ground):
+    model = scenes.resting("box", ground)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, **options)
+    state, control = scenes.touching(model, solver)
+    errors = compare(solver, state, control, h=1e-6)
+    print(options, errors)
     assert max(errors.values()) < TOLERANCE
 
 

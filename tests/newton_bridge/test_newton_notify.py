@@ -38,6 +38,10 @@ def shift_shapes(model):
     model.shape_transform.assign(values)
 
 
+def release(model):
+    model.mujoco.equality_constraint_enabled.fill_(False)
+
+
 EDITS = {
     "mass": ("roots", scale("body_mass", 1.5), FLAGS.BODY_INERTIAL_PROPERTIES),
     "inertia": ("roots", scale("body_inertia", 2.0), FLAGS.BODY_INERTIAL_PROPERTIES),
@@ -50,11 +54,13 @@ EDITS = {
     "friction": ("box", scale("shape_material_mu", 0.3), FLAGS.SHAPE_PROPERTIES),
     "stiffness": ("box", scale("shape_material_ke", 2.0), FLAGS.SHAPE_PROPERTIES),
     "shapes": ("box", shift_shapes, FLAGS.SHAPE_PROPERTIES),
+    "equalities": ("connect", release, FLAGS.CONSTRAINT_PROPERTIES),
 }
 SCENES = {
     "roots": scenes.roots,
     "limits": lambda: scenes.limits(0.6, 1.0, damping=0.1),
     "box": lambda: scenes.resting("box"),
+    "connect": lambda: scenes.machine(scenes.EQUALITIES["connect"]),
 }
 
 

@@ -13,7 +13,10 @@ from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs, wrenches
 from mujacobian.newton.parameters import KNOWN, array_of
 
-_REFUSED_JOINTS = (int(newton.JointType.DISTANCE), int(newton.JointType.ROD))
+_REFUSED_JOINTS = {
+    int(newton.JointType.DISTANCE): "DISTANCE",
+    int(newton.JointType.ROD): "ROD",  # CABLE before Newton 1.7, still the name of the enumerator
+}
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _DIVERGED = tuple(
     int(kind)
@@ -45,11 +48,12 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
             f"use_mujoco_cpu=True with {model.world_count} worlds",
             "Newton simulates the first one only: use mujoco_warp, which also runs on the CPU",
         )
-    for joint in np.flatnonzero(np.isin(model.joint_type.numpy(), _REFUSED_JOINTS)):
-        kind = newton.JointType(int(model.joint_type.numpy()[joint])).name
-        raise UnsupportedFeatureError(
-            f'joint "{model.joint_label[joint]}"', f"SolverMuJoCo has no {kind} joints"
-        )
+    for joint, kind in enumerate(model.joint_type.numpy().tolist()):
+        if kind in _REFUSED_JOINTS:
+            raise UnsupportedFeatureError(
+                f'joint "{model.joint_label[joint]}"',
+                f"SolverMuJoCo has no {_REFUSED_JOINTS[kind]} joints",
+            )
 
 
 def require_awake(solver: newton.solvers.SolverMuJoCo) -> None:
@@ -109,8 +113,8 @@ class Watch:
         more = self._numbers(self.data) - self.before
         if more[list(_FULL)].any():
             raise MujacobianError(
-                "MuJoCo has no room for all contacts or constraints, so that the step has left some"
-                " out: give the model a larger memory"
+                "MuJoCo C has no room for all contacts or constraints, so that the step has left"
+                " some out. Newton has no option for its memory: let fewer shapes collide"
             )
         if more[list(_DIVERGED)].any():
             raise MujacobianError(

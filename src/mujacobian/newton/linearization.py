@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mujacobian.linearization import linearize
 from mujacobian.newton.adjoint import by_world
+from mujacobian.newton.guards import Watch
 from mujacobian.newton.inputs import arrays, wrenches
 from mujacobian.newton.layout import Layout, make_layout
 from mujacobian.newton.snapshot import INTEGRATION, Snapshot
@@ -70,11 +71,13 @@ def linearize_world(
     model, data = snapshot.worlds.models[world], snapshot.worlds.data[world]
     model.opt.timestep = dt
     mujoco.mj_setState(model, data, row, INTEGRATION)
+    watch = Watch(data)
     lin = linearize(model, data, sensors=False, forces=True)
     jacobians = np.zeros((model.nbody, 6, model.nv))
     for b in range(1, model.nbody):
         mujoco.mj_jacBodyCom(model, data, jacobians[b, :3], jacobians[b, 3:], b)
     mujoco.mj_step(model, data)
+    watch.judge()
     qpos, qvel = data.qpos[None].copy(), data.qvel[None].copy()
     q1 = np.where(c.kinematic_q, q0, c.to_newton(qpos, qvel)[0])
 

@@ -13,6 +13,7 @@ from mujacobian import _core
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.contacts import Pairs, compare
 from mujacobian.newton.coordinates import Coordinates, Start
+from mujacobian.newton.guards import Watch
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.kinematics import Kinematics
@@ -106,6 +107,7 @@ class Snapshot:
             here = slice(world, world + 1)
             core = self.parameters.core[world]
             wrenches = None if self.moves_wrenches else xfrc[here]
+            watch = Watch(data)
             try:
                 _core.pull_back_into(
                     model, data, rows[world][None], 1, None, None, core, ctrl[here], qfrc[here],
@@ -121,6 +123,7 @@ class Snapshot:
                         " gradients of the model out"
                     )
                 raise
+            watch.judge()
             if pairs and self.contacts_agree:
                 self.contacts_agree = compare(pairs[world], data, world, number)
         q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
