@@ -72,6 +72,10 @@ void require_parameter(const ModelView& m, const Parameter& p) {
                         "the rest position as a parameter of a joint with several dofs");
     case Parameter::kLimit:
     case Parameter::kLimitSolref:
+      if (p.kind == Parameter::kLimitSolref && has_metric(m)) {
+        throw Unsupported(element_name(m, object::kJoint, p.id),
+                          "the solref of its limit as a parameter with the discrete integrator");
+      }
       if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
       throw Unsupported(element_name(m, object::kJoint, p.id),
                         "limits as parameters of a joint with several dofs");
