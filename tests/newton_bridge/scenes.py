@@ -301,14 +301,16 @@ PAIR = """
     <pair geom1="ground" geom2="box" condim="6" friction="0.7 0.5 0.02 0.002 0.001"
       solref="0.03 1.1"/>
   </contact>
+  EXTRA
 </mujoco>
 """
+ADHESION = '<actuator><general body="body" gainprm="3"/></actuator>'
 
 
-def pair():
+def pair(extra=""):
     """A box that touches the ground only because a pair says so, with friction of its own."""
     b = Builder(12)
-    b.add_mjcf(PAIR)
+    b.add_mjcf(PAIR.replace("EXTRA", extra))
     return b.finalize(requires_grad=True)
 
 
@@ -346,6 +348,8 @@ def loop(kind):
         b.add_joint_revolute(axis=(0, 0, 1), **options)
     elif kind == "ball":
         b.add_joint_ball(**options)
+    elif kind == "prismatic":
+        b.add_joint_prismatic(axis=(0, 0, 1), **options)
     else:
         b.add_joint_fixed(**options)
     return b.finalize(requires_grad=True)

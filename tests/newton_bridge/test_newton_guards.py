@@ -84,8 +84,11 @@ def test_missing_extra():
 
 
 def test_parameters(pendulum):
-    with pytest.raises(ValueError, match="unknown parameter 'body_com', known are body_mass"):
-        DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=["body_com"])
+    for name in ("body_com", "joint_X_p", "shape_transform", "mujoco.dof_springref"):
+        with pytest.raises(UnsupportedFeatureError, match=f"{name}.*gradients are those of body_m"):
+            DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=[name])
+    with pytest.raises(ValueError, match="the model has no body_color"):
+        DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=["body_color"])
     without = scenes.Builder()
     scenes.add_tree(without)
     model = without.finalize()

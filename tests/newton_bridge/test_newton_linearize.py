@@ -97,6 +97,16 @@ def test_tangent(name):
     assert max(errors.values()) < TOLERANCE
 
 
+def test_loop_that_newton_leaves_out():
+    model = scenes.loop("prismatic")
+    with pytest.warns(UserWarning, match="Skipping loop closure"):
+        solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    assert solver.mj_model.neq == 0
+    errors = compare(solver, *scenes.random_state(model))
+    print(errors)
+    assert max(errors.values()) < TOLERANCE
+
+
 @pytest.mark.parametrize("name", ["tree", "ball both", "roots"])
 def test_ambient(name):
     model = SCENES[name]()
@@ -134,17 +144,26 @@ def test_contact(kind, ground):
     assert max(errors.values()) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", ["pair", "rough"])
+SIX_DIMENSIONAL = {
+    "rough": lambda: scenes.rough(scenes.resting("box")),
+    "pair": scenes.pair,
+    "sticky pair": lambda: scenes.pair(scenes.ADHESION),
+}
+
+
+@pytest.mark.parametrize("name", SIX_DIMENSIONAL)
 def test_six_dimensional_contact(name):
-    """Torsional and rolling friction, of an explicit pair and of shapes."""
-    model = scenes.pair() if name == "pair" else scenes.rough(scenes.resting("box"))
+    """Torsional and rolling friction, of shapes and of an explicit pair, also with adhesion."""
+    model = SIX_DIMENSIONAL[name]()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, cone="elliptic")
-    assert solver.mj_model.npair == (name == "pair")
+    assert solver.mj_model.npair == ("pair" in name)
     state, control = scenes.touching(model, solver)
     errors = compare(solver, state, control, h=1e-6)
     print(name, errors)
     solver.step(state, model.state(), control, None, DT)
     assert (solver.mj_data.contact.dim == 6).all()
+    if solver.mj_model.nu:
+        assert solver.linearize(state, control, DT).block("ctrl").any()
     assert max(errors.values()) < TOLERANCE
 
 

@@ -4,6 +4,7 @@ import newton
 import numpy as np
 import pytest
 import scenes
+import warp as wp
 
 from mujacobian.newton import DifferentiableMuJoCo
 
@@ -102,6 +103,30 @@ def test_the_simulation_sees_it_too():
     for name in ("joint_q", "joint_qd"):
         found, wanted = (getattr(state, name).numpy() for state in results)
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("cpu", [True, False], ids=["c", "warp"])
+def test_equality_released_between_steps(cpu):
+    """Each step of a tape has the equalities that it was taken with."""
+    model = SCENES["connect"]()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=cpu, parameters=())
+    first, control = scenes.random_state(model)
+    second, third = model.state(), model.state()
+    steps = []
+    with wp.Tape() as tape:
+        for before, after in ((first, second), (second, third)):
+            steps.append(solver.linearize(before, control, DT, coords="ambient"))
+            solver.step(before, after, control, None, DT)
+            release(model)
+            solver.notify_model_changed(FLAGS.CONSTRAINT_PROPERTIES)
+    seed = np.arange(1, model.joint_dof_count + 1, dtype=np.float32)
+    tape.backward(grads={third.joint_qd: wp.array(seed)})
+    held, free = steps
+    wanted = seed @ free.A[free.layout.state["joint_qd"]] @ held.A
+    for name in ("joint_q", "joint_qd"):
+        error = getattr(first, name).grad.numpy() - wanted[held.layout.state[name]]
+        print(name, np.abs(error).max() / np.abs(wanted).max())
+        assert np.abs(error).max() < 1e-6 * np.abs(wanted).max()
 
 
 def test_without_edits_nothing_changes():

@@ -127,6 +127,39 @@ def test_all_are_listed():
     assert {name for _, name in CASES} == set(PARAMETERS)
 
 
+def test_the_solver_tells_which():
+    """All other arrays require gradients, too, and theirs stay zero."""
+    model = scenes.machine()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    assert "mujoco.tendon_stiffness" in solver.parameters
+    before, control = scenes.random_state(model)
+    after = model.state()
+    with wp.Tape() as tape:
+        solver.step(before, after, control, None, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert array_of(model, "body_mass").grad.numpy().any()
+    for name in ("body_com", "joint_X_p", "joint_X_c"):
+        assert array_of(model, name).requires_grad
+        assert not array_of(model, name).grad.numpy().any()
+    only = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])
+    assert only.parameters == ("body_mass",)
+
+
+def test_pairs_have_their_own_friction():
+    """So that that of the shapes, and their stiffness, does not act."""
+    model = scenes.pair()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, cone="elliptic")
+    before, control = scenes.touching(model, solver)
+    after = model.state()
+    with wp.Tape() as tape:
+        solver.step(before, after, control, None, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert model.body_mass.grad.numpy().any()
+    for name in solver.parameters:
+        if name.startswith("shape_material"):
+            assert not array_of(model, name).grad.numpy().any()
+
+
 def test_worlds_have_their_own():
     """And shapes that worlds share add up."""
     b = scenes.Builder(0)

@@ -65,11 +65,11 @@ def require_awake(solver: newton.solvers.SolverMuJoCo) -> None:
 def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
     """Raise for model arrays that have no gradient."""
     for name in names:
-        if name not in KNOWN:
-            raise ValueError(f"unknown parameter {name!r}, known are {', '.join(KNOWN)}")
         array = array_of(model, name)
         if array is None:
             raise ValueError(f"the model has no {name}")
+        if name not in KNOWN:
+            raise UnsupportedFeatureError(name, f"gradients are those of {', '.join(KNOWN)}")
         if not array.requires_grad:
             raise ValueError(f"{name} does not require gradients: use finalize(requires_grad=True)")
 

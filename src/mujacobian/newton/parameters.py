@@ -260,10 +260,7 @@ class ModelParameters:
         weight: Array,
         wanted: Sequence[str],
     ) -> None:
-        found = {name: array_of(model, name) for name in wanted}
-        self.arrays: dict[str, wp.array] = {
-            name: array for name, array in found.items() if array is not None and array.size
-        }
+        self.arrays: dict[str, wp.array] = {name: array_of(model, name) for name in wanted}
         if weight.any() and self.arrays.keys() & {"body_mass", "gravity"}:
             raise UnsupportedFeatureError(
                 "gravity of the global world",

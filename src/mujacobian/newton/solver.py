@@ -26,7 +26,9 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     Args:
       model: the model, made with `finalize(requires_grad=True)`.
       parameters: names of the model's arrays that gradients are wanted of, such as `"body_mass"`;
-        by default all in `mujacobian.newton.PARAMETERS` that require them.
+        by default all in `mujacobian.newton.PARAMETERS` that require them. Others are refused. They
+        have no gradient, though `finalize(requires_grad=True)` lets all arrays require one: it
+        stays zero.
       **options: those of `SolverMuJoCo`. With `use_mujoco_cpu=True` MuJoCo C simulates one world in
         double precision; else mujoco_warp simulates all worlds, and gradients are those of MuJoCo C
         at the states it goes through, in double precision on the host.
@@ -72,6 +74,16 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         self._maps = read_maps(self)
         self._published = mirror.values_of(self, 0)
         self._published_mocap = self._mocap()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The model's arrays whose gradients a tape fills; those of all others stay zero."""
+        found = ((name, array_of(self.model, name)) for name in self._wanted)
+        return tuple(
+            name
+            for name, array in found
+            if array is not None and array.size and array.requires_grad
+        )
 
     def step(
         self,
@@ -152,9 +164,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         """What steps are taken with, until the next notification."""
         if self._snapshot is None:
             assert self._maps is not None
-            found = ((name, array_of(self.model, name)) for name in self._wanted)
-            wanted = tuple(n for n, array in found if array is not None and array.requires_grad)
-            self._snapshot = Snapshot(self, self._maps, wanted)
+            self._snapshot = Snapshot(self, self._maps, self.parameters)
         return self._snapshot
 
     def _mocap(self) -> mirror.Values:
