@@ -50,8 +50,8 @@ Vec3 grown_feature(const ModelView& m, const Block& b, const Geom& geom, int sid
   const ContactGeometry& g = *b.geometry;
   const FaceContact& face = g.face;
   const CenterContact& centers = g.centers;
-  const bool simple = face.slide == FaceContact::kFixed || face.slide == FaceContact::kCylinder;
-  if (!g.first && g.kind == ContactGeometry::kFace && simple) {
+  if (!g.first && g.kind == ContactGeometry::kFace &&
+      (face.slide == FaceContact::kFixed || face.slide == FaceContact::kCylinder)) {
     if (face.owner != side) return grown(geom, geom.to_local(face.center), component);
     // a face is at the end of one axis
     const Vec3 outward = transpose_mul(geom.frame, face.outward);
