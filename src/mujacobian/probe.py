@@ -30,10 +30,8 @@ TURNING = 1e-6  # steps below it are lost in rounding
 SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
 RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
 EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
-FRICTION = [
-    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF),
-    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON),
-]
+FRICTION_DOF = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+FRICTION_TENDON = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
 ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
 SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
 
@@ -244,7 +242,7 @@ def zones(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.int_]:
     kind = data.efc_type
     zone = np.where(jar < 0, QUADRATIC, SATISFIED)
     zone[kind == EQUALITY] = QUADRATIC
-    for i in np.flatnonzero(np.isin(kind, FRICTION)):
+    for i in np.flatnonzero((kind == FRICTION_DOF) | (kind == FRICTION_TENDON)):
         bound = data.efc_R[i] * data.efc_frictionloss[i]
         zone[i] = LINEARNEG if jar[i] <= -bound else LINEARPOS if jar[i] >= bound else QUADRATIC
     if (kind != ELLIPTIC).all():

@@ -290,37 +290,41 @@ def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Arr
     idle = 0
     for level in range(LEVELS):
         h = first / RATIO**level
-        before = err.copy()
         row = [_central(step, direction, h)]
         for k, older in enumerate(previous):
             row.append(row[k] + (row[k] - older) / (RATIO ** (2 * k + 2) - 1))
-            spread = np.maximum(abs(row[k + 1] - row[k]), abs(row[k + 1] - older))
-            # a row that moved at all carries the rounding of both its values
-            floor = AMPLIFICATION / 2 * step.noise / h
-            if step.zero_is_exact:
-                floor[row[0] == 0] = 0.0
-            _keep(step.blocks, row[k + 1], np.maximum(spread, floor), best, err)
+        # a row that moved at all carries the rounding of both its values
+        floor = AMPLIFICATION / 2 * step.noise / h
+        if step.zero_is_exact:
+            floor[row[0] == 0] = 0.0
+        improved = bool(previous) and _keep(step.blocks, row, previous, floor, best, err)
         previous = row
         relative = (err / _scale(best[:, None], step.blocks)[:, 0]).max(initial=0.0)
-        idle = 0 if (err < before).any() else idle + 1
+        idle = 0 if improved else idle + 1
         if relative <= settled or (relative <= NEARLY and idle >= PATIENCE):
             break
     err[_kinks(step, direction, h, best)] = np.inf
     return best, err
 
 
-def _keep(blocks: list[int], value: Array, spread: Array, best: Array, err: Array) -> None:
-    """Keep a tableau entry where its spread is smaller.
+def _keep(
+    blocks: list[int], row: list[Array], older: list[Array], floor: Array, best: Array, err: Array
+) -> bool:
+    """Keep the entries of the tableau's newest row that spread less; return whether any does.
 
     The q, v and act rows are judged together, block by block: a single row may agree by accident.
     Sensor rows have scales of their own.
     """
+    values = np.array(row)
+    spread = np.maximum(abs(np.diff(values, axis=0)), abs(values[1:] - older))
+    spread = np.maximum(spread, floor)
     for lo, hi in pairwise(blocks[:-1]):
-        worst = spread[lo:hi].max(initial=0.0)
-        if hi > lo and worst < err[lo]:
-            best[lo:hi], err[lo:hi] = value[lo:hi], worst
-    take = np.flatnonzero(spread[blocks[-2] :] < err[blocks[-2] :]) + blocks[-2]
-    best[take], err[take] = value[take], spread[take]
+        spread[:, lo:hi] = spread[:, lo:hi].max(axis=1, initial=0.0, keepdims=True)
+    spread[np.isnan(spread)] = np.inf
+    k, entry = spread.argmin(axis=0), np.arange(len(err))
+    take = np.flatnonzero(spread[k, entry] < err)
+    best[take], err[take] = values[k[take] + 1, take], spread[k[take], take]
+    return take.size > 0
 
 
 def _central(step: Step, direction: Array, h: float) -> Array:
