@@ -23,6 +23,9 @@ double seen(const ContactGeometry& g) { return g.distance > 0 ? kSeen : kOn; }
 // clipping by the wrong one may differ by no more than kOn.
 constexpr double kRepeated = 1e-13;
 
+// Distance from its plane up to which a face is one: its slope is off by this over its size.
+constexpr double kEven = 1e-12;
+
 // Faces whose normals are at least this opposed are clipped against one another (mjFACE_TOL).
 constexpr double kAligned = 0.996;
 
@@ -82,11 +85,13 @@ double height_over(const Polytope& p, int face, Vec3 x) {
   return dot(p.face_normal(face), x - p.clip_vertex(face, 0));
 }
 
-bool is_flat(const Polytope& p, int face, Vec3 normal, Vec3 x) {
-  for (int k = 0; k < p.face_size(face); k++) {
-    if (std::abs(dot(normal, p.face_vertex(face, k) - x)) > p.flatness()) return false;
+// How far the vertices of a face are from the plane through x.
+double unevenness(const Polytope& p, int face, Vec3 normal, Vec3 x) {
+  double most = 0;
+  for (int k = 0, size = p.face_size(face); k < size; k++) {
+    most = std::fmax(most, std::abs(dot(normal, p.face_vertex(face, k) - x)));
   }
-  return true;
+  return most;
 }
 
 // Two faces that are nearly aligned: the polygon of geom 1 clipped by the sides of the face of geom
@@ -110,9 +115,9 @@ bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, C
   g.face.slide = FaceContact::kFixed;
   const FaceContact on_plane = g.face;
   Vec3 above = x + (g.distance / dot(g.normal, base)) * base;
-  const bool corner = on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0 &&
-                      is_flat(p[1], f1, g.normal, above);
-  if (corner && !p[1].is_mesh()) return true;
+  const bool at_corner = on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0;
+  const double uneven = at_corner ? unevenness(p[1], f1, g.normal, above) : INFINITY;
+  if (uneven < kEven) return true;
   ClippedVertex v;
   if (find_clipped(p, f0, f1, x, base, g.position, v)) {
     g.face.slide = FaceContact::kClippedFoot;
@@ -122,7 +127,7 @@ bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, C
     if (std::abs(g.face.distance - g.distance) < agreement) return true;
     g.face = on_plane;
   }
-  return corner && agreement == kOn;
+  return uneven <= p[1].flatness() && agreement == kOn;
 }
 
 // The same before MuJoCo 4.0: measured along the normal of the face of geom 0, but shifted along
@@ -154,17 +159,17 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, double agreement, Co
     if (crossed_side(p[0], f0, x, y.along, c.side)) return true;
   }
   Vec3 sides[2];
-  const bool corner =
-      p[0].sides_through(f0, x, sides, c.corner) == 2 && is_flat(p[1], f1, g.normal, x);
+  const bool at_corner = p[0].sides_through(f0, x, sides, c.corner) == 2;
+  const double uneven = at_corner ? unevenness(p[1], f1, g.normal, x) : INFINITY;
   ClippedVertex v;
-  if (!(corner && !p[1].is_mesh()) && find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) {
+  if (uneven >= kEven && find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) {
     c.slide = FaceContact::kClipped;
     std::copy(v.motion, v.motion + 6, g.clipped);
     return true;
   }
   c.slide = FaceContact::kCorner;
   c.side = g.normal;
-  return corner;
+  return uneven <= p[1].flatness();
 }
 
 bool identify_edge_edge(const Feature feature[2], ContactGeometry& g) {
