@@ -16,9 +16,12 @@ class UnsupportedFeatureError(MujacobianError):
     """
 
     def __init__(self, element: str, reason: str) -> None:
-        super().__init__(f"{element} has no exact derivative here: {reason}")
+        super().__init__(element, reason)  # what pickle gives back to __init__
         self.element = element
         self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.element} has no exact derivative here: {self.reason}"
 
 
 class SelfCheckError(MujacobianError):
@@ -28,10 +31,13 @@ class SelfCheckError(MujacobianError):
     """
 
     def __init__(self, message: str, block: str, row: int, column: int) -> None:
-        super().__init__(message)
+        super().__init__(message, block, row, column)
         self.block = block
         self.row = row
         self.column = column
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ class ConvergenceError(MujacobianError):
     """
 
     def __init__(self, message: str, step: int, residual: float) -> None:
-        super().__init__(message)
+        super().__init__(message, step, residual)  # what pickle gives back to __init__
         self.step = step
         self.residual = residual
+
+    def __str__(self) -> str:
+        return str(self.args[0])
