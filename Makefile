@@ -20,7 +20,7 @@ PIP := -m pip -qq install --upgrade
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 test-newton lint format type bench bench-rods table3 menagerie docs sanitize clean
+.PHONY: help demo test test-315 test-newton lint format type bench bench-rods table3 menagerie pairs docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ table3: .venv/.installed  ## the trotting A1 under every derivative backend: bui
 
 menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
+
+pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (an hour): build/pairs.md
+	$(BIN)/python -m benchmarks.pairs
 
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
 	$(BIN)/python tools/check_docs.py

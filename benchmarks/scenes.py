@@ -1,9 +1,9 @@
 """Judge linearizations of random scenes: python -m benchmarks.scenes --count 10000.
 
 Every scene is a seed of tests/random_scenes.py: shapes of all kinds dropped onto one another. A
-derivative is exact, limited by the precision of MuJoCo's own collider, untrusted (the reference
-sits on a kink or is lost in rounding), refused by name, wrong, or a crash. Wrong ones and crashes
-are listed by seed, and make the exit status 1.
+derivative is exact, exact where MuJoCo's own collider converges, limited by its precision,
+untrusted (the reference sits on a kink or is lost in rounding), refused by name, wrong, or a crash.
+Wrong ones and crashes are listed by seed, and make the exit status 1.
 """
 
 import argparse

@@ -6,6 +6,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
 import directional
+import random_pairs
 import random_scenes
 
-__all__ = ["directional", "random_scenes"]
+__all__ = ["directional", "random_pairs", "random_scenes"]

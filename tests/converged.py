@@ -189,6 +189,8 @@ class Optimum:
             steps = DIFFERENCE * np.eye(len(z))
             slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
             slope = np.array(slope).T / (2 * DIFFERENCE)
+            if not np.isfinite(slope).all():  # far away
+                return z, False
             z = z - np.linalg.lstsq(slope, value, rcond=PARALLEL)[0]
         z[:3] /= np.linalg.norm(z[:3])
         return z, bool(size < ROUNDING)
@@ -197,11 +199,13 @@ class Optimum:
         """Bring a contact of `data` to the optimum near it; False where Newton's method fails."""
         radii = [side.radius for side in self.sides]
         z, found = self.find(data, contact.frame[:3], contact.dist + sum(radii))
+        if not found:
+            return False
         x0, x1 = self.points(data, z)
         contact.dist = z[3] - sum(radii)
         contact.pos[:] = (x0 + radii[0] * z[:3] + x1 - radii[1] * z[:3]) / 2
         contact.frame[:] = _frame(z[:3])
-        return found
+        return True
 
 
 @dataclass
@@ -224,6 +228,8 @@ class Line:
         frame, turn = (data.geom_xmat[g].reshape(3, 3) for g in (cylinder, other))
         axis = frame[:, 2]
         z, found = self.optimum.find(data, frame @ self.start[0], self.start[1])
+        if not found:
+            return False
         across = z[:3] - (z[:3] @ axis) * axis
         radius = np.linalg.norm(_to_local(data, cylinder, _witnesses(contact)[0])[:2])
         x = data.geom_xpos[cylinder] + radius / np.linalg.norm(across) * across
@@ -237,7 +243,7 @@ class Line:
         contact.dist = self.face[0] @ _to_local(data, other, x) - self.face[1]
         contact.pos[:] = x - contact.dist / 2 * outward
         contact.frame[:] = _frame(-outward)
-        return found
+        return True
 
 
 class ConvergedStep(ConstrainedStep):

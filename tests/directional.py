@@ -20,8 +20,10 @@ from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN
 COLLIDER_SLOPE = 1e-4
 COARSER = 1e-11  # tolerance of the collider at which the reference is taken once more
 EXACT, LIMITED, UNTRUSTED = "exact", "limited by the collider", "untrusted"
+CONVERGED = "exact where the collider converges"
 REFUSED, WRONG, CRASHED = "refused", "wrong", "crashed"
 FAILURES = (WRONG, CRASHED)
+TRUSTED_SHARE = 0.5  # of the entries, below which a reference has said little
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
 
     The solver of `model` must have been made to converge (`reference.converge`). A state is
     untrusted if the reference is not good enough along either: on a kink, or lost in rounding.
-    It is limited if curved geoms or height fields touch and the error is that of the collider.
+    Where curved geoms touch, on which the collider stops short of its optimum, it is judged at that
+    optimum. It is limited if that is unknown and the error is within what the collider may leave.
     """
     try:
         lin = mujacobian.linearize(model, data, sensors=False)
@@ -57,12 +60,17 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
     result = reference.compare(
         given, ref.J[rows], ref.err[rows], ref.blocks[:4], trust=TOLERANCE / TRUST_MARGIN
     )
-    if result.error > TOLERANCE:
-        row, column = result.worst()
-        where = f"{'qv'[row // model.nv]}'[{row % model.nv}] along {'qv'[column]}"
-        limited = _is_limited(model, data, directions, ref, result.error)
-        return Verdict(LIMITED if limited else WRONG, result.error, where)
-    return Verdict(EXACT if result.share > 0 else UNTRUSTED, result.error)
+    if result.error <= TOLERANCE and result.share > TRUSTED_SHARE:
+        return Verdict(EXACT, result.error)
+    converged = _compare_converged(model, data, directions)
+    if converged and converged.share > TRUSTED_SHARE and converged.error <= TOLERANCE:
+        return Verdict(CONVERGED, converged.error)
+    if result.error <= TOLERANCE:
+        return Verdict(EXACT if result.share > 0 else UNTRUSTED, result.error)
+    row, column = result.worst()
+    where = f"{'qv'[row // model.nv]}'[{row % model.nv}] along {'qv'[column]}"
+    limited = not converged and _is_limited(model, data, directions, ref, result.error)
+    return Verdict(LIMITED if limited else WRONG, result.error, where)
 
 
 def random_directions(model: mujoco.MjModel, seed: int) -> np.ndarray:
@@ -82,13 +90,7 @@ def _is_limited(
     ref: reference.Reference,
     error: float,
 ) -> bool:
-    """Return whether an error is the collider's: gone with converged contacts, or small enough."""
-    try:
-        step = ConvergedStep(model, data)
-        if step.optima:
-            return _converged_error(step, directions) <= TOLERANCE
-    except ValueError:
-        pass
+    """Return whether an error is within what the collider leaves."""
     # within a margin of a height field the collider rounds boxes and meshes as well
     field = int(mujoco.mjtGeom.mjGEOM_HFIELD) in model.geom_type[data.contact.geom[:, 0]]
     return bool(
@@ -97,14 +99,22 @@ def _is_limited(
     )
 
 
-def _converged_error(step: ConvergedStep, directions: np.ndarray) -> float:
-    """Return our error where the contacts of curved geoms are at their optimum."""
-    lin = mujacobian.linearize(step.model, step.converged, sensors=False, forward=False)
+def _compare_converged(
+    model: mujoco.MjModel, data: mujoco.MjData, directions: np.ndarray
+) -> reference.Comparison | None:
+    """Compare where the contacts of curved geoms are at their optimum; None if that is unknown."""
+    try:
+        step = ConvergedStep(model, data)
+        if not step.optima:
+            return None
+        lin = mujacobian.linearize(step.model, step.converged, sensors=False, forward=False)
+    except (ValueError, mujacobian.UnsupportedFeatureError):
+        return None
     J, err = reference.differentiate(step, directions, TOLERANCE / SETTLED_MARGIN)
     rows = slice(step.nx)
     given = lin.A @ directions[:, rows].T
     trust = TOLERANCE / TRUST_MARGIN
-    return reference.compare(given, J[rows], err[rows], step.blocks[:4], trust).error
+    return reference.compare(given, J[rows], err[rows], step.blocks[:4], trust)
 
 
 def _collider_error(

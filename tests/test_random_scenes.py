@@ -5,7 +5,7 @@ from collections import Counter
 import mujoco
 import pytest
 
-from directional import EXACT, FAILURES, REFUSED, judge_directions
+from directional import CONVERGED, EXACT, FAILURES, REFUSED, judge_directions
 from mujacobian import reference
 from random_scenes import random_scene
 
@@ -24,7 +24,7 @@ def judge_seeds(seeds):
             mujoco.mj_forward(model, data)
             verdict = judge_directions(model, data, seed)
         assert verdict.word not in FAILURES, f"seed {seed}: {verdict}"
-        verdicts[verdict.word] += 1
+        verdicts[EXACT if verdict.word == CONVERGED else verdict.word] += 1
         if verdict.word == REFUSED:
             refusals[verdict.why] += 1
     return verdicts, refusals
