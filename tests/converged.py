@@ -301,7 +301,8 @@ def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # whose center is below the surface
         return contact.dist < -model.geom_size[contact.geom[1], 0]
     closed = Geom.mjGEOM_PLANE in kinds or kinds == reference.SPHERE_CYLINDER
-    return bool(kinds & reference.CURVED) and not closed
+    curved = bool(kinds & reference.CURVED) and not closed
+    return curved or reference.is_deep(model, contact)
 
 
 def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum | Line:

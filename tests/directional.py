@@ -62,7 +62,7 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
     )
     if result.error <= TOLERANCE and result.share > TRUSTED_SHARE:
         return Verdict(EXACT, result.error)
-    converged = _compare_converged(model, data, directions)
+    converged = compare_converged(model, data, directions)
     if converged and converged.share > TRUSTED_SHARE and converged.error <= TOLERANCE:
         return Verdict(CONVERGED, converged.error)
     if result.error <= TOLERANCE:
@@ -99,7 +99,7 @@ def _is_limited(
     )
 
 
-def _compare_converged(
+def compare_converged(
     model: mujoco.MjModel, data: mujoco.MjData, directions: np.ndarray
 ) -> reference.Comparison | None:
     """Compare where the contacts of curved geoms are at their optimum; None if that is unknown."""
@@ -108,7 +108,7 @@ def _compare_converged(
         if not step.optima:
             return None
         lin = mujacobian.linearize(step.model, step.converged, sensors=False, forward=False)
-    except (ValueError, mujacobian.UnsupportedFeatureError):
+    except (ValueError, ArithmeticError, mujacobian.UnsupportedFeatureError):
         return None
     J, err = reference.differentiate(step, directions, TOLERANCE / SETTLED_MARGIN)
     rows = slice(step.nx)

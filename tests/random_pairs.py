@@ -1,8 +1,8 @@
 """Random poses of pairs of geoms.
 
 Poses turn features of the two geoms to each other: vertices and edges at random, faces loosely,
-faces that overlap in part, and faces aligned to between 1e-6 and 0.1 rad. Depths are random, cones,
-dimensions and motions take turns.
+faces that overlap in part, faces aligned to between 1e-6 and 0.1 rad, and geoms deep within others.
+Depths are random, cones, dimensions and motions take turns.
 """
 
 import zlib
@@ -19,9 +19,10 @@ TYPES = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 PAIRS = [
     (first, second) for k, first in enumerate(TYPES) for second in TYPES[k:] if second != "plane"
 ]
-KINDS = ("vertex", "edge", "face", "clipped", "aligned")
+KINDS = ("vertex", "edge", "face", "clipped", "aligned", "deep")
 CONES = ("pyramidal", "elliptic")
 DIMENSIONS = (1, 3, 4, 6)
+DEEP = 0.02, 0.1  # m: spheres and capsules as deep as their cores
 
 CURVED = {"ellipsoid", "cylinder"}
 CLOSED = {("plane", "ellipsoid"), ("plane", "cylinder"), ("sphere", "cylinder")}
@@ -44,16 +45,22 @@ def poses(
     """Yield touching poses; the turn decides kind, cone, dimension and motion."""
     rng = np.random.default_rng([zlib.crc32(f"{first}-{second}".encode()), seed])
     for k in turns:
-        condim = DIMENSIONS[k // 10 % 4]
-        model = _model(first, second, CONES[k // 5 % 2], condim)
+        kind, cone, condim = _turn(k)
+        model = _model(first, second, cone, condim)
         data = None
         while data is None or data.nefc == 0:
-            data = _pose(model, KINDS[k % 5], rng)
+            data = _pose(model, kind, rng)
             if data is None:
                 continue
             set_motion(model, data, STATES[condim][k % len(STATES[condim])], rng)
             mujoco.mj_forward(model, data)
         yield model, data
+
+
+def _turn(k: int) -> tuple[str, str, int]:
+    k, kind = divmod(k, len(KINDS))
+    k, cone = divmod(k, len(CONES))
+    return KINDS[kind], CONES[cone], DIMENSIONS[k % len(DIMENSIONS)]
 
 
 @cache
@@ -70,9 +77,9 @@ def _pose(model: mujoco.MjModel, kind: str, rng: np.random.Generator) -> mujoco.
     mujoco.mj_kinematics(model, data)
     outward = data.geom("first").xmat.reshape(3, 3) @ _direction(model, "first", kind, rng)
     inward = _direction(model, "second", kind, rng)
-    tilt = {"vertex": 0.5, "edge": 0.15, "face": 0.15, "clipped": 8e-4}.get(kind)
+    tilt = {"vertex": 0.5, "edge": 0.15, "face": 0.15, "clipped": 8e-4, "deep": 0.5}.get(kind)
     tilt = tilt or 10 ** rng.uniform(-6, -1)
-    turn = _rotation(tilt * _unit(rng.normal(size=3))) @ _turn(inward, -outward, rng)
+    turn = _rotation(tilt * _unit(rng.normal(size=3))) @ _facing(inward, -outward, rng)
     second = model.geom("second")
     frame = np.empty(9)
     mujoco.mju_quat2Mat(frame, second.quat)
@@ -80,7 +87,8 @@ def _pose(model: mujoco.MjModel, kind: str, rng: np.random.Generator) -> mujoco.
     mujoco.mju_mat2Quat(data.qpos[-4:], body.ravel())
     aside = np.cross(outward, rng.normal(size=3)) * rng.choice([0.01, 0.05, 0.1])
     data.qpos[-7:-4] = data.geom("first").xpos + 0.45 * outward + aside - body @ second.pos
-    return data if _sink(model, data, outward, 10 ** rng.uniform(-4.5, -2.5)) else None
+    depth = rng.uniform(*DEEP) if kind == "deep" else 10 ** rng.uniform(-4.5, -2.5)
+    return data if _sink(model, data, outward, depth) else None
 
 
 def _sink(model: mujoco.MjModel, data: mujoco.MjData, outward: np.ndarray, depth: float) -> bool:
@@ -149,7 +157,7 @@ def _mesh_direction(
     return _unit(one + near[rng.integers(len(near))])
 
 
-def _turn(start: np.ndarray, end: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _facing(start: np.ndarray, end: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a rotation from `start` to `end`, spun at random."""
     spin = _rotation(rng.uniform(-np.pi, np.pi) * end)
     return spin @ _basis(end) @ _basis(start).T

@@ -16,6 +16,10 @@ constexpr double kOn = 1e-9;
 // anything from a cylinder.
 constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
 
+// At a coarse tolerance of the collider: the angle, of the root of tolerance over radius, by which
+// a direction may be off, and by how much that of the next side must be worse.
+constexpr double kCoarse = 2, kClearly = 4;
+
 // Nearest points of the segments from a to b and from c to d, by their place between 0 and 1.
 void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
   Vec3 u = b - a, v = d - c, w = c - a;
@@ -188,9 +192,50 @@ bool looks_at_fold(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   return false;
 }
 
+// The direction, along the face's normal or towards one of its sides, that explains a point of a
+// capsule or cylinder best, and how much worse the next one does.
+struct Explanation {
+  double error = INFINITY, next = INFINITY;  // of the radius
+};
+
+Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  int best = -1;
+  bool best_beyond = false;
+  Explanation found;
+  for (int side = -1; side < p.face_size(face); side++) {
+    for (bool beyond : {false, true}) {
+      look(geom, p, face, side, beyond, s);
+      const CenterContact::Slide* slide = s.nearest.slide;
+      if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
+      double error = norm(off_segment(s) - off) / s.radius;
+      found.next = std::fmin(found.next, std::fmax(found.error, error));
+      if (error < found.error) found.error = error, best = side, best_beyond = beyond;
+    }
+  }
+  look(geom, p, face, best, best_beyond, s);
+  return found;
+}
+
+// A cylinder sees it in the direction of least depth, which the collider finds to about the square
+// root of its tolerance.
+bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, double tolerance,
+                    SegmentPoint& s) {
+  const Explanation found = explain(cylinder, p, face, off, s);
+  if (found.error < kSeenByCylinder) return true;
+  const SegmentPoint seen = s;
+  if (look_from_rim(cylinder, p, face, off, s) || look_at_rim(cylinder, p, face, off, s) ||
+      look_from_rim_at_rim(cylinder, p, face, off, s)) {
+    return true;
+  }
+  s = seen;
+  return found.error < kCoarse * std::sqrt(tolerance / s.radius) &&
+         found.next > kClearly * found.error;
+}
+
 // A capsule sees the face from the point of its segment that is nearest: an end over the face, or a
 // point beside it.
-bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, double tolerance,
+                   SegmentPoint& s) {
   Vec3 half = capsule.size[1] * capsule.axis();
   Vec3 lower = capsule.position + (dot(p.face_normal(face), half) < 0 ? half : -half);
   if (p.geom().type == geom::kCylinder) {
@@ -207,33 +252,14 @@ bool capsule_looks(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
     if (gap < least) least = gap, nearest = side;
   }
   look(capsule, p, face, nearest, false, s);
-  return norm(off_segment(s) - off) < kSeen * s.radius || looks_at_fold(capsule, p, face, off, s);
-}
-
-// A cylinder sees it in the direction of least depth, which the collider finds to about the square
-// root of its tolerance: the direction that explains the point best.
-bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  int best = -1;
-  bool best_beyond = false;
-  double least = INFINITY;
-  for (int side = -1; side < p.face_size(face); side++) {
-    for (bool beyond : {false, true}) {
-      look(cylinder, p, face, side, beyond, s);
-      const CenterContact::Slide* slide = s.nearest.slide;
-      if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
-      double error = norm(off_segment(s) - off);
-      if (error < least) least = error, best = side, best_beyond = beyond;
-    }
-  }
-  look(cylinder, p, face, best, best_beyond, s);
-  return least < kSeenByCylinder * s.radius || look_from_rim(cylinder, p, face, off, s) ||
-         look_at_rim(cylinder, p, face, off, s) || look_from_rim_at_rim(cylinder, p, face, off, s);
+  return norm(off_segment(s) - off) < kSeen * s.radius || looks_at_fold(capsule, p, face, off, s) ||
+         cylinder_looks(capsule, p, face, off, tolerance, s);  // its segment is in the mesh
 }
 
 // A point of the line of the surface of geom `owner` that faces a face of the other: one of its
 // ends, or where a side of the face cuts it.                                              (CON-16)
 bool identify_line(const Geom& geom, const Polytope& other, int owner, double half_margin,
-                   ContactGeometry& g) {
+                   double tolerance, ContactGeometry& g) {
   Vec3 n = owner == 0 ? g.normal : -g.normal, a = geom.axis();  // n: to the other geom
   Vec3 x = g.position + (half_margin - g.distance / 2) * n;
   double along = dot(x - geom.position, a);
@@ -249,7 +275,8 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
     s.axis = a;
     s.radius = geom.size[0] + half_margin;
     s.unit = !capsule;
-    if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, s)) return false;
+    if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, tolerance, s))
+      return false;
     if (!at_end) {
       s.rule = SegmentPoint::kPlane;
       Vec3 sides[2], corner;
@@ -294,7 +321,9 @@ bool identify_along(const ModelView& m, const DataView& d, const ContactView& co
   for (int owner = 0; owner < 2; owner++) {
     if (!has_line(type[owner]) || !has_faces(type[1 - owner])) continue;
     const Polytope other(m, d, id[1 - owner], &g.walked[1 - owner]);
-    if (identify_line(load_geom(m, d, id[owner]), other, owner, half_margin, g)) return true;
+    const Geom geom = load_geom(m, d, id[owner]);
+    const double tolerance = std::fmax(0, m.opt.ccd_tolerance);
+    if (identify_line(geom, other, owner, half_margin, tolerance, g)) return true;
   }
   return false;
 }

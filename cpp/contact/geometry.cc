@@ -342,6 +342,14 @@ bool uses_collider(const ModelView& m, const ContactView& contact) {
   return first == geom::kHField || is_curved(first) || is_curved(second) || second == geom::kMesh;
 }
 
+// The center of a sphere or the segment of a capsule is in a mesh. There the collider sees the
+// surface of the round geom, and comes as close to it as to that of other curved geoms.
+bool is_deep(const ModelView& m, const ContactView& contact) {
+  const int first = contact.geom.v[0], type = m.geom_type[first];
+  if (type != geom::kSphere && type != geom::kCapsule) return false;
+  return m.geom_type[contact.geom.v[1]] == geom::kMesh && contact.dist < -m.geom_size[3 * first];
+}
+
 bool has_mesh(const ModelView& m, const ContactView& contact) {
   return m.geom_type[contact.geom.v[0]] == geom::kMesh ||
          m.geom_type[contact.geom.v[1]] == geom::kMesh;
@@ -367,6 +375,11 @@ bool identify_pair(const ModelView& m, const DataView& d, const ContactView& con
     default:
       return false;
   }
+}
+
+bool identify_surfaces(const ModelView& m, const DataView& d, const ContactView& contact,
+                       ContactGeometry& g) {
+  return identify_optimum(m, d, contact, g, nullptr);
 }
 
 ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* before) {
@@ -437,6 +450,11 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
     if (attempt >= 2) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
     found = identify_features(m, d, contact, identify_pair, g, touches) < agreement(m, g);
   }
+  for (int attempt = 0; !found && attempt < 2 && is_deep(m, contact); attempt++) {
+    g = load_contact(contact, before);
+    g.flipped = attempt & 1;
+    found = identify_features(m, d, contact, identify_surfaces, g, touches) < agreement(m, g);
+  }
   if (!found && collider) {
     const ContactGeometry* first = before && before->first ? before->first : before;
     auto find = [&](const DataView& turned, double separation, ContactGeometry& at) {
@@ -476,16 +494,12 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
   const bool legacy = m.opt.disableflags & disable::kNativeCCD;
   if (first == geom::kHField || (legacy && uses_collider(m, pair))) return false;
 
-  // within a round geom's core MuJoCo sees its surface, and finds it as that of curved geoms
-  Identify optimum = [](auto& model, auto& data, auto& contact, auto& geometry) {
-    return identify_optimum(model, data, contact, geometry, nullptr);
-  };
   Identify ways[2] = {identify_pair, nullptr};
   if (uses_collider(m, pair) || (first == geom::kBox && second == geom::kBox && !legacy)) {
     const bool sharp = first == geom::kBox || first == geom::kMesh;
     const bool curved = is_curved(first) || is_curved(second);
-    ways[0] = curved ? optimum : sharp ? identify_nearest_convex : identify_nearest_round;
-    if (!curved && !sharp) ways[1] = optimum;
+    ways[0] = curved ? identify_surfaces : sharp ? identify_nearest_convex : identify_nearest_round;
+    if (!curved && !sharp) ways[1] = identify_surfaces;  // it may be deep
   }
   for (Identify way : ways) {
     if (!way) break;

@@ -210,7 +210,8 @@ bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
   };
   if (!graph_) {
     for (int f = 0; f < face_count_; f++) {
-      double height = dot(face_normal(f), p - face_vertex(f, 0));
+      // faces of meshes need not be flat
+      const double height = is_mesh() ? 0 : dot(face_normal(f), p - face_vertex(f, 0));
       if (std::abs(height) <= flatness_ && of_face(f)) return true;
     }
     return false;

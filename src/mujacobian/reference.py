@@ -61,6 +61,7 @@ __all__ = [
     "converge",
     "differentiate",
     "directional",
+    "is_deep",
     "jacobian",
     "meets_curved",
     "quiet",
@@ -82,6 +83,8 @@ TRUST = 2e-10  # of the scale of the block: five times better than the bar of 1e
 BLOCK_FLOOR = 1e-3  # a block of rows weighs at least this share of its column
 TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
 CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
+ROUND = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)}
+MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
 SPHERE_CYLINDER = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}  # too
 DISTANCES = [
@@ -209,6 +212,8 @@ def directional(
 
 def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Whether a contact or distance is the limit of MuJoCo's convex collider on curved geoms."""
+    if any(is_deep(model, contact) for contact in data.contact):
+        return True
     pairs = [contact.geom for contact in data.contact]
     for k in np.flatnonzero(np.isin(model.sensor_type, DISTANCES)):
         first = _geoms(model, model.sensor_objtype[k], model.sensor_objid[k])
@@ -219,6 +224,14 @@ def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         if kinds & CURVED and PLANE not in kinds and kinds != SPHERE_CYLINDER:
             return True
     return False
+
+
+def is_deep(model: mujoco.MjModel, contact: mujoco.MjContact) -> bool:
+    """Whether the core of a sphere or capsule is in a mesh, where the collider sees its surface."""
+    first, second = contact.geom
+    if first < 0 or second < 0 or model.geom_type[second] != MESH:
+        return False
+    return bool(model.geom_type[first] in ROUND and contact.dist < -model.geom_size[first, 0])
 
 
 def _geoms(model: mujoco.MjModel, kind: int, index: int) -> range:
