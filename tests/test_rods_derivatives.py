@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mujacobian import _core, rods
-from mujacobian.rods.state import Inputs
+from mujacobian.rods.state import INPUTS, PARAMETERS, Inputs
 from mujacobian.rods.trajectory import core_inputs
 
 reference = pytest.importorskip("rods_reference", reason="mpmath is not installed")
@@ -87,7 +87,8 @@ POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "sphere", "capsule", "box inside", "box outside", "tube", "union", "outside"]
 # angle between frames, and between the ends of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
-OF_INERTIA = ("mass", "inertia", "step_x", "step_R")  # no other element depends on these
+# no other element depends on these
+OF_INERTIA = ("mass", "inertia", "drag", "spin_drag", "step_x", "step_R")
 CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
 CASES += [(kind, "random") for kind in (*POINTS, *SHAPES)]
 
@@ -146,19 +147,18 @@ class Case:
         """Derivatives of z . gradient, by the reference's names."""
         world = self.world
         points, frames = np.split(z, [3 * world.n_points])
-        inputs = [None] * 5
-        for k, name in enumerate(("forces", "torques", "tensions", "rest", "targets")):
-            if name in self.inputs:
-                inputs[k] = np.zeros((1, *self.inputs[name].shape))
+        inputs = [
+            np.zeros((1, *self.inputs[name].shape)) if name in self.inputs else None
+            for name in INPUTS
+        ]
         params = [np.zeros(np.shape(each)) for each in vars(world.parameters()).values()]
         first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
         _core.rods_pull_back_step_into(
             self.model, *self.arguments, points, frames, inputs, params, first
         )
         made = dict(zip(("previous_x", "previous_R", "step_x", "step_R"), first, strict=True))
-        made |= dict(zip(("mass", "inertia", "stretch", "shear", "bend"), params, strict=True))
-        names = ("forces", "torques", "tensions", "rest", "targets")
-        made |= {n: x[0] for n, x in zip(names, inputs, strict=True) if x is not None}
+        made |= dict(zip(PARAMETERS, params, strict=True))
+        made |= {n: x[0] for n, x in zip(INPUTS, inputs, strict=True) if x is not None}
         half = 0.5 * np.trace(made["inertia"], axis1=1, axis2=2)[:, None, None]
         made["inertia"] = half * np.eye(3) - made["inertia"]
         return made

@@ -50,6 +50,7 @@ void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars&
     bars.step[slot] += -inertia * z[slot];
     Vec3 off = q.x[i] - p.previous.x[i] - p.step.x[i];
     bars.mass[i] += dot(z[slot], (1 / (h * h)) * off - m.gravity);
+    bars.drag[i] += dot(z[slot], (1 / h) * (q.x[i] - p.previous.x[i]));
     if (bars.forces) store3(bars.forces + 3 * i, load3(bars.forces + 3 * i) - z[slot]);
   }
   for (size_t i = 0; i < q.R.size(); i++) {
@@ -67,6 +68,7 @@ void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars&
     Mat3 ahead = difference(2.0 * R, transposed_times(step, R));
     Mat3 moment_bar = (1 / (h * h)) * symmetric_part(transposed_times(ahead, W_bar));
     bars.moment[i] = bars.moment[i] + moment_bar;
+    bars.spin_drag[i] += inner(R, W_bar) / (2 * h);
     if (bars.torques) {
       double* bar = bars.torques + 3 * i;
       store3(bar, load3(bar) + 0.5 * turn(R, W_bar));

@@ -14,7 +14,7 @@ namespace mujacobian::rods {
 struct Grip {
   Vec3 at;            // the sample
   Distance distance;  // of the shape there
-  double pressure;    // friction coefficient times normal force
+  double depth;       // of the sphere in the shape, or 0
 };
 
 // What a step begins with. The parts that the iterations would compute again and again are kept.
@@ -46,11 +46,14 @@ struct Sum {
 
 // Derivatives of a scalar with respect to what a step depends on; all are added to.
 struct Bars {
-  Tangent previous, step;              // by slot; of the state and the step that a step begins with
-  std::vector<double> mass;            // by point
-  std::vector<Mat3> moment;            // by frame
-  std::vector<double> stretch, shear;  // by edge
-  std::vector<Vec3> bend;              // stiffness, by bend
+  Tangent previous, step;          // by slot; of the state and the step that a step begins with
+  std::vector<double> mass, drag;  // by point
+  std::vector<Mat3> moment;        // by frame
+  std::vector<double> spin_drag;   // by frame
+  std::vector<double> length, stretch, shear, stretch_damping;  // by edge
+  std::vector<Vec3> bend, bend_damping;                         // by bend
+  std::vector<double> attachment;                               // stiffness
+  std::vector<double> contact, friction;  // stiffness and coefficient, by surface
   // of this step's inputs; null: not wanted
   double *forces, *torques, *tensions, *rest, *targets;
 
@@ -79,13 +82,14 @@ Mat3 frame_pull(const Problem& p, int frame);
 void add_edges(const Problem& p, const State& q, Sum& sum);
 void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
-Vec3 darboux(const Bend& b, const State& q);
+Vec3 darboux(const Model& m, const Bend& b, const State& q);
 void add_bends(const Problem& p, const State& q, Sum& sum);
 void pull_back_bends(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 void add_springs(const Problem& p, const State& q, Sum& sum);
 void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 void add_welds(const Problem& p, const State& q, Sum& sum);
+void pull_back_welds(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 void add_cables(const Problem& p, const State& q, Sum& sum);
 void pull_back_cables(const Problem& p, const State& q, const Tangent& z, Bars& bars);
