@@ -1,5 +1,6 @@
 """Gradients of rollouts of rods: against differences, forward sensitivities, and each other."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -184,6 +185,20 @@ def test_adjoint_equals_forward_sensitivities(case):
         wanted = total[columns[name]]
         assert np.abs(wanted).max() > 1e-6
         assert np.abs(values.ravel() - wanted).max() < SENSITIVITIES * np.abs(wanted).max()
+
+
+def test_rollouts_in_threads(case):
+    """The world is shared; results are those of one after the other, bit by bit."""
+    world, given, _, scalar = case
+
+    def last(seed):
+        made = rods.rollout(world, **(given | {"forces": inputs(world, seed)["forces"]}))
+        return made.gradient(*scalar).forces.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(last, range(8)))
+    assert together == [last(seed) for seed in range(8)]
+    assert len(set(together)) == 8
 
 
 def test_rotations_as_matrices_and_as_tangents(case):

@@ -171,22 +171,6 @@ void add_bend(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
   }
 }
 
-void add_points(const Problem& p, const State& q, Sum& sum) {
-  const Model& m = p.model;
-  const double h = m.timestep;
-  for (size_t i = 0; i < q.x.size(); i++) {
-    const double inertia = m.mass[i] / (h * h), drag = m.drag[i] / h;
-    Vec3 change = q.x[i] - p.previous.x[i], off = change - p.step.x[i];
-    Vec3 load = m.mass[i] * m.gravity;
-    if (p.inputs.forces) load += load3(p.inputs.forces + 3 * i);
-    sum.add(0.5 * (inertia * mujacobian::dot(off, off) + drag * mujacobian::dot(change, change)));
-    sum.add(-mujacobian::dot(load, change));
-    const int slot = m.point_slot[i];
-    if (sum.gradient) (*sum.gradient)[slot] += inertia * off + drag * change - load;
-    if (sum.hessian) sum.hessian->add(slot, slot, scaled_identity(inertia + drag));
-  }
-}
-
 template <bool kSecond>
 void add_rotating(const Problem& p, const State& q, const std::vector<Vec3>& r, Sum& sum) {
   if constexpr (ANALYTIC_INERTIA) {
@@ -233,7 +217,8 @@ void move(const Model& m, const State& q, const Tangent& d, double scale, State&
 void evaluate(const Problem& p, const State& q, Sum& sum) {
   sum.energy = sum.magnitude = 0;
   if (!sum.gradient && !sum.hessian) {  // energies are the same in all coordinates
-    add_inertia(p, q, sum);
+    add_points(p, q, sum);
+    add_frames(p, q, sum);
     add_elements(p, q, sum);
     return;
   }

@@ -30,16 +30,36 @@ Vec3 local(const Contact& c, const Surface& s, const State& q) {
   return transpose_mul(axes(s, q), w);
 }
 
+// A contact at the end of the step, in the axes of the shape
+struct Touch {
+  const Contact& contact;
+  const Surface& surface;
+  const Grip& grip;
+  Vec3 at;  // the sample
+  Distance distance;
+  double depth;
+  double pressure;  // normal force of the beginning times friction coefficient
+
+  Touch(const Problem& p, size_t i, const State& q)
+      : contact(p.model.contacts[i]),
+        surface(p.model.surfaces[contact.surface]),
+        grip(p.grips[i]),
+        at(local(contact, surface, q)),
+        distance(p.model.shapes[surface.shape]->distance(at)),
+        depth(std::max(0.0, surface.radius - distance.value)),
+        pressure(surface.friction * surface.stiffness * grip.depth) {}
+};
+
 // The sliding of a step and the smoothed direction of friction                           (ROD-24)
 struct Slide {
   Vec3 along;     // tangential displacement of the sample
   double scale;   // displacement below which friction is viscous
   double length;  // sqrt(along^2 + scale^2)
 
-  Slide(const Problem& p, const Surface& s, const Grip& g, Vec3 at) {
-    Vec3 moved = at - g.at, n = g.distance.normal;
+  Slide(const Problem& p, const Touch& t) {
+    Vec3 moved = t.at - t.grip.at, n = t.grip.distance.normal;
     along = moved - dot(n, moved) * n;
-    scale = p.model.timestep * s.slip;
+    scale = p.model.timestep * t.surface.slip;
     length = std::sqrt(dot(along, along) + scale * scale);
   }
 };
@@ -58,61 +78,53 @@ Grip grip(const Problem& p, const Contact& c) {
 void add_contacts(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.contacts.size(); i++) {
-    const Contact& c = m.contacts[i];
-    const Surface& s = m.surfaces[c.surface];
-    const Grip& g = p.grips[i];
-    Vec3 at = local(c, s, q);
-    Distance d = m.shapes[s.shape]->distance(at);
-    const double depth = s.radius - d.value, pressure = s.friction * s.stiffness * g.depth;
-    if (depth <= 0 && pressure == 0) continue;
+    Touch t(p, i, q);
+    const double stiffness = t.surface.stiffness;
+    if (t.depth == 0 && t.pressure == 0) continue;
     // with respect to the sample in the axes of the shape
     Vec3 gradient{};
     Mat3 hessian{};
-    if (depth > 0) {
-      sum.add(0.5 * s.stiffness * depth * depth);
-      gradient = (-s.stiffness * depth) * d.normal;
-      hessian = s.stiffness * outer(d.normal, d.normal) + (-s.stiffness * depth) * d.curvature;
+    if (t.depth > 0) {  // (ROD-21)
+      Vec3 n = t.distance.normal;
+      sum.add(0.5 * stiffness * t.depth * t.depth);
+      gradient = (-stiffness * t.depth) * n;
+      hessian = stiffness * outer(n, n) + (-stiffness * t.depth) * t.distance.curvature;
     }
-    if (pressure > 0) {
-      Slide slide(p, s, g, at);
-      Vec3 n = g.distance.normal, u = slide.along;
-      sum.add(pressure * dot(u, u) / (slide.length + slide.scale));
-      gradient += (pressure / slide.length) * u;
+    if (t.pressure > 0) {
+      Slide slide(p, t);
+      Vec3 n = t.grip.distance.normal, u = slide.along;
+      sum.add(t.pressure * dot(u, u) / (slide.length + slide.scale));
+      gradient += (t.pressure / slide.length) * u;
       Mat3 tangential = difference(identity3(), outer(n, n));
       Mat3 slid = (1 / (slide.length * slide.length)) * outer(u, u);
-      hessian = hessian + (pressure / slide.length) * difference(tangential, slid);
+      hessian = hessian + (t.pressure / slide.length) * difference(tangential, slid);
     }
     if (!sum.gradient && !sum.hessian) continue;
-    Mat3 R = axes(s, q);
-    offset(m, c, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
+    Mat3 R = axes(t.surface, q);
+    offset(m, t.contact, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
   }
 }
 
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.contacts.size(); i++) {
-    const Contact& c = m.contacts[i];
-    const Surface& s = m.surfaces[c.surface];
-    const Grip& g = p.grips[i];
-    Vec3 at = local(c, s, q);
-    Distance d = m.shapes[s.shape]->distance(at);
-    const double depth = std::max(0.0, s.radius - d.value);
-    if (depth == 0 && g.depth == 0) continue;
-    Vec3 v = transpose_mul(axes(s, q), offset(m, c, q).motion(z));
-    bars.contact[c.surface] += -depth * dot(d.normal, v);
+    Touch t(p, i, q);
+    const Surface& s = t.surface;
+    if (t.depth == 0 && t.grip.depth == 0) continue;
+    Vec3 v = transpose_mul(axes(s, q), offset(m, t.contact, q).motion(z));
     // v . friction through the pressure, the displacement and the normal                (ROD-25)
-    Slide slide(p, s, g, at);
+    Slide slide(p, t);
     const double power = dot(v, slide.along) / slide.length;
-    bars.contact[c.surface] += s.friction * g.depth * power;
-    bars.friction[c.surface] += s.stiffness * g.depth * power;
-    const double pressure = s.friction * s.stiffness * g.depth;
-    if (pressure == 0) continue;
-    Vec3 n = g.distance.normal, moved = at - g.at;
+    double& stiffness_bar = bars.contact[t.contact.surface];
+    stiffness_bar += s.friction * t.grip.depth * power - t.depth * dot(t.distance.normal, v);
+    bars.friction[t.contact.surface] += s.stiffness * t.grip.depth * power;
+    if (t.pressure == 0) continue;
+    Vec3 n = t.grip.distance.normal, moved = t.at - t.grip.at;
     Vec3 w = (1 / slide.length) * (v - (power / slide.length) * slide.along);
-    Vec3 at_bar = (-s.friction * s.stiffness * power) * n - pressure * (w - dot(n, w) * n);
-    Vec3 normal_bar = -pressure * (dot(n, moved) * w + dot(w, n) * moved);
-    at_bar += g.distance.curvature * normal_bar;
-    offset(m, c, p.previous).pull_back(axes(s, p.previous) * at_bar, bars.previous);
+    Vec3 at_bar = (-s.friction * s.stiffness * power) * n - t.pressure * (w - dot(n, w) * n);
+    Vec3 normal_bar = -t.pressure * (dot(n, moved) * w + dot(w, n) * moved);
+    at_bar += t.grip.distance.curvature * normal_bar;
+    offset(m, t.contact, p.previous).pull_back(axes(s, p.previous) * at_bar, bars.previous);
   }
 }
 

@@ -109,7 +109,8 @@ double stored_energy(const Model& m, const State& q, const Inputs& inputs) {
 }
 
 void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
-  pull_back_inertia(p, q, z, bars);
+  pull_back_points(p, q, z, bars);
+  pull_back_frames(p, q, z, bars);
   pull_back_edges(p, q, z, bars);
   pull_back_bends(p, q, z, bars);
   pull_back_springs(p, q, z, bars);

@@ -72,11 +72,13 @@ double stored_energy(const Model& m, const State& q, const Inputs& inputs);
 // Add the derivatives of z . gradient with respect to all but q
 void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
-// The same by kind of element, in files of their names; all but inertia are `elements`
+// The same by kind: inertia and what acts on one point or frame, then elements between them
 void add_elements(const Problem& p, const State& q, Sum& sum);
 
-void add_inertia(const Problem& p, const State& q, Sum& sum);
-void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+void add_points(const Problem& p, const State& q, Sum& sum);
+void pull_back_points(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+void add_frames(const Problem& p, const State& q, Sum& sum);
+void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 Mat3 frame_pull(const Problem& p, int frame);
 
 void add_edges(const Problem& p, const State& q, Sum& sum);

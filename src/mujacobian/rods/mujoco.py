@@ -278,7 +278,7 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
         for a in world.attachments
         if isinstance(a, Attachment) and not isinstance(a.second, Point)
     ]
-    made = []
+    made: list[_Carried] = []
     for link in instances("links", links, Link):
         target = next((k for k, a in enumerate(springs) if a is link.attachment), None)
         if target is None:
