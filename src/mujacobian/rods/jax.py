@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mujacobian.rods.description import instance
 from mujacobian.rods.rollout import check_inputs, check_state, step_count
 from mujacobian.rods.rollout import rollout as simulate
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Parameters, State
@@ -60,10 +61,12 @@ def rollout(
     inside `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the
     rotations.
     """
+    instance("world", world, World)
     given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
     values = {name: as_array(name, x) for name, x in given.items() if x is not None}
     T = step_count(steps, values.values())
-    first, numbers = state or world.state(), params or world.parameters()
+    first = world.state() if state is None else instance("state", state, State)
+    numbers = world.parameters() if params is None else instance("params", params, Parameters)
     values |= {name: as_array(name, getattr(first, name)) for name in STATE}
     values |= {name: as_array(name, getattr(numbers, name)) for name in PARAMETERS}
     options = {"tolerance": tolerance, "iterations": iterations}

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mujacobian.rods.description import instance
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.rollout import rollout as simulate
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Parameters, State
@@ -58,8 +59,10 @@ def rollout(
     Arguments are those of `rods.rollout`; what is differentiated is given as tensors, also inside
     `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the rotations.
     """
+    instance("world", world, World)
     given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
-    first, numbers = state or world.state(), params or world.parameters()
+    first = world.state() if state is None else instance("state", state, State)
+    numbers = world.parameters() if params is None else instance("params", params, Parameters)
     tensors = [as_tensor(name, getattr(first, name)) for name in STATE]
     tensors += [as_tensor(name, getattr(numbers, name)) for name in PARAMETERS]
     inputs = [None if x is None else as_tensor(name, x) for name, x in given.items()]
