@@ -83,7 +83,6 @@ class Variables:
 
     def __init__(self, world, state, previous, step, inputs, params):
         self.world = world
-        p = params
         self.values = {
             "x": precise(state[0]),
             "R": np.array([orthonormal(R) for R in state[1]]).reshape(-1, 3, 3),
@@ -91,11 +90,7 @@ class Variables:
             "previous_R": np.array([orthonormal(R) for R in previous[1]]).reshape(-1, 3, 3),
             "step_x": precise(step[0]),
             "step_R": np.array([orthonormal(R) for R in step[1]]).reshape(-1, 3, 3),
-            "mass": precise(p.mass),
-            "inertia": precise(p.inertia),
-            "stretch": precise(p.stretch),
-            "shear": precise(p.shear),
-            "bend": precise(p.bend),
+            **{name: precise(values) for name, values in vars(params).items()},
             **{name: precise(values) for name, values in inputs.items()},
         }
 
@@ -142,13 +137,13 @@ def potential(world, v):
     for rod in world.rods:
         total += elastic(world, rod, v, h)
     target = 0
-    for a in world.attachments:
+    for a, stiffness in zip(world.attachments, v["attachment"], strict=True):
         if isinstance(a, rods.Weld):
             A = v["R"][world.frames(a.first.owner).start + a.first.frame].dot(precise(a.first_axes))
             B = precise(a.second_axes)
             if a.second is not None:
                 B = v["R"][world.frames(a.second.owner).start + a.second.frame].dot(B)
-            total += mp.mpf(a.stiffness) / 4 * dot((A - B).flat, (A - B).flat)
+            total += stiffness / 4 * dot((A - B).flat, (A - B).flat)
             continue
         w = place(world, a.first, v["x"], v["R"])
         if isinstance(a.second, rods.Point):
@@ -156,23 +151,23 @@ def potential(world, v):
         else:
             w = w - (v["targets"][target] if "targets" in v else precise(a.second))
             target += 1
-        total += mp.mpf(a.stiffness) / 2 * dot(w, w)
+        total += stiffness / 2 * dot(w, w)
     for cable, tension in zip(world.cables, v.get("tensions", []), strict=False):
         at = [place(world, p, v["x"], v["R"]) for p in cable.path]
         total += tension * sum(norm(b - a) for a, b in pairwise(at))
-    for contact in world.contacts:
+    for k, contact in enumerate(world.contacts):
         for point in contact.points:
-            total += touch(world, contact, point, v, h)
+            total += touch(world, contact, point, v, h, v["contact"][k], v["friction"][k])
     return total
 
 
 def inertia(world, v, h):
     total = mp.mpf(0)
-    drag, spin_drag = damping(world)
     for i, x in enumerate(v["x"]):
         change = x - v["previous_x"][i]
         off = change - v["step_x"][i]
-        total += v["mass"][i] / (2 * h**2) * dot(off, off) + drag[i] / (2 * h) * dot(change, change)
+        total += v["mass"][i] / (2 * h**2) * dot(off, off)
+        total += v["drag"][i] / (2 * h) * dot(change, change)
         total -= v["mass"][i] * dot(precise(world.gravity), x)
         if "forces" in v:
             total -= dot(v["forces"][i], x)
@@ -181,7 +176,7 @@ def inertia(world, v, h):
         ahead = 2 * before - v["step_R"][i].T.dot(before)
         J, off, change = moment(v["inertia"][i]), R - ahead, R - before
         total += dot(off.dot(J).flat, off.flat) / (2 * h**2)
-        total += spin_drag[i] / (4 * h) * dot(change.flat, change.flat)
+        total += v["spin_drag"][i] / (4 * h) * dot(change.flat, change.flat)
         if "torques" in v:
             D = R.dot(before.T)
             turned = [D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]]
@@ -193,25 +188,16 @@ def moment(inertia):
     return sum(inertia[i, i] for i in range(3)) / 2 * precise(np.eye(3)) - inertia
 
 
-def damping(world):
-    drag, spin = [], []
-    for each in (*world.rods, *world.bodies):
-        n = each.edges if isinstance(each, rods.Rod) else 1
-        drag += [mp.mpf(each.drag)] * (n + 1 if isinstance(each, rods.Rod) else 1)
-        spin += [mp.mpf(each.spin_drag)] * n
-    return drag, spin
-
-
 def elastic(world, rod, v, h):
     total = mp.mpf(0)
     points, frames = world.points(rod).start, world.frames(rod).start
     edges, bends = world.edges(rod).start, world.bends(rod).start
-    lengths = precise(rod.rest_lengths)
+    lengths = v["length"][world.edges(rod)]
     for k, rest in enumerate(lengths):
         e = v["x"][points + k + 1] - v["x"][points + k]
         before = norm(v["previous_x"][points + k + 1] - v["previous_x"][points + k])
         total += v["stretch"][edges + k] / 2 * rest * (1 - norm(e) / rest) ** 2
-        total += mp.mpf(rod.stretch_damping) / (2 * h) * (norm(e) - before) ** 2 / rest
+        total += v["stretch_damping"][edges + k] / (2 * h) * (norm(e) - before) ** 2 / rest
         aligned = dot(e, v["R"][frames + k][:, 2]) / norm(e)
         total += v["shear"][edges + k] / 2 * rest * (1 - aligned)
     for k in range(rod.edges - 1):
@@ -227,7 +213,7 @@ def elastic(world, rod, v, h):
         rest = v["rest"][bends + k] if "rest" in v else precise(rod.rest_curvature)[k]
         for c in range(3):
             total += mean / 2 * v["bend"][bends + k][c] * (now[c] - rest[c]) ** 2
-            viscous = mp.mpf(float(np.asarray(rod.bend_damping)[k, c]))
+            viscous = v["bend_damping"][bends + k][c]
             total += mean / (2 * h) * viscous * (now[c] - before[c]) ** 2
     return total
 
@@ -242,7 +228,7 @@ def place(world, p, x, R):
     return at
 
 
-def touch(world, contact, point, v, h):
+def touch(world, contact, point, v, h, stiffness, friction):
     def local(x, R):
         at = place(world, point, x, R)
         if contact.body is None:
@@ -260,11 +246,11 @@ def touch(world, contact, point, v, h):
         return made
 
     y, before = local(v["x"], v["R"]), local(v["previous_x"], v["previous_R"])
-    stiffness, radius = mp.mpf(contact.stiffness), mp.mpf(contact.radius)
+    radius = mp.mpf(contact.radius)
     total = stiffness / 2 * max(mp.mpf(0), radius - distance(contact.shape, y)) ** 2
     pressure = stiffness * max(mp.mpf(0), radius - distance(contact.shape, before))
-    if contact.friction and pressure > 0:
+    if pressure > 0:
         n, moved, scale = normal(before), y - before, h * mp.mpf(contact.slip)
         u = moved - dot(n, moved) * n
-        total += mp.mpf(contact.friction) * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
+        total += friction * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
     return total

@@ -23,6 +23,7 @@ BODY = {"mass": 1.0, "inertia": [1, 1, 1]}
         ({"velocity": [0, 0]}, "velocity must have shape"),
         ({"drag": -1}, "drag must not be negative"),
         ({"fixed": True, "velocity": [1, 0, 0]}, "fixed body"),
+        ({"inertia": [1, 1]}, r"inertia must have shape \(3, 3\)"),
     ],
 )
 def test_bodies(change, message):
@@ -61,6 +62,111 @@ def test_indices():
             wrong(7)
     with pytest.raises(IndexError, match="fixed_nodes"):
         rods.Rod(NODES, **ROD, fixed_nodes=[9])
+    for wrong in (0.5, True, None, "0", [1]):
+        with pytest.raises((TypeError, IndexError), match="node must be"):
+            rod.node(wrong)
+    with pytest.raises(TypeError, match="fixed_edges must be"):
+        rods.Rod(NODES, **ROD, fixed_edges=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": (9,)}, "points must be below 5"),
+        ({"points": (0, 1, 2)}, "points must be one or two"),
+        ({"weights": (1.0, 2.0)}, "weights must have shape"),
+        ({"weights": (np.nan,)}, "weights must be finite"),
+        ({"frame": 77}, "frame must be below 4"),
+        ({"offset": [0, 0]}, "offset must have shape"),
+        ({"owner": None}, "owner must be a RigidBody or a Rod"),
+    ],
+)
+def test_points_made_by_hand(change, message):
+    """Numbers that are not the owner's would be read beyond its arrays."""
+    given = {"points": (0,), "weights": (1.0,), "frame": None, "offset": np.zeros(3)}
+    with pytest.raises((ValueError, IndexError, TypeError), match=message):
+        rods.Point(**({"owner": rods.Rod(NODES, **ROD)} | given | change))
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, [], np.zeros(3), object(), rods.Rod])
+def test_objects_of_the_wrong_kind(wrong):
+    """They are refused by name when the description is made, not when it is used."""
+    rod, body = rods.Rod(NODES, **ROD), rods.RigidBody(**BODY)
+    calls = {
+        "first": lambda: rods.Attachment(wrong, body.at(), 1),
+        "first ": lambda: rods.Weld(wrong, None, 1),
+        "path": lambda: rods.Cable([rod.node(0), wrong]),
+        "points": lambda: rods.Contact([wrong], rods.Plane(), 1),
+        "shape": lambda: rods.Contact([rod.node(0)], wrong, 1),
+        "shape ": lambda: rods.Outside(wrong),
+        "parts": lambda: rods.Union([wrong]),
+        "bodies": lambda: rods.World(timestep=1, bodies=[wrong]),
+        "contacts": lambda: rods.World(timestep=1, bodies=[body], contacts=[wrong]),
+        "world": lambda: rods.rollout(wrong, steps=1),
+        "strict": lambda: rods.rollout(
+            rods.World(timestep=1, bodies=[body]), steps=1, strict=wrong
+        ),
+        "fixed": lambda: rods.RigidBody(**BODY, fixed=wrong),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=f"{name.strip()} must be"):
+            call()
+
+
+def test_shapes_of_other_classes():
+    """A class that is derived from Shape and returns no number of a shape does no harm."""
+
+    class Strange(rods.Shape):
+        def add_to(self, model):
+            return 7
+
+    rod = rods.Rod(NODES, **ROD)
+    for shape in (Strange(), rods.Outside(Strange()), rods.Union([Strange()])):
+        with pytest.raises(IndexError):
+            rods.World(timestep=1, rods=[rod], contacts=[rods.Contact([rod.node(0)], shape, 1)])
+
+
+def test_descriptions_do_not_change():
+    """Neither through what they were made from nor through what they have."""
+    nodes, vertices, gravity = NODES.copy(), np.eye(3), np.array([0.0, 0, -1])
+    rod, tube = rods.Rod(nodes, **ROD), rods.Tube(vertices, 1)
+    world = rods.World(timestep=0.01, rods=[rod], gravity=gravity)
+    for each in (nodes, vertices, gravity):
+        each[:] = 7
+    assert (np.asarray(rod.nodes) == NODES).all()
+    assert (np.asarray(tube.vertices) == np.eye(3)).all()
+    assert (world.gravity == [0, 0, -1]).all()
+    trajectory = rods.rollout(world, steps=1)
+    for each in (rod.nodes, rod.bend, rod.node(0).offset, tube.vertices, trajectory.positions):
+        with pytest.raises(ValueError, match="read-only"):
+            each[0] = 1
+    world.parameters().mass[:] = 7
+    assert (world.parameters().mass < 1).all()
+
+
+def test_layouts_and_types_of_arrays():
+    """Strided, read-only, of integers: the same numbers give the same trajectory."""
+    world = rods.World(timestep=0.01, rods=[rods.Rod(NODES, **ROD)])
+    forces = np.arange(90.0).reshape(3, 5, 6)[:, :, ::2]
+    wanted = rods.rollout(world, forces=forces.copy())
+    fixed = forces.copy()
+    fixed.flags.writeable = False
+    for each in (forces, fixed, np.asfortranarray(forces), forces.astype(int), forces.tolist()):
+        assert rods.rollout(world, forces=each).positions.tobytes() == wanted.positions.tobytes()
+    d_positions = np.ones((5, 4, 3)).transpose(1, 0, 2)
+    d_positions.flags.writeable = False
+    assert wanted.gradient(d_positions).state.positions.any()
+
+
+def test_what_does_not_converge_stays_finite():
+    """Also where numbers overflow: the report says so."""
+    world = rods.World(timestep=0.01, rods=[rods.Rod(NODES, **ROD)])
+    for size in (1e10, 1e300):
+        given = {"forces": np.full((2, 5, 3), size), "strict": False, "iterations": 5}
+        trajectory = rods.rollout(world, **given)
+        assert not trajectory.report.converged.any()
+        assert np.isfinite(trajectory.positions).all()
+        assert np.isfinite(trajectory.rotations).all()
 
 
 def test_worlds():
@@ -91,6 +197,10 @@ def test_worlds():
         rods.Tube([[0, 0, 0], [0, 0, 0]], 1)
     with pytest.raises(ValueError, match="half must be positive"):
         rods.Box([1, 0, 1])
+    with pytest.raises(ValueError, match="inertia must be finite"):
+        rods.World(timestep=1, rods=[rods.Rod(NODES, **(ROD | {"radius": 1e200}))])
+    with pytest.raises(TypeError, match="rod must be of type Rod"):
+        rods.World(timestep=1, bodies=[body]).bends(body)
 
 
 def test_inputs():
@@ -115,6 +225,7 @@ def test_inputs():
         "length zero": {"positions": 0 * state.positions},
         "must not have a velocity": {"velocities": state.velocities + 1},
         "positions must have shape": {"positions": state.positions[:2]},
+        "below half a turn per step": {"angular_velocities": state.angular_velocities + 200},
     }
     for message, change in wrong.items():
         with pytest.raises(ValueError, match=message):
@@ -123,8 +234,18 @@ def test_inputs():
     with pytest.raises(ValueError, match=r"cable 0 .* are the same"):
         rods.rollout(rods.World(timestep=0.01, rods=[rod], cables=[twice]), steps=1)
     p = world.parameters()
-    with pytest.raises(ValueError, match="stretch must not be negative"):
-        rods.rollout(world, steps=1, params=rods.Parameters(**(vars(p) | {"stretch": -p.stretch})))
+    wrong = {
+        "stretch must not be negative": {"stretch": -p.stretch},
+        "length must be positive": {"length": 0 * p.length},
+        "mass must be positive": {"mass": 0 * p.mass},
+        "bend must have shape": {"bend": 1.0},
+        "drag must be finite": {"drag": p.drag + np.inf},
+    }
+    for message, change in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            rods.rollout(world, steps=1, params=rods.Parameters(**(vars(p) | change)))
+    with pytest.raises(TypeError, match="params must be of type Parameters"):
+        rods.rollout(world, steps=1, params={"mass": p.mass})
     assert rods.rollout(world, steps=1).report.converged.all()
     trajectory = rods.rollout(world, steps=2)
     with pytest.raises(ValueError, match="d_positions must have shape"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mujacobian import _core, rods
-from mujacobian.rods.state import Inputs
+from mujacobian.rods.state import INPUTS, PARAMETERS, Inputs
 from mujacobian.rods.trajectory import core_inputs
 
 reference = pytest.importorskip("rods_reference", reason="mpmath is not installed")
@@ -69,6 +69,7 @@ def make(kind):
         return rods.World(**world, rods=[r], cables=[rods.Cable(path)]), {"tensions": (1,)}
     shape = {
         "plane": rods.Plane([0.2, 0.1, 1], 3.0),
+        "frictionless": rods.Plane([0.2, 0.1, 1], 3.0),
         "sphere": rods.Sphere(1.2, [0.1, 0.2, 0.3]),
         "capsule": rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 1.2),
         "box inside": rods.Box([2, 2.2, 2.4], [0.1, 0.2, 0.3], rotation(0.5, RNG)),
@@ -78,18 +79,22 @@ def make(kind):
         "outside": rods.Outside(rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 0.2)),
     }[kind]
     radius = 1.5 if kind == "box outside" else 0.3
-    contact = rods.Contact([a.at([0.1, 0.2, 0.1])], shape, 40, 0.6, radius, slip=0.5, body=b)
+    friction = 0 if kind == "frictionless" else 0.6  # it has a derivative, too
+    contact = rods.Contact([a.at([0.1, 0.2, 0.1])], shape, 40, friction, radius, slip=0.5, body=b)
     return rods.World(**world, bodies=[a, b], contacts=[contact]), inputs
 
 
 ELEMENTS = ["inertia", "edge", "bend", "weld"]
 POINTS = ["attachment", "cable"]
-SHAPES = ["plane", "sphere", "capsule", "box inside", "box outside", "tube", "union", "outside"]
+SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
+SHAPES += ["union", "outside"]
 # angle between frames, and between the ends of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
-OF_INERTIA = ("mass", "inertia", "step_x", "step_R")  # no other element depends on these
+# no other element depends on these
+OF_INERTIA = ("mass", "inertia", "drag", "spin_drag", "step_x", "step_R")
 CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
-CASES += [(kind, "random") for kind in (*POINTS, *SHAPES)]
+CASES += [(kind, angle) for kind in POINTS for angle in ("random", "near pi")]
+CASES += [(kind, "random") for kind in SHAPES]
 
 
 def situation(world, angles, seed):
@@ -146,19 +151,18 @@ class Case:
         """Derivatives of z . gradient, by the reference's names."""
         world = self.world
         points, frames = np.split(z, [3 * world.n_points])
-        inputs = [None] * 5
-        for k, name in enumerate(("forces", "torques", "tensions", "rest", "targets")):
-            if name in self.inputs:
-                inputs[k] = np.zeros((1, *self.inputs[name].shape))
+        inputs = [
+            np.zeros((1, *self.inputs[name].shape)) if name in self.inputs else None
+            for name in INPUTS
+        ]
         params = [np.zeros(np.shape(each)) for each in vars(world.parameters()).values()]
         first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
         _core.rods_pull_back_step_into(
             self.model, *self.arguments, points, frames, inputs, params, first
         )
         made = dict(zip(("previous_x", "previous_R", "step_x", "step_R"), first, strict=True))
-        made |= dict(zip(("mass", "inertia", "stretch", "shear", "bend"), params, strict=True))
-        names = ("forces", "torques", "tensions", "rest", "targets")
-        made |= {n: x[0] for n, x in zip(names, inputs, strict=True) if x is not None}
+        made |= dict(zip(PARAMETERS, params, strict=True))
+        made |= {n: x[0] for n, x in zip(INPUTS, inputs, strict=True) if x is not None}
         half = 0.5 * np.trace(made["inertia"], axis1=1, axis2=2)[:, None, None]
         made["inertia"] = half * np.eye(3) - made["inertia"]
         return made

@@ -1,5 +1,6 @@
 """Gradients of rollouts of rods: against differences, forward sensitivities, and each other."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 from mujacobian import _core, rods
-from mujacobian.rods.rotation import project
-from mujacobian.rods.state import Inputs
+from mujacobian.rods.body import moments
+from mujacobian.rods.rotation import project, right_jacobian
+from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
 from mujacobian.rods.trajectory import core_inputs
 from rods_cases import STEPS, everything, inputs, weights
 
@@ -51,11 +53,6 @@ def extrapolated(f, size):
     return (16 * e[1] - e[0]) / 15
 
 
-STATE = ["positions", "rotations", "velocities", "angular_velocities"]
-INPUTS = ["forces", "torques", "tensions", "rest", "targets"]
-PARAMETERS = ["mass", "inertia", "stretch", "shear", "bend"]
-
-
 def varied(case, family, direction):
     """The scalar as a function of how far a family of variables has moved along a direction."""
     world, given, _, scalar = case
@@ -84,10 +81,9 @@ def random_direction(world, family, shape, rng):
         made[fixed[family] > 0] = 0
     if family in PARAMETERS:
         base = getattr(world.parameters(), family)
-        made *= 0.01 * np.abs(base).max()
-    if family == "inertia":
-        size = np.trace(base, axis1=1, axis2=2)[:, None, None]
-        made = size / np.abs(base).max() * (made + np.swapaxes(made, 1, 2))
+        if family != "inertia":
+            return made * base
+        made = np.trace(base, axis1=1, axis2=2)[:, None, None] * (made + np.swapaxes(made, 1, 2))
     return made
 
 
@@ -99,9 +95,10 @@ def test_gradient_against_central_differences(case, family):
     have = getattr(gradient.params if family in PARAMETERS else owner, family)
     if family == "rotations":
         have = project(trajectory.rotations[0], have)
-    # contacts must stay; directions of parameters are a hundredth of them
-    sizes = {"positions": 1e-4, "rotations": 1e-4, "mass": 1e-2}
-    size = sizes.get(family, 0.1 if family in PARAMETERS else 1e-3)
+    # contacts must stay; what acts weakly must move far
+    sizes = {"positions": 1e-4, "rotations": 1e-4, "mass": 1e-4}
+    weak = {"stretch_damping": 0.1, "drag": 0.1, "spin_drag": 0.1, "attachment": 1e-2}
+    size = (sizes | weak).get(family, 1e-3)
     rng = np.random.default_rng(3)
     for _ in range(2):
         direction = random_direction(world, family, have.shape, rng)
@@ -112,7 +109,7 @@ def test_gradient_against_central_differences(case, family):
 
 
 def step_matrices(case, k):
-    """Hessian and mixed derivatives of step k: dense, from the core's products."""
+    """Hessian and mixed derivatives of step k, by name: dense, from the core's products."""
     world, given, trajectory, _ = case
     h, n = world.timestep, 3 * (world.n_points + world.n_frames)
     x, R = trajectory.positions, trajectory.rotations
@@ -125,64 +122,83 @@ def step_matrices(case, k):
     hessian = np.empty((n, n))
     halves = np.empty((world.n_points, 3)), np.empty((world.n_frames, 3))
     _core.rods_evaluate_into(*at, *halves, hessian)
-    previous, steps, forces = np.empty((n, n)), np.empty((n, n)), np.empty((n, 3 * world.n_points))
-    bends = np.empty((n, 3 * world.n_bends))
-    for i, z in enumerate(np.eye(n)):
-        bars = [np.zeros((1, *u.shape[1:])) for u in given.values()]
+    lines = []
+    for z in np.eye(n):
+        inputs_ = [np.zeros((1, *given[name].shape[1:])) for name in INPUTS]
         params = [np.zeros(np.shape(p)) for p in vars(world.parameters()).values()]
         first = [np.zeros((m, 3)) for m in (world.n_points, world.n_frames) * 2]
-        split = 3 * world.n_points
-        _core.rods_pull_back_step_into(*at, z[:split].copy(), z[split:].copy(), bars, params, first)
-        previous[i] = np.concatenate([first[0].ravel(), first[1].ravel()])
-        steps[i] = np.concatenate([first[2].ravel(), first[3].ravel()])
-        forces[i], bends[i] = bars[0].ravel(), params[4].ravel()
-    return hessian, previous, steps, forces, bends
+        points, frames = np.split(z, [3 * world.n_points])
+        _core.rods_pull_back_step_into(*at, points, frames, inputs_, params, first)
+        params[1] = moments(params[1])
+        made = {"state": np.concatenate(first[:2]), "step": np.concatenate(first[2:])}
+        made |= dict(zip((*INPUTS, *PARAMETERS), (*inputs_, *params), strict=True))
+        lines.append({name: values.ravel() for name, values in made.items()})
+    return hessian, {name: np.array([line[name] for line in lines]) for name in lines[0]}
 
 
 def test_adjoint_equals_forward_sensitivities(case):
-    """With respect to the first state and step, the forces of step 2 and bending stiffnesses."""
-    world, _, trajectory, scalar = case
-    n, points = 3 * (world.n_points + world.n_frames), 3 * world.n_points
-    fixed_points, fixed_frames = world.fixed()
-    fixed = np.repeat(np.concatenate([fixed_points, fixed_frames]), 3) > 0
+    """With respect to the first state and step, all inputs of step 2 and all parameters."""
+    world, given, trajectory, scalar = case
+    n, points, h = 3 * (world.n_points + world.n_frames), 3 * world.n_points, world.timestep
+    fixed = np.repeat(np.concatenate(world.fixed()), 3) > 0
     free = ~fixed
-    columns = 2 * n + points + 3 * world.n_bends
-    state, step = np.zeros((n, columns)), np.zeros((n, columns))
-    state[:, :n], step[:, n : 2 * n] = np.eye(n), np.eye(n)
+    sizes = {"state": n, "step": n}
+    sizes |= {name: given[name][0].size for name in INPUTS}
+    sizes |= {name: values.size for name, values in vars(world.parameters()).items()}
+    ends = np.cumsum(list(sizes.values()))
+    columns = {name: slice(e - sizes[name], e) for name, e in zip(sizes, ends, strict=True)}
+    state, step = np.zeros((n, ends[-1])), np.zeros((n, ends[-1]))
+    state[:, columns["state"]], step[:, columns["step"]] = np.eye(n), np.eye(n)
     R_bar = project(trajectory.rotations, scalar[1])
 
-    def given(k):
+    def at(k):
         return np.concatenate([scalar[0][k].ravel(), R_bar[k].ravel()])
 
-    total = given(0) @ state
+    total = at(0) @ state
     for k in range(STEPS):
-        hessian, previous, steps, forces, bends = step_matrices(case, k)
-        right = previous @ state + steps @ step
-        right[:, 2 * n + points :] += bends
-        if k == 2:
-            right[:, 2 * n : 2 * n + points] += forces
+        hessian, mixed = step_matrices(case, k)
+        right = mixed["state"] @ state + mixed["step"] @ step + hessian[:, fixed] @ state[fixed]
+        for name in (*PARAMETERS, *(INPUTS if k == 2 else ())):
+            right[:, columns[name]] += mixed[name]
         new = state.copy()
-        right += hessian[:, fixed] @ state[fixed]
         new[free] = -np.linalg.solve(hessian[np.ix_(free, free)], right[free])
         step = new - state
         taken = trajectory.rotations[k + 1] @ np.swapaxes(trajectory.rotations[k], 1, 2)
-        turned = new[points:].reshape(-1, 3, columns)
-        before = state[points:].reshape(-1, 3, columns)
-        step[points:] = (turned - taken @ before).reshape(-1, columns)
+        turned = new[points:].reshape(-1, 3, ends[-1])
+        before = state[points:].reshape(-1, 3, ends[-1])
+        step[points:] = (turned - taken @ before).reshape(-1, ends[-1])
         state = new
-        total = total + given(k + 1) @ state
+        total = total + at(k + 1) @ state
     adjoint = trajectory.gradient(scalar[0], R_bar, tangent=True)
     first = adjoint.state
-    assert np.abs(total).max() > 1
-    scale = SENSITIVITIES * np.abs(total).max()
-    made = np.concatenate([first.positions.ravel(), first.rotations.ravel()])
-    assert np.abs(made - total[:n]).max() < scale
-    h = world.timestep
-    free_points = np.repeat(fixed_points == 0, 3)
-    made = first.velocities.ravel() / h
-    assert np.abs(made - total[n : n + points])[free_points].max() < scale
-    assert np.abs(adjoint.forces[2].ravel() - total[2 * n : 2 * n + points]).max() < scale
-    assert np.abs(adjoint.params.bend.ravel() - total[2 * n + points :]).max() < scale
+    spins = np.linalg.solve(
+        right_jacobian(h * trajectory.first.angular_velocities),
+        first.angular_velocities[:, :, None],
+    )
+    made = {
+        "state": np.concatenate([first.positions, first.rotations]),
+        "step": np.concatenate([first.velocities, spins[:, :, 0]]) / h,
+        **{name: getattr(adjoint, name)[2] for name in INPUTS},
+        **vars(adjoint.params),
+    }
+    for name, values in made.items():
+        wanted = total[columns[name]]
+        assert np.abs(wanted).max() > 1e-6
+        assert np.abs(values.ravel() - wanted).max() < SENSITIVITIES * np.abs(wanted).max()
+
+
+def test_rollouts_in_threads(case):
+    """The world is shared; results are those of one after the other, bit by bit."""
+    world, given, _, scalar = case
+
+    def last(seed):
+        made = rods.rollout(world, **(given | {"forces": inputs(world, seed)["forces"]}))
+        return made.gradient(*scalar).forces.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(last, range(8)))
+    assert together == [last(seed) for seed in range(8)]
+    assert len(set(together)) == 8
 
 
 def test_rotations_as_matrices_and_as_tangents(case):

@@ -44,8 +44,11 @@ def test_vmap():
         assert (jax.grad(height)(each) == gradient).all()
 
 
-def test_steps_are_needed():
+def test_refusals():
     world = rods.World(timestep=0.1, bodies=[rods.RigidBody(mass=1, inertia=[1, 1, 1])])
+    for name in ("world", "state", "params"):
+        with pytest.raises(TypeError, match=f"{name} must be of type"):
+            bridge.rollout(**({"world": world, "steps": 3} | {name: 0}))
     with pytest.raises(ValueError, match="steps must be given"):
         bridge.rollout(world)
     assert bridge.rollout(world, steps=3)[0].shape == (4, 1, 3)

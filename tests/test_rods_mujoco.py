@@ -129,6 +129,39 @@ def test_gradient_against_differences(scene):
         assert abs((bar * direction).sum() - wanted) < 1e-7 * abs(wanted)
 
 
+def test_gradient_on_a_moved_mocap_body():
+    """The pose of a mocap body is that of the data at the start, on the way back, too."""
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body name='cart' mocap='true'><geom size='.01'/><body name='arm'>"
+        "<joint axis='0 1 0'/><geom type='capsule' size='.02' fromto='0 0 0 .3 0 0'/></body></body>"
+        "</worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    data.mocap_pos[0], data.mocap_quat[0] = [0.2, 0.1, 0.4], [np.cos(0.3), 0, 0, np.sin(0.3)]
+    rod = rods.Rod(
+        np.linspace([0.3, 0, 0], [0.6, 0, 0], 4),
+        mass=0.05,
+        radius=0.01,
+        stretch=100,
+        shear=100,
+        bend=[0.01] * 3,
+    )
+    hold = rods.Attachment(rod.node(0), [0, 0, 0], 50)
+    world = rods.World(timestep=0.002, rods=[rod], attachments=[hold])
+
+    def run(angle):
+        data.qpos[0] = angle
+        return rollout(model, data, np.zeros((6, 0)), world, [Link(hold, "arm", [0.3, 0, 0])])
+
+    made = run(0.1)
+    weights = np.random.default_rng(3).normal(size=made.positions.shape)
+    slope = made.gradient(d_positions=weights).model_state[0]
+    ends = [(run(0.1 + s).positions * weights).sum() for s in (-2e-4, -1e-4, 1e-4, 2e-4)]
+    wanted = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-4
+    assert abs(wanted) > 1e-3
+    assert abs(slope - wanted) < 1e-7 * abs(wanted)
+
+
 def test_bad_links(scene):
     model, world, links, controls = scene
     data = mujoco.MjData(model)
@@ -137,6 +170,19 @@ def test_bad_links(scene):
     other = rods.Attachment(world.rods[0].node(0), [0, 0, 0], 1)
     with pytest.raises(ValueError, match="must be one of the world's"):
         rollout(model, data, controls, world, [Link(other, "arm")])
+    with pytest.raises(ValueError, match="two links carry the same"):
+        rollout(model, data, controls, world, [links[0], links[0]])
+    with pytest.raises(TypeError, match="body must be of type str"):
+        Link(links[0].attachment, None)
+    with pytest.raises(TypeError, match="links must be of type Link"):
+        rollout(model, data, controls, world, [None])
+    with pytest.raises(TypeError, match="world must be of type World"):
+        rollout(model, data, controls, None, links)
+    with pytest.raises(TypeError, match="data must be of type MjData"):
+        rollout(model, None, controls, world, links)
+    other = mujoco.MjModel.from_xml_string("<mujoco/>")
+    with pytest.raises(ValueError, match="data is of another model"):
+        rollout(model, mujoco.MjData(other), controls, world, links)
     with pytest.raises(ValueError, match="controls must have shape"):
         rollout(model, data, controls[:, :1], world, links)
     slow = rods.World(timestep=0.01, rods=world.rods, attachments=world.attachments)

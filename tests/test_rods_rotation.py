@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mujacobian import rods
-from mujacobian.rods.rotation import lift, project, right_jacobian
-from mujacobian.rods.trajectory import log
+from mujacobian.rods.rotation import lift, log, project, right_jacobian
 
-ANGLES = [0.0, 1e-12, 1e-5, 0.05, 0.0999, 0.1001, 1.0, 3.0, np.pi - 1e-6]
+ANGLES = [0.0, 1e-12, 1e-5, 0.05, 0.0999, 0.1001, 1.0, 1.57, 1.58, 3.0]
+ANGLES += [np.pi - 1e-6, np.pi - 1e-9, np.pi - 1e-13]
 
 
 @pytest.mark.parametrize("angle", ANGLES)
@@ -17,13 +17,22 @@ def test_exp_log_and_jacobian(angle):
     w = angle * axis / np.linalg.norm(axis, axis=1, keepdims=True)
     R = rods.exp(w)
     assert np.abs(np.swapaxes(R, 1, 2) @ R - np.eye(3)).max() < 1e-14
-    assert np.abs(log(R) - w).max() < 1e-9
+    assert np.abs(log(R) - w).max() < 1e-14
     change, s = rng.normal(size=(4, 3)), 1e-4
     ahead = [rods.exp(w + k * s * change) for k in (-2, -1, 1, 2)]
     slope = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * s)
     # exp(w + dw) = exp(w) exp(Jr dw): the left perturbation is exp(w) Jr dw
     turned = np.einsum("nij,njk,nk->ni", R, right_jacobian(w), change)
     assert np.abs(0.5 * project(R, slope) - turned).max() < 1e-10
+
+
+def test_log_by_half_a_turn():
+    """The axis may point either way."""
+    axis = np.array([[1, 0, 0], [0.6, 0, -0.8], [-1 / 3, 2 / 3, 2 / 3]])
+    R = 2 * axis[:, :, None] * axis[:, None, :] - np.eye(3)
+    w = log(R)
+    assert np.abs(np.abs(np.sum(w * axis, axis=1)) - np.pi).max() < 1e-14
+    assert np.abs(rods.exp(w) - R).max() < 1e-14
 
 
 def test_lift_and_project():
@@ -43,6 +52,15 @@ def test_frames_follow_the_curve_without_twist():
     omega = rods.darboux(frames, lengths)
     assert np.abs(omega[:, 2]).max() < 1e-13
     assert np.abs(np.linalg.norm(omega, axis=1) - 1 / (1 + 0.09)).max() < 1e-3  # of a helix
+    for wrong in ("length zero", [[0, 0, 0], [0, 0, 0]]), ("shape", [[0, 0, 0]]):
+        with pytest.raises(ValueError, match=wrong[0]):
+            rods.frames_along(wrong[1])
+    with pytest.raises(ValueError, match="lengths must be positive"):
+        rods.darboux(frames, 0 * lengths)
+    with pytest.raises(ValueError, match="frames must have shape"):
+        rods.darboux(frames, lengths[1:])
+    with pytest.raises(ValueError, match="w must have shape"):
+        rods.exp([1, 2])
     with pytest.raises(ValueError, match="turns back"):
         rods.frames_along([[0, 0, 0], [1, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match="parallel"):

@@ -58,6 +58,9 @@ def test_gradcheck():
 
 def test_refusals():
     world = rods.World(timestep=0.1, bodies=[rods.RigidBody(mass=1, inertia=[1, 1, 1])])
+    for name in ("world", "state", "params"):
+        with pytest.raises(TypeError, match=f"{name} must be of type"):
+            bridge.rollout(**({"world": world, "steps": 3} | {name: 0}))
     with pytest.raises(TypeError, match=r"forces must have double precision"):
         bridge.rollout(world, forces=torch.zeros(3, 1, 3))
     forces = tensor(np.zeros((3, 1, 3)))

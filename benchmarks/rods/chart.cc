@@ -149,7 +149,8 @@ void add_bend(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.bends.size(); i++) {
     const Bend& b = m.bends[i];
-    Axes<T> A(variables<T>(r[b.first], 0)), B(variables<T>(r[b.second], 3));
+    const int first = m.edges[b.first].frame, second = m.edges[b.second].frame;
+    Axes<T> A(variables<T>(r[first], 0)), B(variables<T>(r[second], 3));
     Triple<T> a1 = A.first(), a2 = A.second(), a3 = A.third();
     Triple<T> b1 = B.first(), b2 = B.second(), b3 = B.third();
     const double s = 0.5 / b.length;
@@ -166,23 +167,7 @@ void add_bend(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
       T change = omega[k] - T(before[k]);
       psi = psi + (0.5 * b.length * D[k] / m.timestep) * (change * change);
     }
-    add<2>(sum, {m.frame_slot[b.first], m.frame_slot[b.second]}, psi);
-  }
-}
-
-void add_points(const Problem& p, const State& q, Sum& sum) {
-  const Model& m = p.model;
-  const double h = m.timestep;
-  for (size_t i = 0; i < q.x.size(); i++) {
-    const double inertia = m.mass[i] / (h * h), drag = m.drag[i] / h;
-    Vec3 change = q.x[i] - p.previous.x[i], off = change - p.step.x[i];
-    Vec3 load = m.mass[i] * m.gravity;
-    if (p.inputs.forces) load += load3(p.inputs.forces + 3 * i);
-    sum.add(0.5 * (inertia * mujacobian::dot(off, off) + drag * mujacobian::dot(change, change)));
-    sum.add(-mujacobian::dot(load, change));
-    const int slot = m.point_slot[i];
-    if (sum.gradient) (*sum.gradient)[slot] += inertia * off + drag * change - load;
-    if (sum.hessian) sum.hessian->add(slot, slot, scaled_identity(inertia + drag));
+    add<2>(sum, {m.frame_slot[first], m.frame_slot[second]}, psi);
   }
 }
 
@@ -201,7 +186,8 @@ void add_rotating(const Problem& p, const State& q, const std::vector<Vec3>& r, 
 void refuse_frames(const Model& m) {
   bool found = !m.welds.empty() || !m.cables.empty();
   for (const Spring& s : m.springs) found |= s.first.frame >= 0 || s.second.frame >= 0;
-  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0 || c.body_frame >= 0;
+  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0;
+  for (const Surface& s : m.surfaces) found |= s.body_frame >= 0;
   if (found) throw std::runtime_error("the baseline has springs and contacts of nodes only");
 }
 
@@ -231,7 +217,8 @@ void move(const Model& m, const State& q, const Tangent& d, double scale, State&
 void evaluate(const Problem& p, const State& q, Sum& sum) {
   sum.energy = sum.magnitude = 0;
   if (!sum.gradient && !sum.hessian) {  // energies are the same in all coordinates
-    add_inertia(p, q, sum);
+    add_points(p, q, sum);
+    add_frames(p, q, sum);
     add_elements(p, q, sum);
     return;
   }

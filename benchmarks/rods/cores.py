@@ -27,7 +27,7 @@ def load(folder: Path) -> dict[str, ModuleType]:
 def using(core: ModuleType) -> Iterator[None]:
     """Let mujacobian.rods use this core. Worlds belong to the core that they are made with."""
     with ExitStack() as stack:
-        for name in ("rollout", "trajectory", "world"):
+        for name in ("model", "rollout", "trajectory"):
             module = sys.modules[f"mujacobian.rods.{name}"]
             stack.enter_context(patch.object(module, "_core", core))
         yield

@@ -12,8 +12,7 @@ import numpy as np
 from benchmarks.rods.cores import using
 from examples import rods_perversion, rods_racket
 from mujacobian import rods
-from mujacobian.rods.rotation import right_jacobian
-from mujacobian.rods.trajectory import log
+from mujacobian.rods.rotation import log, right_jacobian
 
 Cores = dict[str, ModuleType]
 SIZES = (100, 300, 1000, 3000, 10000)
@@ -37,7 +36,7 @@ class Step:
 
     def time(self, core: ModuleType, repeats: int) -> tuple[float, float]:
         """Return the seconds of one assembly, and of one factorization and solution."""
-        model = self.world.model(self.world.parameters())
+        model = self.world.model()
         assembly, solve = core.rods_timings(model, *self.arrays(), repeats)
         return assembly, solve
 
@@ -46,7 +45,7 @@ class Step:
         points, frames = np.empty_like(self.x), np.empty((len(self.R), 3))
         n = 3 * (len(points) + len(frames))
         hessian = np.empty((n, n))
-        model = self.world.model(self.world.parameters())
+        model = self.world.model()
         core.rods_evaluate_into(model, *self.arrays(), points, frames, hessian)
         return np.concatenate([points, frames]).ravel(), hessian
 

@@ -63,6 +63,9 @@ void construct(Model* m, double timestep, const Numbers& gravity, const Numbers&
                const Numbers& drag, const Integers& point_fixed, const Integers& point_slot,
                const Numbers& moment, const Numbers& spin_drag, const Integers& frame_fixed,
                const Integers& frame_slot, int targets) {
+  const size_t points = mass.size(), frames = spin_drag.size();
+  data(drag, points), data(point_fixed, points), data(point_slot, points);
+  data(moment, 9 * frames), data(frame_fixed, frames), data(frame_slot, frames);
   new (m) Model{};
   m->timestep = timestep;
   m->gravity = vec3(gravity);
@@ -74,6 +77,7 @@ void construct(Model* m, double timestep, const Numbers& gravity, const Numbers&
 }
 
 void append_edges(Model& m, const Integers& ids, const Numbers& values) {
+  data(values, 4 * (ids.size() / 3));
   for (size_t k = 0; 3 * k < ids.size(); k++) {
     const int* i = ids.data() + 3 * k;
     const double* x = values.data() + 4 * k;
@@ -82,10 +86,12 @@ void append_edges(Model& m, const Integers& ids, const Numbers& values) {
 }
 
 void append_bends(Model& m, const Integers& ids, const Numbers& values) {
+  data(values, 6 * (ids.size() / 2));
   for (size_t k = 0; 2 * k < ids.size(); k++) {
     const int* i = ids.data() + 2 * k;
-    const double* x = values.data() + 7 * k;
-    m.bends.push_back({i[0], i[1], x[0], load3(x + 1), load3(x + 4)});
+    const double* x = values.data() + 6 * k;
+    const double length = 0.5 * (m.edges[i[0]].length + m.edges[i[1]].length);
+    m.bends.push_back({i[0], i[1], length, load3(x), load3(x + 3)});
   }
 }
 
@@ -93,13 +99,14 @@ void add_spring(Model& m, const Integers& ids, const Numbers& values, int target
                 double stiffness) {
   const int* i = data(ids, 6);
   const double* x = data(values, 10);
-  m.springs.push_back({material_point(i, x), material_point(i + 3, x + 5), target, stiffness});
+  m.springs.push_back(
+      {material_point(i, x), material_point(i + 3, x + 5), target, m.attachments(), stiffness});
 }
 
 void add_weld(Model& m, int first, int second, const Numbers& first_axes,
               const Numbers& second_axes, double stiffness) {
-  m.welds.push_back(
-      {first, second, load9(data(first_axes, 9)), load9(data(second_axes, 9)), stiffness});
+  m.welds.push_back({first, second, load9(data(first_axes, 9)), load9(data(second_axes, 9)),
+                     m.attachments(), stiffness});
 }
 
 void add_cable(Model& m, const Integers& ids, const Numbers& values) {
@@ -110,24 +117,21 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
   m.cables.push_back(c);
 }
 
-void add_contact(Model& m, const Integers& ids, const Numbers& values, int shape, int body_point,
-                 int body_frame, double radius, double stiffness, double friction, double slip) {
-  m.contacts.push_back({material_point(data(ids, 3), data(values, 5)), shape, body_point,
-                        body_frame, radius, stiffness, friction, slip});
+// A surface, and spheres about material points that touch it
+void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
+                       int body_point, int body_frame, double radius, double stiffness,
+                       double friction, double slip) {
+  m.shapes.at(shape);  // of classes that users derive from Shape
+  const int surface = static_cast<int>(m.surfaces.size());
+  m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
+  for (size_t k = 0; 3 * k < ids.size(); k++) {
+    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k), surface});
+  }
 }
 
 int keep(Model& m, std::shared_ptr<const Shape> shape) {
   m.shapes.push_back(std::move(shape));
   return static_cast<int>(m.shapes.size()) - 1;
-}
-
-// Distance, normal and second derivative of a shape at a point
-double distance(const Model& m, int shape, const Numbers& at, const Doubles& normal,
-                const Doubles& curvature) {
-  Distance d = m.shapes[shape]->distance(vec3(at));
-  store3(data(normal, 3), d.normal);
-  std::copy_n(d.curvature.m, 9, data(curvature, 9));
-  return d.value;
 }
 
 State read_state(const Model& m, const Numbers& x, const Numbers& R) {
@@ -170,17 +174,25 @@ InputBars read_bars(const Model& m, int T, const BarArrays& a) {
           data(a[4], n * 3 * m.targets)};
 }
 
-// (mass, moment, stretch, shear, bend)
-void write_parameters(const Model& m, const Bars& bars, const std::vector<Doubles>& a) {
-  std::copy(bars.mass.begin(), bars.mass.end(), data(a[0], m.mass.size()));
-  double* moment = data(a[1], 9 * m.moment.size());
-  for (size_t i = 0; i < bars.moment.size(); i++) {
-    std::copy_n(bars.moment[i].m, 9, moment + 9 * i);
-  }
-  std::copy(bars.stretch.begin(), bars.stretch.end(), data(a[2], m.edges.size()));
-  std::copy(bars.shear.begin(), bars.shear.end(), data(a[3], m.edges.size()));
-  double* bend = data(a[4], 3 * m.bends.size());
-  for (size_t i = 0; i < bars.bend.size(); i++) store3(bend + 3 * i, bars.bend[i]);
+void write(const std::vector<double>& from, const Doubles& to) {
+  std::copy(from.begin(), from.end(), data(to, from.size()));
+}
+void write(const std::vector<Vec3>& from, const Doubles& to) {
+  double* out = data(to, 3 * from.size());
+  for (Vec3 v : from) store3(out, v), out += 3;
+}
+void write(const std::vector<Mat3>& from, const Doubles& to) {
+  double* out = data(to, 9 * from.size());
+  for (const Mat3& a : from) out = std::copy_n(a.m, 9, out);
+}
+
+// In the order of `Parameters` in Python
+void write_parameters(const Bars& bars, const std::vector<Doubles>& to) {
+  write(bars.mass, to[0]), write(bars.moment, to[1]), write(bars.length, to[2]);
+  write(bars.stretch, to[3]), write(bars.shear, to[4]), write(bars.bend, to[5]);
+  write(bars.stretch_damping, to[6]), write(bars.bend_damping, to[7]);
+  write(bars.drag, to[8]), write(bars.spin_drag, to[9]);
+  write(bars.attachment, to[10]), write(bars.contact, to[11]), write(bars.friction, to[12]);
 }
 
 int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
@@ -188,14 +200,14 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
                   const Doubles& positions, const Doubles& rotations, const Doubles& reports) {
   State step = read_state(m, step_x, step_R);
   InputRows rows = read_inputs(m, T, inputs);
-  StateRows states{data(positions, (T + 1) * 3 * m.mass.size()),
-                   data(rotations, (T + 1) * 9 * m.moment.size())};
+  double* x = data(positions, (T + 1) * 3 * m.mass.size());
+  double* R = data(rotations, (T + 1) * 9 * m.moment.size());
   double* report = data(reports, 4 * static_cast<size_t>(T));
   std::vector<Report> made(T);
   int taken;
   {
     nb::gil_scoped_release release;
-    taken = simulate(m, step, T, rows, {tolerance, iterations}, persist, states, made.data());
+    taken = simulate(m, step, T, rows, {tolerance, iterations}, persist, x, R, made.data());
   }
   for (const Report& r : made) {
     *report++ = static_cast<double>(r.status), *report++ = r.iterations;
@@ -205,7 +217,7 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
 }
 
 void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
-                    const InputArrays& inputs, const Doubles& positions, const Doubles& rotations,
+                    const InputArrays& inputs, const Numbers& positions, const Numbers& rotations,
                     const Numbers& d_positions, const Numbers& d_rotations, const Numbers& d_step_x,
                     const Numbers& d_step_R, const BarArrays& input_bars,
                     const std::vector<Doubles>& parameter_bars,
@@ -224,7 +236,7 @@ void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R
     nb::gil_scoped_release release;
     pull_back_steps(m, step, T, rows, states, given, given_step, bars, data(norms, T + 1), made);
   }
-  write_parameters(m, made, parameter_bars);
+  write_parameters(made, parameter_bars);
   write_tangent(m, made.previous, first_bars[0], first_bars[1]);
   write_tangent(m, made.step, first_bars[2], first_bars[3]);
 }
@@ -295,7 +307,7 @@ std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
 
 // Stored energies of all rows of states, with the inputs of the step that led to them
 void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
-                          const Doubles& positions, const Doubles& rotations,
+                          const Numbers& positions, const Numbers& rotations,
                           const Doubles& energies) {
   InputRows all = read_inputs(m, rows, inputs);
   StateRows states{data(positions, rows * 3 * m.mass.size()),
@@ -324,7 +336,7 @@ void pull_back_step_into(const Model& m, const Numbers& previous_x, const Number
   bars.forces = rows.forces, bars.torques = rows.torques, bars.tensions = rows.tensions;
   bars.rest = rows.rest, bars.targets = rows.targets;
   pull_back(problem, read_state(m, x, R), z, bars);
-  write_parameters(m, bars, parameter_bars);
+  write_parameters(bars, parameter_bars);
   write_tangent(m, bars.previous, first_bars[0], first_bars[1]);
   write_tangent(m, bars.step, first_bars[2], first_bars[3]);
 }
@@ -339,7 +351,7 @@ void bind_rods(nb::module_& module) {
       .def("add_spring", &add_spring)
       .def("add_weld", &add_weld)
       .def("add_cable", &add_cable)
-      .def("add_contact", &add_contact)
+      .def("add_contacts", &add_contacts_with)
       .def("add_plane",
            [](Model& m, const Numbers& normal, double offset) {
              return keep(m, std::make_shared<Plane>(vec3(normal), offset));
@@ -356,16 +368,15 @@ void bind_rods(nb::module_& module) {
       .def("add_union",
            [](Model& m, const std::vector<int>& parts) {
              std::vector<std::shared_ptr<const Shape>> all;
-             for (int k : parts) all.push_back(m.shapes[k]);
+             for (int k : parts) all.push_back(m.shapes.at(k));
              return keep(m, std::make_shared<Union>(all));
            })
       .def("add_complement",
            [](Model& m, int shape) {
-             return keep(m, std::make_shared<Complement>(m.shapes[shape]));
+             return keep(m, std::make_shared<Complement>(m.shapes.at(shape)));
            })
       .def("hessian_blocks",
-           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); })
-      .def("distance", &distance);
+           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
   module.def("rods_simulate_into", &simulate_into);
   module.def("rods_pull_back_into", &pull_back_into);
   module.def("rods_evaluate_into", &evaluate_into);

@@ -19,6 +19,15 @@ Vec3 stretched(const Problem& p, const Spring& s, const Levers& w) {
   return w.value() - load3(p.inputs.targets + 3 * s.target);
 }
 
+// The two frames that a weld holds together
+struct Pair {
+  Mat3 A, B;
+
+  Pair(const Weld& w, const State& q)
+      : A(q.R[w.first] * w.first_axes),
+        B(w.second < 0 ? w.second_axes : q.R[w.second] * w.second_axes) {}
+};
+
 }  // namespace
 
 void add_springs(const Problem& p, const State& q, Sum& sum) {
@@ -31,24 +40,25 @@ void add_springs(const Problem& p, const State& q, Sum& sum) {
 }
 
 void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
-  if (!bars.targets) return;
   for (const Spring& s : p.model.springs) {
-    if (s.target < 0) continue;
+    Levers w = between(p, s, q);
+    Vec3 motion = w.motion(z);
+    bars.attachment[s.attachment] += dot(motion, stretched(p, s, w));
+    if (s.target < 0 || !bars.targets) continue;
     double* bar = bars.targets + 3 * s.target;
-    store3(bar, load3(bar) - s.stiffness * between(p, s, q).motion(z));
+    store3(bar, load3(bar) - s.stiffness * motion);
   }
 }
 
-// k/2 (3 - tr(A^T B)) with A, B the frames that are to agree                             (ROD-18)
+// k/2 (3 - tr(A^T B))                                                                   (ROD-18)
 void add_welds(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (const Weld& w : m.welds) {
-    Mat3 A = q.R[w.first] * w.first_axes;
-    Mat3 B = w.second < 0 ? w.second_axes : q.R[w.second] * w.second_axes;
-    Mat3 apart = difference(A, B);
+    Pair pair(w, q);
+    Mat3 apart = difference(pair.A, pair.B);
     sum.add(0.25 * w.stiffness * inner(apart, apart));
     // the potential is -tr(exp(a)^T exp(b) N)
-    Mat3 N = (0.5 * w.stiffness) * times_transposed(B, A);
+    Mat3 N = (0.5 * w.stiffness) * times_transposed(pair.B, pair.A);
     const int first = m.frame_slot[w.first];
     const int second = w.second < 0 ? -1 : m.frame_slot[w.second];
     if (sum.gradient) {
@@ -63,6 +73,16 @@ void add_welds(const Problem& p, const State& q, Sum& sum) {
     if (second < 0) continue;
     sum.hessian->add(second, second, own);
     sum.hessian->add(first, second, (-1.0) * excess);
+  }
+}
+
+void pull_back_welds(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+  const Model& m = p.model;
+  for (const Weld& w : m.welds) {
+    Pair pair(w, q);
+    Vec3 motion = -z[m.frame_slot[w.first]];
+    if (w.second >= 0) motion += z[m.frame_slot[w.second]];
+    bars.attachment[w.attachment] += 0.5 * dot(motion, axial(times_transposed(pair.B, pair.A)));
   }
 }
 

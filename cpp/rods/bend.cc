@@ -7,61 +7,64 @@ namespace {
 
 Vec3 times(Vec3 a, Vec3 b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
 
-// The second frame as the first sees it
-Mat3 relative(const Bend& b, const State& q) {
-  return transposed_times(q.R[b.first], q.R[b.second]);
-}
+// The two frames of a bend, and the second as the first sees it
+struct Joint {
+  const Bend& bend;
+  int first, second;  // slots
+  const Mat3 &A, &B;
+  Mat3 Q;
 
-// Darboux vector of such a rotation                                                     (ROD-15)
-Vec3 darboux(const Bend& b, const Mat3& Q) { return (0.5 / b.length) * axial(Q); }
+  Joint(const Model& m, const Bend& b, const State& q)
+      : bend(b),
+        first(m.frame_slot[m.edges[b.first].frame]),
+        second(m.frame_slot[m.edges[b.second].frame]),
+        A(q.R[m.edges[b.first].frame]),
+        B(q.R[m.edges[b.second].frame]),
+        Q(transposed_times(A, B)) {}
 
-// d(darboux)/d(second frame); minus that with respect to the first                      (ROD-16)
-Mat3 darboux_jacobian(const Bend& b, const State& q, const Mat3& Q) {
-  Mat3 J = difference(scaled_identity(trace(Q)), Q);
-  return (0.5 / b.length) * times_transposed(J, q.R[b.first]);
-}
+  // Darboux vector                                                                      (ROD-15)
+  Vec3 darboux() const { return (0.5 / bend.length) * axial(Q); }
 
-// Moment over length: derivative of the potential's density with respect to the Darboux vector
-Vec3 stress(const Problem& p, size_t i, Vec3 omega) {
-  const Bend& b = p.model.bends[i];
-  Vec3 elastic = times(b.stiffness, omega - load3(p.inputs.rest + 3 * i));
-  return elastic + (1 / p.model.timestep) * times(b.damping, omega - p.curvatures[i]);
-}
+  // d(darboux)/d(second frame); minus that with respect to the first                    (ROD-16)
+  Mat3 jacobian() const {
+    return (0.5 / bend.length) * times_transposed(difference(scaled_identity(trace(Q)), Q), A);
+  }
+};
 
 }  // namespace
 
-Vec3 darboux(const Bend& b, const State& q) { return darboux(b, relative(b, q)); }
+Vec3 darboux(const Model& m, const Bend& b, const State& q) { return Joint(m, b, q).darboux(); }
 
 void add_bends(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.bends.size(); i++) {
     const Bend& b = m.bends[i];
-    Mat3 Q = relative(b, q);
-    Vec3 omega = darboux(b, Q);
+    Joint joint(m, b, q);
+    Vec3 omega = joint.darboux(), viscosity = (1 / m.timestep) * b.damping;
     Vec3 strain = omega - load3(p.inputs.rest + 3 * i), change = omega - p.curvatures[i];
-    sum.add(0.5 * b.length * dot(strain, times(b.stiffness, strain)));
-    sum.add(0.5 * b.length / m.timestep * dot(change, times(b.damping, change)));
+    Vec3 elastic = times(b.stiffness, strain), viscous = times(viscosity, change);
+    sum.add(0.5 * b.length * dot(strain, elastic));
+    sum.add(0.5 * b.length * dot(change, viscous));
     if (!sum.gradient && !sum.hessian) continue;
-    const int first = m.frame_slot[b.first], second = m.frame_slot[b.second];
-    Mat3 J = darboux_jacobian(b, q, Q);
-    Vec3 moment = b.length * stress(p, i, omega);
+    Mat3 J = joint.jacobian();
+    Vec3 moment = b.length * (elastic + viscous);
     if (sum.gradient) {
       Vec3 torque = transpose_mul(J, moment);
-      (*sum.gradient)[second] += torque;
-      (*sum.gradient)[first] += -torque;
+      (*sum.gradient)[joint.second] += torque;
+      (*sum.gradient)[joint.first] += -torque;
     }
     if (!sum.hessian) continue;
     Mat3 KJ = J;  // stiffness times Jacobian
-    Vec3 K = b.length * (b.stiffness + (1 / m.timestep) * b.damping);
+    Vec3 K = b.length * (b.stiffness + viscosity);
     for (int c = 0; c < 3; c++) KJ(0, c) *= K.x, KJ(1, c) *= K.y, KJ(2, c) *= K.z;
     Mat3 gauss = transposed_times(J, KJ);
     // the second derivative of moment . darboux = tr(N) / (2 length)                    (ROD-17)
-    Mat3 N = (-0.5 / b.length) * (q.R[b.second] * times_transposed(skew(moment), q.R[b.first]));
+    Mat3 N = (-0.5 / b.length) * (joint.B * times_transposed(skew(moment), joint.A));
     Mat3 excess = difference(N, scaled_identity(trace(N)));
     Mat3 own = gauss + symmetric_part(excess);
-    sum.hessian->add(first, first, own);
-    sum.hessian->add(second, second, own);
-    sum.hessian->add(first, second, (-1.0) * (gauss + excess));
+    sum.hessian->add(joint.first, joint.first, own);
+    sum.hessian->add(joint.second, joint.second, own);
+    sum.hessian->add(joint.first, joint.second, (-1.0) * (gauss + excess));
   }
 }
 
@@ -69,17 +72,21 @@ void pull_back_bends(const Problem& p, const State& q, const Tangent& z, Bars& b
   const Model& m = p.model;
   for (size_t i = 0; i < m.bends.size(); i++) {
     const Bend& b = m.bends[i];
-    const int first = m.frame_slot[b.first], second = m.frame_slot[b.second];
-    Mat3 Q = relative(b, q);
-    Vec3 s = b.length * (darboux_jacobian(b, q, Q) * (z[second] - z[first]));
-    Vec3 strain = darboux(b, Q) - load3(p.inputs.rest + 3 * i);
+    Joint joint(m, b, q);
+    Vec3 omega = joint.darboux(), viscosity = (1 / m.timestep) * b.damping;
+    Vec3 strain = omega - load3(p.inputs.rest + 3 * i), change = omega - p.curvatures[i];
+    // derivative with respect to the moment over the length
+    Vec3 s = b.length * (joint.jacobian() * (z[joint.second] - z[joint.first]));
     bars.bend[i] += times(s, strain);
+    bars.bend_damping[i] += (1 / m.timestep) * times(s, change);
     if (bars.rest) store3(bars.rest + 3 * i, load3(bars.rest + 3 * i) - times(b.stiffness, s));
-    Vec3 before_bar = (-1 / m.timestep) * times(b.damping, s);
-    Mat3 J = darboux_jacobian(b, p.previous, relative(b, p.previous));
-    Vec3 turned = transpose_mul(J, before_bar);
-    bars.previous[second] += turned;
-    bars.previous[first] += -turned;
+    // both Darboux vectors are angles over the length                                   (ROD-30)
+    Vec3 slope = (-1 / b.length) * (times(b.stiffness, omega) + times(viscosity, change));
+    bars.length[b.first] += 0.5 * dot(s, slope);
+    bars.length[b.second] += 0.5 * dot(s, slope);
+    Vec3 turned = transpose_mul(Joint(m, b, p.previous).jacobian(), -1.0 * times(viscosity, s));
+    bars.previous[joint.second] += turned;
+    bars.previous[joint.first] += -turned;
   }
 }
 

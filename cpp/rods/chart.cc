@@ -18,7 +18,8 @@ void evaluate(const Problem& p, const State& q, Sum& sum) {
   sum.energy = sum.magnitude = 0;
   if (sum.gradient) std::fill(sum.gradient->begin(), sum.gradient->end(), Vec3{});
   if (sum.hessian) sum.hessian->clear();
-  add_inertia(p, q, sum);
+  add_points(p, q, sum);
+  add_frames(p, q, sum);
   add_elements(p, q, sum);
 }
 

@@ -49,13 +49,17 @@ void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& b
     Vec3 along = q.x[e.end] - q.x[e.start], z_along = z[b] - z[a];
     const double length = norm(along);
     Vec3 d = (1 / length) * along, u = column(q.R[e.frame], 2);
-    bars.stretch[i] += (length / e.length - 1) * dot(z_along, d);
+    const double tension_bar = dot(z_along, d), rate = e.damping / m.timestep;
+    const double change = (length - p.lengths[i]) / e.length;
+    bars.stretch[i] += (length / e.length - 1) * tension_bar;
+    bars.stretch_damping[i] += change / m.timestep * tension_bar;
     Vec3 force = (-1 / length) * (u - dot(d, u) * d);
-    bars.shear[i] += 0.5 * e.length * (dot(z_along, force) + dot(z[f], cross(d, u)));
-    if (e.damping == 0) continue;
+    const double c_bar = dot(z_along, force) + dot(z[f], cross(d, u));
+    bars.shear[i] += 0.5 * e.length * c_bar;
+    const double slope = -(e.stretch * length / e.length + rate * change) / e.length;
+    bars.length[i] += slope * tension_bar + 0.5 * e.shear * c_bar;  // (ROD-30)
     Vec3 before = p.previous.x[e.end] - p.previous.x[e.start];
-    const double bar = -e.damping / (m.timestep * e.length) * dot(z_along, d);
-    Vec3 before_bar = (bar / p.lengths[i]) * before;
+    Vec3 before_bar = (-rate / e.length * tension_bar / p.lengths[i]) * before;
     bars.previous[b] += before_bar;
     bars.previous[a] += -before_bar;
   }

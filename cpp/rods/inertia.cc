@@ -15,7 +15,7 @@ Mat3 frame_pull(const Problem& p, int frame) {
   return W;
 }
 
-void add_inertia(const Problem& p, const State& q, Sum& sum) {
+void add_points(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   const double h = m.timestep;
   for (size_t i = 0; i < q.x.size(); i++) {
@@ -29,6 +29,10 @@ void add_inertia(const Problem& p, const State& q, Sum& sum) {
     if (sum.gradient) (*sum.gradient)[slot] += inertia * off + drag * change - load;
     if (sum.hessian) sum.hessian->add(slot, slot, scaled_identity(inertia + drag));
   }
+}
+
+void add_frames(const Problem& p, const State& q, Sum& sum) {
+  const Model& m = p.model;
   for (size_t i = 0; i < q.R.size(); i++) {
     Mat3 M = times_transposed(q.R[i], p.pull[i]);
     sum.add(-trace(M));
@@ -40,7 +44,7 @@ void add_inertia(const Problem& p, const State& q, Sum& sum) {
   }
 }
 
-void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+void pull_back_points(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
   const Model& m = p.model;
   const double h = m.timestep;
   for (size_t i = 0; i < q.x.size(); i++) {
@@ -50,8 +54,14 @@ void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars&
     bars.step[slot] += -inertia * z[slot];
     Vec3 off = q.x[i] - p.previous.x[i] - p.step.x[i];
     bars.mass[i] += dot(z[slot], (1 / (h * h)) * off - m.gravity);
+    bars.drag[i] += dot(z[slot], (1 / h) * (q.x[i] - p.previous.x[i]));
     if (bars.forces) store3(bars.forces + 3 * i, load3(bars.forces + 3 * i) - z[slot]);
   }
+}
+
+void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
+  const Model& m = p.model;
+  const double h = m.timestep;
   for (size_t i = 0; i < q.R.size(); i++) {
     // z . axial(R W^T) = <-[z]x R, W>                                                   (ROD-12)
     const int slot = m.frame_slot[i];
@@ -67,6 +77,7 @@ void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars&
     Mat3 ahead = difference(2.0 * R, transposed_times(step, R));
     Mat3 moment_bar = (1 / (h * h)) * symmetric_part(transposed_times(ahead, W_bar));
     bars.moment[i] = bars.moment[i] + moment_bar;
+    bars.spin_drag[i] += inner(R, W_bar) / (2 * h);
     if (bars.torques) {
       double* bar = bars.torques + 3 * i;
       store3(bar, load3(bar) + 0.5 * turn(R, W_bar));

@@ -19,8 +19,8 @@ struct Edge {
 
 // Bending and twist between the frames of two neighbouring edges.
 struct Bend {
-  int first, second;
-  double length;
+  int first, second;  // edges
+  double length;      // the mean of their rest lengths
   Vec3 stiffness, damping;
 };
 
@@ -37,6 +37,7 @@ struct MaterialPoint {
 struct Spring {
   MaterialPoint first, second;
   int target;  // index of the input, or -1
+  int attachment;
   double stiffness;
 };
 
@@ -44,6 +45,7 @@ struct Spring {
 struct Weld {
   int first, second;
   Mat3 first_axes, second_axes;
+  int attachment;
   double stiffness;
 };
 
@@ -52,11 +54,16 @@ struct Cable {
   std::vector<MaterialPoint> path;
 };
 
-// A sphere around a material point against a shape, which is fixed to a body or (-1) to the world.
-struct Contact {
-  MaterialPoint sample;
+// A shape that spheres of a radius touch, fixed to a body or (-1) to the world.
+struct Surface {
   int shape, body_point, body_frame;
   double radius, stiffness, friction, slip;
+};
+
+// A sphere around a material point against a surface.
+struct Contact {
+  MaterialPoint sample;
+  int surface;
 };
 
 struct Model {
@@ -78,10 +85,12 @@ struct Model {
   std::vector<Weld> welds;
   std::vector<Cable> cables;
   std::vector<Contact> contacts;
+  std::vector<Surface> surfaces;
   std::vector<std::shared_ptr<const Shape>> shapes;
   int targets = 0;
 
   int slots() const { return static_cast<int>(mass.size() + moment.size()); }
+  int attachments() const { return static_cast<int>(springs.size() + welds.size()); }
   // by slot
   std::vector<char> fixed() const;
 };

@@ -69,6 +69,7 @@ bool Newton::search(const Problem& p, State& q) {
   for (size_t i = 0; i < gradient_.size(); i++) {
     if (!fixed_[i]) slope += dot(gradient_[i], direction_[i]);
   }
+  if (slope > kRounding * sum_.magnitude) return false;  // no shift made the Hessian positive
   for (int slot : model_.frame_slot) turned = std::max(turned, norm(direction_[slot]));
   double scale = turned > kTurn ? kTurn / turned : 1;
   Sum there;

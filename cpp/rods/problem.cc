@@ -32,7 +32,7 @@ Problem::Problem(const Model& m, const State& previous_state, const State& previ
   pull.resize(m.moment.size());
   for (size_t i = 0; i < pull.size(); i++) pull[i] = frame_pull(*this, static_cast<int>(i));
   for (const Edge& e : m.edges) lengths.push_back(norm(previous.x[e.end] - previous.x[e.start]));
-  for (const Bend& b : m.bends) curvatures.push_back(darboux(b, previous));
+  for (const Bend& b : m.bends) curvatures.push_back(darboux(m, b, previous));
   for (const Contact& c : m.contacts) grips.push_back(grip(*this, c));
 }
 
@@ -40,10 +40,18 @@ Bars::Bars(const Model& m)
     : previous(m.slots()),
       step(m.slots()),
       mass(m.mass.size()),
+      drag(m.mass.size()),
       moment(m.moment.size()),
+      spin_drag(m.moment.size()),
+      length(m.edges.size()),
       stretch(m.edges.size()),
       shear(m.edges.size()),
+      stretch_damping(m.edges.size()),
       bend(m.bends.size()),
+      bend_damping(m.bends.size()),
+      attachment(m.attachments()),
+      contact(m.surfaces.size()),
+      friction(m.surfaces.size()),
       forces(nullptr),
       torques(nullptr),
       tensions(nullptr),
@@ -63,7 +71,7 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     couple();
   }
   for (const Bend& b : m.bends) {
-    slots = {m.frame_slot[b.first], m.frame_slot[b.second]};
+    slots = {m.frame_slot[m.edges[b.first].frame], m.frame_slot[m.edges[b.second].frame]};
     couple();
   }
   for (const Spring& s : m.springs) {
@@ -84,9 +92,10 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     }
   }
   for (const Contact& c : m.contacts) {
+    const Surface& s = m.surfaces[c.surface];
     list(m, c.sample, slots);
-    if (c.body_point >= 0) slots.push_back(m.point_slot[c.body_point]);
-    if (c.body_frame >= 0) slots.push_back(m.frame_slot[c.body_frame]);
+    if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
+    if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
     couple();
   }
   return all;
@@ -100,10 +109,12 @@ double stored_energy(const Model& m, const State& q, const Inputs& inputs) {
 }
 
 void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
-  pull_back_inertia(p, q, z, bars);
+  pull_back_points(p, q, z, bars);
+  pull_back_frames(p, q, z, bars);
   pull_back_edges(p, q, z, bars);
   pull_back_bends(p, q, z, bars);
   pull_back_springs(p, q, z, bars);
+  pull_back_welds(p, q, z, bars);
   pull_back_cables(p, q, z, bars);
   pull_back_contacts(p, q, z, bars);
 }

@@ -14,7 +14,7 @@ namespace mujacobian::rods {
 struct Grip {
   Vec3 at;            // the sample
   Distance distance;  // of the shape there
-  double pressure;    // friction coefficient times normal force
+  double depth;       // of the sphere in the shape, or 0
 };
 
 // What a step begins with. The parts that the iterations would compute again and again are kept.
@@ -46,11 +46,14 @@ struct Sum {
 
 // Derivatives of a scalar with respect to what a step depends on; all are added to.
 struct Bars {
-  Tangent previous, step;              // by slot; of the state and the step that a step begins with
-  std::vector<double> mass;            // by point
-  std::vector<Mat3> moment;            // by frame
-  std::vector<double> stretch, shear;  // by edge
-  std::vector<Vec3> bend;              // stiffness, by bend
+  Tangent previous, step;          // by slot; of the state and the step that a step begins with
+  std::vector<double> mass, drag;  // by point
+  std::vector<Mat3> moment;        // by frame
+  std::vector<double> spin_drag;   // by frame
+  std::vector<double> length, stretch, shear, stretch_damping;  // by edge
+  std::vector<Vec3> bend, bend_damping;                         // by bend
+  std::vector<double> attachment;                               // stiffness
+  std::vector<double> contact, friction;  // stiffness and coefficient, by surface
   // of this step's inputs; null: not wanted
   double *forces, *torques, *tensions, *rest, *targets;
 
@@ -69,23 +72,26 @@ double stored_energy(const Model& m, const State& q, const Inputs& inputs);
 // Add the derivatives of z . gradient with respect to all but q
 void pull_back(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
-// The same by kind of element, in files of their names; all but inertia are `elements`
+// The same by kind: inertia and what acts on one point or frame, then elements between them
 void add_elements(const Problem& p, const State& q, Sum& sum);
 
-void add_inertia(const Problem& p, const State& q, Sum& sum);
-void pull_back_inertia(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+void add_points(const Problem& p, const State& q, Sum& sum);
+void pull_back_points(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+void add_frames(const Problem& p, const State& q, Sum& sum);
+void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 Mat3 frame_pull(const Problem& p, int frame);
 
 void add_edges(const Problem& p, const State& q, Sum& sum);
 void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
-Vec3 darboux(const Bend& b, const State& q);
+Vec3 darboux(const Model& m, const Bend& b, const State& q);
 void add_bends(const Problem& p, const State& q, Sum& sum);
 void pull_back_bends(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 void add_springs(const Problem& p, const State& q, Sum& sum);
 void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 void add_welds(const Problem& p, const State& q, Sum& sum);
+void pull_back_welds(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 void add_cables(const Problem& p, const State& q, Sum& sum);
 void pull_back_cables(const Problem& p, const State& q, const Tangent& z, Bars& bars);

@@ -81,23 +81,20 @@ void StateRows::get(const Model& m, int k, State& q) const {
   for (size_t i = 0; i < q.R.size(); i++) q.R[i] = load9(R + 9 * i);
 }
 
-void StateRows::put(const Model& m, int k, const State& q) const {
-  double* x = row(positions, k, 3 * m.mass.size());
-  double* R = row(rotations, k, 9 * m.moment.size());
-  for (size_t i = 0; i < q.x.size(); i++) store3(x + 3 * i, q.x[i]);
-  for (size_t i = 0; i < q.R.size(); i++) std::copy_n(q.R[i].m, 9, R + 9 * i);
-}
-
 int simulate(const Model& m, const State& first_step, int T, const InputRows& inputs,
-             const Options& options, bool persist, const StateRows& states, Report* reports) {
+             const Options& options, bool persist, double* positions, double* rotations,
+             Report* reports) {
   Newton newton(m);
   State previous = empty(m), step = first_step, q = empty(m);
-  states.get(m, 0, previous);
+  StateRows{positions, rotations}.get(m, 0, previous);
   for (int k = 0; k < T; k++) {
     Problem problem(m, previous, step, inputs.at(m, k));
     reports[k] = newton.minimize(problem, options, q);
     if (reports[k].status != Status::kConverged && !persist) return k;
-    states.put(m, k + 1, q);
+    double* x = row(positions, k + 1, 3 * m.mass.size());
+    double* R = row(rotations, k + 1, 9 * m.moment.size());
+    for (Vec3 each : q.x) store3(x, each), x += 3;
+    for (const Mat3& each : q.R) R = std::copy_n(each.m, 9, R);
     subtract(q, previous, step);
     std::swap(q, previous);
   }

@@ -15,16 +15,16 @@ struct InputRows {
 
 // States of all steps, the first one included: (T + 1, points, 3) and (T + 1, frames, 3, 3).
 struct StateRows {
-  double *positions, *rotations;
+  const double *positions, *rotations;
 
   void get(const Model& m, int row, State& q) const;
-  void put(const Model& m, int row, const State& q) const;
 };
 
 // Take T steps from the state in row 0, into the rows after it, with one report each. Returns the
 // number of steps taken: fewer than T if one fails, unless `persist`.
 int simulate(const Model& m, const State& first_step, int T, const InputRows& inputs,
-             const Options& options, bool persist, const StateRows& states, Report* reports);
+             const Options& options, bool persist, double* positions, double* rotations,
+             Report* reports);
 
 // Derivatives of a scalar with respect to the inputs of all steps; null: not wanted.
 struct InputBars {

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian.arguments import shaped
+from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative
 from mujacobian.rods.rotation import rotations
@@ -27,9 +28,11 @@ class Attachment:
     stiffness: float
 
     def __post_init__(self) -> None:
+        instance("first", self.first, Point)
         object.__setattr__(self, "stiffness", nonnegative("stiffness", self.stiffness))
         if not isinstance(self.second, Point):
             object.__setattr__(self, "second", shaped("second", self.second, (3,)))
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +50,13 @@ class Weld:
     second_axes: ArrayLike = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
+        instance("first", self.first, Frame)
+        if self.second is not None:
+            instance("second", self.second, Frame)
         object.__setattr__(self, "stiffness", nonnegative("stiffness", self.stiffness))
         for name in ("first_axes", "second_axes"):
             object.__setattr__(self, name, rotations(name, getattr(self, name), (3, 3)))
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +69,7 @@ class Cable:
     path: Sequence[Point]
 
     def __post_init__(self) -> None:
-        path = list(self.path)
-        if len(path) < 2 or not all(isinstance(p, Point) for p in path):
+        path = instances("path", self.path, Point)
+        if len(path) < 2:
             raise ValueError("path must be at least two points of bodies or rods")
         object.__setattr__(self, "path", path)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, shaped
+from mujacobian.rods.description import flag, freeze
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.rotation import rotations
@@ -50,16 +51,23 @@ class RigidBody:
         matrix = np.diag(given) if given.shape == (3,) else given
         set_(self, "inertia", inertias("inertia", matrix, (3, 3)))
         for name in ("position", "velocity", "angular_velocity"):
-            set_(self, name, shaped(name, getattr(self, name), (3,)).copy())
+            set_(self, name, shaped(name, getattr(self, name), (3,)))
         set_(self, "rotation", rotations("rotation", self.rotation, (3, 3)))
         for name in ("drag", "spin_drag"):
             set_(self, name, nonnegative(name, getattr(self, name)))
+        set_(self, "fixed", flag("fixed", self.fixed))
         if self.fixed and (np.any(self.velocity) or np.any(self.angular_velocity)):
             raise ValueError("a fixed body must not have a velocity")
+        freeze(self)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of points and of frames: one each."""
+        return 1, 1
 
     def at(self, offset: ArrayLike = (0, 0, 0)) -> Point:
         """The material point at this offset from the centre of mass, in the body's axes."""
-        return Point(self, (0,), (1.0,), 0, shaped("offset", offset, (3,)))
+        return Point(self, (0,), (1.0,), 0, offset)
 
     @property
     def frame(self) -> Frame:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mujacobian.rods.body import RigidBody
+from mujacobian.rods.description import instance, instances
 from mujacobian.rods.point import Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.shape import Shape
@@ -36,9 +37,10 @@ class Contact:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        set_(self, "points", list(self.points))
-        if not all(isinstance(p, Point) for p in self.points):
-            raise TypeError("points must be points of bodies or rods")
+        set_(self, "points", instances("points", self.points, Point))
+        instance("shape", self.shape, Shape)
+        if self.body is not None:
+            instance("body", self.body, RigidBody)
         if any(p.owner is self.body for p in self.points):
             raise ValueError("points of a body cannot touch the shape that is fixed to it")
         for name in ("stiffness", "friction", "radius"):

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import count
-from mujacobian.rods.rollout import check_inputs, check_state
+from mujacobian.rods.description import instance
+from mujacobian.rods.rollout import check_inputs, check_state, step_count
 from mujacobian.rods.rollout import rollout as simulate
-from mujacobian.rods.state import Parameters, State
+from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Parameters, State
 from mujacobian.rods.trajectory import Report, Trajectory
 from mujacobian.rods.world import World
 
@@ -39,8 +39,6 @@ from mujacobian.jax import as_array
 
 Array = NDArray[np.float64]
 Values = dict[str, Any]
-STATE = ("positions", "rotations", "velocities", "angular_velocities")
-PARAMS = ("mass", "inertia", "stretch", "shear", "bend")
 
 
 def rollout(
@@ -63,23 +61,14 @@ def rollout(
     inside `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the
     rotations.
     """
-    inputs: dict[str, ArrayLike | None] = {
-        "forces": forces,
-        "torques": torques,
-        "tensions": tensions,
-        "rest": rest,
-        "targets": targets,
-    }
-    values = {name: as_array(name, x) for name, x in inputs.items() if x is not None}
-    T = steps
-    for x in values.values():
-        T = x.shape[0] if T is None and x.ndim else T
-    if T is None:
-        raise ValueError("steps must be given where there are no inputs")
-    T = count("steps", T)
-    first, numbers = state or world.state(), params or world.parameters()
+    instance("world", world, World)
+    given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
+    values = {name: as_array(name, x) for name, x in given.items() if x is not None}
+    T = step_count(steps, values.values())
+    first = world.state() if state is None else instance("state", state, State)
+    numbers = world.parameters() if params is None else instance("params", params, Parameters)
     values |= {name: as_array(name, getattr(first, name)) for name in STATE}
-    values |= {name: as_array(name, getattr(numbers, name)) for name in PARAMS}
+    values |= {name: as_array(name, getattr(numbers, name)) for name in PARAMETERS}
     options = {"tolerance": tolerance, "iterations": iterations}
     made: tuple[jax.Array, jax.Array] = _function(world, T, options)(values)
     return made
@@ -102,8 +91,8 @@ def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
         trajectory = Trajectory(
             world,
             check_state(world, state),
-            np.array(x),  # JAX's are read-only
-            np.array(R),
+            np.asarray(x),
+            np.asarray(R),
             report,
             inputs,
             params,
@@ -134,5 +123,5 @@ def _split(values: Values) -> tuple[State, Parameters, Values]:
     """The state, the parameters and the inputs among all values."""
     arrays = {name: np.array(x, dtype=np.float64) for name, x in values.items()}
     state = State(**{name: arrays.pop(name) for name in STATE})
-    params = Parameters(**{name: arrays.pop(name) for name in PARAMS})
+    params = Parameters(**{name: arrays.pop(name) for name in PARAMETERS})
     return state, params, arrays

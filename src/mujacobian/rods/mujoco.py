@@ -21,6 +21,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import mujoco
@@ -30,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from mujacobian.arguments import numbers, require_model, shaped
 from mujacobian.manifold import Manifold
 from mujacobian.rods.attachment import Attachment
+from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.point import Point
 from mujacobian.rods.rollout import rollout as simulate_rods
 from mujacobian.rods.rotation import lift, project, right_jacobian
@@ -55,7 +57,10 @@ class Link:
     offset: ArrayLike = (0, 0, 0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offset", shaped("offset", self.offset, (3,)).copy())
+        instance("attachment", self.attachment, Attachment)
+        instance("body", self.body, str)
+        object.__setattr__(self, "offset", shaped("offset", self.offset, (3,)))
+        freeze(self)
 
 
 @dataclass(frozen=True)
@@ -108,13 +113,15 @@ def rollout(
       state: where the rods start; by default `world.state()`.
     """
     require_model(model)
+    if instance("data", data, mujoco.MjData).signature != model.signature:
+        raise ValueError("model and data do not belong together: data is of another model")
+    instance("world", world, World)
     u = numbers("controls", controls)
     if u.ndim != 2 or u.shape[1] != model.nu or not len(u):
         raise ValueError(f"controls must have shape (T, {model.nu}), got {u.shape}")
     if abs(model.opt.timestep - world.timestep) > 1e-12:
         raise ValueError(f"time steps differ: {model.opt.timestep} and {world.timestep}")
-    here = mujoco.MjData(model)
-    mujoco.mj_copyData(here, model, data)
+    start, here = copy(data), copy(data)
     carried = _carry(model, world, links)
     rods_state = world.state() if state is None else state
     steps: list[tuple[ModelTrajectory, RodTrajectory]] = []
@@ -143,8 +150,9 @@ def rollout(
         np.concatenate([s.states[:1] for s, _ in steps] + [steps[-1][0].states[1:]]),
         np.concatenate([r.positions[:1] for _, r in steps] + [steps[-1][1].positions[1:]]),
         np.concatenate([r.rotations[:1] for _, r in steps] + [steps[-1][1].rotations[1:]]),
-        steps,
-        carried,
+        data=start,
+        steps=steps,
+        carried=carried,
     )
 
 
@@ -161,6 +169,7 @@ class CoupledTrajectory:
     states: Array
     positions: Array
     rotations: Array
+    data: mujoco.MjData = field(repr=False)  # at the start: poses of mocap bodies
     steps: list[tuple[ModelTrajectory, RodTrajectory]] = field(repr=False)
     carried: list[_Carried] = field(repr=False)
 
@@ -190,7 +199,7 @@ class CoupledTrajectory:
             R_bar = project(self.rotations, given)
         step_bar = np.zeros((world.n_points, 3)), np.zeros((world.n_frames, 3))
         controls = np.empty((T, self.model.nu))
-        data = mujoco.MjData(self.model)
+        data = copy(self.data)
         for k in reversed(range(T)):
             model_step, rods_step = self.steps[k]
             last = np.stack([np.zeros(manifold.nx), s_bar[k + 1]])
@@ -269,11 +278,13 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
         for a in world.attachments
         if isinstance(a, Attachment) and not isinstance(a.second, Point)
     ]
-    made = []
-    for link in links:
+    made: list[_Carried] = []
+    for link in instances("links", links, Link):
         target = next((k for k, a in enumerate(springs) if a is link.attachment), None)
         if target is None:
             raise ValueError("a link's attachment must be one of the world's to a place in it")
+        if any(each.target == target for each in made):
+            raise ValueError("two links carry the same attachment")
         body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link.body)
         if body < 0:
             raise ValueError(f"the model has no body '{link.body}'")

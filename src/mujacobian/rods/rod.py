@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, shaped
+from mujacobian.rods.description import freeze, index, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
 from mujacobian.rods.rotation import darboux, frames_along, rotations
@@ -71,7 +72,7 @@ class Rod:
         x = numbers("nodes", self.nodes)
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
             raise ValueError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
-        set_(self, "nodes", x.copy())
+        set_(self, "nodes", x)
         n, lengths = len(x) - 1, np.linalg.norm(np.diff(x, axis=0), axis=1)
         _require_lengths("edge", lengths)
         for name in ("mass", "radius"):
@@ -86,7 +87,7 @@ class Rod:
         rest = (
             lengths
             if self.rest_lengths is None
-            else shaped("rest_lengths", self.rest_lengths, (n,)).copy()
+            else shaped("rest_lengths", self.rest_lengths, (n,))
         )
         _require_lengths("rest length of edge", rest)
         set_(self, "rest_lengths", rest)
@@ -98,50 +99,52 @@ class Rod:
         spin = spread("angular_velocities", self.angular_velocities, (n, 3))
         set_(self, "angular_velocities", spin)
         for name, count in (("fixed_nodes", n + 1), ("fixed_edges", n)):
-            set_(self, name, [_index(name, i, count) for i in getattr(self, name)])
+            chosen = instances(name, getattr(self, name), int, np.integer)
+            set_(self, name, [index(name, i, count) for i in chosen])
         moving = (
-            np.asarray(self.velocities)[list(self.fixed_nodes)].any()
-            or np.asarray(self.angular_velocities)[list(self.fixed_edges)].any()
+            np.asarray(self.velocities)[self.fixed_nodes].any()
+            or np.asarray(self.angular_velocities)[self.fixed_edges].any()
         )
         if moving:
             raise ValueError("fixed nodes and edges must not have a velocity")
+        freeze(self)
 
     @property
     def edges(self) -> int:
         """Number of edges."""
         return len(np.asarray(self.frames))
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of points (nodes) and of frames (edges)."""
+        return self.edges + 1, self.edges
+
     def node(self, i: int) -> Point:
         """Node i; negative numbers count from the end."""
-        return Point(self, (_index("node", i, self.edges + 1),), (1.0,), None, np.zeros(3))
+        return Point(self, (index("node", i, self.edges + 1),), (1.0,), None, np.zeros(3))
 
     def beside(self, edge: int, offset: ArrayLike = (0, 0, 0), fraction: float = 0.5) -> Point:
         """The point this fraction along an edge, plus an offset in the edge's frame."""
-        k, t = _index("edge", edge, self.edges), float(fraction)
-        return Point(self, (k, k + 1), (1 - t, t), k, shaped("offset", offset, (3,)))
+        k, t = index("edge", edge, self.edges), float(shaped("fraction", fraction, ()))
+        return Point(self, (k, k + 1), (1 - t, t), k, offset)
 
     def frame(self, edge: int) -> Frame:
         """The frame of an edge."""
-        return Frame(self, _index("edge", edge, self.edges))
+        return Frame(self, index("edge", edge, self.edges))
 
     def lumped(self) -> tuple[Array, Array]:
         """Masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`: solid cylinders."""
-        lengths, r = np.asarray(self.rest_lengths), self.radius
+        lengths, r = np.asarray(self.rest_lengths), np.float64(self.radius)
         m = self.mass * lengths / lengths.sum()
         nodes = np.zeros(len(lengths) + 1)
         nodes[:-1] += 0.5 * m
         nodes[1:] += 0.5 * m
-        across = m * (r**2 / 4 + lengths**2 / 12)
-        about = np.stack([across, across, m * r**2 / 2], axis=-1)
-        return nodes, about[:, :, None] * np.eye(3)
+        with np.errstate(all="ignore"):  # the world refuses what is not finite
+            across = m * (r**2 / 4 + lengths**2 / 12)
+            about = np.stack([across, across, m * r**2 / 2], axis=-1)
+            return nodes, about[:, :, None] * np.eye(3)
 
 
 def _require_lengths(what: str, lengths: Array) -> None:
     for k in np.flatnonzero(~(lengths > 0))[:1]:
         raise ValueError(f"{what} {k} must be positive, got length {lengths[k]}")
-
-
-def _index(name: str, i: int, count: int) -> int:
-    if not -count <= i < count:
-        raise IndexError(f"{name} must be below {count}, got {i}")
-    return int(i) % count

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import count, shaped
+from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import exp, rotations
@@ -43,7 +46,7 @@ def rollout(
       tensions: `(T, cables)`, N.
       rest: `(T, bends, 3)`, 1/m, Darboux vectors at rest; by default those of the rods.
       targets: `(T, anchors, 3)`, m, where the anchors of attachments to the world are.
-      params: masses and stiffnesses instead of those of the world.
+      params: masses, stiffnesses and so on instead of those of the world.
       tolerance: m and rad, largest entry of the Newton step at which a step has converged. That
         step is still taken.
       iterations: most Newton iterations of a step.
@@ -59,8 +62,8 @@ def rollout(
       >>> trajectory.positions[-1, 0].round(3)
       array([0.55, 0.55, 0.55])
     """
-    if not isinstance(world, World):
-        raise TypeError(f"world must be a World, got {type(world).__name__}")
+    instance("world", world, World)
+    strict = flag("strict", strict)
     first = check_state(world, world.state() if state is None else state)
     given = {
         "forces": forces,
@@ -70,8 +73,8 @@ def rollout(
         "targets": targets,
     }
     T, inputs = check_inputs(world, steps, given)
-    chosen = world.parameters() if params is None else params
-    model = world.model(chosen)
+    chosen = world.parameters() if params is None else world.checked(params)
+    model = world.model(None if params is None else chosen)
     positions = np.empty((T + 1, world.n_points, 3))
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
@@ -82,7 +85,7 @@ def rollout(
         T,
         core_inputs(world, inputs),
         positive("tolerance", tolerance),
-        count("iterations", iterations),
+        min(count("iterations", iterations), np.iinfo(np.int32).max),
         not strict,
         positions,
         rotations_,
@@ -97,7 +100,9 @@ def rollout(
             taken,
             float(report.residuals[taken]),
         )
-    return Trajectory(world, first, positions, rotations_, report, inputs, params, model)
+    for states in (positions, rotations_):
+        states.flags.writeable = False  # gradients are taken from them
+    return Trajectory(world, first, positions, rotations_, report, inputs, chosen, model)
 
 
 def first_step(world: World, first: State) -> tuple[Array, Array]:
@@ -108,8 +113,7 @@ def first_step(world: World, first: State) -> tuple[Array, Array]:
 
 def check_state(world: World, state: State) -> State:
     """The state as the core takes it."""
-    if not isinstance(state, State):
-        raise TypeError(f"state must be a State, got {type(state).__name__}")
+    instance("state", state, State)
     points, frames = world.n_points, world.n_frames
     x = shaped("positions", state.positions, (points, 3))
     v = shaped("velocities", state.velocities, (points, 3))
@@ -118,6 +122,13 @@ def check_state(world: World, state: State) -> State:
     fixed_points, fixed_frames = world.fixed()
     if v[fixed_points > 0].any() or w[fixed_frames > 0].any():
         raise ValueError("fixed points and frames must not have a velocity")
+    # a step is a rotation: of more than half a turn it would be another one, the other way round
+    with np.errstate(over="ignore"):
+        fastest = np.linalg.norm(w, axis=1).max(initial=0) * world.timestep
+    if fastest >= np.pi:
+        raise ValueError(
+            f"angular_velocities must be below half a turn per step, got {fastest:.3g} rad"
+        )
     for rod in world.rods:
         lengths = np.linalg.norm(np.diff(x[world.points(rod)], axis=0), axis=1)
         if not lengths.min() > 0:
@@ -140,15 +151,19 @@ def check_inputs(
         "rest": (world.n_bends, 3),
         "targets": (len(world.anchors), 3),
     }
-    T = steps
-    for values in given.values():
-        if T is None and values is not None:
-            T = np.shape(values)[0] if np.ndim(values) else 0
-    if T is None:
-        raise ValueError("steps must be given where there are no inputs")
-    T = count("steps", T)
+    T = step_count(steps, given.values())
     made = {
         name: None if values is None else shaped(name, values, (T, *rows[name])).copy()
         for name, values in given.items()
     }
     return T, Inputs(**made)
+
+
+def step_count(steps: int | None, inputs: Iterable[ArrayLike | None]) -> int:
+    """The number of steps: as given, or that of the first input."""
+    if steps is not None:
+        return count("steps", steps)
+    for values in inputs:
+        if values is not None:
+            return count("steps", np.shape(values)[0] if np.ndim(values) else 0)
+    raise ValueError("steps must be given where there are no inputs")

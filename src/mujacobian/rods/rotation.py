@@ -32,12 +32,31 @@ def exp(w: ArrayLike) -> Array:
       array([-1., -0.,  0.])
     """
     v = numbers("w", w)
+    if v.shape[-1:] != (3,):
+        raise ValueError(f"w must have shape (..., 3), got {v.shape}")
     angle = np.linalg.norm(v, axis=-1)[..., None, None]
     s = skew(v)
     # np.sinc(x) = sin(pi x) / (pi x)
     first, half = np.sinc(angle / np.pi), np.sinc(angle / (2 * np.pi))
     made: Array = np.eye(3) + first * s + 0.5 * half**2 * (s @ s)
     return made
+
+
+def log(R: Array) -> Array:
+    """The rotation vectors, of length up to pi, of rotations; at pi the axis has either sign."""
+    twice = axial(R)  # 2 sin(angle) axis
+    sine = 0.5 * np.linalg.norm(twice, axis=-1)[..., None]
+    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1)[..., None] - 1)
+    angle = np.arctan2(sine, cosine)
+    small = sine < 1e-8
+    near = 0.5 * twice * np.where(small, 1, angle / np.where(small, 1, sine))
+    # beyond a right angle from the symmetric part, cos 1 + (1 - cos) axis axis^T
+    square = 0.5 * (R + np.swapaxes(R, -1, -2)) - cosine[..., None] * np.eye(3)
+    largest = np.argmax(np.diagonal(square, axis1=-2, axis2=-1), axis=-1)[..., None, None]
+    column = np.take_along_axis(square, largest, axis=-1)[..., 0]
+    axis = column / np.linalg.norm(column, axis=-1, keepdims=True).clip(1e-300)
+    backwards = np.sum(axis * twice, axis=-1, keepdims=True) < 0
+    return np.where(cosine > 0, near, angle * np.where(backwards, -axis, axis))
 
 
 def right_jacobian(w: ArrayLike) -> Array:
@@ -82,8 +101,13 @@ def frames_along(nodes: ArrayLike, up: ArrayLike | None = None) -> Array:
       up: direction near which the first frame's first axis lies.
     """
     x = numbers("nodes", nodes)
+    if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
+        raise ValueError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
     along = np.diff(x, axis=0)
-    d = along / np.linalg.norm(along, axis=1, keepdims=True)
+    lengths = np.linalg.norm(along, axis=1, keepdims=True)
+    if not lengths.min() > 0:
+        raise ValueError(f"edge {int(np.argmin(lengths))} has length zero")
+    d = along / lengths
     hint = np.eye(3)[np.argmin(np.abs(d[0]))] if up is None else shaped("up", up, (3,))
     first = hint - (hint @ d[0]) * d[0]
     if np.linalg.norm(first) < 1e-9:
@@ -105,26 +129,26 @@ def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
     (R_a^T R_b - R_b^T R_a) / (2 l) = [omega]x with l the mean length of the two edges: curvature
     about the first two axes and twist about the third, in rad/m.              (ROD-15)
     """
-    R, length = np.asarray(frames, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
+    length = numbers("lengths", lengths)
+    if length.ndim != 1 or not (length > 0).all():
+        raise ValueError("lengths must be positive, of shape (n,)")
+    R = shaped("frames", frames, (len(length), 3, 3))
     Q = np.swapaxes(R[:-1], -1, -2) @ R[1:]
-    axial = np.stack(
-        [Q[:, 2, 1] - Q[:, 1, 2], Q[:, 0, 2] - Q[:, 2, 0], Q[:, 1, 0] - Q[:, 0, 1]], axis=-1
-    )
-    made: Array = axial / (length[:-1] + length[1:])[:, None]
+    made: Array = axial(Q) / (length[:-1] + length[1:])[:, None]
     return made
+
+
+def axial(M: Array) -> Array:
+    """The vectors a with M - M^T = [a]x. (ROD-3)."""
+    return np.stack(
+        [M[..., 2, 1] - M[..., 1, 2], M[..., 0, 2] - M[..., 2, 0], M[..., 1, 0] - M[..., 0, 1]],
+        axis=-1,
+    )
 
 
 def project(R: Array, bar: Array) -> Array:
     """Derivatives with respect to left perturbations, from those to the entries of R. (ROD-4)."""
-    M = bar @ np.swapaxes(R, -1, -2)
-    return np.stack(
-        [
-            M[..., 2, 1] - M[..., 1, 2],
-            M[..., 0, 2] - M[..., 2, 0],
-            M[..., 1, 0] - M[..., 0, 1],
-        ],
-        axis=-1,
-    )
+    return axial(bar @ np.swapaxes(R, -1, -2))
 
 
 def lift(R: Array, tangent: Array) -> Array:

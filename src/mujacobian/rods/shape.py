@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian.arguments import numbers, shaped
+from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 
@@ -36,6 +37,7 @@ class Plane(Shape):
             raise ValueError("normal must not be zero")
         object.__setattr__(self, "normal", n / np.linalg.norm(n))
         object.__setattr__(self, "offset", float(shaped("offset", self.offset, ())))
+        freeze(self)
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         return model.add_plane(np.asarray(self.normal), self.offset)
@@ -56,6 +58,7 @@ class Tube(Shape):
             raise ValueError("vertices that follow each other must differ")
         object.__setattr__(self, "vertices", x)
         object.__setattr__(self, "radius", positive("radius", self.radius))
+        freeze(self)
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         return model.add_tube(np.asarray(self.vertices), self.radius)
@@ -86,6 +89,7 @@ class Box(Shape):
         object.__setattr__(self, "half", half)
         object.__setattr__(self, "centre", shaped("centre", self.centre, (3,)))
         object.__setattr__(self, "axes", rotations("axes", self.axes, (3, 3)))
+        freeze(self)
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         half, centre, axes = map(np.asarray, (self.half, self.centre, self.axes))
@@ -99,8 +103,8 @@ class Union(Shape):
     parts: Sequence[Shape]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", list(self.parts))
-        if not self.parts or not all(isinstance(p, Shape) for p in self.parts):
+        object.__setattr__(self, "parts", instances("parts", self.parts, Shape))
+        if not self.parts:
             raise ValueError("parts must be one shape or more")
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
@@ -112,6 +116,9 @@ class Outside(Shape):
     """All that a shape is not: what touches it is kept inside the shape, as in a hollow tube."""
 
     shape: Shape
+
+    def __post_init__(self) -> None:
+        instance("shape", self.shape, Shape)
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         return model.add_complement(self.shape.add_to(model))

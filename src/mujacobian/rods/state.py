@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,30 @@ class Parameters:
 
     mass: `(points,)`, kg.
     inertia: `(frames, 3, 3)`, kg m^2, in the frames' own axes. Derivatives are symmetric.
-    stretch: `(edges,)`, N.
-    shear: `(edges,)`, N.
+    length: `(edges,)`, m, at rest. Masses, inertias and Darboux vectors at rest stay as they are.
+    stretch, shear: `(edges,)`, N.
     bend: `(bends, 3)`, N m^2.
+    stretch_damping: `(edges,)`, N s.
+    bend_damping: `(bends, 3)`, N m^2 s.
+    drag: `(points,)`, N s/m.
+    spin_drag: `(frames,)`, N m s.
+    attachment: `(attachments,)`, stiffnesses, N/m or, of welds, N m.
+    contact, friction: `(contacts,)`, stiffnesses, N/m, and coefficients of friction.
     """
 
     mass: Array
     inertia: Array
+    length: Array
     stretch: Array
     shear: Array
     bend: Array
+    stretch_damping: Array
+    bend_damping: Array
+    drag: Array
+    spin_drag: Array
+    attachment: Array
+    contact: Array
+    friction: Array
 
 
 @dataclass(frozen=True)
@@ -61,3 +75,9 @@ class Inputs:
     tensions: Array | None = None
     rest: Array | None = None
     targets: Array | None = None
+
+
+# their names, in order
+STATE, PARAMETERS, INPUTS = (
+    tuple(each.name for each in fields(kind)) for kind in (State, Parameters, Inputs)
+)

@@ -16,14 +16,16 @@ Example:
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mujacobian.rods.description import instance
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.rollout import rollout as simulate
-from mujacobian.rods.state import Parameters, State
+from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Parameters, State
 from mujacobian.rods.world import World
 
 try:
@@ -36,9 +38,6 @@ except ImportError as error:
 from mujacobian.torch import as_tensor
 
 Tensors = torch.Tensor | ArrayLike
-STATE = ("positions", "rotations", "velocities", "angular_velocities")
-PARAMS = ("mass", "inertia", "stretch", "shear", "bend")
-INPUTS = ("forces", "torques", "tensions", "rest", "targets")
 
 
 def rollout(
@@ -60,10 +59,12 @@ def rollout(
     Arguments are those of `rods.rollout`; what is differentiated is given as tensors, also inside
     `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the rotations.
     """
+    instance("world", world, World)
     given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
-    first, numbers = state or world.state(), params or world.parameters()
+    first = world.state() if state is None else instance("state", state, State)
+    numbers = world.parameters() if params is None else instance("params", params, Parameters)
     tensors = [as_tensor(name, getattr(first, name)) for name in STATE]
-    tensors += [as_tensor(name, getattr(numbers, name)) for name in PARAMS]
+    tensors += [as_tensor(name, getattr(numbers, name)) for name in PARAMETERS]
     inputs = [None if x is None else as_tensor(name, x) for name, x in given.items()]
     options = {"steps": steps, "tolerance": tolerance, "iterations": iterations}
     run = _Rollout.apply(world, options, *tensors, *inputs)  # type: ignore[no-untyped-call]
@@ -82,8 +83,12 @@ class _Rollout(torch.autograd.Function):
         *tensors: torch.Tensor | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         arrays: list[Any] = [None if t is None else t.detach().numpy() for t in tensors]
-        state, params = State(*arrays[:4]), Parameters(*arrays[4:9])
-        inputs = dict(zip(INPUTS, arrays[9:], strict=True))
+        given = iter(arrays)
+        state, params = (
+            State(*islice(given, len(STATE))),
+            Parameters(*islice(given, len(PARAMETERS))),
+        )
+        inputs = dict(zip(INPUTS, given, strict=True))
         ctx.trajectory = simulate(world, state, params=params, **inputs, **options)
         # copies: what the caller writes into them must not reach the trajectory
         return torch.tensor(ctx.trajectory.positions), torch.tensor(ctx.trajectory.rotations)
@@ -107,6 +112,6 @@ def flattened(gradient: Gradient) -> list[Any]:
     """Gradients in the order of the tensors."""
     return [
         *(getattr(gradient.state, name) for name in STATE),
-        *(getattr(gradient.params, name) for name in PARAMS),
+        *(getattr(gradient.params, name) for name in PARAMETERS),
         *(getattr(gradient, name) for name in INPUTS),
     ]

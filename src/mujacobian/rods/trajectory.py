@@ -11,8 +11,9 @@ from mujacobian import _core
 from mujacobian.arguments import shaped
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
+from mujacobian.rods.description import flag
 from mujacobian.rods.gradient import Gradient
-from mujacobian.rods.rotation import exp, lift, project, right_jacobian
+from mujacobian.rods.rotation import exp, lift, log, project, right_jacobian
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
 
@@ -81,8 +82,8 @@ class Trajectory:
 
     world: what was simulated.
     first: the state it started from.
-    positions: `(T + 1, points, 3)`, at the start and after every step.
-    rotations: `(T + 1, frames, 3, 3)`.
+    positions: `(T + 1, points, 3)`, at the start and after every step; read-only.
+    rotations: `(T + 1, frames, 3, 3)`, likewise.
     report: how the steps converged.
 
     The rest is what gradients are taken from.
@@ -94,7 +95,7 @@ class Trajectory:
     rotations: Array
     report: Report
     inputs: Inputs = field(repr=False)
-    params: Parameters | None = field(repr=False)
+    params: Parameters = field(repr=False)
     model: _core.RodModel = field(repr=False)
 
     @property
@@ -123,7 +124,7 @@ class Trajectory:
     def energies(self) -> Energies:
         """Kinetic, stored and gravitational energy of every state."""
         world, T, h = self.world, self.steps, self.world.timestep
-        p = world.parameters() if self.params is None else self.params
+        p = self.params
         step = exp(h * self.first.angular_velocities)
         before = np.concatenate(
             [(np.swapaxes(step, -1, -2) @ self.rotations[0])[None], self.rotations]
@@ -169,6 +170,7 @@ class Trajectory:
         """
         world, h = self.world, self.world.timestep
         x_bar, R_bar = np.zeros_like(self.positions), np.zeros((*self.rotations.shape[:2], 3))
+        tangent = flag("tangent", tangent)
         if d_positions is not None:
             x_bar = shaped("d_positions", d_positions, self.positions.shape)
         if d_rotations is not None:
@@ -194,8 +196,7 @@ class Trajectory:
             raise MujacobianError(f"step {k} did not converge: it has no gradient")
         world, T, h = self.world, self.steps, self.world.timestep
         inputs = Inputs(**{name: _zeros(values) for name, values in vars(self.inputs).items()})
-        p = world.parameters() if self.params is None else self.params
-        params = Parameters(*(np.zeros(np.shape(x)) for x in vars(p).values()))
+        params = Parameters(**{name: np.zeros_like(x) for name, x in vars(self.params).items()})
         first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
         norms = np.empty(T + 1)
         try:
@@ -223,17 +224,6 @@ class Trajectory:
         params = replace(params, inertia=moments(params.inertia))
         x, R, step_x, step_R = first
         return Bars(x, R, step_x, step_R, inputs, params, norms)
-
-
-def log(R: Array) -> Array:
-    """Rotation vectors of rotations by less than pi."""
-    axial = project(np.broadcast_to(np.eye(3), R.shape), R)  # 2 sin(angle) axis
-    sine = 0.5 * np.linalg.norm(axial, axis=-1, keepdims=True)
-    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1)[..., None] - 1)
-    angle = np.arctan2(sine, cosine)
-    safe = np.where(sine > 1e-8, sine, 1)
-    made: Array = 0.5 * axial * np.where(sine > 1e-8, angle / safe, 1)
-    return made
 
 
 def core_inputs(world: World, inputs: Inputs) -> list[Array | None]:

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from mujacobian import _core
 from mujacobian.arguments import shaped
 from mujacobian.rods.attachment import Attachment, Cable, Weld
-from mujacobian.rods.body import RigidBody, inertias, moments
+from mujacobian.rods.body import RigidBody, inertias
 from mujacobian.rods.contact import Contact
-from mujacobian.rods.point import Point
+from mujacobian.rods.description import freeze, instance, instances
+from mujacobian.rods.model import compiled
+from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.state import Parameters, State
@@ -56,60 +58,69 @@ class World:
     ) -> None:
         self.timestep = positive("timestep", timestep)
         self.gravity = shaped("gravity", gravity, (3,))
-        self.rods, self.bodies = _all("rods", rods, Rod), _all("bodies", bodies, RigidBody)
-        self.attachments = _all("attachments", attachments, Attachment, Weld)
-        self.cables, self.contacts = (
-            _all("cables", cables, Cable),
-            _all("contacts", contacts, Contact),
+        self.rods: tuple[Rod, ...] = instances("rods", rods, Rod)
+        self.bodies: tuple[RigidBody, ...] = instances("bodies", bodies, RigidBody)
+        self.attachments: tuple[Attachment | Weld, ...] = instances(
+            "attachments", attachments, Attachment, Weld
         )
+        self.cables: tuple[Cable, ...] = instances("cables", cables, Cable)
+        self.contacts: tuple[Contact, ...] = instances("contacts", contacts, Contact)
         self._first: dict[int, tuple[int, int]] = {}  # point and frame of each object
         points = frames = 0
-        for each in (*self.rods, *self.bodies):
+        for each in self.owners:
             if id(each) in self._first:
                 raise ValueError("a rod or body is in the world twice")
             self._first[id(each)] = points, frames
-            n = each.edges if isinstance(each, Rod) else 1
-            points, frames = points + (n + 1 if isinstance(each, Rod) else 1), frames + n
+            points, frames = points + each.sizes[0], frames + each.sizes[1]
         self.n_points, self.n_frames = points, frames
         self.n_edges = sum(rod.edges for rod in self.rods)
         self.n_bends = self.n_edges - len(self.rods)
         if not points:
             raise ValueError("a world needs a rod or a body")
-        self.anchors = np.array(
-            [a.second for a in self._springs() if not isinstance(a.second, Point)]
-        ).reshape(-1, 3)
-        self._parameters = self._own_parameters()
-        self._model = self.model(self._parameters)
+        springs = (each for each in self.attachments if isinstance(each, Attachment))
+        places = [each.second for each in springs if not isinstance(each.second, Point)]
+        self.anchors = np.array(places, dtype=np.float64).reshape(-1, 3)
+        freeze(self)
+        self._parameters = self.checked(self._own_parameters())
+        self._model = compiled(self, self._parameters)
+
+    @property
+    def owners(self) -> tuple[Rod | RigidBody, ...]:
+        """Rods, then bodies."""
+        return *self.rods, *self.bodies
 
     def points(self, owner: Rod | RigidBody) -> slice:
         """Where the nodes of a rod, or the centre of mass of a body, are in arrays of points."""
-        first = self._find(owner)[0]
-        return slice(first, first + (owner.edges + 1 if isinstance(owner, Rod) else 1))
+        first, _ = self._find(owner)
+        return slice(first, first + owner.sizes[0])
 
     def frames(self, owner: Rod | RigidBody) -> slice:
         """Where the edges of a rod, or a body, are in arrays of frames."""
-        first = self._find(owner)[1]
-        return slice(first, first + (owner.edges if isinstance(owner, Rod) else 1))
+        _, first = self._find(owner)
+        return slice(first, first + owner.sizes[1])
 
     def edges(self, rod: Rod) -> slice:
         """Where the edges of a rod are in arrays of edges."""
-        return self.frames(rod)
+        return self.frames(instance("rod", rod, Rod))
 
     def bends(self, rod: Rod) -> slice:
         """Where the inner nodes of a rod are in arrays of bends."""
-        self._find(rod)
-        k = next(i for i, each in enumerate(self.rods) if each is rod)
-        first = self.frames(rod).start - k
-        return slice(first, first + rod.edges - 1)
+        edges = self.edges(rod)
+        before = next(k for k, each in enumerate(self.rods) if each is rod)
+        return slice(edges.start - before, edges.stop - before - 1)
+
+    def frame(self, frame: Frame) -> int:
+        """Where a frame is in arrays of frames."""
+        return self._find(frame.owner)[1] + frame.frame
 
     def place(self, point: Point, positions: Array, rotations: Array) -> Array:
         """Where a material point is, given positions and rotations of one state or of many."""
-        first, frame = self._find(point.owner)
-        at = np.zeros(3)
+        first, frame = self._find(instance("point", point, Point).owner)
+        at = np.asarray(point.offset)
+        if point.frame is not None:
+            at = rotations[..., frame + point.frame, :, :] @ at
         for i, weight in zip(point.points, point.weights, strict=True):
             at = at + weight * positions[..., first + i, :]
-        if point.frame is not None:
-            at = at + rotations[..., frame + point.frame, :, :] @ point.offset
         return at
 
     def state(self) -> State:
@@ -121,103 +132,83 @@ class World:
             self._gather("angular_velocities", "angular_velocity", (3,)),
         )
 
-    def parameters(self) -> Parameters:
-        """Masses and stiffnesses that rods and bodies were described with."""
-        return self._parameters
-
     def rest(self) -> Array:
         """Darboux vectors at rest `(bends, 3)`."""
-        return _stack([np.asarray(rod.rest_curvature) for rod in self.rods], (3,))
+        return self._of_rods("rest_curvature", (3,))
 
     def fixed(self) -> tuple[Array, Array]:
         """Which points and which frames are fixed: 1 or 0."""
-        points, frames = [], []
-        for each in (*self.rods, *self.bodies):
+        points, frames = np.zeros(self.n_points), np.zeros(self.n_frames)
+        for each in self.owners:
+            at = self.points(each), self.frames(each)
             if isinstance(each, Rod):
-                points.append(np.isin(np.arange(each.edges + 1), each.fixed_nodes))
-                frames.append(np.isin(np.arange(each.edges), each.fixed_edges))
+                points[at[0]][list(each.fixed_nodes)] = 1
+                frames[at[1]][list(each.fixed_edges)] = 1
             else:
-                points.append(np.array([each.fixed]))
-                frames.append(np.array([each.fixed]))
-        return np.concatenate(points).astype(float), np.concatenate(frames).astype(float)
+                points[at[0]], frames[at[1]] = each.fixed, each.fixed
+        return points, frames
 
-    def model(self, parameters: Parameters) -> _core.RodModel:
-        """The compiled model with these parameters."""
-        if parameters is getattr(self, "_parameters", None) and hasattr(self, "_model"):
-            return self._model
-        p = self._checked(parameters)
-        point_slots, frame_slots = self._slots()
-        fixed_points, fixed_frames = self.fixed()
-        made = _core.RodModel(
-            self.timestep,
-            self.gravity,
-            p.mass,
-            self._damping("drag", nodes=True),
-            fixed_points.astype(np.int32),
-            point_slots,
-            moments(p.inertia),
-            self._damping("spin_drag", nodes=False),
-            fixed_frames.astype(np.int32),
-            frame_slots,
-            len(self.anchors),
+    def parameters(self) -> Parameters:
+        """Masses, stiffnesses and so on that the world was described with."""
+        return Parameters(**{name: own.copy() for name, own in vars(self._parameters).items()})
+
+    def checked(self, parameters: Parameters) -> Parameters:
+        """The parameters, if the world can have them."""
+        instance("params", parameters, Parameters)
+        made = {}
+        for name, shape in self._shapes().items():
+            given = shaped(name, getattr(parameters, name), shape)
+            if name == "inertia":
+                made[name] = inertias(name, given, shape)
+                continue
+            made[name] = nonnegatives(name, given, shape)
+            if name in ("mass", "length") and not (given > 0).all():
+                raise ValueError(f"{name} must be positive")
+        return Parameters(**made)
+
+    def model(self, parameters: Parameters | None = None) -> _core.RodModel:
+        """The compiled model; by default with the world's own parameters."""
+        return self._model if parameters is None else compiled(self, parameters)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the parameters."""
+        points, frames, edges, bends = self.n_points, self.n_frames, self.n_edges, self.n_bends
+        return {
+            "mass": (points,),
+            "inertia": (frames, 3, 3),
+            "length": (edges,),
+            "stretch": (edges,),
+            "shear": (edges,),
+            "bend": (bends, 3),
+            "stretch_damping": (edges,),
+            "bend_damping": (bends, 3),
+            "drag": (points,),
+            "spin_drag": (frames,),
+            "attachment": (len(self.attachments),),
+            "contact": (len(self.contacts),),
+            "friction": (len(self.contacts),),
+        }
+
+    def _own_parameters(self) -> Parameters:
+        lumped = [rod.lumped() for rod in self.rods]
+        lumped += [(np.array([b.mass]), np.asarray(b.inertia)[None]) for b in self.bodies]
+        points, frames = zip(*(each.sizes for each in self.owners), strict=True)
+        edges = [rod.edges for rod in self.rods]
+        return Parameters(
+            mass=np.concatenate([mass for mass, _ in lumped]),
+            inertia=np.concatenate([inertia for _, inertia in lumped]),
+            length=self._of_rods("rest_lengths"),
+            stretch=self._of_rods("stretch"),
+            shear=self._of_rods("shear"),
+            bend=self._of_rods("bend", (3,)),
+            stretch_damping=np.repeat(_each(self.rods, "stretch_damping"), edges),
+            bend_damping=self._of_rods("bend_damping", (3,)),
+            drag=np.repeat(_each(self.owners, "drag"), points),
+            spin_drag=np.repeat(_each(self.owners, "spin_drag"), frames),
+            attachment=_each(self.attachments, "stiffness"),
+            contact=_each(self.contacts, "stiffness"),
+            friction=_each(self.contacts, "friction"),
         )
-        self._add_rods(made, p)
-        self._add_attachments(made)
-        for cable in self.cables:
-            made.add_cable(*self._place(*cable.path))
-        for contact in self.contacts:
-            shape = contact.shape.add_to(made)
-            body = (-1, -1) if contact.body is None else self._find(contact.body)
-            law = contact.radius, contact.stiffness, contact.friction, contact.slip
-            for point in contact.points:
-                made.add_contact(*self._place(point), shape, *body, *law)
-        return made
-
-    def _add_rods(self, model: _core.RodModel, p: Parameters) -> None:
-        for rod in self.rods:
-            point, frame = self._find(rod)
-            length, i = np.asarray(rod.rest_lengths), np.arange(rod.edges)
-            edges, bends = self.edges(rod), self.bends(rod)
-            ids = np.stack([point + i, point + i + 1, frame + i], axis=1)
-            damping = np.full(rod.edges, rod.stretch_damping)
-            values = np.stack([length, p.stretch[edges], p.shear[edges], damping], axis=1)
-            model.add_edges(_ints(ids), np.ascontiguousarray(values))
-            ids = np.stack([frame + i[:-1], frame + i[1:]], axis=1)
-            mean = 0.5 * (length[:-1] + length[1:])[:, None]
-            values = np.hstack([mean, p.bend[bends], np.asarray(rod.bend_damping)])
-            model.add_bends(_ints(ids), np.ascontiguousarray(values))
-
-    def _add_attachments(self, model: _core.RodModel) -> None:
-        target = 0
-        for each in self.attachments:
-            if isinstance(each, Weld):
-                first = self._find(each.first.owner)[1] + each.first.frame
-                second = -1
-                if each.second is not None:
-                    second = self._find(each.second.owner)[1] + each.second.frame
-                axes = np.asarray(each.first_axes), np.asarray(each.second_axes)
-                model.add_weld(first, second, *axes, each.stiffness)
-            elif isinstance(each.second, Point):
-                model.add_spring(*self._place(each.first, each.second), -1, each.stiffness)
-            else:
-                ids, values = self._place(each.first)
-                ids = np.concatenate([ids, _ints([-1, -1, -1])])
-                values = np.concatenate([values, [0, 0], np.asarray(each.second)])
-                model.add_spring(ids, values, target, each.stiffness)
-                target += 1
-
-    def _springs(self) -> list[Attachment]:
-        return [each for each in self.attachments if isinstance(each, Attachment)]
-
-    def _place(self, *points: Point) -> tuple[NDArray[np.int32], Array]:
-        """Material points as the core takes them."""
-        ids, values = [], []
-        for p in points:
-            point, frame = self._find(p.owner)
-            at = [point + i for i in p.points] + [-1] * (2 - len(p.points))
-            ids += [*at, -1 if p.frame is None else frame + p.frame]
-            values += [*p.weights, *[0.0] * (2 - len(p.weights)), *p.offset]
-        return _ints(ids), np.array(values)
 
     def _find(self, owner: Rod | RigidBody) -> tuple[int, int]:
         found = self._first.get(id(owner))
@@ -225,63 +216,16 @@ class World:
             raise ValueError(f"this {type(owner).__name__} is not in the world: {owner!r:.60}")
         return found
 
-    def _slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Blocks of points and frames among the unknowns: along each rod in turn, then bodies."""
-        points, frames, slot = [], [], 0
-        for each in (*self.rods, *self.bodies):
-            n = each.edges if isinstance(each, Rod) else 1
-            nodes = n + 1 if isinstance(each, Rod) else 1
-            points.append(slot + 2 * np.arange(nodes))
-            frames.append(slot + 1 + 2 * np.arange(n))
-            slot += nodes + n
-        return _ints(np.concatenate(points)), _ints(np.concatenate(frames))
-
     def _gather(self, of_rods: str, of_bodies: str, shape: tuple[int, ...]) -> Array:
-        parts = [np.asarray(getattr(rod, of_rods)) for rod in self.rods]
-        parts += [np.asarray(getattr(body, of_bodies))[None] for body in self.bodies]
-        return _stack(parts, shape)
+        bodies = [np.asarray(getattr(body, of_bodies))[None] for body in self.bodies]
+        return np.concatenate([self._of_rods(of_rods, shape), *bodies])
 
-    def _damping(self, name: str, *, nodes: bool) -> Array:
-        parts = [
-            np.full(rod.edges + 1 if nodes else rod.edges, getattr(rod, name)) for rod in self.rods
-        ]
-        return _stack([*parts, *[np.array([getattr(b, name)]) for b in self.bodies]], ())
-
-    def _own_parameters(self) -> Parameters:
-        lumped = [rod.lumped() for rod in self.rods]
-        bodies = [(np.array([b.mass]), np.asarray(b.inertia)[None]) for b in self.bodies]
-        return Parameters(
-            _stack([mass for mass, _ in (*lumped, *bodies)], ()),
-            _stack([inertia for _, inertia in (*lumped, *bodies)], (3, 3)),
-            _stack([np.asarray(rod.stretch) for rod in self.rods], ()),
-            _stack([np.asarray(rod.shear) for rod in self.rods], ()),
-            _stack([np.asarray(rod.bend) for rod in self.rods], (3,)),
-        )
-
-    def _checked(self, p: Parameters) -> Parameters:
-        mass = nonnegatives("mass", p.mass, (self.n_points,))
-        if not (mass > 0).all():
-            raise ValueError("mass must be positive")
-        return Parameters(
-            mass,
-            inertias("inertia", p.inertia, (self.n_frames, 3, 3)),
-            nonnegatives("stretch", p.stretch, (self.n_edges,)),
-            nonnegatives("shear", p.shear, (self.n_edges,)),
-            nonnegatives("bend", p.bend, (self.n_bends, 3)),
-        )
+    def _of_rods(self, name: str, shape: tuple[int, ...] = ()) -> Array:
+        """A quantity of all rods; of one entry it has this shape."""
+        parts = [np.asarray(getattr(rod, name)) for rod in self.rods]
+        return np.concatenate([np.zeros((0, *shape)), *parts])
 
 
-def _all(name: str, given: Sequence[object], *types: type) -> list:  # type: ignore[type-arg]
-    for each in given:
-        if not isinstance(each, types):
-            wanted = " or ".join(t.__name__ for t in types)
-            raise TypeError(f"{name} must be of type {wanted}, got {type(each).__name__}")
-    return list(given)
-
-
-def _stack(parts: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(np.concatenate([np.zeros((0, *shape)), *parts]))
-
-
-def _ints(values: ArrayLike) -> NDArray[np.int32]:
-    return np.ascontiguousarray(values, dtype=np.int32)
+def _each(given: Sequence[object], name: str) -> Array:
+    """One number of each."""
+    return np.array([getattr(each, name) for each in given], dtype=np.float64)

@@ -1,0 +1,108 @@
+"""The compiled model of a world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian import _core
+from mujacobian.rods.attachment import Weld
+from mujacobian.rods.body import moments
+from mujacobian.rods.point import Point
+from mujacobian.rods.state import Parameters
+
+if TYPE_CHECKING:
+    from mujacobian.rods.world import World
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+
+def compiled(world: World, p: Parameters) -> _core.RodModel:
+    """The model of the world with these parameters."""
+    point_slots, frame_slots = _slots(world)
+    fixed_points, fixed_frames = world.fixed()
+    model = _core.RodModel(
+        world.timestep,
+        world.gravity,
+        p.mass,
+        p.drag,
+        _integers(fixed_points),
+        point_slots,
+        moments(p.inertia),
+        p.spin_drag,
+        _integers(fixed_frames),
+        frame_slots,
+        len(world.anchors),
+    )
+    _add_rods(model, world, p)
+    _add_attachments(model, world, p)
+    for cable in world.cables:
+        model.add_cable(*_placed(world, *cable.path))
+    for each, stiffness, friction in zip(world.contacts, p.contact, p.friction, strict=True):
+        shape = each.shape.add_to(model)
+        body = -1, -1
+        if each.body is not None:
+            body = world.points(each.body).start, world.frames(each.body).start
+        law = each.radius, stiffness, friction, each.slip
+        model.add_contacts(*_placed(world, *each.points), shape, *body, *law)
+    return model
+
+
+def _slots(world: World) -> tuple[Integers, Integers]:
+    """Blocks of points and frames among the unknowns: along each rod in turn, then bodies."""
+    points, frames, slot = [], [], 0
+    for each in world.owners:
+        n_points, n_frames = each.sizes
+        points.append(slot + 2 * np.arange(n_points))
+        frames.append(slot + 1 + 2 * np.arange(n_frames))
+        slot += n_points + n_frames
+    return _integers(np.concatenate(points)), _integers(np.concatenate(frames))
+
+
+def _add_rods(model: _core.RodModel, world: World, p: Parameters) -> None:
+    # in arrays of frames, edges of rods come first: a frame has the number of its edge
+    edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 2))
+    for rod in world.rods:
+        k = np.arange(rod.edges)
+        point, frame = world.points(rod).start + k, world.frames(rod).start + k
+        edges[world.edges(rod)] = np.stack([point, point + 1, frame], axis=1)
+        bends[world.bends(rod)] = np.stack([frame[:-1], frame[1:]], axis=1)
+    values = p.length, p.stretch, p.shear, p.stretch_damping
+    model.add_edges(_integers(edges), np.stack(values, axis=1))
+    model.add_bends(_integers(bends), np.hstack([p.bend, p.bend_damping]))
+
+
+def _add_attachments(model: _core.RodModel, world: World, p: Parameters) -> None:
+    target = 0
+    for each, stiffness in zip(world.attachments, p.attachment, strict=True):
+        if isinstance(each, Weld):
+            second = -1 if each.second is None else world.frame(each.second)
+            axes = np.asarray(each.first_axes), np.asarray(each.second_axes)
+            model.add_weld(world.frame(each.first), second, *axes, stiffness)
+        elif isinstance(each.second, Point):
+            model.add_spring(*_placed(world, each.first, each.second), -1, stiffness)
+        else:
+            ids, values = _placed(world, each.first)
+            ids = np.concatenate([ids, _integers([-1, -1, -1])])
+            values = np.concatenate([values, [0, 0], np.asarray(each.second)])
+            model.add_spring(ids, values, target, stiffness)
+            target += 1
+
+
+def _placed(world: World, *points: Point) -> tuple[Integers, Array]:
+    """Material points as the core takes them: three numbers and five values each."""
+    ids, values = np.full((len(points), 3), -1), np.zeros((len(points), 5))
+    for k, p in enumerate(points):
+        point, frame = world.points(p.owner).start, world.frames(p.owner).start
+        ids[k, : len(p.points)] = np.array(p.points) + point
+        values[k, : len(p.weights)], values[k, 2:] = p.weights, p.offset
+        if p.frame is not None:
+            ids[k, 2] = frame + p.frame
+    return _integers(ids).ravel(), values.ravel()
+
+
+def _integers(values: ArrayLike) -> Integers:
+    return np.ascontiguousarray(values, dtype=np.int32)
