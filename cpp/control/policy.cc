@@ -9,6 +9,10 @@
 namespace mujacobian {
 namespace {
 
+// The time of a knot is a product, that of a simulation a sum: closer to a knot than this part of
+// an interval, it is at the knot.
+constexpr double kRounding = 1e-6;
+
 // Between knots `knot` and `knot` + 1: the part of the way.
 struct Between {
   int knot;
@@ -19,9 +23,10 @@ Between find(const Policy& policy, double time) {
   const double *first = policy.times, *last = policy.times + policy.n;
   const int next = static_cast<int>(std::upper_bound(first, last, time) - first);
   if (next == 0) return {0, 0};
-  if (next == policy.n || !policy.is_linear) return {next - 1, 0};
-  const double begin = first[next - 1], end = first[next];
-  return {next - 1, (time - begin) / (end - begin)};
+  if (next == policy.n) return {next - 1, 0};
+  const double begin = first[next - 1], end = first[next], part = (time - begin) / (end - begin);
+  if (part > 1 - kRounding) return {next, 0};
+  return {next - 1, policy.is_linear ? part : 0};
 }
 
 void add_product(double* out, double scale, const double* matrix, const double* x, int rows,
