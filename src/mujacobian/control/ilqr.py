@@ -67,20 +67,14 @@ class ILQR:
       interpolation: of policies between knots, "linear" or "hold".
       eps: of the finite differences that are there to compare with.
       warm_start: of these differences: start MuJoCo's solver from its solution at the same state,
-        which makes them several times faster, instead of from that of the step before, which is
+        which makes them about twice as fast, instead of from that of the step before, which is
         how they are used elsewhere.
 
     Example:
-      >>> import mujoco, numpy as np
       >>> from mujacobian import control
-      >>> model = mujoco.MjModel.from_xml_string(
-      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
-      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
-      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
-      >>> cost = control.Cost(model, [
-      ...     control.Term("reach", control.sensor(model, "angle") - 1.0),
-      ...     control.Term("effort", control.controls(model), weight=1e-4)])
-      >>> plan = control.ILQR(model, cost, horizon=50).solve(mujoco.MjData(model))
+      >>> from mujacobian.control import tasks
+      >>> task = tasks.load("cartpole")
+      >>> plan = control.ILQR(task.planned, task.cost, horizon=60).solve(task.start(None))
       >>> plan.status
       'converged'
     """

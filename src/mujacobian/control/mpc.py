@@ -125,19 +125,12 @@ class MPC:
         it begins; otherwise the simulation waits for them, and results can be repeated.
 
     Example:
-      >>> import mujoco
       >>> from mujacobian import control
-      >>> model = mujoco.MjModel.from_xml_string(
-      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
-      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
-      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
-      >>> planned = control.planning_model(model, timestep=0.01)
-      >>> cost = control.Cost(model, [
-      ...     control.Term("reach", control.sensor(model, "angle") - 1.0),
-      ...     control.Term("effort", control.controls(model), weight=1e-4)])
-      >>> mpc = control.MPC(model, control.ILQR(planned, cost, horizon=30))
-      >>> result = mpc.run(mujoco.MjData(model), seconds=2.0, progress=False)
-      >>> bool(abs(result.states[-1, 0] - 1.0) < 0.05)
+      >>> from mujacobian.control import tasks
+      >>> task = tasks.load("cartpole")
+      >>> mpc = control.MPC(task.model, control.ILQR(task.planned, task.cost, horizon=60))
+      >>> result = mpc.run(task.start(None), seconds=3.0, progress=False)
+      >>> task.judge(result).success
       True
     """
 
