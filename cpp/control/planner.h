@@ -11,7 +11,8 @@
 
 namespace mujacobian {
 
-// Derivatives of all knots; of the last one, A and B are not written.
+// Derivatives of all knots. Not written are A and B of the last one, and exact C and D of sensors
+// that the cost does not read.
 struct Expansion {
   Outputs lin;       // (T, ...)
   double* gradient;  // (T, nz) of the cost

@@ -29,8 +29,8 @@ Between find(const Policy& policy, double time) {
   return {next - 1, policy.is_linear ? part : 0};
 }
 
-void add_product(double* out, double scale, const double* matrix, const double* x, int rows,
-                 int columns) {
+void add_matrix_vector(double* out, double scale, const double* matrix, const double* x, int rows,
+                       int columns) {
   for (int i = 0; i < rows; i++) {
     double sum = 0;
     for (int j = 0; j < columns; j++)
@@ -80,8 +80,8 @@ void evaluate_policy(const ModelView& m, const Policy& policy, const Bounds& bou
   }
   if (feedback != 0) {
     difference_states(m, reference, state, dx);
-    add_product(ctrl, feedback * (1 - part), K, dx, nu, nx);
-    if (part > 0) add_product(ctrl, feedback * part, K + nu * nx, dx, nu, nx);
+    add_matrix_vector(ctrl, feedback * (1 - part), K, dx, nu, nx);
+    if (part > 0) add_matrix_vector(ctrl, feedback * part, K + nu * nx, dx, nu, nx);
   }
   clamp(bounds, ctrl, nu);
   arena.rewind(mark);
@@ -95,7 +95,7 @@ void feed_back(const ModelView& m, const Bounds& bounds, const double* u, const 
   double* dx = arena.take<double>(nx);
   difference_states(m, at, state, dx);
   for (int k = 0; k < m.nu; k++) ctrl[k] = u[k] + scale * step[k];
-  add_product(ctrl, 1, gain, dx, m.nu, nx);
+  add_matrix_vector(ctrl, 1, gain, dx, m.nu, nx);
   clamp(bounds, ctrl, m.nu);
   arena.rewind(mark);
 }
