@@ -345,6 +345,10 @@ def test_a_planner_does_not_survive_a_fork(monkeypatch):
         planner.solve(STATE)
 
 
+@pytest.mark.skipif(
+    sys.platform != "linux" or "LD_PRELOAD" in os.environ,
+    reason="limits memory as Linux does, which sanitizers do not like",
+)
 def test_threads_are_as_many_as_the_system_gives():
     """Not an end of the process where a thread cannot be made, here for want of a large stack."""
     code = """
