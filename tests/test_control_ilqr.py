@@ -315,6 +315,12 @@ def test_user_residuals_see_what_was_simulated_only():
     with pytest.raises(control.DivergedError, match='knot 1 of 10 the term "high" is inf'):
         control.ILQR(model, control.Cost(model, [own, high]), 10).solve([0, 0, 0, 0, 1, 0])
     assert [abs(states).max() for states in seen] == [1.0]
+    # the first of these does not count, the others are finite and their sum is not
+    p = control.sensor(model, "p0")
+    terms = [control.Term(f"p{k}", 1e154 * p, weight=k) for k in range(4)]
+    terms[0] = dataclasses.replace(high, name="p0", weight=0.0)
+    with pytest.raises(control.DivergedError, match='knot 0 of 10 the term "p1" is 5e'):
+        control.ILQR(model, control.Cost(model, terms), 10).solve([1.0, 1, 0, 0, 0, 0])
     assert len(seen[0]) == 2
 
 

@@ -228,16 +228,17 @@ class MPC:
 
     def _result(self, record: _Record, plans: _Plans, seconds: float) -> MPCResult:
         cost = self.planner.cost
+        weights = np.array(cost.weights, dtype=np.float64)
         terms = cost.by_term(record.sensordata, record.controls, record.times, record.states)
         return MPCResult(
             times=record.times,
             states=record.states,
             controls=record.controls,
             sensordata=record.sensordata,
-            costs=weigh(terms, cost.weights),
+            costs=weigh(terms, weights),
             terms=terms,
             names=[term.name for term in cost.terms],
-            weights=cost.weights.copy(),
+            weights=weights,
             plan_times=np.array([made.time for made in plans.made]),
             plan_costs=np.array([made.cost for made in plans.made]),
             step_sizes=np.array([made.step_size for made in plans.made]),

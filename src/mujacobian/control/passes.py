@@ -139,7 +139,10 @@ class Passes:
             )
         end = min(taken + 1, self.horizon)  # the first of infinite cost is the last simulated
         norms = self.terms(Knots(*(array[:end] for array in knots)))
-        knot, k = np.argwhere(~np.isfinite(norms))[0]
+        size = np.nan_to_num(np.where(self.cost.weights, norms, 0.0), nan=np.inf, posinf=np.inf)
+        knot, k = np.unravel_index(
+            np.argmax(size), size.shape
+        )  # if all are finite, their sum is not
         return DivergedError(
             f"the cost of the trajectory to start from is not finite: at knot {knot} of "
             f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
