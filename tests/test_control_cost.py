@@ -90,6 +90,8 @@ def test_norms_are_finite_at_zero_and_far_away(norm):
         assert np.isfinite(gradient).all()
         assert np.isfinite(hessian).all()
     assert evaluate(control.Cosh(1.0), np.array([1e-9]))[0] == pytest.approx(5e-19, rel=1e-12)
+    tiny = np.array([1e-155, 0.0])  # whose square is not 0, but its inverse is infinite
+    assert np.isfinite(evaluate(control.L22(0.2, 3.5), tiny)[2]).all()
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=repr)
@@ -163,6 +165,8 @@ def test_rows_that_do_not_fit_are_refused():
         u + np.ones(3)
     with pytest.raises(ValueError, match="rows of different models"):
         p + control.sensor(slides(2), "p0")
+    with pytest.raises(ValueError, match="rows of different models cannot be stacked"):
+        control.stack(p, control.sensor(slides(2), "p0"))
     with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
         np.ones((2, 3)) @ u
     with pytest.raises(ValueError, match=r'no sensor "p9": did you mean p'):
@@ -192,6 +196,15 @@ def test_targets_depend_on_time_and_rows_can_be_switched_off():
         assert gradient[0, -1] != 0
         assert gradient[1, -1] == 0
         assert not hessian[1, -1].any()
+
+
+def test_one_target_is_for_all_rows():
+    model = slides()
+    u, times = control.controls(model), np.array([0.5, 2.0])
+    sensors, controls = np.zeros((2, 6)), np.array([[1.0, 2], [3, 4]])
+    for target, wanted in ((3.0, [2.5, 0.5]), (lambda t: 2 * t, [0.5, 0.5])):
+        cost = control.Cost(model, [control.Term("u", u, target=target)])
+        assert np.allclose(cost(sensors, controls, times), wanted)
 
 
 def test_user_residuals_are_as_good_as_sensors():
@@ -242,6 +255,8 @@ def test_costs_that_make_no_sense_are_refused():
     u = control.controls(model)
     with pytest.raises(ValueError, match="at least one term"):
         control.Cost(model, [])
+    with pytest.raises(TypeError, match=r"terms must be control\.Term, got Rows"):
+        control.Cost(model, [u])
     with pytest.raises(ValueError, match="names of terms must differ"):
         control.Cost(model, [control.Term("a", u), control.Term("a", u)])
     with pytest.raises(ValueError, match='term "a": weight must be at least 0'):

@@ -1,6 +1,11 @@
 """Control in a loop: records, statistics, other models to plan with, the clock on the wall."""
 
+import _thread
+import gc
 import json
+import sys
+import threading
+import weakref
 
 import mujoco
 import numpy as np
@@ -91,6 +96,64 @@ def test_errors_of_the_planner_reach_the_caller_by_the_clock():
         mpc.run(mujoco.MjData(model), 5.0, progress=False)
 
 
+def test_a_planner_that_exits_does_not_leave_the_simulation_alone():
+    model, _ = pendulum()
+
+    def value(times, states, controls):
+        if threading.current_thread() is not threading.main_thread():
+            sys.exit("enough")
+        return states[:, :1]
+
+    def jacobian(times, states, controls):
+        n = len(times)
+        return np.tile(np.eye(1, 2), (n, 1, 1)), np.zeros((n, 1, 1))
+
+    cost = control.Cost(model, [control.Term("a", control.UserResidual(1, value, jacobian))])
+    mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=True)
+    with pytest.raises(SystemExit, match="enough"):
+        mpc.run(mujoco.MjData(model), 5.0, progress=False)
+
+
+def test_plans_are_not_kept(monkeypatch):
+    """But for the last one: all of them would fill the memory of a long run."""
+    model, cost = pendulum()
+    planner = control.ILQR(model, cost, 10)
+    made, improve = [], planner.improve
+
+    def watched(data, plan):
+        plan = improve(data, plan)
+        made.append(weakref.ref(plan))
+        return plan
+
+    monkeypatch.setattr(planner, "improve", watched)
+    result = control.MPC(model, planner).run(mujoco.MjData(model), 0.2, progress=False)
+    gc.collect()
+    assert [plan() for plan in made] == [None] * 9 + [result.plan]
+
+
+def test_an_interrupted_run_ends_its_thread():
+    model, cost = pendulum()
+    before = threading.active_count()
+
+    def stop(times, states, controls):
+        if times[0] > 0.1:
+            _thread.interrupt_main()
+        return 0 * states[:, :1]
+
+    def jacobian(times, states, controls):
+        return np.zeros((len(times), 1, 2)), np.zeros((len(times), 1, 1))
+
+    stopper = control.Term("stop", control.UserResidual(1, stop, jacobian))
+    cost = control.Cost(model, [*cost.terms, stopper])
+    for realtime in (False, True):
+        mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=realtime)
+        data = mujoco.MjData(model)
+        with pytest.raises(KeyboardInterrupt):
+            mpc.run(data, 20.0, progress=False)
+        assert 0.1 < data.time < 10
+        assert threading.active_count() == before
+
+
 def test_what_cannot_be_run_says_why():
     model, cost = pendulum()
     planner = control.ILQR(model, cost, 10)
@@ -98,6 +161,8 @@ def test_what_cannot_be_run_says_why():
         control.MPC(slides(), planner)
     with pytest.raises(ValueError, match="data is of another model"):
         control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
+    with pytest.raises(TypeError, match=r"data must be a mujoco\.MjData, got MjModel"):
+        control.MPC(model, planner).run(model, 1.0)
     with pytest.raises(ValueError, match="seconds must be a positive number"):
         control.MPC(model, planner).run(mujoco.MjData(model), 0.0)
     with pytest.raises(ValueError, match="steps_per_plan"):

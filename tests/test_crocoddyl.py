@@ -122,6 +122,27 @@ def test_terminal_action_has_no_control(model):
     np.testing.assert_allclose(data.Lx[:3], x[:3], atol=1e-12)
 
 
+def test_ranges_of_some_controls_are_kept():
+    ranged = BODIES.replace('gear="0 1 0"', 'gear="0 1 0" ctrllimited="true" ctrlrange="-1 2"')
+    model = mujoco.MjModel.from_xml_string(ranged)
+    cost = control.Cost(model, [control.Term("place", control.sensor(model, "place"))])
+    action = ActionModel(model, cost)
+    assert action.has_control_limits
+    assert action.u_lb.tolist() == [-np.inf, -1]
+    assert action.u_ub.tolist() == [np.inf, 2]
+
+
+def test_a_step_that_diverges_is_not_the_first_state(model):
+    """To which MuJoCo resets it."""
+    cost = control.Cost(model, [control.Term("place", control.sensor(model, "place"))])
+    action = ActionModel(model, cost)
+    data = action.createData()
+    x = action.state.zero()
+    x[0] = 1e12
+    action.calc(data, x, np.zeros(2))
+    assert np.isnan(data.xnext).all()
+
+
 def test_swing_up():
     """FDDP with our action swings a pole up, as our own planner does."""
     task = tasks.load("cartpole")

@@ -1,5 +1,6 @@
 """Identification: its Jacobian, what it finds, what it says of bad logs, and mujoco.sysid."""
 
+import copy
 import subprocess
 import sys
 
@@ -286,6 +287,11 @@ def test_mujoco_sysid():
     differences = theirs.optimize(given, plain, **options)[1].x
     np.testing.assert_allclose(exact, differences, rtol=1e-4)
 
+    other = mujoco.MjSpec.from_string(identify_arm.ARM.replace('mass="', 'mass="1', 1))
+    loaded = copy.copy(sequences[0])
+    loaded.name, loaded.spec, loaded.gt_model = "loaded", other, other.compile()
+    with pytest.raises(ValueError, match='the logs "loaded" are of another model'):
+        exact_residual(parameters, models_sequences=[*sequences, loaded])
     with pytest.raises(ValueError, match="modify_residual has no exact derivative"):
         exact_residual(parameters, models_sequences=sequences, modify_residual=print)
     with pytest.raises(ValueError, match="needs finite bounds"):

@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+
 #include "bindings/errors.h"
 #include "control/backward.h"
 #include "control/planner.h"
@@ -134,7 +136,9 @@ struct PolicyArrays {
         states(arrays[1], "states", {n, m.nq + m.nv + m.na}, false),
         controls(arrays[2], "controls", {n, m.nu}, false),
         gains(arrays[3], "gains", {n, m.nu, 2 * m.nv + m.na}, false),
-        is_linear(nb::cast<bool>(arrays[4])) {}
+        is_linear(nb::cast<bool>(arrays[4])) {
+    if (!n) throw nb::value_error("a policy needs at least one knot");
+  }
 
   Policy view() const {
     return {static_cast<int>(n), times.data(), states.data(),
@@ -203,43 +207,42 @@ struct BoundPlanner {
   nb::object object;
   const void* model;
   ModelView m;
-  Planner planner;
+  std::unique_ptr<Planner> planner;
 
   BoundPlanner(nb::object model_object, const CostRows& cost, const std::string& backend,
                double eps, bool warm_start, int threads)
-      : object(model_object),
-        model(model_address(model_object)),
-        m(view_model(model)),
-        planner(model, cost, backend_kind(backend), eps, warm_start, threads) {}
+      : object(model_object), model(model_address(model_object)), m(view_model(model)) {
+    run([&] {
+      planner =
+          std::make_unique<Planner>(model, cost, backend_kind(backend), eps, warm_start, threads);
+      planner->require();
+    });
+  }
 
   // The knot or candidate at which the last call failed, -1: at none.
-  int failed() const { return planner.failure() ? planner.failure()->index : -1; }
+  int failed() const { return planner->failure() ? planner->failure()->index : -1; }
 
   void raise_failure(const std::string& what) const {
-    const auto& failure = planner.failure();
+    const auto& failure = planner->failure();
     if (!failure) return;
     const bool is_place = failure->index >= 0;
     raise(failure->error, is_place ? what + std::to_string(failure->index) + ": " : "");
   }
 };
 
-void require(const BoundPlanner& self) {
-  run([&] { self.planner.require(); });
-}
-
 // (knots taken, whether it went bad, cost, knot that has no derivative or -1)
 std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle task,
                                                nb::handle policy, double feedback, int shift,
                                                nb::handle knots, nb::handle expansion) {
-  const CostRows& cost = self.planner.cost();
+  const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   PolicyArrays p(self.m, policy);
   KnotArrays k(self.m, cost, t.T, knots);
   ExpansionArrays e(cost, t.T, expansion);
   Rolled rolled{};
   run([&] {
-    self.planner.begin(t.T, shift);
-    rolled = self.planner.follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
+    self.planner->begin(t.T, shift);
+    rolled = self.planner->follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
   });
   if (self.failed() < 0) self.raise_failure("");
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
@@ -248,13 +251,13 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
 // Returns the knot that has no derivative or -1.
 int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
                        nb::handle expansion) {
-  const CostRows& cost = self.planner.cost();
+  const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
   ExpansionArrays e(cost, t.T, expansion);
   run([&] {
-    self.planner.begin(t.T, 0);
-    self.planner.differentiate(t.view(self.model, cost), k.view(), e.view());
+    self.planner->begin(t.T, 0);
+    self.planner->differentiate(t.view(self.model, cost), k.view(), e.view());
   });
   return self.failed();
 }
@@ -265,7 +268,7 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
                                                        double most, nb::handle states,
                                                        nb::handle controls, nb::handle steps,
                                                        nb::handle gains, nb::handle knots) {
-  const CostRows& cost = self.planner.cost();
+  const CostRows& cost = self.planner->cost();
   const ModelView& m = self.m;
   TaskArrays t(m, cost, task);
   const Py_ssize_t n = size_of(sizes), T = t.T;
@@ -276,7 +279,7 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
   KnotArrays k(m, cost, n * T, knots);
   std::vector<Rolled> results(n);
   run([&] {
-    self.planner.search(
+    self.planner->search(
         t.view(self.model, cost),
         {static_cast<int>(n), a.data(), c.data(), most, x.data(), u.data(), s.data(), g.data()},
         k.view(), results.data());
@@ -340,10 +343,9 @@ void bind_control(nb::module_& module) {
   nb::class_<BoundPlanner>(module, "Planner")
       .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
            arg("model"), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"), arg("threads"))
-      .def("require", &require)
       .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
       .def("derivative_seconds",
-           [](BoundPlanner& self) { return self.planner.derivative_seconds(); })
+           [](BoundPlanner& self) { return self.planner->derivative_seconds(); })
       .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),
            arg("knots"), arg("expansion"))
       .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"))

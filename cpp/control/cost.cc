@@ -1,5 +1,6 @@
 #include "control/cost.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -59,6 +60,16 @@ void set_scaled(double* to, double scale, const double* from, int n) {
 
 }  // namespace
 
+std::vector<unsigned char> used_sensors(const ModelView& m, const CostRows& rows) {
+  std::vector<unsigned char> used(m.nsensor, 0);
+  for (int s = 0; s < m.nsensor; s++) {
+    const int first = m.sensor_adr[s], end = first + m.sensor_dim[s];
+    used[s] = std::any_of(rows.index.begin(), rows.index.end(),
+                          [=](int index) { return index >= first && index < end; });
+  }
+  return used;
+}
+
 double evaluate_cost(const CostRows& rows, const CostKnot& knot, const double* weights,
                      double* norms, Arena& arena) {
   const Arena::Mark mark = arena.mark();
@@ -69,7 +80,7 @@ double evaluate_cost(const CostRows& rows, const CostKnot& knot, const double* w
     const CostTerm& term = rows.terms[k];
     const int n = active_rows(rows, knot, term, row, r);
     norms[k] = term.norm.value(r, n);
-    sum += weights[k] * norms[k];
+    if (weights[k] != 0) sum += weights[k] * norms[k];  // also where the norm is infinite
   }
   arena.rewind(mark);
   return sum;

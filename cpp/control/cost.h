@@ -5,6 +5,7 @@
 
 #include "control/norm.h"
 #include "layout/arena.h"
+#include "layout/views.h"
 
 namespace mujacobian {
 
@@ -25,6 +26,9 @@ struct CostRows {
   int count() const { return static_cast<int>(start.size()) - 1; }
   int nz() const { return nx + nu; }
 };
+
+// Which sensors (nsensor) the rows read.
+std::vector<unsigned char> used_sensors(const ModelView& m, const CostRows& rows);
 
 // One knot.
 struct CostKnot {

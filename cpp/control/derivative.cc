@@ -26,10 +26,10 @@ Differentiator::Differentiator(const void* model, Backend backend, double eps, b
   if (backend == Backend::kWasp) wasp_ = std::make_unique<Wasp>(model, eps);
 }
 
-void Differentiator::require() const {
+void Differentiator::require(const unsigned char* sensors) const {
   const ModelView m = view_model(model_);
   if (backend_ == Backend::kAnalytic || backend_ == Backend::kIsolation) require_model(m);
-  if (backend_ == Backend::kAnalytic) require_sensors(m);
+  if (backend_ == Backend::kAnalytic) require_sensors(m, sensors);
 }
 
 void Differentiator::begin(int T, int shift) {

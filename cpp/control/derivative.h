@@ -32,8 +32,9 @@ class Differentiator {
 
   Backend backend() const { return backend_; }
 
-  // Throws Unsupported if the model has something that the method does not cover.
-  void require() const;
+  // Throws Unsupported if the model, or a sensor that is wanted, has something that the method does
+  // not cover.
+  void require(const unsigned char* sensors) const;
 
   // Of a plan of T knots that begins `shift` knots later than the last one.
   void begin(int T, int shift);

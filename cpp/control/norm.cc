@@ -2,66 +2,65 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace mujacobian {
 namespace {
 
+// A function of one row x.
 struct Scalar {
   double value, slope, curvature;
 };
-
-double sign(double x) { return x < 0 ? -1 : x > 0 ? 1 : 0; }
-
-// One row of the norms that are sums over rows.
-Scalar scalar_norm(NormKind kind, double p, double q, double x) {
-  switch (kind) {
-    case NormKind::kNull:
-      return {x, 1, 0};
-    case NormKind::kCosh: {
-      const double c = std::cosh(x / p), s = std::sinh(x / p), half = std::sinh(x / (2 * p));
-      return {2 * p * p * half * half, p * s, c};
-    }
-    case NormKind::kPower: {
-      const double a = std::abs(x);
-      return {std::pow(a, p), sign(x) * p * std::pow(a, p - 1), p * (p - 1) * std::pow(a, p - 2)};
-    }
-    case NormKind::kSmoothAbs: {
-      const double s = std::sqrt(x * x + p * p);
-      return {x * x / (s + p), x / s, p * p / (s * s * s)};
-    }
-    case NormKind::kSmoothAbs2: {
-      const double a = std::abs(x), c = std::pow(p, q), e = std::pow(a, q) + c;
-      const double s = std::pow(e, 1 / q), b = s / e * std::pow(a, q - 2);
-      return {s - p, b * x, (q - 1) * b * c / e};
-    }
-    case NormKind::kRectify: {
-      // with e = exp(-|x|/p) nothing overflows
-      const double e = std::exp(-std::abs(x) / p), up = x > 0 ? 1 / (1 + e) : e / (1 + e);
-      return {std::max(x, 0.0) + p * std::log1p(e), up, e / (p * (1 + e) * (1 + e))};
-    }
-    default:
-      return {0.5 * x * x, x, 1};
-  }
-}
 
 // A function of c = r^T r: its value, and the gradient `slope` r, Hessian slope I + bend r r^T.
 struct Radial {
   double value, slope, bend;
 };
 
-bool is_radial(NormKind kind) { return kind == NormKind::kL2 || kind == NormKind::kL22; }
+Scalar null(double, double, double x) { return {x, 1, 0}; }
 
-Radial radial_norm(NormKind kind, double p, double q, double c) {
-  if (kind == NormKind::kL2) {
-    const double s = std::sqrt(c + p * p);
-    return {c / (s + p), 1 / s, -1 / (s * s * s)};
-  }
-  const double power = std::pow(p, q), e = std::pow(c, q / 2) + power, s = std::pow(e, 1 / q);
+Scalar quadratic(double, double, double x) { return {0.5 * x * x, x, 1}; }
+
+Scalar cosh(double p, double, double x) {
+  const double half = std::sinh(x / (2 * p));
+  return {2 * p * p * half * half, p * std::sinh(x / p), std::cosh(x / p)};
+}
+
+Scalar power(double p, double, double x) {
+  const double a = std::abs(x);
+  return {std::pow(a, p), std::copysign(p * std::pow(a, p - 1), x),
+          p * (p - 1) * std::pow(a, p - 2)};
+}
+
+Scalar smooth_abs(double p, double, double x) {
+  const double s = std::sqrt(x * x + p * p);
+  return {x * x / (s + p), x / s, p * p / (s * s * s)};
+}
+
+Scalar smooth_abs2(double p, double q, double x) {
+  const double a = std::abs(x), c = std::pow(p, q), e = std::pow(a, q) + c;
+  const double s = std::pow(e, 1 / q), b = s / e * std::pow(a, q - 2);
+  return {s - p, b * x, (q - 1) * b * c / e};
+}
+
+Scalar rectify(double p, double, double x) {
+  // with e = exp(-|x|/p) nothing overflows
+  const double e = std::exp(-std::abs(x) / p), up = x > 0 ? 1 / (1 + e) : e / (1 + e);
+  return {std::max(x, 0.0) + p * std::log1p(e), up, e / (p * (1 + e) * (1 + e))};
+}
+
+Radial l2(double p, double, double c) {
+  const double s = std::sqrt(c + p * p);
+  return {c / (s + p), 1 / s, -1 / (s * s * s)};
+}
+
+Radial l22(double p, double q, double c) {
+  const double e = std::pow(c, q / 2) + std::pow(p, q), s = std::pow(e, 1 / q);
   const double slope = s / e * std::pow(c, q / 2 - 1);
-  // at r = 0 the bend multiplies r r^T = 0
-  const double bend = c > 0 ? slope * ((1 - q) * std::pow(c, q / 2 - 1) / e + (q - 2) / c) : 0;
-  return {s - p, slope, bend};
+  // where r r^T vanishes the bend, which multiplies it, may be anything
+  if (c < std::numeric_limits<double>::min()) return {s - p, slope, 0};
+  return {s - p, slope, slope * ((1 - q) * std::pow(c, q / 2 - 1) / e + (q - 2) / c)};
 }
 
 double dot_self(const double* r, int n) {
@@ -72,33 +71,49 @@ double dot_self(const double* r, int n) {
 
 }  // namespace
 
-NormKind norm_kind(const std::string& name) {
-  constexpr const char* kNames[] = {"null",  "quadratic",  "l2",          "l22",    "cosh",
-                                    "power", "smooth_abs", "smooth_abs2", "rectify"};
-  for (int k = 0; k < 9; k++) {
-    if (name == kNames[k]) return static_cast<NormKind>(k);
+// A sum over rows, or a function of their length.
+struct NormKind {
+  const char* name;
+  Scalar (*scalar)(double p, double q, double x);
+  Radial (*radial)(double p, double q, double c);
+};
+
+const NormKind* norm_kind(const std::string& name) {
+  static constexpr NormKind kKinds[] = {
+      {"null", null, nullptr},
+      {"quadratic", quadratic, nullptr},
+      {"l2", nullptr, l2},
+      {"l22", nullptr, l22},
+      {"cosh", cosh, nullptr},
+      {"power", power, nullptr},
+      {"smooth_abs", smooth_abs, nullptr},
+      {"smooth_abs2", smooth_abs2, nullptr},
+      {"rectify", rectify, nullptr},
+  };
+  for (const NormKind& kind : kKinds) {
+    if (name == kind.name) return &kind;
   }
   throw std::invalid_argument("unknown norm " + name);
 }
 
 double Norm::value(const double* r, int n) const {
-  if (is_radial(kind)) return radial_norm(kind, p, q, dot_self(r, n)).value;
+  if (kind->radial) return kind->radial(p, q, dot_self(r, n)).value;
   double sum = 0;
-  for (int i = 0; i < n; i++) sum += scalar_norm(kind, p, q, r[i]).value;
+  for (int i = 0; i < n; i++) sum += kind->scalar(p, q, r[i]).value;
   return sum;
 }
 
 double Norm::expand(const double* r, int n, double* gradient, double* curvature,
                     double& bend) const {
-  if (is_radial(kind)) {
-    const Radial radial = radial_norm(kind, p, q, dot_self(r, n));
+  if (kind->radial) {
+    const Radial radial = kind->radial(p, q, dot_self(r, n));
     for (int i = 0; i < n; i++) gradient[i] = radial.slope * r[i], curvature[i] = radial.slope;
     bend = radial.bend;
     return radial.value;
   }
   double sum = 0;
   for (int i = 0; i < n; i++) {
-    const Scalar row = scalar_norm(kind, p, q, r[i]);
+    const Scalar row = kind->scalar(p, q, r[i]);
     sum += row.value, gradient[i] = row.slope, curvature[i] = row.curvature;
   }
   bend = 0;

@@ -5,23 +5,13 @@
 
 namespace mujacobian {
 
-enum class NormKind {
-  kNull,
-  kQuadratic,
-  kL2,
-  kL22,
-  kCosh,
-  kPower,
-  kSmoothAbs,
-  kSmoothAbs2,
-  kRectify,
-};
+struct NormKind;
 
 // By the name that Python uses; throws std::invalid_argument.
-NormKind norm_kind(const std::string& name);
+const NormKind* norm_kind(const std::string& name);
 
 struct Norm {
-  NormKind kind;
+  const NormKind* kind;
   double p, q;
 
   // The norm of r (n).

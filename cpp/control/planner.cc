@@ -36,7 +36,9 @@ class Planner::Feed {
     void* snapshot;  // null: start from the row
   };
 
-  explicit Feed(std::vector<void*> snapshots) : free_(std::move(snapshots)) {}
+  explicit Feed(const std::vector<OwnedData>& snapshots) {
+    for (const OwnedData& snapshot : snapshots) free_.push_back(snapshot.get());
+  }
 
   // A snapshot to fill, null if all are waiting.
   void* take_snapshot() {
@@ -92,21 +94,16 @@ Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, 
                  int threads)
     : model_(model),
       cost_(std::move(cost)),
+      sensors_(used_sensors(view_model(model), cost_)),
       differentiator_(model, backend, eps, warm_start),
       pool_(threads),
-      arenas_(threads),
-      cost_arenas_(threads) {
-  for (int k = 0; k < threads; k++) data_.push_back(make_data(model));
-  for (int k = 0; k < kSnapshots && threads > 1 && backend == Backend::kAnalytic; k++) {
+      arenas_(pool_.size()),
+      cost_arenas_(pool_.size()) {
+  for (int k = 0; k < pool_.size(); k++) data_.push_back(make_data(model));
+  for (int k = 0; k < kSnapshots && pool_.size() > 1 && backend == Backend::kAnalytic; k++) {
     snapshots_.push_back(make_data(model));
   }
   rolling_ = make_data(model);
-}
-
-Planner::~Planner() {
-  for (void* data : data_) engine().mj_deleteData(data);
-  for (void* data : snapshots_) engine().mj_deleteData(data);
-  engine().mj_deleteData(rolling_);
 }
 
 void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
@@ -115,12 +112,13 @@ void Planner::differentiate_knot(const Task& task, const Knots& knots, const Exp
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   Outputs lin = batch_item(m, out.lin, t);
+  lin.sensors = sensors_.data();
   if (t == task.T - 1) lin.A = lin.B = nullptr;
   Arena& arena = arenas_[thread];
   if (here) {
     differentiator_.transition_here(here, lin, arena);
   } else {
-    differentiator_.transition_at(data_[thread], knots.rows + t * size,
+    differentiator_.transition_at(data_[thread].get(), knots.rows + t * size,
                                   knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
                                   arena);
   }
@@ -149,6 +147,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   const bool keeps_data = m.opt.integrator != integrator::kRK4;  // mj_step ends at its start
   failure_.reset();
   Feed feed(snapshots_);
+  void* rolling = rolling_.get();
   Rolled result{};
   std::vector<double> state(m.nq + m.nv + m.na), next(size);
 
@@ -164,22 +163,22 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   auto done = [&](int t) {
     if (!analytic || !keeps_data) return feed.push({t, nullptr});
     if (void* snapshot = feed.take_snapshot()) {
-      copy_data(snapshot, task.model, rolling_);
+      copy_data(snapshot, task.model, rolling);
       put_back(snapshot, t);
       return feed.push({t, snapshot});
     }
-    engine().mj_getState(task.model, rolling_, next.data(), engine().integration_spec);
-    put_back(rolling_, t);
+    engine().mj_getState(task.model, rolling, next.data(), engine().integration_spec);
+    put_back(rolling, t);
     try {
-      differentiate_knot(task, knots, out, t, 0, rolling_);
+      differentiate_knot(task, knots, out, t, 0, rolling);
     } catch (const std::exception&) {
       fail(t);
     }
-    engine().mj_setState(task.model, rolling_, next.data(), engine().integration_spec);
+    engine().mj_setState(task.model, rolling, next.data(), engine().integration_spec);
   };
   auto simulate = [&] {
     try {
-      result = roll(task, rolling_, knots, std::numeric_limits<double>::infinity(), cost_arenas_[0],
+      result = roll(task, rolling, knots, std::numeric_limits<double>::infinity(), cost_arenas_[0],
                     control, done, [] { return false; });
     } catch (const std::exception&) {
       fail(-1);
@@ -235,8 +234,8 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
       };
       try {
         results[k] = roll(
-            task, data_[thread], knots_of(m, task, knots, k), search.most, cost_arenas_[thread],
-            control, [](int) {}, [&] { return accepted < k; });
+            task, data_[thread].get(), knots_of(m, task, knots, k), search.most,
+            cost_arenas_[thread], control, [](int) {}, [&] { return accepted < k; });
       } catch (const std::exception&) {
         fail(k);
       }

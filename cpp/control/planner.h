@@ -11,7 +11,8 @@
 
 namespace mujacobian {
 
-// Derivatives of all knots; of the last one, A and B are not written.
+// Derivatives of all knots. Not written are A and B of the last one, and exact C and D of sensors
+// that the cost does not read.
 struct Expansion {
   Outputs lin;       // (T, ...)
   double* gradient;  // (T, nz) of the cost
@@ -34,14 +35,11 @@ class Planner {
  public:
   Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
           int threads);
-  Planner(const Planner&) = delete;
-  Planner& operator=(const Planner&) = delete;
-  ~Planner();
 
   const CostRows& cost() const { return cost_; }
 
   // Throws Unsupported if the model has something that the backend does not cover.
-  void require() const { differentiator_.require(); }
+  void require() const { differentiator_.require(sensors_.data()); }
 
   // A plan of T knots that begins `shift` knots after the last one, negative: unrelated to it.
   void begin(int T, int shift) { differentiator_.begin(T, shift); }
@@ -72,11 +70,12 @@ class Planner {
 
   const void* model_;
   CostRows cost_;
+  std::vector<unsigned char> sensors_;  // that the cost reads
   Differentiator differentiator_;
   Pool pool_;
-  std::vector<void*> data_;       // one per thread
-  std::vector<void*> snapshots_;  // of steps that wait to be differentiated
-  void* rolling_ = nullptr;
+  std::vector<OwnedData> data_;       // one per thread
+  std::vector<OwnedData> snapshots_;  // of steps that wait to be differentiated
+  OwnedData rolling_;
   std::vector<Arena> arenas_, cost_arenas_;
   std::atomic<long long> nanoseconds_{0};
   std::mutex mutex_;

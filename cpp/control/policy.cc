@@ -9,6 +9,10 @@
 namespace mujacobian {
 namespace {
 
+// The time of a knot is a product, that of a simulation a sum: closer to a knot than this part of
+// an interval, it is at the knot.
+constexpr double kRounding = 1e-6;
+
 // Between knots `knot` and `knot` + 1: the part of the way.
 struct Between {
   int knot;
@@ -19,13 +23,14 @@ Between find(const Policy& policy, double time) {
   const double *first = policy.times, *last = policy.times + policy.n;
   const int next = static_cast<int>(std::upper_bound(first, last, time) - first);
   if (next == 0) return {0, 0};
-  if (next == policy.n || !policy.is_linear) return {next - 1, 0};
-  const double begin = first[next - 1], end = first[next];
-  return {next - 1, (time - begin) / (end - begin)};
+  if (next == policy.n) return {next - 1, 0};
+  const double begin = first[next - 1], end = first[next], part = (time - begin) / (end - begin);
+  if (part > 1 - kRounding) return {next, 0};
+  return {next - 1, policy.is_linear ? part : 0};
 }
 
-void add_product(double* out, double scale, const double* matrix, const double* x, int rows,
-                 int columns) {
+void add_matrix_vector(double* out, double scale, const double* matrix, const double* x, int rows,
+                       int columns) {
   for (int i = 0; i < rows; i++) {
     double sum = 0;
     for (int j = 0; j < columns; j++)
@@ -75,8 +80,8 @@ void evaluate_policy(const ModelView& m, const Policy& policy, const Bounds& bou
   }
   if (feedback != 0) {
     difference_states(m, reference, state, dx);
-    add_product(ctrl, feedback * (1 - part), K, dx, nu, nx);
-    if (part > 0) add_product(ctrl, feedback * part, K + nu * nx, dx, nu, nx);
+    add_matrix_vector(ctrl, feedback * (1 - part), K, dx, nu, nx);
+    if (part > 0) add_matrix_vector(ctrl, feedback * part, K + nu * nx, dx, nu, nx);
   }
   clamp(bounds, ctrl, nu);
   arena.rewind(mark);
@@ -90,7 +95,7 @@ void feed_back(const ModelView& m, const Bounds& bounds, const double* u, const 
   double* dx = arena.take<double>(nx);
   difference_states(m, at, state, dx);
   for (int k = 0; k < m.nu; k++) ctrl[k] = u[k] + scale * step[k];
-  add_product(ctrl, 1, gain, dx, m.nu, nx);
+  add_matrix_vector(ctrl, 1, gain, dx, m.nu, nx);
   clamp(bounds, ctrl, m.nu);
   arena.rewind(mark);
 }

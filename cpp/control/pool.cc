@@ -1,9 +1,15 @@
 #include "control/pool.h"
 
+#include <system_error>
+
 namespace mujacobian {
 
 Pool::Pool(int threads) {
-  for (int k = 1; k < threads; k++) threads_.emplace_back([this, k] { serve(k); });
+  try {
+    for (int k = 1; k < threads; k++) threads_.emplace_back([this, k] { serve(k); });
+  } catch (const std::system_error&) {
+    // go on with those there are
+  }
 }
 
 Pool::~Pool() {

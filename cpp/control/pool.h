@@ -11,6 +11,7 @@ namespace mujacobian {
 
 class Pool {
  public:
+  // As many threads as this, or as the system gives.
   explicit Pool(int threads);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

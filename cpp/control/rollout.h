@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 
@@ -39,7 +40,8 @@ struct Rolled {
 
 // Simulate from `task.start`: control(t, d, ctrl) sets the control of knot t, done(t) is called
 // when mj_step has left knot t, and the last knot, of which mj_forward is the end and whose control
-// is that of the one before. Abandoned when the cost exceeds `most` or give_up() says so.
+// is that of the one before. Abandoned when the cost exceeds `most`, is not finite, or give_up()
+// says so.
 template <class Control, class Done, class GiveUp>
 Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& arena,
             Control control, Done done, GiveUp give_up) {
@@ -70,7 +72,7 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
         *task.cost,
         {out.sensors + t * ns, out.controls + t * nu, task.offsets + t * task.cost->count()},
         task.weights, out.norms + t * nterm, arena);
-    if (!(sum <= most) || give_up()) return result;
+    if (!(sum <= most) || !std::isfinite(sum) || give_up()) return result;
     result.taken++;
     done(static_cast<int>(t));
   }

@@ -99,12 +99,12 @@ void step_skip(const void* model, void* data, int stage) {
   run(data, [=] { engine().mj_stepSkip(model, data, stage, 0); });
 }
 
-void* make_data(const void* model) {
+OwnedData make_data(const void* model) {
   static thread_local void* data;
   data = nullptr;
   if (!guarded([=] { data = engine().mj_makeData(model); })) throw EngineError(text);
   if (!data) throw EngineError("mj_makeData: out of memory");
-  return data;
+  return OwnedData(data);
 }
 
 double geom_distance(const void* model, const void* data, int geom1, int geom2, double most,

@@ -2,6 +2,7 @@
 // import.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -65,7 +66,13 @@ struct EngineError : std::runtime_error {
 // handler is thread-local.
 void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
-void* make_data(const void* model);
+
+// An mjData of our own.
+struct DeleteData {
+  void operator()(void* data) const { engine().mj_deleteData(data); }
+};
+using OwnedData = std::unique_ptr<void, DeleteData>;
+OwnedData make_data(const void* model);
 
 // While one lives, warnings of the calls of its thread are not shown: for simulations that may
 // fail.

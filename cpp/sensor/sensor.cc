@@ -19,6 +19,8 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
   }
 }
 
+bool is_wanted(const unsigned char* wanted, int sensor) { return !wanted || wanted[sensor]; }
+
 void sense_nothing(Sensing&, int, SensorRows&) {}
 
 using Family = void (*)(Sensing&, int, SensorRows&);
@@ -93,7 +95,7 @@ Family family(int type) {
 
 // Forces of actuators do not see the acceleration, those of limits and contacts only in components
 // where it is differentiated anyway.
-bool senses_acceleration(const ModelView& m, int sensor) {
+bool needs_acceleration(const ModelView& m, int sensor) {
   switch (m.sensor_type[sensor]) {
     case sensor::kActuatorFrc:
     case sensor::kJointActFrc:
@@ -121,9 +123,9 @@ bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
          (data_type == datatype::kPositive && value >= cutoff);
 }
 
-bool senses_acceleration(const ModelView& m) {
+bool senses_acceleration(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
-    if (senses_acceleration(m, s)) return true;
+    if (is_wanted(wanted, s) && needs_acceleration(m, s)) return true;
   }
   return false;
 }
@@ -176,6 +178,7 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
   Sensing sensing(m, d, f, arena);
   SensorRows rows(m, f, widest, arena);
   for (int s = 0; s < m.nsensor; s++) {
+    if (!is_wanted(out.wanted, s)) continue;
     rows.reset(m.sensor_dim[s]);
     // a disabled sensor keeps its old value
     if (!disabled) {

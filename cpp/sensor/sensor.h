@@ -8,13 +8,14 @@ namespace mujacobian {
 // Row-major outputs, null where not asked for.
 struct SensorOutputs {
   double *C, *D, *Df;
+  const unsigned char* wanted = nullptr;  // (nsensor) whose rows are written; null: of all
 };
 
 // Value r of the sensor is constant: its cutoff holds it, or sensors are disabled. (SEN-2)
 bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r);
 
-// Some sensor depends on the acceleration.
-bool senses_acceleration(const ModelView& m);
+// Some sensor that is wanted depends on the acceleration.
+bool senses_acceleration(const ModelView& m, const unsigned char* wanted = nullptr);
 
 // Some sensor reads the force of a limit or contact, and so d(acc) of constrained components.
 bool senses_force(const ModelView& m);
@@ -22,9 +23,9 @@ bool senses_force(const ModelView& m);
 // Why the sensor is not covered, null if it is.
 const char* sensor_refusal(const ModelView& m, int sensor);
 
-// Write the rows of all sensors, none of which is refused. `f.residual` holds da if
-// senses_acceleration(m), and in constrained components if senses_force(m). Throws Unsupported
-// where something about this state is not covered.
+// Write the rows of the sensors that are wanted, none of which is refused. `f.residual` holds da if
+// senses_acceleration(m, wanted), and in constrained components if senses_force(m). Throws
+// Unsupported where something about this state is not covered.
 void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
            Arena& arena);
 

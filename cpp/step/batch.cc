@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,18 +22,17 @@ class Batch {
   // Take the next state until none is left; runs in every thread.
   void work() {
     Arena arena;
-    void* data = nullptr;
+    OwnedData data;
     int index = next_++;
     while (index < n_ && index <= first_failure_) {
       try {
         if (!data) data = make_data(model_);
-        step(data, index, arena);
+        step(data.get(), index, arena);
       } catch (const std::exception&) {
         fail({index, std::current_exception()});
       }
       index = next_++;
     }
-    if (data) engine().mj_deleteData(data);
   }
 
   std::optional<BatchFailure> failure() const { return failure_; }
@@ -75,7 +75,11 @@ std::optional<BatchFailure> transition_batch(const void* model, const double* st
                                              int threads) {
   Batch batch(model, states, nstate, controls, n, out);
   std::vector<std::thread> others;
-  for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
+  try {
+    for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
+  } catch (const std::system_error&) {
+    // go on with those there are: results do not depend on their number
+  }
   batch.work();
   for (std::thread& thread : others) thread.join();
   return batch.failure();

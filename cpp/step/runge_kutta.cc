@@ -33,24 +33,21 @@ class Scratch {
     const int spec = engine().integration_spec;
     double* state = arena.take<double>(engine().mj_stateSize(m.address, spec));
     engine().mj_getState(m.address, d.address, state, spec);
-    engine().mj_setState(m.address, data_, state, spec);
+    engine().mj_setState(m.address, data_.get(), state, spec);
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { engine().mj_deleteData(data_); }
 
   // The data at another position, velocity and activation, evaluated.
   DataView at(const ModelView& m, const double* qpos, const double* qvel, const double* act) {
-    DataView d = view_data(data_);
+    DataView d = view_data(data_.get());
     std::memcpy(const_cast<double*>(d.qpos), qpos, m.nq * sizeof(double));
     std::memcpy(const_cast<double*>(d.qvel), qvel, m.nv * sizeof(double));
     std::memcpy(const_cast<double*>(d.act), act, m.na * sizeof(double));
-    forward(m.address, data_);
-    return view_data(data_);
+    forward(m.address, data_.get());
+    return view_data(data_.get());
   }
 
  private:
-  void* data_;
+  OwnedData data_;
 };
 
 bool is_rotation(const ModelView& m, int dof) {
@@ -196,7 +193,7 @@ class RungeKutta {
     if (beside_) add_beside(at, f, acc);
     // sensors are those of the first stage
     if (first && (out_.C || out_.D || out_.Df)) {
-      sense(m_, at, f, {out_.C, out_.D, out_.Df}, arena_);
+      sense(m_, at, f, {out_.C, out_.D, out_.Df, out_.sensors}, arena_);
     }
     return f.paths.actuation;
   }

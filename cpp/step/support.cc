@@ -127,8 +127,9 @@ void require_rows(const ModelView& m, const DataView& d) {
   }
 }
 
-void require_sensors(const ModelView& m) {
+void require_sensors(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
+    if (wanted && !wanted[s]) continue;
     if (const char* reason = sensor_refusal(m, s)) {
       throw Unsupported(element_name(m, object::kSensor, s), reason);
     }

@@ -23,7 +23,8 @@ void require_inverse(const ModelView& m, const DataView& d);
 // Throw Unsupported if something about the active constraint rows as a whole is not covered.
 void require_rows(const ModelView& m, const DataView& d);
 
-// Throw Unsupported naming the first sensor that is not covered.
-void require_sensors(const ModelView& m);
+// Throw Unsupported naming the first sensor that is wanted, (nsensor) or null: all, and not
+// covered.
+void require_sensors(const ModelView& m, const unsigned char* wanted = nullptr);
 
 }  // namespace mujacobian

@@ -163,14 +163,14 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
   auto item = [&](double* block, std::size_t size) {
     return block ? block + index * size : nullptr;
   };
-  return {item(out.A, nx * nx), item(out.B, nx * nu),  item(out.C, ns * nx),
-          item(out.D, ns * nu), item(out.Bf, nx * nv), item(out.Df, ns * nv)};
+  return {item(out.A, nx * nx),  item(out.B, nx * nu),  item(out.C, ns * nx), item(out.D, ns * nu),
+          item(out.Bf, nx * nv), item(out.Df, ns * nv), out.sensors};
 }
 
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
   const bool wants_sensors = out.C || out.D || out.Df;
-  const bool senses = wants_sensors && senses_acceleration(m);
+  const bool senses = wants_sensors && senses_acceleration(m, out.sensors);
   const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
   const Residual& residual = s.forward.residual;
 
@@ -186,7 +186,7 @@ void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena
     write_component(m, d, s.step.w, s.late, s.late.components[c], targets, out.A);
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);
-  if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df}, arena);
+  if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);
 }
 
 }  // namespace mujacobian

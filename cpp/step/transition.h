@@ -10,12 +10,13 @@ namespace mujacobian {
 
 // Row-major outputs; a null block is skipped, and its work.
 struct Outputs {
-  double* A;   // (nx, nx), nx = 2nv + na
-  double* B;   // (nx, nu)
-  double* C;   // (ns, nx), ns = nsensordata
-  double* D;   // (ns, nu)
-  double* Bf;  // (nx, nv), with respect to qfrc_applied
-  double* Df;  // (ns, nv)
+  double* A;                               // (nx, nx), nx = 2nv + na
+  double* B;                               // (nx, nu)
+  double* C;                               // (ns, nx), ns = nsensordata
+  double* D;                               // (ns, nu)
+  double* Bf;                              // (nx, nv), with respect to qfrc_applied
+  double* Df;                              // (ns, nv)
+  const unsigned char* sensors = nullptr;  // (nsensor) whose rows are written; null: of all
 };
 
 // The blocks of item `index` of a batch, whose blocks follow one another in `out`.

@@ -17,8 +17,16 @@ def require_model(model: object) -> None:
         raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
 
 
-def numbers(name: str, values: ArrayLike) -> Array:
-    """`values` as a contiguous float64 array of finite numbers."""
+def require_data(name: str, model: mujoco.MjModel, data: object) -> None:
+    """Raise unless this is a data of the model."""
+    if not isinstance(data, mujoco.MjData):
+        raise TypeError(f"{name} must be a mujoco.MjData, got {type(data).__name__}")
+    if data.signature != model.signature:
+        raise ValueError(f"model and {name} do not belong together: {name} is of another model")
+
+
+def numbers(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
+    """`values` as a contiguous float64 array of numbers, finite ones unless said otherwise."""
     refuse_single_precision(name, values)
     try:
         given = np.asarray(values)
@@ -29,7 +37,7 @@ def numbers(name: str, values: ArrayLike) -> Array:
         raise TypeError(f"{name} must be an array of numbers: {error}") from None
     array = array.reshape(given.shape)  # ascontiguousarray makes scalars arrays
     bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    if finite and len(bad):
         index = tuple(int(i) for i in bad[0])
         raise ValueError(f"{name} must be finite, but {name}{list(index)} is {array[index]}")
     return array
@@ -42,9 +50,9 @@ def refuse_single_precision(name: str, values: object) -> None:
         raise TypeError(f"{name} must have double precision, got {dtype}: use {name}.double()")
 
 
-def shaped(name: str, values: ArrayLike, shape: Sequence[int]) -> Array:
-    """`values` as an array of numbers of this shape."""
-    array = numbers(name, values)
+def shaped(name: str, values: ArrayLike, shape: Sequence[int], *, finite: bool = True) -> Array:
+    """`values` as an array of numbers of this shape, finite ones unless said otherwise."""
+    array = numbers(name, values, finite=finite)
     if array.shape != tuple(shape):
         raise ValueError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
     return array

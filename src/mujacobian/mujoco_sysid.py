@@ -15,7 +15,7 @@ from mujacobian.trajectory import Trajectory
 
 try:
     from mujoco import sysid
-    from mujoco.sysid import SystemTrajectory, TimeSeries, build_residual_fn
+    from mujoco.sysid import ModelSequences, SystemTrajectory, TimeSeries, build_residual_fn
 except ImportError as error:  # without its extras, the module of MuJoCo's wheel is empty
     raise ImportError(
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
@@ -44,7 +44,7 @@ def parameter_dict(
 
 
 def exact_residual(
-    parameters: Parameters, **options: object
+    parameters: Parameters, *, models_sequences: Sequence[ModelSequences], **options: object
 ) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
     """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
 
@@ -52,8 +52,9 @@ def exact_residual(
       parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
         Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled, so
         that constants of the compiler are held in the residual as they are in its Jacobian.
-      options: of `mujoco.sysid.build_residual_fn`: models_sequences, sensor_weights, ...; not
-        build_model, custom_rollout and modify_residual, of which there are no derivatives.
+      models_sequences: logs of one model, that of the parameters.
+      options: of `mujoco.sysid.build_residual_fn`: sensor_weights, ...; not build_model,
+        custom_rollout and modify_residual, of which there are no derivatives.
 
     Example::
 
@@ -66,10 +67,13 @@ def exact_residual(
     for name in _FIXED:
         if name in options:
             raise ValueError(f"{name} has no exact derivative here: leave it out")
+    _require_one_model(parameters, models_sequences)
     n = len(parameters)
     simulator = _Simulator(parameters)
 
-    compare = build_residual_fn(build_model=simulator.build, **options)
+    compare = build_residual_fn(
+        build_model=simulator.build, models_sequences=models_sequences, **options
+    )
 
     def residual(x: Array, params: sysid.ParameterDict, **more: object) -> object:
         return compare(x, params, custom_rollout=simulator.predict, **more)
@@ -83,6 +87,21 @@ def exact_residual(
         return rows[:, :n] - rows[:, n:]
 
     return residual, jacobian
+
+
+def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelSequences]) -> None:
+    """Raise where logs are of a model that would not be simulated."""
+    first = None
+    for logs in models_sequences:
+        same = logs.gt_model.signature == parameters.model.signature
+        numbers = np.empty(mujoco.mj_sizeModel(logs.gt_model), np.uint8)
+        mujoco.mj_saveModel(logs.gt_model, None, numbers)
+        first = numbers if first is None else first
+        if not same or not np.array_equal(numbers, first):
+            raise ValueError(
+                f'the logs "{logs.name}" are of another model: all must be of the one of the '
+                "parameters"
+            )
 
 
 class _Vector(sysid.ParameterDict):  # type: ignore[misc]

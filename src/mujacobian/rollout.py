@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.arguments import batched, count, require_model, shaped
+from mujacobian.arguments import batched, count, require_data, require_model, shaped
 from mujacobian.errors import MujacobianError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
@@ -164,8 +164,7 @@ def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Arr
     """Rows of mjSTATE_INTEGRATION."""
     size = mujoco.mj_stateSize(model, INTEGRATION)
     if isinstance(state, mujoco.MjData):
-        if state.signature != model.signature:
-            raise ValueError("model and state do not belong together: state is of another model")
+        require_data("state", model, state)
         first = np.empty(size)
         mujoco.mj_getState(model, state, first, INTEGRATION)
         return first

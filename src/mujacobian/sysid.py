@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.arguments import count, refuse_single_precision, shaped
+from mujacobian.arguments import count, shaped
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
@@ -381,10 +381,8 @@ class _Measured:
 
     def __init__(self, name: str, values: ArrayLike | None, rows: int, noise: Array) -> None:
         shape = rows, len(noise)
-        refuse_single_precision(name, values)
-        given = np.full(shape, np.nan) if values is None else np.asarray(values, np.float64)
-        if given.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {given.shape}")
+        none = np.full(shape, np.nan)
+        given = none if values is None else shaped(name, values, shape, finite=False)
         if np.isinf(given).any():
             raise ValueError(f"{name} must be finite, or NaN where nothing was measured")
         self.there = ~np.isnan(given)

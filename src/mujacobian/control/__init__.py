@@ -1,7 +1,8 @@
 """Costs, iterative LQR and model-predictive control on exact derivatives."""
 
+from mujacobian.control.bounds import InfeasibleBoundsError
 from mujacobian.control.cost import Cost
-from mujacobian.control.ilqr import BACKENDS, ILQR, InfeasibleBoundsError
+from mujacobian.control.ilqr import BACKENDS, ILQR
 from mujacobian.control.mpc import MPC, MPCResult
 from mujacobian.control.norm import (
     L2,

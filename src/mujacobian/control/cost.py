@@ -45,6 +45,9 @@ class Cost:
         self.terms = list(terms)
         if not self.terms:
             raise ValueError("a cost needs at least one term")
+        for term in self.terms:
+            if not isinstance(term, Term):
+                raise TypeError(f"terms must be control.Term, got {type(term).__name__}")
         names = [term.name for term in self.terms]
         if len(set(names)) < len(names):
             raise ValueError(f"names of terms must differ, got {', '.join(names)}")
@@ -61,11 +64,6 @@ class Cost:
         """Whether no term can be negative, so that a part of the sum bounds it from below."""
         return not any(isinstance(term.norm, Null) for term in self.terms)
 
-    @property
-    def has_user_terms(self) -> bool:
-        """Whether some residual is a function of the user's."""
-        return bool(self.users)
-
     def __call__(
         self,
         sensordata: ArrayLike,
@@ -81,7 +79,7 @@ class Cost:
           times: `(n,)`.
           states: `(n, nq + nv + na)`; needed if there are user-defined residuals.
         """
-        return self.by_term(sensordata, controls, times, states) @ self.weights
+        return weigh(self.by_term(sensordata, controls, times, states), self._checked_weights())
 
     def by_term(
         self,
@@ -96,8 +94,7 @@ class Cost:
         own = np.empty((len(t), len(self.own)))
         self.core.evaluate_into(s, u, self.offsets(t), own)
         out[:, self.own] = own
-        if self.users:
-            out[:, self.users] = self.user_norms(t, x, u)
+        out[:, self.users] = self.user_norms(t, x, u)
         return out
 
     def expand(
@@ -127,8 +124,7 @@ class Cost:
         )
         gradient, hessian = self.blank(n)
         self.core.expand_into(s, u, self.offsets(t), self.own_weights(), c, d, gradient, hessian)
-        if self.users:
-            self.add_users(t, x, u, 1.0, gradient, hessian)
+        self.add_users(t, x, u, 1.0, gradient, hessian)
         return gradient, hessian[:, :, : gradient.shape[1]].copy()
 
     def blank(self, n: int) -> tuple[Array, Array]:
@@ -151,18 +147,14 @@ class Cost:
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def user_norms(self, times: Array, states: Array, controls: Array) -> Array:
-        """The norms of the user-defined terms, `(n, users)`."""
-        columns = []
-        for k in self.users:
-            term = self.terms[k]
-            assert isinstance(term.residual, UserResidual)
-            shape = (len(times), term.residual.dim)
-            given = term.residual.value(times, states, controls)
-            r = shaped(f'residual of term "{term.name}"', given, shape) - term.targets(times)
-            out = np.empty(len(times))
-            _core.norm_into(term.norm.kind, *term.norm.parameters, r, out, None, None, None)
-            columns.append(out)
-        return np.stack(columns, axis=1) if columns else np.empty((len(times), 0))
+        """The norms of the user-defined terms, `(n, users)`; inf where a value is not finite."""
+        norms = np.empty((len(self.users), len(times)))
+        for k, out in zip(self.users, norms, strict=True):
+            norm, value = self.terms[k].norm, self._user_value(k, times, states, controls)
+            r = value - self.terms[k].targets(times)
+            _core.norm_into(norm.kind, *norm.parameters, r, out, None, None, None)
+            out[~np.isfinite(value).all(axis=1)] = np.inf
+        return norms.T
 
     def user_weights(self) -> Array:
         """The weights of the user-defined terms."""
@@ -183,13 +175,10 @@ class Cost:
             term = self.terms[k]
             assert isinstance(term.residual, UserResidual)
             dim, what = term.residual.dim, f'of term "{term.name}"'
-            value = shaped(
-                f"residual {what}", term.residual.value(times, states, controls), (n, dim)
-            )
             given = term.residual.jacobian(times, states, controls)
             rx = shaped(f"state Jacobian {what}", given[0], (n, dim, self.nx))
             ru = shaped(f"control Jacobian {what}", given[1], (n, dim, self.nu))
-            r = value - term.targets(times)
+            r = self._user_value(k, times, states, controls) - term.targets(times)
             out, bend = np.empty(n), np.empty(n)
             slope, curvature = np.empty((n, dim)), np.empty((n, dim))
             _core.norm_into(term.norm.kind, *term.norm.parameters, r, out, slope, curvature, bend)
@@ -201,6 +190,14 @@ class Cost:
                 np.einsum("nk,nkz,nky->nzy", curvature, rz, rz, optimize=True)
                 + bend[:, None, None] * turned[:, :, None] * turned[:, None, :]
             )
+
+    def _user_value(self, k: int, times: Array, states: Array, controls: Array) -> Array:
+        """The residual of a user-defined term, which may be infinite or NaN."""
+        term = self.terms[k]
+        assert isinstance(term.residual, UserResidual)
+        given = term.residual.value(times, states, controls)
+        shape = len(times), term.residual.dim
+        return shaped(f'residual of term "{term.name}"', given, shape, finite=False)
 
     def _checked_weights(self) -> Array:
         weights = shaped("weights", self.weights, (len(self.terms),))
@@ -245,3 +242,9 @@ class Cost:
                 coefficients += row[used].tolist()
                 starts.append(len(index))
         return _core.Cost(self.ns, self.nu, self.nx, starts, index, coefficients, terms)
+
+
+def weigh(norms: Array, weights: Array) -> Array:
+    """The weighted sum of norms `(n, terms)`; of weight 0, also infinite ones do not count."""
+    total: Array = np.where(weights > 0, norms, 0.0) @ weights
+    return total

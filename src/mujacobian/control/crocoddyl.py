@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.selfcheck import linearize
 
@@ -28,6 +29,15 @@ except ImportError as error:
 
 Array = NDArray[np.float64]
 FIRST, SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
+BAD = [
+    int(warning)
+    for warning in (
+        mujoco.mjtWarning.mjWARN_BADQPOS,
+        mujoco.mjtWarning.mjWARN_BADQVEL,
+        mujoco.mjtWarning.mjWARN_BADQACC,
+        mujoco.mjtWarning.mjWARN_BADCTRL,
+    )
+]
 SMALL = 1e-2  # below this angle the coefficients are summed as series, to rounding
 
 
@@ -103,7 +113,8 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
 class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
     """One `mj_step` and its cost, with exact derivatives; the Hessian is Gauss-Newton's.
 
-    As the last model of a problem it costs what its state costs, with no control.
+    As the last model of a problem it costs what its state costs, with no control. Where a step
+    diverges, the next state is NaN, by which Crocoddyl's solvers know that theirs was too long.
 
     Args:
       model: any model that `mujacobian.support` has nothing against.
@@ -115,8 +126,7 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
         crocoddyl.ActionModelAbstract.__init__(self, State(model), model.nu)
         self.model, self.cost, self.times = model, cost, np.array([float(time)])
         self.scratch = mujoco.MjData(model)
-        if model.actuator_ctrllimited.all():
-            self.u_lb, self.u_ub = model.actuator_ctrlrange.T.copy()
+        self.u_lb, self.u_ub = control_bounds(model)
 
     def calc(self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array | None = None) -> None:
         """Write the next state and the cost."""
@@ -127,6 +137,8 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
         else:
             mujoco.mj_step(self.model, self.scratch)
             data.xnext = np.concatenate([self.scratch.qpos, self.scratch.qvel, self.scratch.act])
+            if self.scratch.warning.number[BAD].any():  # then MuJoCo has reset the state
+                data.xnext = np.full(self.state.nx, np.nan)
         controls = np.zeros(self.nu) if u is None else u
         data.cost = self.cost([self.scratch.sensordata], [controls], self.times, [x])[0]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +14,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import count, require_model, shaped
+from mujacobian.arguments import count, numbers, require_model, shaped
+from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
 from mujacobian.control.plan import History, Plan, Policy
@@ -27,12 +32,10 @@ REGULARIZATIONS = ("control", "state", "none")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
 # what precedes ctrl in mjSTATE_INTEGRATION, whose parts are in the order of their bits
 BEFORE_CTRL = int(mujoco.mjtState.mjSTATE_INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
-WORSE = 1.5  # than the plan: what may be the fault of its feedback
+WORSE = 0.5  # by this part of what the plan costs: that may be the fault of its feedback
 SMALLEST_COST = 1e-12  # below it a tolerance relative to the cost means nothing
-
-
-class InfeasibleBoundsError(MujacobianError, ValueError):
-    """Bounds between which there is no control."""
+SMALLEST_EXPECTED = 1e-300  # to divide by
+ROUNDING = 1e-6  # of a time step: this near to a knot, a time is the knot's
 
 
 class ILQR:
@@ -41,7 +44,9 @@ class ILQR:
     Every iteration differentiates the steps along the trajectory, in threads, finds by a backward
     pass the step of the controls and the feedback that are best for the quadratic model (a QP
     between the bounds at every knot), and tries step sizes in rollouts with that feedback until the
-    cost falls as expected. Results do not depend on the number of threads.
+    cost falls as expected. Results do not depend on the number of threads. Calls from several
+    threads wait for one another; a process needs a planner of its own, as threads do not survive a
+    fork.
 
     Args:
       model: the model to plan with, see `planning_model`; knots are its timestep apart.
@@ -62,20 +67,14 @@ class ILQR:
       interpolation: of policies between knots, "linear" or "hold".
       eps: of the finite differences that are there to compare with.
       warm_start: of these differences: start MuJoCo's solver from its solution at the same state,
-        which makes them several times faster, instead of from that of the step before, which is
+        which makes them about twice as fast, instead of from that of the step before, which is
         how they are used elsewhere.
 
     Example:
-      >>> import mujoco, numpy as np
       >>> from mujacobian import control
-      >>> model = mujoco.MjModel.from_xml_string(
-      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
-      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
-      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
-      >>> cost = control.Cost(model, [
-      ...     control.Term("reach", control.sensor(model, "angle") - 1.0),
-      ...     control.Term("effort", control.controls(model), weight=1e-4)])
-      >>> plan = control.ILQR(model, cost, horizon=50).solve(mujoco.MjData(model))
+      >>> from mujacobian.control import tasks
+      >>> task = tasks.load("cartpole")
+      >>> plan = control.ILQR(task.planned, task.cost, horizon=60).solve(task.start(None))
       >>> plan.status
       'converged'
     """
@@ -105,6 +104,8 @@ class ILQR:
         _one_of("derivatives", derivatives, BACKENDS)
         _one_of("regularization", regularization, REGULARIZATIONS)
         _one_of("interpolation", interpolation, ("linear", "hold"))
+        if not isinstance(cost, Cost):
+            raise TypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
         if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
             raise ValueError("the cost is of another model: its sensors or controls differ")
         if not model.nu:
@@ -114,12 +115,16 @@ class ILQR:
         self.model, self.cost, self.horizon = model, cost, int(horizon)
         self.derivatives = derivatives
         self.threads = available_cores() if threads is None else count("threads", threads)
-        self.lower, self.upper = _bounds(model, lower, upper)
+        self.lower, self.upper = control_bounds(model, lower, upper)
         self.regularization = regularization
         self.mu_settings = (mu, mu_bounds, mu_factor)
-        self.step_sizes = np.array(step_sizes, dtype=np.float64)
+        self.step_sizes = np.atleast_1d(numbers("step_sizes", step_sizes))
         if not len(self.step_sizes) or (self.step_sizes <= 0).any():
             raise ValueError(f"step_sizes must be positive, got {step_sizes}")
+        if not eps > 0:
+            raise ValueError(f"eps must be positive, got {eps!r}")
+        if not tolerance >= 0:
+            raise ValueError(f"tolerance must be at least 0, got {tolerance!r}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
         self._passes = Passes(
@@ -132,6 +137,7 @@ class ILQR:
             warm_start,
             self.threads,
         )
+        self._lock, self._process = threading.Lock(), os.getpid()
         self.reset()
 
     def solve(
@@ -151,8 +157,10 @@ class ILQR:
         """
         count("iterations", iterations)
         start = self.start_of(state)
-        self.reset()
-        return self._run(start, self._open_loop(start, controls), -1, iterations)
+        first = self._open_loop(start, controls)
+        with self._alone():
+            self.reset()
+            return self._run(start, first, -1, iterations)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """The plan from a state after one iteration, for control in a loop.
@@ -169,14 +177,16 @@ class ILQR:
 
     def improve_from(self, start: Array, plan: Plan | None) -> Plan:
         """`improve` from what `start_of` has read."""
-        if plan is not None:
-            shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
-            try:
-                return self._run(start, plan.policy, max(shift, 0), enough=WORSE * plan.cost)
-            except DivergedError:
-                pass  # where the plan does not lead any more, only a new one can
-        self.reset()
-        return self._run(start, self._open_loop(start, None), -1)
+        with self._alone():
+            if plan is not None:
+                shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
+                enough = plan.cost + WORSE * abs(plan.cost)
+                try:
+                    return self._run(start, plan.policy, max(shift, 0), enough=enough)
+                except DivergedError:
+                    pass  # where the plan does not lead any more, only a new one can
+            self.reset()
+            return self._run(start, self._open_loop(start, None), -1)
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
@@ -189,7 +199,8 @@ class ILQR:
     def linearization(self) -> Linearization:
         """A, B, C and D along the trajectory that was differentiated last, views that go stale.
 
-        Of the last knot, from which no step is taken, A and B are zero.
+        Zero are A and B of the last knot, from which no step is taken, and exact C and D of sensors
+        that the cost does not read.
         """
         e = self._passes.expansion
         return Linearization(e.A, e.B, e.C, e.D)
@@ -200,6 +211,17 @@ class ILQR:
         if self.regularization == "none":
             mu, bounds = 0.0, (0.0, 0.0)
         self._mu = Regularization(mu, bounds, factor)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While the arrays and threads of the planner are in use, other threads wait."""
+        if os.getpid() != self._process:
+            raise MujacobianError(
+                "this planner was made in another process, and its threads did not survive the "
+                "fork: make a planner in each process"
+            )
+        with self._lock:
+            yield
 
     def _run(
         self,
@@ -218,7 +240,8 @@ class ILQR:
             passes.require_all()
         refused = passes.refused
         initial, history, is_new = cost, _Log(), False
-        gains, status = _gains_at(policy, passes.times[:-1]), "iterations"
+        shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
+        gains, status = _gains_at(policy, shortly_after), "iterations"
         for _ in range(iterations or 1):
             if is_new:
                 passes.expand(knots)
@@ -237,7 +260,7 @@ class ILQR:
                 break
             found = self._search(knots, cost, direction)
             expected = direction.improvement(found.size)
-            self._mu.adapt((cost - found.cost) / expected, found.size)
+            self._mu.adapt((cost - found.cost) / max(expected, SMALLEST_EXPECTED), found.size)
             is_new = found.cost < cost
             knots, cost = found.knots, found.cost
             history.add(cost, expected, found.size if is_new else 0.0, mu, found.tried)
@@ -363,24 +386,3 @@ def _gains_at(policy: Policy, times: Array) -> Array:
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-
-
-def _bounds(
-    model: mujoco.MjModel, lower: ArrayLike | None, upper: ArrayLike | None
-) -> tuple[Array, Array]:
-    """The given bounds, or the model's, of which infinite ones are none."""
-    ranges = np.full((model.nu, 2), [-np.inf, np.inf])
-    limited = np.flatnonzero(model.actuator_ctrllimited)
-    ranges[limited] = model.actuator_ctrlrange[limited]
-    bounds = []
-    for name, given, own in (("lower", lower, ranges[:, 0]), ("upper", upper, ranges[:, 1])):
-        array = own if given is None else np.asarray(given, dtype=np.float64)
-        if array.shape != (model.nu,) or np.isnan(array).any():
-            raise ValueError(f"{name} must be {model.nu} numbers, got {given!r}")
-        bounds.append(np.ascontiguousarray(array))
-    for k in np.flatnonzero(bounds[0] > bounds[1]):
-        raise InfeasibleBoundsError(
-            f"control {k} cannot be between {bounds[0][k]} and {bounds[1][k]}: lower must not be "
-            "above upper"
-        )
-    return bounds[0], bounds[1]

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
-from mujacobian.arguments import count, require_model
+from mujacobian.arguments import count, require_data, require_model
+from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 
 Array = NDArray[np.float64]
 
-Show = Callable[[list[Plan]], None]
+Show = Callable[[], None]
 PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")
 
 
@@ -124,19 +125,12 @@ class MPC:
         it begins; otherwise the simulation waits for them, and results can be repeated.
 
     Example:
-      >>> import mujoco
       >>> from mujacobian import control
-      >>> model = mujoco.MjModel.from_xml_string(
-      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0'/><geom size='.1'/></body>"
-      ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
-      ...     "<sensor><jointpos name='angle' joint='pivot'/></sensor></mujoco>")
-      >>> planned = control.planning_model(model, timestep=0.01)
-      >>> cost = control.Cost(model, [
-      ...     control.Term("reach", control.sensor(model, "angle") - 1.0),
-      ...     control.Term("effort", control.controls(model), weight=1e-4)])
-      >>> mpc = control.MPC(model, control.ILQR(planned, cost, horizon=30))
-      >>> result = mpc.run(mujoco.MjData(model), seconds=2.0, progress=False)
-      >>> bool(abs(result.states[-1, 0] - 1.0) < 0.05)
+      >>> from mujacobian.control import tasks
+      >>> task = tasks.load("cartpole")
+      >>> mpc = control.MPC(task.model, control.ILQR(task.planned, task.cost, horizon=60))
+      >>> result = mpc.run(task.start(None), seconds=3.0, progress=False)
+      >>> task.judge(result).success
       True
     """
 
@@ -177,9 +171,8 @@ class MPC:
         if not (math.isfinite(seconds) and seconds > 0):
             raise ValueError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
-        if data.signature != self.model.signature:
-            raise ValueError("model and data do not belong together: data is of another model")
-        record = _Record(self.model, n)
+        require_data("data", self.model, data)
+        record, plans = _Record(self.model, n), _Plans(plan)
         data.warning.number[:] = 0  # so that new ones are seen
         begun = time.perf_counter()
         bar = Progress(
@@ -193,33 +186,26 @@ class MPC:
         with bar:
             task = bar.add_task("simulating", total=n, note="")
 
-            def show(made: list[Plan]) -> None:
-                total = sum(one.timings.total for one in made)
-                note = f"cost {made[-1].cost:.4g}, {len(made) / total:.0f} plans/s"
+            def show() -> None:
+                last, rate = plans.made[-1], len(plans.made) / plans.seconds
+                note = f"cost {last.cost:.4g}, {rate:.0f} plans/s"
                 bar.update(task, completed=record.taken, note=note)
 
             loop = self._realtime if self.realtime else self._lockstep
-            plans = loop(data, plan, record, show)
+            loop(data, plans, record, show)
         result = self._result(record, plans, time.perf_counter() - begun)
         _warn(result.refused)
         return result
 
-    def _lockstep(
-        self, data: mujoco.MjData, plan: Plan | None, record: _Record, show: Show
-    ) -> list[Plan]:
-        plans: list[Plan] = []
+    def _lockstep(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
         while record.taken < record.n:
-            plan = self.planner.improve(data, plan)
-            plans.append(plan)
-            record.advance(data, plan, self.steps_per_plan)
-            show(plans)
-        return plans
+            plans.add(self.planner.improve(data, plans.last))
+            record.advance(data, plans.latest, self.steps_per_plan)
+            show()
 
-    def _realtime(
-        self, data: mujoco.MjData, plan: Plan | None, record: _Record, show: Show
-    ) -> list[Plan]:
+    def _realtime(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
         """The simulation runs here by the clock; plans are made in a thread."""
-        plans = [self.planner.improve(data, plan)]
+        plans.add(self.planner.improve(data, plans.last))
         shared = _Shared(mujoco.MjData(self.model), plans)
         shared.publish(self.model, data)
         worker = threading.Thread(target=shared.make_plans, args=(self.planner,), daemon=True)
@@ -231,38 +217,70 @@ class MPC:
                 if due <= 0:
                     time.sleep(h / 2)
                     continue
-                record.advance(data, shared.plans[-1], min(due, self.steps_per_plan))
+                record.advance(data, plans.latest, min(due, self.steps_per_plan))
                 shared.publish(self.model, data)
-                show(shared.plans)
+                show()
         finally:
             shared.stopped = True
             worker.join()
         if shared.error is not None:
             raise shared.error
-        return shared.plans
 
-    def _result(self, record: _Record, plans: list[Plan], seconds: float) -> MPCResult:
+    def _result(self, record: _Record, plans: _Plans, seconds: float) -> MPCResult:
         cost = self.planner.cost
+        weights = np.array(cost.weights, dtype=np.float64)
         terms = cost.by_term(record.sensordata, record.controls, record.times, record.states)
         return MPCResult(
             times=record.times,
             states=record.states,
             controls=record.controls,
             sensordata=record.sensordata,
-            costs=terms @ cost.weights,
+            costs=weigh(terms, weights),
             terms=terms,
             names=[term.name for term in cost.terms],
-            weights=cost.weights.copy(),
-            plan_times=np.array([plan.times[0] for plan in plans]),
-            plan_costs=np.array([plan.cost for plan in plans]),
-            step_sizes=np.array([_step_size(plan) for plan in plans]),
-            refused=[plan.refused for plan in plans],
-            timings=[plan.timings for plan in plans],
+            weights=weights,
+            plan_times=np.array([made.time for made in plans.made]),
+            plan_costs=np.array([made.cost for made in plans.made]),
+            step_sizes=np.array([made.step_size for made in plans.made]),
+            refused=[made.refused for made in plans.made],
+            timings=[made.timings for made in plans.made],
             seconds=seconds,
             derivatives=self.planner.derivatives,
             threads=self.planner.threads,
-            plan=plans[-1],
+            plan=plans.latest,
         )
+
+
+class _Made(NamedTuple):
+    """What is kept of a plan."""
+
+    time: float
+    cost: float
+    step_size: float
+    refused: str
+    timings: Timings
+
+
+class _Plans:
+    """The last plan of a run, and what is kept of all."""
+
+    def __init__(self, plan: Plan | None) -> None:
+        self.last = plan
+        self.made: list[_Made] = []
+        self.seconds = 0.0  # that they took
+
+    @property
+    def latest(self) -> Plan:
+        """The last plan, once there is one."""
+        assert self.last is not None
+        return self.last
+
+    def add(self, plan: Plan) -> None:
+        """Keep a plan, which is now the last one."""
+        size = float(plan.history.step[-1]) if len(plan.history.step) else 0.0
+        self.seconds += plan.timings.total
+        self.made.append(_Made(plan.times[0], plan.cost, size, plan.refused, plan.timings))
+        self.last = plan
 
 
 class _Record:
@@ -300,9 +318,9 @@ class _Record:
 class _Shared:
     """What the simulation and the thread that plans hand to each other."""
 
-    def __init__(self, data: mujoco.MjData, plans: list[Plan]) -> None:
+    def __init__(self, data: mujoco.MjData, plans: _Plans) -> None:
         self.lock, self.data, self.plans = threading.Lock(), data, plans
-        self.stopped, self.error = False, None  # type: bool, Exception | None
+        self.stopped, self.error = False, None  # type: bool, BaseException | None
 
     def publish(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Give the newest state to the thread that plans."""
@@ -315,8 +333,8 @@ class _Shared:
             while not self.stopped:
                 with self.lock:
                     start = planner.start_of(self.data)
-                self.plans.append(planner.improve_from(start, self.plans[-1]))
-        except Exception as error:
+                self.plans.add(planner.improve_from(start, self.plans.last))
+        except BaseException as error:  # whatever it is, the simulation must not go on alone
             self.error = error
 
 
@@ -329,7 +347,3 @@ def _warn(refused: list[str]) -> None:
             RuntimeWarning,
             stacklevel=3,
         )
-
-
-def _step_size(plan: Plan) -> float:
-    return float(plan.history.step[-1]) if len(plan.history.step) else 0.0

@@ -38,7 +38,7 @@ class _OneParameter(Norm):
     p: float
 
     def __post_init__(self) -> None:
-        _require("p", self.p, 0)
+        _require_positive("p", self.p)
 
     @property
     def parameters(self) -> tuple[float, float]:
@@ -91,7 +91,7 @@ class _TwoParameters(Norm):
     q: float
 
     def __post_init__(self) -> None:
-        _require("p", self.p, 0)
+        _require_positive("p", self.p)
         if not (math.isfinite(self.q) and self.q >= 2):
             raise ValueError(f"q must be at least 2, got {self.q!r}")
 
@@ -115,6 +115,6 @@ class SmoothAbs2(_TwoParameters):
     kind: ClassVar[str] = "smooth_abs2"
 
 
-def _require(name: str, value: float, least: float) -> None:
-    if not (math.isfinite(value) and value > least):
-        raise ValueError(f"{name} must be a number above {least}, got {value!r}")
+def _require_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a number above 0, got {value!r}")

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian import _core
-from mujacobian.control.cost import Cost
+from mujacobian.control.cost import Cost, weigh
 from mujacobian.control.plan import Policy, Timings
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
 Array = NDArray[np.float64]
 
-EXPECTED_LEAST = 1e-16
 FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # parts of it with which a policy is followed
 
 
@@ -63,7 +62,7 @@ class Direction(NamedTuple):
 
     def improvement(self, size: float) -> float:
         """By how much the quadratic model of the cost falls at a step size (ILQ-8)."""
-        return -size * (self.linear + size * self.quadratic) + EXPECTED_LEAST
+        return -size * (self.linear + size * self.quadratic)
 
 
 class Passes:
@@ -82,7 +81,6 @@ class Passes:
     ) -> None:
         self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
         self._core = _core.Planner(model, cost.core, derivatives, eps, warm_start, threads)
-        self._core.require()
         nx, nu, ns = cost.nx, cost.nu, cost.ns
         self.expansion = Expansion(
             np.zeros((horizon, nx, nx)),
@@ -118,25 +116,37 @@ class Passes:
                 )
                 self.reach = self.horizon if failed < 0 else failed
                 shift = min(shift, 0)  # has been done
-                total += 0.0 if is_bad else self._user_cost(made)
+                if taken == self.horizon:
+                    total += self._user_cost(made)
                 if total < cost:
                     knots, cost, feedback = made, total, tried
                 if cost <= enough:
                     break
             if knots is None:
-                raise DivergedError(
-                    f"the trajectory to start from diverges at knot {taken} of {self.horizon}: "
-                    "MuJoCo found its numbers bad. Give other controls to start from, plan with a "
-                    "smaller timestep or another integrator (control.planning_model), or shorten "
-                    "the horizon"
-                    if is_bad
-                    else f"the cost of the trajectory to start from is {total}: Cost.by_term shows "
-                    "which term is to blame"
-                )
+                raise self._diverged(taken, is_bad, made)
             if feedback != tried:
                 self._differentiate(knots)
             self._add_users(knots)
         return knots, cost
+
+    def _diverged(self, taken: int, is_bad: bool, knots: Knots) -> DivergedError:
+        """Why a trajectory to start from, simulated to knot `taken`, has no finite cost."""
+        if is_bad:
+            return DivergedError(
+                f"the trajectory to start from diverges at knot {taken} of {self.horizon}: MuJoCo "
+                "found its numbers bad. Give other controls to start from, plan with a smaller "
+                "timestep or another integrator (control.planning_model), or shorten the horizon"
+            )
+        end = min(taken + 1, self.horizon)  # the first of infinite cost is the last simulated
+        norms = self.terms(Knots(*(array[:end] for array in knots)))
+        size = np.nan_to_num(np.where(self.cost.weights, norms, 0.0), nan=np.inf, posinf=np.inf)
+        knot, k = np.unravel_index(
+            np.argmax(size), size.shape
+        )  # if all are finite, their sum is not
+        return DivergedError(
+            f"the cost of the trajectory to start from is not finite: at knot {knot} of "
+            f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
+        )
 
     def require_all(self) -> None:
         """Raise the error of the first knot that has no derivative."""
@@ -195,7 +205,7 @@ class Passes:
 
         With the wanted cost or less, what comes after a rollout is not needed.
         """
-        T, has_users = self.horizon, self.cost.has_user_terms
+        T, has_users = self.horizon, bool(self.cost.users)
         made = self._new_knots(T * len(sizes))
         with self._measured("rollouts"):
             results = self._core.search_into(
@@ -220,11 +230,10 @@ class Passes:
         return np.ascontiguousarray(knots.rows[:, 1 : 1 + self.cost.nstate])
 
     def terms(self, knots: Knots) -> Array:
-        """The norms of all terms, `(T, terms)`."""
-        norms = np.empty((self.horizon, len(self.cost.terms)))
+        """The norms of all terms, a row per knot."""
+        norms = np.empty((len(knots.norms), len(self.cost.terms)))
         norms[:, self.cost.own] = knots.norms
-        if self.cost.has_user_terms:
-            norms[:, self.cost.users] = self._user_norms(knots)
+        norms[:, self.cost.users] = self._user_norms(knots)
         return norms
 
     def _differentiate(self, knots: Knots) -> None:
@@ -243,23 +252,19 @@ class Passes:
         return self.start, self.offsets, self.cost.own_weights() / self.horizon, *self.bounds
 
     def _user_norms(self, knots: Knots) -> Array:
-        return self.cost.user_norms(self.times, self.states(knots), knots.controls)
+        times = self.times[: len(knots.rows)]
+        return self.cost.user_norms(times, self.states(knots), knots.controls)
 
     def _user_cost(self, knots: Knots) -> float:
-        if not self.cost.has_user_terms:
+        if not self.cost.users:
             return 0.0
-        return float((self._user_norms(knots) @ self.cost.user_weights()).mean())
+        return float(weigh(self._user_norms(knots), self.cost.user_weights()).mean())
 
     def _add_users(self, knots: Knots) -> None:
-        if self.cost.has_user_terms:
-            self.cost.add_users(
-                self.times,
-                self.states(knots),
-                knots.controls,
-                1 / self.horizon,
-                self.expansion.gradient,
-                self.expansion.hessian,
-            )
+        e, states = self.expansion, self.states(knots)
+        self.cost.add_users(
+            self.times, states, knots.controls, 1 / self.horizon, e.gradient, e.hessian
+        )
 
     def _new_knots(self, n: int) -> Knots:
         m = self.model

@@ -114,6 +114,8 @@ def stack(*parts: Rows) -> Rows:
     """All rows of the parts, one below the other."""
     if not parts:
         raise ValueError("stack needs rows")
+    if len({part.matrix.shape[1] for part in parts}) > 1:
+        raise ValueError("rows of different models cannot be stacked")
     return Rows(
         np.concatenate([part.matrix for part in parts]),
         np.concatenate([part.constant for part in parts]),

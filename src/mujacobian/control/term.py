@@ -22,7 +22,8 @@ class UserResidual:
     """A residual that is no sensor's: a function of times, states and controls, with its Jacobian.
 
     Both functions are given all knots at once: times `(n,)`, states `(n, nq + nv + na)`, rows of
-    (qpos, qvel, act), controls `(n, nu)`. They are called once per plan or batch of rollouts.
+    (qpos, qvel, act), controls `(n, nu)`. They are called a few times per trajectory. Where a value
+    is not finite the trajectory costs infinitely much: a line search avoids it.
 
     dim: number of rows k.
     value: returns `(n, k)`.
@@ -56,8 +57,9 @@ class Term:
     residual: `Rows` of sensors and controls, or a `UserResidual`.
     norm: see `mujacobian.control.norm`.
     weight: at least 0; what counts is `Cost.weights`, which may be changed.
-    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)`, evaluated once per plan. A
-        row whose target is NaN is switched off at that time, as if the term did not have it.
+    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)`, called once per plan. One
+        number in place of k is for all rows. A row whose target is NaN is switched off at that
+        time, as if the term did not have it.
     """
 
     name: str
@@ -72,7 +74,7 @@ class Term:
         if not (np.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f'term "{self.name}": weight must be at least 0, got {self.weight!r}')
         if self.target is not None and not callable(self.target):
-            self._checked(np.asarray(self.target, dtype=np.float64), ())
+            self._checked(self.target, ())
 
     def _require(self, name: str, value: object, kinds: tuple[type, ...]) -> None:
         if not isinstance(value, kinds):
@@ -81,20 +83,19 @@ class Term:
 
     def targets(self, times: Array) -> Array:
         """The targets at these times, `(n, k)`."""
-        shape = (len(times),)
+        shape = len(times), len(self.residual)
         if self.target is None:
-            return np.zeros((*shape, len(self.residual)))
+            return np.zeros(shape)
         if callable(self.target):
-            return self._checked(np.asarray(self.target(times), dtype=np.float64), shape)
-        return np.broadcast_to(
-            np.asarray(self.target, dtype=np.float64), (*shape, len(self.residual))
-        )
+            return self._checked(self.target(times), shape[:1])
+        return np.broadcast_to(self._checked(self.target, ()), shape)
 
-    def _checked(self, given: Array, lead: tuple[int, ...]) -> Array:
-        if lead and given.shape == lead and len(self.residual) == 1:
-            given = given[:, None]
-        if given.shape not in ((*lead, len(self.residual)), lead):
-            wanted = (*lead, len(self.residual))
+    def _checked(self, target: ArrayLike, lead: tuple[int, ...]) -> Array:
+        """A target with these axes in front of its rows."""
+        given, wanted = np.asarray(target, dtype=np.float64), (*lead, len(self.residual))
+        if given.shape == lead:
+            given = np.broadcast_to(given[..., None], wanted)
+        if given.shape != wanted:
             raise ValueError(
                 f'term "{self.name}": target must have shape {wanted}, got {given.shape}'
             )
