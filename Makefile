@@ -5,6 +5,8 @@ PYTEST_ARGS ?=
 PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# pip compiles no bytecode, most of which nobody imports: Python does, at the first import
+unexport PYTHONDONTWRITEBYTECODE
 
 # the compiler CMake would find, unless the caller names one
 ifeq ($(origin CXX),default)
@@ -16,11 +18,11 @@ endif
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp src -type f \
   -not -path '*/__pycache__/*' -not -name _core.pyi 2>/dev/null)
 BIN := .venv/bin
-PIP := -m pip -qq install --upgrade
+PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-315 test-newton lint format type bench bench-rods table3 menagerie pairs docs sanitize clean
+.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods table3 menagerie pairs docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -29,10 +31,13 @@ demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables
 	$(BIN)/python -m examples.demo
 
 test: .venv/.tools .venv/.installed  ## the test suite on the newest MuJoCo
+	$(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-all: .venv/.tools .venv/.installed  ## the slow tests too: all combinations, large populations
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-test-315: .venv-315/.installed  ## the test suite on MuJoCo 3.15
-	.venv-315/bin/python $(PYTEST) $(PYTEST_ARGS)
+test-315: .venv/.tools .venv/.installed build/mujoco-315/.installed  ## the test suite on MuJoCo 3.15
+	PYTHONPATH="$(CURDIR)/build/mujoco-315" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
@@ -71,13 +76,15 @@ pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, jud
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
 	$(BIN)/python tools/check_docs.py
 
-sanitize: .venv-sanitize/.installed  ## a sample of the fast tests under the address and undefined-behaviour sanitizers
+# leaks are looked for in the size of the process, which grows with a sanitizer
+sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
-	.venv-sanitize/bin/python $(PYTEST) -m "not slow" --cases 12 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	PYTHONPATH="$(CURDIR)/build/sanitized" $(BIN)/python $(PYTEST) -m "not slow" \
+	  --ignore tests/test_leak.py --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
-	rm -rf build .venv .venv-315 .venv-newton .venv-sanitize .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .venv .venv-newton .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 
@@ -121,22 +128,19 @@ build/wheels-sanitize/.built: .venv/.basis $(SOURCES)
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
 	@touch $@
 
-.venv-315/.installed: build/wheels/.built
-	@test -x .venv-315/bin/pip || tools/make_venv.sh $(PYTHON) .venv-315
-	@.venv-315/bin/python $(PIP) $$($(REQUIREMENTS) run test) 'mujoco==3.15.*'
-	@.venv-315/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
+# what replaces a package of .venv, put in front of it by PYTHONPATH
+build/mujoco-315/.installed: .venv/.basis
+	@$(BIN)/python $(PIP) --no-deps --target build/mujoco-315 'mujoco==3.15.*'
+	@touch $@
+
+build/sanitized/.installed: build/wheels-sanitize/.built
+	@$(BIN)/python $(PIP) --no-deps --target build/sanitized build/wheels-sanitize/*.whl
 	@touch $@
 
 .venv-newton/.installed: build/wheels/.built
 	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
 	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8'
 	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
-	@touch $@
-
-.venv-sanitize/.installed: build/wheels-sanitize/.built
-	@test -x .venv-sanitize/bin/pip || tools/make_venv.sh $(PYTHON) .venv-sanitize
-	@.venv-sanitize/bin/python $(PIP) $$($(REQUIREMENTS) run test)
-	@.venv-sanitize/bin/python $(PIP) --force-reinstall --no-deps build/wheels-sanitize/*.whl
 	@touch $@
 
 src/mujacobian/_core.pyi: .venv/.installed

@@ -1,11 +1,14 @@
 """The test models and the states, integrators and flags in which they are tried."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
+import pytest
 
 FOLDER = Path(__file__).parent / "models"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.xml"))
@@ -67,6 +70,21 @@ FLAGS = {
     "clampctrl": Disable.mjDSBL_CLAMPCTRL,
     "constraint": Disable.mjDSBL_CONSTRAINT,
 }
+
+
+def sample(every: int, *axes: Iterable[Any]) -> list[Any]:
+    """Return all combinations of the axes as parameters, all but one in `every` marked slow.
+
+    Those whose indices add up to a multiple of `every` are quick: if no axis is shorter than that,
+    each value is among them, and with three axes each pair of values too.
+    """
+    return [
+        pytest.param(
+            *(value for _, value in combination),
+            marks=[pytest.mark.slow] if sum(k for k, _ in combination) % every else [],
+        )
+        for combination in product(*(enumerate(axis) for axis in axes))
+    ]
 
 
 def load(name: str) -> mujoco.MjModel:

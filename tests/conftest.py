@@ -9,6 +9,7 @@ def pytest_addoption(parser: pytest.Parser):
     parser.addoption("--cases", type=int, metavar="N", help="parameter sets per test, at most")
 
 
+@pytest.hookimpl(trylast=True)  # after -m and -k have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
     most = config.getoption("--cases")
     if most is None:

@@ -266,7 +266,7 @@ class ConvergedStep(ConstrainedStep):
         self.converged = mujoco.MjData(model)
         mujoco.mj_copyData(self.converged, model, self.data)
 
-    def __call__(self, z: Array) -> Array:
+    def _outcome(self, z: Array) -> Array:
         m, d, nv = self.model, self.data, self.model.nv
         self._move(z)
         if not self._forward():  # far away: no use to a ladder

@@ -1,13 +1,11 @@
 """Laws, activation dynamics, transmissions and limits of actuators against the reference."""
 
-from itertools import product
-
 import mujoco
 import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, random_state
+from cases import INTEGRATORS, random_state, sample
 from judge import CONTACT_TOLERANCE, SMOOTH_TOLERANCE, judge, judge_constrained
 from mujacobian import reference
 
@@ -58,14 +56,6 @@ WORLD = """
   </tendon>
   <actuator>{actuators}</actuator>
 </mujoco>"""
-
-
-def sparse(*axes):
-    """Return all combinations of the axes; the full matrix beyond a diagonal is slow."""
-    combinations = list(product(*axes))
-    longest = max(len(axis) for axis in axes)
-    diagonal = {tuple(list(axis)[k % len(axis)] for axis in axes) for k in range(longest)}
-    return [c if c in diagonal else pytest.param(*c, marks=pytest.mark.slow) for c in combinations]
 
 
 def world(actuators, *, option="", joint="", tendon=""):
@@ -137,7 +127,7 @@ DYNAMICS = {
 }
 
 
-@pytest.mark.parametrize(("transmission", "law"), sparse(TRANSMISSIONS, ["affine", "servo"]))
+@pytest.mark.parametrize(("transmission", "law"), sample(2, TRANSMISSIONS, ["affine", "servo"]))
 def test_transmissions(transmission, law):
     check(world(f"<general {TRANSMISSIONS[transmission]} {LAWS[law]}/>"))
 
@@ -150,7 +140,7 @@ def test_setpoints_of_rotations_wrap(transmission, dynamics):
     check(world(f"<general {servo}/>"), act=20.0, ctrl=20.0)
 
 
-@pytest.mark.parametrize(("law", "dynamics"), sparse(LAWS, DYNAMICS))
+@pytest.mark.parametrize(("law", "dynamics"), sample(4, LAWS, DYNAMICS))
 def test_laws_and_dynamics(law, dynamics):
     actuators = "".join(
         f'<general {TRANSMISSIONS[trn]} {LAWS[law]} {DYNAMICS[dynamics]} ctrlrange="-1 1"/>'
@@ -170,7 +160,8 @@ PID = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "transmission"), sparse(PID, ["hinge", "ball", "refsite rotation", "spatial tendon"])
+    ("kind", "transmission"),
+    sample(4, PID, ["hinge", "ball", "refsite rotation", "spatial tendon"]),
 )
 def test_pid(kind, transmission):
     if kind == "slew and integral" and not NEWEST:
@@ -199,7 +190,7 @@ MOTORS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "transmission"), sparse(MOTORS, ["hinge", "fixed tendon", "refsite on other tree"])
+    ("kind", "transmission"), sample(3, MOTORS, ["hinge", "fixed tendon", "refsite on other tree"])
 )
 def test_motors(kind, transmission):
     motor = 'motorconst=".6" resistance="1.4"'

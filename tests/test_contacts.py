@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONTACT_MODELS, INTEGRATORS, load, simulated_states
+from cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
 from contact_scenes import PAIRS, STATES, pose, scene, set_motion
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
@@ -103,9 +103,7 @@ def check(model, data, label, *, least=TRUSTED_SHARE, **options):
     assert share >= least, f"{label}: the reference trusts only {share:.3f}"
 
 
-@pytest.mark.parametrize("condim", STATES)
-@pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize(("pair", "cone", "condim"), sample(2, PAIRS, CONES, STATES))
 def test_pairs(pair, cone, condim):
     for state in STATES[condim]:
         model, data = prepare(pair, cone, condim, state)
@@ -140,9 +138,7 @@ def test_curved_pairs_agree_with_closed_forms(case, cone):
         np.testing.assert_allclose(value, reference_, atol=CURVED_TOLERANCE * abs(reference_).max())
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("pair", OPTION_PAIRS)
+@pytest.mark.parametrize(("pair", "cone", "name"), sample(2, OPTION_PAIRS, CONES, OPTIONS))
 def test_options(pair, cone, name):
     option, geom = OPTIONS[name]
     for state in ("sticking", "slipping", "mixed"):
@@ -161,9 +157,9 @@ def test_flags(pair, cone, flag):
         check(model, data, state, forces=False)
 
 
-@pytest.mark.parametrize("integrator", ["euler", "implicitfast"])
-@pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("name", CONTACT_MODELS)
+@pytest.mark.parametrize(
+    ("name", "cone", "integrator"), sample(2, CONTACT_MODELS, CONES, ["euler", "implicitfast"])
+)
 def test_scenes(name, cone, integrator):
     """Chains, hands, stacks and walls on the way to rest."""
     model = reference.converge(load(f"contacts/{name}"))

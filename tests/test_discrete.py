@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONTACT_MODELS, INTEGRATORS, load, simulated_states
+from cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 from test_contacts import CONES, OPTIONS, prepare
@@ -136,9 +136,7 @@ def test_options_of_contacts(cone, name):
     assert check(model, data, name, forces=False) >= TRUSTED_SHARE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("name", CONTACT_MODELS)
+@pytest.mark.parametrize(("name", "cone"), sample(2, CONTACT_MODELS, CONES))
 def test_scenes(name, cone):
     model = load(f"contacts/{name}")
     model.opt.cone = CONES.index(cone)

@@ -43,9 +43,8 @@ def blocks(model):
     return {name: np.full(shape, np.nan) for name, shape in zip(names, shapes, strict=True)}
 
 
-def outputs(model, data, q, v, a, actuation):
-    """Force, sensors and inertia of mj_inverse at a perturbed state, and the active rows."""
-    d = mujoco.MjData(model)
+def outputs(model, data, d, q, v, a, actuation):
+    """Force, sensors and inertia of mj_inverse at a perturbed state, computed in d."""
     mujoco.mj_copyData(d, model, data)
     mujoco.mj_integratePos(model, d.qpos, q, 1.0)
     d.qvel += v
@@ -61,6 +60,7 @@ def outputs(model, data, q, v, a, actuation):
 def differences(model, data, actuation):
     """Every row of every block by extrapolated central differences, with an error estimate."""
     nv = model.nv
+    scratch = mujoco.MjData(model)
     rows, errors = [], []
     for kind in range(3):
         for k in range(nv):
@@ -68,8 +68,8 @@ def differences(model, data, actuation):
             for h in LARGEST / RATIO ** np.arange(LEVELS):
                 z = np.zeros((3, nv))
                 z[kind, k] = h
-                hi = outputs(model, data, *z, actuation)
-                lo = outputs(model, data, *-z, actuation)
+                hi = outputs(model, data, scratch, *z, actuation)
+                lo = outputs(model, data, scratch, *-z, actuation)
                 row = [(hi - lo) / (2 * h)]
                 floor = ROUNDING * np.maximum(abs(hi), abs(hi).max() * 1e-3) / h
                 for order, older in enumerate(table, 1):

@@ -31,14 +31,12 @@ def growth(call, calls: int) -> int:
     return resident_bytes() - before
 
 
-@pytest.mark.slow
 def test_linearize_does_not_leak():
     model = load("free_body_with_limbs")
     data = random_state(model, np.random.default_rng(0))
     assert growth(lambda: mujacobian.linearize(model, data, forces=True), CALLS) < ALLOWED_GROWTH
 
 
-@pytest.mark.slow
 def test_failed_calls_do_not_leak():
     model = load("hinge_chain")
     data = random_state(model, np.random.default_rng(0))
@@ -51,7 +49,6 @@ def test_failed_calls_do_not_leak():
     assert growth(call, CALLS // 10) < ALLOWED_GROWTH
 
 
-@pytest.mark.slow
 def test_batches_do_not_leak():
     model = load("everything")
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -67,7 +64,6 @@ def test_batches_do_not_leak():
     assert growth(call, CALLS // 50) < ALLOWED_GROWTH
 
 
-@pytest.mark.slow
 def test_models_do_not_leak():
     """Nothing that is remembered about a model outlives it."""
 

@@ -122,15 +122,15 @@ def disturbed(model: mujoco.MjModel, seed: int, speed: float) -> mujoco.MjData:
     return data
 
 
-def stepped(model: mujoco.MjModel, data: mujoco.MjData, poses: np.ndarray) -> mujoco.MjData:
+def step_from(
+    model: mujoco.MjModel, data: mujoco.MjData, poses: np.ndarray, after: mujoco.MjData
+) -> None:
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
     state = np.empty(mujoco.mj_stateSize(model, spec))
     mujoco.mj_getState(model, data, state, spec)
-    after = mujoco.MjData(model)
     mujoco.mj_setState(model, after, state, spec)
     after.mocap_pos[:], after.mocap_quat[:] = poses[:, :3], poses[:, 3:]
     mujoco.mj_step(model, after)
-    return after
 
 
 def change(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.ndarray:
@@ -142,17 +142,20 @@ def change(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.ndar
 def differences(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
     """Sixth-order differences with respect to all numbers of the poses, and their spread."""
     poses = np.hstack([data.mocap_pos, data.mocap_quat])
+    behind, ahead = mujoco.MjData(model), mujoco.MjData(model)
     columns, spreads = [], []
     for k in range(poses.size):
 
-        def at(step: float, k: int = k) -> mujoco.MjData:
-            moved = poses.copy()
-            moved.flat[k] += step
-            return stepped(model, data, moved)
+        def slope(h: float, k: int = k) -> np.ndarray:
+            for step, after in ((-h, behind), (h, ahead)):
+                moved = poses.copy()
+                moved.flat[k] += step
+                step_from(model, data, moved, after)
+            return change(model, behind, ahead) / (2 * h)
 
         made = []
         for h in (1e-3, 5e-4):
-            slopes = [change(model, at(-n * h), at(n * h)) / (2 * n * h) for n in (1, 2, 3)]
+            slopes = [slope(n * h) for n in (1, 2, 3)]
             made.append(1.5 * slopes[0] - 0.6 * slopes[1] + 0.1 * slopes[2])
         columns.append(made[1])
         spreads.append(np.abs(made[1] - made[0]))

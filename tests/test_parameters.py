@@ -105,15 +105,13 @@ def disturbed(model: mujoco.MjModel, seed: int, speed: float = 1.0) -> mujoco.Mj
     return data
 
 
-def next_state(model: mujoco.MjModel, data: mujoco.MjData) -> mujoco.MjData:
-    """The state after one step of another model from the same state."""
+def step_from(model: mujoco.MjModel, data: mujoco.MjData, after: mujoco.MjData) -> None:
+    """Take one step of another model from the state of `data`, in `after`."""
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
     state = np.empty(mujoco.mj_stateSize(model, spec))
     mujoco.mj_getState(model, data, state, spec)
-    after = mujoco.MjData(model)
     mujoco.mj_setState(model, after, state, spec)
     mujoco.mj_step(model, after)
-    return after
 
 
 def difference(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.ndarray:
@@ -127,20 +125,21 @@ def differences(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fourth-order central differences of the model, and how far two of them differ."""
     values = parameters.values
+    behind, ahead = mujoco.MjData(parameters.model), mujoco.MjData(parameters.model)
     columns, spreads = [], []
     for k, value in enumerate(values):
         estimates = []
         size = abs(value) if parameters.lower[k] == 0 else max(abs(value), 0.02)
         for h in (2e-3 * size, 1e-3 * size):
 
-            def at(step: float, k: int = k) -> mujoco.MjData:
-                moved = values.copy()
-                moved[k] += step
-                return next_state(parameters.apply(moved), data)
+            def slope(h: float, k: int = k) -> np.ndarray:
+                for step, after in ((-h, behind), (h, ahead)):
+                    moved = values.copy()
+                    moved[k] += step
+                    step_from(parameters.apply(moved), data, after)
+                return difference(parameters.model, behind, ahead) / (2 * h)
 
-            near = difference(parameters.model, at(-h), at(h)) / (2 * h)
-            far = difference(parameters.model, at(-2 * h), at(2 * h)) / (4 * h)
-            estimates.append((4 * near - far) / 3)
+            estimates.append((4 * slope(h) - slope(2 * h)) / 3)
         columns.append(estimates[1])
         spreads.append(np.abs(estimates[1] - estimates[0]))
     return np.array(columns).T, np.array(spreads).T

@@ -1,4 +1,4 @@
-"""A, B and Bf of five hundred random kinematic trees against the reference."""
+"""A, B and Bf of random kinematic trees against the reference: fifty, or five hundred."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cases import sample
 from judge import judge
 from random_trees import random_tree
 
@@ -17,8 +18,7 @@ BATCH = 25  # trees per test: a failure names its seeds
 TRUSTED_SHARE_OF_BATCH = 0.95
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, TREES, BATCH))
+@pytest.mark.parametrize("first", sample(10, range(0, TREES, BATCH)))
 def test_random_trees(first):
     failures, shares, sizes = [], [], []
     for seed in range(first, first + BATCH):

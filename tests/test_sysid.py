@@ -114,7 +114,7 @@ def test_finds_the_truth(case):
 
 def test_same_optimum_as_differences():
     """And errors as of the normal equations; threads do not matter."""
-    parameters, logs = arm()
+    parameters, logs = arm(steps=100)
     start = parameters.values * 1.3
     found = identify(parameters, logs, start=start, tolerance=1e-12)
     problem = _Problem(parameters, logs, 1e-8, 1)

@@ -14,7 +14,7 @@ from mujacobian.control.tasks.gait import Gait
 from mujacobian.errors import MujacobianError
 from mujacobian.verdict import Judge, stack
 
-STARTS = 20  # random ones, from each of which a task must be done
+STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]  # from each of which a task must be done
 
 
 @cache
@@ -72,17 +72,16 @@ def test_trot_for_ten_seconds():
     assert task.seconds == 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["humanoid", "hand"])
 def test_the_others_are_done(name):
     task = tasks.load(name)
     assert run(name, task.seconds)[2].success
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("starts", STARTS)
 @pytest.mark.parametrize(("name", "seconds"), [("cartpole", 3.0), ("arm", 1.5)])
-def test_done_from_random_starts(name, seconds):
-    failed = [seed for seed in range(STARTS) if not run(name, seconds, seed)[2].success]
+def test_done_from_random_starts(name, seconds, starts):
+    failed = [seed for seed in range(starts) if not run(name, seconds, seed)[2].success]
     assert failed == []
 
 

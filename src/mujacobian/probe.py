@@ -61,6 +61,7 @@ class Step:
         self.model, self.data = model, mujoco.MjData(model)
         nv, na = model.nv, model.na
         self.evaluations = 0
+        self._known: dict[bytes, Array] = {}  # outcomes, by z
         self.nx = 2 * nv + na
         self.nz = self.nx + model.nu + nv
         self.blocks = [0, nv, 2 * nv, self.nx, self.nx + model.nsensordata]
@@ -68,8 +69,9 @@ class Step:
         mujoco.mj_getState(model, data, self.origin, STATE)
         self.center = data.qpos.copy()
         self.speed = data.qvel.copy()
-        self(np.zeros(self.nz))
+        self._take(np.zeros(self.nz))
         self.center = self.data.qpos.copy()
+        self.forget()
         self.value = self(np.zeros(self.nz))
         if not np.isfinite(self.value).all():
             raise ArithmeticError("the step is not finite at this state")
@@ -77,8 +79,21 @@ class Step:
 
     def __call__(self, z: Array) -> Array:
         """Return the outcome of the step at z; NaN where MuJoCo warns."""
-        m, d, nv = self.model, self.data, self.model.nv
+        outcome = self._known.get(z.tobytes())
+        return self._take(z) if outcome is None else outcome
+
+    def forget(self) -> None:
+        """Forget the outcomes found so far."""
+        self._known.clear()
+
+    def _take(self, z: Array) -> Array:
+        """Take the step at z in `data`; return and remember its outcome."""
         self.evaluations += 1
+        outcome = self._known[z.tobytes()] = self._outcome(z)
+        return outcome
+
+    def _outcome(self, z: Array) -> Array:
+        m, d, nv = self.model, self.data, self.model.nv
         self._move(z)
         mujoco.mj_step(m, d)
         if d.warning.number.any():  # singular or not finite here: no use to a ladder
@@ -168,7 +183,7 @@ class ConstrainedStep(Step):
 
     def _branch(self, z: Array) -> bytes:
         """Return the branch of the step at z, of all its stages; empty where it is not finite."""
-        if not np.isfinite(self(z)).all():
+        if not np.isfinite(self._take(z)).all():
             return b""
         if self.model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
             if self.model.opt.noslip_iterations == 0:

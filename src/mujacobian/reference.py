@@ -88,12 +88,12 @@ MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)  # has closed forms with everything
 SPHERE_CYLINDER = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}  # too
 DISTANCES = [
-    mujoco.mjtSensor.mjSENS_GEOMDIST,
-    mujoco.mjtSensor.mjSENS_GEOMNORMAL,
-    mujoco.mjtSensor.mjSENS_GEOMFROMTO,
+    int(mujoco.mjtSensor.mjSENS_GEOMDIST),
+    int(mujoco.mjtSensor.mjSENS_GEOMNORMAL),
+    int(mujoco.mjtSensor.mjSENS_GEOMFROMTO),
 ]
-SURFACE_SENSORS = [*DISTANCES, mujoco.mjtSensor.mjSENS_RANGEFINDER]
-WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
+SURFACE_SENSORS = [*DISTANCES, int(mujoco.mjtSensor.mjSENS_RANGEFINDER)]
+WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 
 
@@ -282,18 +282,21 @@ def _scale(ref: Array, blocks: list[int]) -> Array:
 
     The first three blocks are those of the state, others of sensors, which have other units.
     """
-    scale = np.empty_like(ref)
+    scale, size = np.empty_like(ref), abs(ref)
     state = blocks[min(3, len(blocks) - 1)]
-    for lo, hi in pairwise(blocks):
-        rows = ref[:state] if lo < state else ref[state:]
-        column = np.maximum(abs(rows).max(axis=0, initial=0.0), COLUMN_FLOOR)
-        largest = abs(ref[lo:hi]).max(axis=0, initial=0.0)
-        scale[lo:hi] = np.maximum(largest, BLOCK_FLOOR * column)
+    for begin, end in ((0, state), (state, blocks[-1])):
+        if begin == end:
+            continue
+        floor = BLOCK_FLOOR * np.maximum(size[begin:end].max(axis=0), COLUMN_FLOOR)
+        for lo, hi in pairwise(blocks):
+            if begin <= lo < hi <= end:
+                scale[lo:hi] = np.maximum(size[lo:hi].max(axis=0), floor)
     return scale
 
 
 def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Array, Array]:
     """Return one column and its error: Richardson's tableau over a shrinking ladder of steps."""
+    step.forget()
     first = step.inside(direction, _first_step(step, direction))
     best = np.zeros(step.blocks[-1])
     err = np.full(step.blocks[-1], np.inf)
@@ -329,7 +332,7 @@ def _keep(
     Sensor rows have scales of their own.
     """
     values = np.array(row)
-    spread = np.maximum(abs(np.diff(values, axis=0)), abs(values[1:] - older))
+    spread = np.maximum(abs(values[1:] - values[:-1]), abs(values[1:] - older))
     spread = np.maximum(spread, floor)
     for lo, hi in pairwise(blocks[:-1]):
         spread[:, lo:hi] = spread[:, lo:hi].max(axis=1, initial=0.0, keepdims=True)
