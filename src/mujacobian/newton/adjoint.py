@@ -8,6 +8,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian.newton import contacts, guards
+from mujacobian.newton.host import add_gradient, by_world, take_gradient
 from mujacobian.newton.inputs import arrays
 from mujacobian.newton.snapshot import Snapshot
 
@@ -58,6 +59,7 @@ class TapedStep:
         self.result = state.joint_q, state.joint_qd
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
+        self.moved = tuple(each.numpy().copy() for each in self.bodies)
         guards.require_chain([*self.start, *self.inputs.values()], (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
 
@@ -99,57 +101,12 @@ class TapedStep:
     def _take_results(self) -> tuple[Array, Array]:
         """The gradients of the coordinates after the step, which end here: it has written them."""
         c = self.snapshot.coordinates
-        W = c.worlds
-        body_q, body_qd = (take_gradient(each, W) for each in self.bodies)
-        d_q = take_gradient(self.result[0], W, c.written_q)
-        d_v = take_gradient(self.result[1], W, c.written_v)
-        if body_q.any() or body_qd.any():
+        d_body = [take_gradient(each, c.worlds) for each in self.bodies]
+        d_q = take_gradient(self.result[0], c.worlds, c.written_q)
+        d_v = take_gradient(self.result[1], c.worlds, c.written_v)
+        if any(each.any() for each in d_body):
             moved = self.snapshot.kinematics.pull(
-                self.result_q,
-                self.result_qd,
-                body_q.reshape(-1, 7),
-                body_qd.reshape(-1, 6),
+                (self.result_q, self.result_qd), self.moved, d_body
             )
             d_q, d_v = d_q + moved[0], d_v + moved[1]
         return d_q, d_v
-
-
-def by_world(array: wp.array, worlds: int) -> Array:
-    """A copy in double precision, a row per world."""
-    values: Array = array.numpy().astype(np.float64)
-    return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
-
-
-def take_gradient(
-    array: wp.array | None, worlds: int, written: NDArray[np.bool_] | None = None
-) -> Array:
-    """The gradient of an array that a step has written, a row per world; it is set to zero.
-
-    As Warp does where it overwrites an array, unless the array retains its gradient.
-    """
-    if array is None:
-        return np.zeros((worlds, 0))
-    if not array.requires_grad:
-        return np.zeros_like(by_world(array, worlds))
-    gradient = by_world(array.grad, worlds)
-    if written is not None:
-        gradient = np.where(written, gradient, 0)
-    if not array.retain_grad:
-        _add(array.grad, -gradient)
-    return gradient
-
-
-def add_gradient(array: wp.array, gradient: Array) -> None:
-    """Add to the gradient of an array, if it has one."""
-    if array.requires_grad:
-        _add(array.grad, gradient)
-
-
-def _add(array: wp.array, change: Array) -> None:
-    """Add in double precision."""
-    values = array.numpy()
-    total = (values + change.reshape(values.shape)).astype(np.float32)
-    if array.device.is_cpu:
-        values[...] = total  # a view
-    else:
-        array.assign(total)

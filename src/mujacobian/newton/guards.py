@@ -106,11 +106,14 @@ class Watch:
     """Warnings of MuJoCo C in one step."""
 
     def __init__(self, data: mujoco.MjData) -> None:
-        self.data, self.before = data, self._numbers(data)
+        self.numbers = data.warning.number  # a view
+        self.before = self.numbers.copy()
 
     def judge(self) -> None:
         """Raise if the step has diverged or left constraints out."""
-        more = self._numbers(self.data) - self.before
+        more = self.numbers != self.before
+        if not more.any():
+            return
         if more[list(_FULL)].any():
             raise MujacobianError(
                 "MuJoCo C has no room for all contacts or constraints, so that the step has left"
@@ -120,7 +123,3 @@ class Watch:
             raise MujacobianError(
                 "the step diverges: MuJoCo found its numbers bad and reset the state"
             )
-
-    @staticmethod
-    def _numbers(data: mujoco.MjData) -> np.ndarray:
-        return np.array(data.warning.number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import newton
@@ -10,45 +11,50 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from mujacobian.newton.internals import suspended_tape
+from mujacobian.newton.host import by_world, write
+from mujacobian.newton.internals import adjoint_launches, suspended_tape
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.float32]
 
 _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
 
 
 class Kinematics:
-    """Forward kinematics of a model, whose frames are kept as they are now."""
+    """Forward kinematics of a model, whose frames are kept as they are now.
+
+    On arrays of its own: those of the caller may have been overwritten since the step.
+    """
 
     def __init__(self, model: newton.Model) -> None:
-        self.model = copy.copy(model)
+        model = copy.copy(model)
         for name in _FRAMES:
-            setattr(self.model, name, wp.clone(getattr(model, name), requires_grad=False))
+            setattr(model, name, wp.clone(getattr(model, name), requires_grad=False))
+        self._q, self._qd, self._body_q, self._body_qd = (
+            wp.clone(each, requires_grad=True)
+            for each in (model.joint_q, model.joint_qd, model.body_q, model.body_qd)
+        )
+        bodies = SimpleNamespace(body_q=self._body_q, body_qd=self._body_qd)
+        with suspended_tape(), wp.Tape() as tape:
+            newton.eval_fk(model, self._q, self._qd, bodies)
+        self._back = adjoint_launches(tape)
 
     def pull(
-        self, joint_q: Array, joint_qd: Array, d_body_q: Array, d_body_qd: Array
+        self, joint: Sequence[Array], body: Sequence[Numbers], d_body: Sequence[Array]
     ) -> tuple[Array, Array]:
         """Derivatives with respect to poses and velocities of bodies, as those of coordinates.
 
-        On arrays of our own: those of the caller may have been overwritten since.
+        `joint` and `body` are what the kinematics were given and what they returned.
         """
-        model = self.model
-        device = model.device
-        q, qd = (
-            wp.array(each.ravel(), dtype=wp.float32, device=device, requires_grad=True)
-            for each in (joint_q, joint_qd)
-        )
-        bodies = SimpleNamespace(
-            body_q=wp.clone(model.body_q, requires_grad=True),
-            body_qd=wp.clone(model.body_qd, requires_grad=True),
-        )
-        with suspended_tape():
-            with wp.Tape() as tape:
-                newton.eval_fk(model, q, qd, bodies)
-            bodies.body_q.grad.assign(d_body_q.astype(np.float32))
-            bodies.body_qd.grad.assign(d_body_qd.astype(np.float32))
-            tape.backward()
-        return (
-            q.grad.numpy().astype(np.float64).reshape(joint_q.shape),
-            qd.grad.numpy().astype(np.float64).reshape(joint_qd.shape),
-        )
+        q, qd, body_q, body_qd = self._q, self._qd, self._body_q, self._body_qd
+        values: list[NDArray[np.floating]] = [*joint, *body, *d_body]
+        for array, new in zip(
+            (q, qd, body_q, body_qd, body_q.grad, body_qd.grad), values, strict=True
+        ):
+            write(array, new)
+        for array in (q, qd):
+            array.grad.zero_()
+        for launch in self._back:
+            launch.launch()
+        worlds = len(joint[0])
+        return by_world(q.grad, worlds), by_world(qd.grad, worlds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise
 
 import mujoco
 import newton
@@ -26,22 +26,14 @@ _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
-@dataclass
-class _Terms:
-    """Where the core's parameters enter a model array: gradient[target] += weight raw[source]."""
-
-    target: list[int] = field(default_factory=list)
-    source: list[int] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
-
-
 class _World:
     """The core's parameters of one world that some arrays depend on."""
 
     def __init__(self, model: newton.Model, maps: Maps, mj: mujoco.MjModel, world: int) -> None:
         self.model, self.maps, self.mj, self.world = model, maps, mj, world
         self.core: list[tuple[int, int, int]] = []
-        self.terms: dict[str, _Terms] = {}
+        # where they enter: array, place in it, parameter, factor
+        self.terms: list[tuple[str, int, int, float]] = []
         self._places: dict[tuple[int, int, int], int] = {}
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
@@ -50,10 +42,7 @@ class _World:
         if raw not in self._places:
             self._places[raw] = len(self.core)
             self.core.append(raw)
-        terms = self.terms.setdefault(name, _Terms())
-        terms.target.append(int(target))
-        terms.source.append(self._places[raw])
-        terms.weight.append(by)
+        self.terms.append((name, int(target), self._places[raw], by))
 
     def offset(self, count: int) -> int:
         """Where this world begins in an array with so many rows in all worlds."""
@@ -267,18 +256,28 @@ class ModelParameters:
                 "it differs from that of the world its bodies are in: masses and gravity then also"
                 " act through a force of Newton's. Leave them out of parameters=",
             )
-        self.worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
-        for world in self.worlds:
+        worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
+        for world in worlds:
             for name in self.arrays:
                 _ARRAYS[name](world, name)
-        self.core = [world.core for world in self.worlds]  # the core's parameters
+        self.core = [world.core for world in worlds]  # the core's parameters
+        # all arrays in a row, so that one sum makes all of their gradients
+        sizes = [array.grad.numpy().size for array in self.arrays.values()]
+        self._ends = np.cumsum([0, *sizes]).tolist()
+        first = dict(zip(self.arrays, self._ends, strict=False))
+        self._terms = [
+            (
+                np.array([first[name] + place for name, place, _, _ in world.terms], dtype=np.intp),
+                np.array([term[2] for term in world.terms], dtype=np.intp),
+                np.array([term[3] for term in world.terms]),
+            )
+            for world in worlds
+        ]
 
     def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
         """The gradients of the arrays, given the core's, per world."""
-        for name, array in self.arrays.items():
-            gradient = np.zeros(array.grad.numpy().size)
-            for world, values in zip(self.worlds, raw, strict=True):
-                if name in world.terms:
-                    terms = world.terms[name]
-                    np.add.at(gradient, terms.target, values[terms.source] * terms.weight)
-            yield array, gradient
+        total = np.zeros(self._ends[-1])
+        for (place, source, factor), values in zip(self._terms, raw, strict=True):
+            total += np.bincount(place, values[source] * factor, len(total))
+        for array, (first, last) in zip(self.arrays.values(), pairwise(self._ends), strict=True):
+            yield array, total[first:last]
