@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import newton
 import numpy as np
 import warp as wp
@@ -29,7 +31,9 @@ class TapedStep:
         number: int,
     ) -> None:
         self.snapshot, self.dt, self.number = snapshot, dt, number
-        self.before = before  # the step whose activations this one begins with
+        # the step whose activations this one begins with; the tape keeps it
+        self.before = None if before is None else ref(before)
+        self.carries = np.ones(snapshot.coordinates.worlds, dtype=bool)  # activations to the next
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
         if snapshot.moves_wrenches:
@@ -43,7 +47,9 @@ class TapedStep:
         self.rows = snapshot.rows(self.at, self.given, hidden)
         self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
 
-    def finish(self, solver: newton.solvers.SolverMuJoCo, state: newton.State) -> None:
+    def finish(
+        self, solver: newton.solvers.SolverMuJoCo, state: newton.State, observables: object
+    ) -> None:
         """Keep what the step has returned, or raise if it cannot be differentiated."""
         if self.watch is not None:
             self.watch.judge()
@@ -60,23 +66,26 @@ class TapedStep:
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
         self.moved = tuple(each.numpy().copy() for each in self.bodies)
-        guards.require_chain([*self.start, *self.inputs.values()], (*self.result, *self.bodies))
+        self.beside = guards.observed(state, observables)
+        guards.require_chain(self.given_arrays, (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
+
+    @property
+    def given_arrays(self) -> list[wp.array]:
+        """All that the step depends on."""
+        parameters = self.snapshot.parameters.arrays
+        return [*self.start, *self.inputs.values(), *parameters.values()]
 
     @property
     def arrays(self) -> list[wp.array]:
         """Those that have gradients."""
-        every = (
-            *self.start,
-            *self.inputs.values(),
-            *self.snapshot.parameters.arrays.values(),
-            *self.result,
-            *self.bodies,
-        )
-        return [array for array in every if array is not None and array.requires_grad]
+        beside = (array for _, array in self.beside)
+        every = (*self.given_arrays, *self.result, *self.bodies, *beside)
+        return [array for array in every if array.requires_grad]
 
     def pull_back(self) -> None:
         """Add to the gradients of what the step began with, given those of what it returned."""
+        guards.refuse_observed(self.beside)
         snapshot = self.snapshot
         c = snapshot.coordinates
         d_q, d_v = self._take_results()
@@ -95,8 +104,9 @@ class TapedStep:
             add_gradient(self.inputs[name], gradient)
         for array, gradient in snapshot.parameters.gradients(made.params):
             add_gradient(array, gradient)
-        if self.before is not None:
-            self.before.d_act = made.act
+        before = None if self.before is None else self.before()
+        if before is not None:
+            before.d_act = made.act * before.carries[:, None]
 
     def _take_results(self) -> tuple[Array, Array]:
         """The gradients of the coordinates after the step, which end here: it has written them."""
@@ -110,3 +120,25 @@ class TapedStep:
             )
             d_q, d_v = d_q + moved[0], d_v + moved[1]
         return d_q, d_v
+
+
+class TapedReset:
+    """Coordinates that were set to the model's own."""
+
+    def __init__(
+        self, model: newton.Model, state: newton.State, worlds: NDArray[np.bool_], flags: int
+    ) -> None:
+        self.worlds = worlds
+        kinds = newton.StateFlags.JOINT_Q, newton.StateFlags.JOINT_QD
+        pairs = (state.joint_q, model.joint_q), (state.joint_qd, model.joint_qd)
+        self.pairs = [pair for pair, kind in zip(pairs, kinds, strict=True) if flags & kind]
+
+    @property
+    def arrays(self) -> list[wp.array]:
+        """Those that have gradients."""
+        return [array for pair in self.pairs for array in pair if array.requires_grad]
+
+    def pull_back(self) -> None:
+        """Add to the gradients of the model's own, given those of the state, which end here."""
+        for array, source in self.pairs:
+            add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))

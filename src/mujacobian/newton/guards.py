@@ -17,7 +17,7 @@ _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
     int(newton.JointType.ROD): "ROD",  # CABLE before Newton 1.7, still the name of the enumerator
 }
-_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+_OBSERVED = ("body_qdd", "body_parent_f", "qfrc_actuator", "contact_f")
 _DIVERGED = tuple(
     int(kind)
     for kind in (
@@ -36,8 +36,14 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
             f"update_data_interval={options['update_data_interval']}",
             "steps between updates do not begin with state_in",
         )
-    if options.get("enable_sleeping"):
-        raise UnsupportedFeatureError("enable_sleeping=True", "islands that sleep do not move")
+    sleeping = options.get("enable_sleeping")
+    if sleeping is None:
+        array = array_of(model, "mujoco.enable_sleeping")
+        sleeping = array is not None and array.numpy().any()
+    if sleeping:
+        raise UnsupportedFeatureError(
+            "sleeping", "islands that sleep do not move: use enable_sleeping=False"
+        )
     if not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
             "use_mujoco_contacts=False",
@@ -54,12 +60,6 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
                 f'joint "{model.joint_label[joint]}"',
                 f"SolverMuJoCo has no {_REFUSED_JOINTS[kind]} joints",
             )
-
-
-def require_awake(solver: newton.solvers.SolverMuJoCo) -> None:
-    """Raise if the model itself asks for sleeping."""
-    if getattr(solver, "enable_sleeping", False) or solver.mj_model.opt.enableflags & _SLEEP:
-        raise UnsupportedFeatureError("the model's sleeping", "islands that sleep do not move")
 
 
 def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
@@ -85,14 +85,40 @@ def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
             )
 
 
+def refuse_capture(model: newton.Model) -> None:
+    """Raise if a step on a tape is captured in a graph."""
+    if model.device.is_capturing:
+        raise UnsupportedFeatureError(
+            "a captured step on a tape",
+            "its derivative is computed on the host, which a graph does not replay. Capture steps"
+            " without a tape, or record them without a capture",
+        )
+
+
+def observed(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
+    """What a step returns beside the state and may be asked gradients of."""
+    owners = (state, getattr(state, "mujoco", None), observables)
+    found = [(name, getattr(owner, name, None)) for owner in owners for name in _OBSERVED]
+    return [(name, array) for name, array in found if array is not None and array.requires_grad]
+
+
+def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
+    """Raise if a loss depends on them."""
+    for name, array in arrays:
+        if array.grad.numpy().any():
+            raise UnsupportedFeatureError(
+                f"a loss on {name}", "losses are functions of joint_q, joint_qd, body_q and body_qd"
+            )
+
+
 def require_chain(given: list[wp.array], results: tuple[wp.array | None, ...]) -> None:
     """Raise if what a step is given requires gradients and what it returns does not."""
     if any(array.requires_grad for array in given) and not all(
         array is None or array.requires_grad for array in results
     ):
         raise MujacobianError(
-            "state_out does not require gradients, so that none would reach state_in: use"
-            " model.state(requires_grad=True) or finalize(requires_grad=True)"
+            "state_out does not require gradients, so that none would reach what the step is given:"
+            " use model.state(requires_grad=True) or finalize(requires_grad=True)"
         )
 
 

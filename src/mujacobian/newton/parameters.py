@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mujacobian import _core
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
 
 Array = NDArray[np.float64]
@@ -246,16 +247,17 @@ class ModelParameters:
         model: newton.Model,
         maps: Maps,
         models: Sequence[mujoco.MjModel],
-        weight: Array,
+        inputs: Inputs,
         wanted: Sequence[str],
     ) -> None:
         self.arrays: dict[str, wp.array] = {name: array_of(model, name) for name in wanted}
-        if weight.any() and self.arrays.keys() & {"body_mass", "gravity"}:
-            raise UnsupportedFeatureError(
-                "gravity of the global world",
-                "it differs from that of the world its bodies are in: masses and gravity then also"
-                " act through a force of Newton's. Leave them out of parameters=",
-            )
+        for name, acts in (("gravity", inputs.foreign), ("body_mass", inputs.weight.any())):
+            if acts and name in self.arrays:
+                raise UnsupportedFeatureError(
+                    name,
+                    "a body of the global world is simulated in another one, where it also acts"
+                    " through a force of Newton's. Leave it out of parameters=",
+                )
         worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
         for world in worlds:
             for name in self.arrays:
