@@ -144,6 +144,18 @@ def test_contact(kind, ground):
     assert max(errors.values()) < TOLERANCE
 
 
+@pytest.mark.parametrize("kind", ["cylinder", "ellipsoid"])
+def test_curved_shapes(kind):
+    """MuJoCo's collider stops within its tolerance, which is all that differs."""
+    model = scenes.resting(kind, "box")
+    found = []
+    for tolerance in (1e-12, 1e-14):
+        solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, ccd_tolerance=tolerance)
+        found.append(max(compare(solver, *scenes.touching(model, solver), h=1e-4).values()))
+    print(kind, found)
+    assert found[1] < min(found[0], TOLERANCE)
+
+
 def test_gap():
     """Shapes that are near are contacts, and those that do not touch do not push."""
     model = scenes.resting("sphere")

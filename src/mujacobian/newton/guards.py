@@ -17,6 +17,22 @@ _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
     int(newton.JointType.ROD): "ROD",  # CABLE before Newton 1.7, still the name of the enumerator
 }
+# what MuJoCo is given of a model and has no gradient here, though `finalize` lets it require one
+_WITHOUT_GRADIENT = (
+    "body_com", "joint_X_p", "joint_X_c", "joint_axis", "joint_effort_limit",
+    "shape_transform", "shape_scale", "shape_margin", "shape_gap",
+    *(
+        f"mujoco.{name}"
+        for name in (
+            "solref", "geom_solimp", "geom_solmix", "gravcomp", "dof_ref", "dof_springref",
+            "solreflimit", "solimplimit", "limit_margin", "solreffriction", "solimpfriction",
+            "actuator_gear", "actuator_cranklength", "actuator_dynprm", "actuator_gainprm",
+            "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
+            "tendon_springlength", "tendon_armature", "tendon_frictionloss", "tendon_range",
+            "tendon_limit_ke", "tendon_limit_kd", "tendon_coef",
+        )
+    ),
+)  # fmt: skip
 _OBSERVED = ("body_qdd", "body_parent_f", "qfrc_actuator", "contact_f")
 _DIVERGED = tuple(
     int(kind)
@@ -108,6 +124,27 @@ def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
         if array.grad.numpy().any():
             raise UnsupportedFeatureError(
                 f"a loss on {name}", "losses are functions of joint_q, joint_qd, body_q and body_qd"
+            )
+
+
+def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
+    """Copies of the arrays that MuJoCo is given and that have no gradient here."""
+    found = {name: array_of(model, name) for name in _WITHOUT_GRADIENT}
+    return {
+        name: array.numpy().copy()
+        for name, array in found.items()
+        if array is not None and array.size and array.requires_grad
+    }
+
+
+def refuse_edits(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> None:
+    """Raise if arrays without gradient are edited while a tape records."""
+    for name, values in new.items():
+        if not np.array_equal(values, old.get(name, values)):
+            raise UnsupportedFeatureError(
+                f"an edit of {name} on a tape",
+                f"gradients are those of {', '.join(KNOWN)}. Edit it before the tape records, or"
+                f" set {name}.requires_grad = False",
             )
 
 

@@ -72,6 +72,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             super().__init__(model, **options)
         self._wanted = KNOWN if parameters is None else tuple(parameters)
         self._maps = read_maps(self)
+        self._without = guards.without_gradient(model)
         self._published = mirror.values_of(self, 0)
         self._published_mocap = self._mocap()
 
@@ -134,10 +135,15 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         With `use_mujoco_cpu` Newton 1.7 does not tell MuJoCo C all that has changed (geoms,
         gravity, frames, poses of fixed roots, among others); here it is told.
         """
-        with suspended_tape():
+        with suspended_tape() as tape:
             super().notify_model_changed(flags)
+            if self._maps is None:
+                return
             self._snapshot = None
-            if not self.use_mujoco_cpu or self._maps is None:
+            old, self._without = self._without, guards.without_gradient(self.model)
+            if tape is not None:
+                guards.refuse_edits(old, self._without)
+            if not self.use_mujoco_cpu:
                 return
             new, mocap = mirror.values_of(self, 0), self._mocap()
             mirror.write(self.mj_model, new, self._published)
