@@ -1,10 +1,13 @@
 """What a step of the Newton bridge costs, forward and back: `make bench-newton`.
 
-On one thread, with MuJoCo C forward. Candidates take turns, and the best of many rounds counts.
+On one thread, with MuJoCo C forward. Candidates take turns, and the best of many rounds counts. The
+core's product is measured alone; the rest of the way back is what is Newton's: its numbers, read
+from and added to Warp's arrays, and launches of its kinematics if a loss depends on body_q.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
 
 import mujoco
 import newton
@@ -64,17 +67,23 @@ ROBOTS = {
     "quadruped": lambda: walker(4, 3),
     "six legs": lambda: walker(6, 5),
 }
-NAMES = {
+TIMES = {
     "step": "`mj_step` alone",
     "newton": "`SolverMuJoCo.step`",
     "outside": "`DifferentiableMuJoCo.step`",
     "taped": "the same on a tape",
     "core": "the core's product",
-    "conversions": "conversions of Newton's numbers",
+    "conversions": "conversions from and to Newton's arrays",
     "backward": "both: backward of one step",
     "parameters": "with gradients of all parameters",
-    "launches": "Warp's launches for a loss on `body_q`",
+    "launches": "launches, if a loss depends on `body_q`",
     "bodies": "backward of such a loss, all of it",
+}
+RATIOS = {
+    ("core", "step"): "the core's product / `mj_step`",
+    ("backward", "newton"): "backward / `SolverMuJoCo.step`",
+    ("bodies", "newton"): "with a loss on `body_q` / `SolverMuJoCo.step`",
+    ("taped", "newton"): "on a tape / `SolverMuJoCo.step`",
 }
 
 
@@ -148,7 +157,7 @@ class Bench:
             "parameters": self.backward(self.full, "joint_q", "joint_qd"),
             "bodies": self.backward(self.solver, "joint_q", "joint_qd", "body_q"),
         }
-        found = beside_step(data.model, data, candidates, rounds)
+        found = beside_step(data.model, data, candidates, rounds, budget=0.002)
         found["conversions"] = found["backward"] - found["core"]
         found["launches"] = found["bodies"] - found["backward"]
         return found
@@ -160,33 +169,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100, help="turns per candidate")
     rounds = parser.parse_args().rounds
     wp.config.quiet = True
-    console = Console(width=110)
-    robots, times = {}, []
+    head, times = ["microseconds"], []
     for name, xml in ROBOTS.items():
         bench = Bench(xml())
         times.append(bench.times(rounds))
-        m, contacts = bench.solver.mj_model, bench.solver.mj_data.ncon
-        robots[name] = f"{name}: {m.nv} dofs, {contacts} contacts"
-    console.print(machine())
-    lines = [(NAMES[key], *(cell(each, key) for each in times)) for key in NAMES]
-    table = Table(title="microseconds, and times mj_step", box=box.SIMPLE_HEAD)
-    for k, name in enumerate(("", *robots.values())):
+        contact = bench.solver.mj_data.contact
+        touching = (contact.dist < contact.includemargin).sum()
+        head.append(f"{name}: {bench.solver.mj_model.nv} dofs, {touching} contacts")
+    lines = [
+        *([label, *(f"{each[key]:.0f}" for each in times)] for key, label in TIMES.items()),
+        *([label, *(f"{each[a] / each[b]:.1f}" for each in times)]
+          for (a, b), label in RATIOS.items()),
+    ]  # fmt: skip
+    table = Table(title=f"{machine()}, load {os.getloadavg()[0]:.1f}", box=box.SIMPLE_HEAD)
+    for k, name in enumerate(head):
         table.add_column(name, justify="right" if k else "left")
     for line in lines:
         table.add_row(*line)
-    console.print(table)
-    print("\n".join(markdown(("", *robots.values()), lines)))
-
-
-def cell(times: dict[str, float], key: str) -> str:
-    """Return microseconds and the ratio to a step of MuJoCo."""
-    return f"{times[key]:.0f} ({times[key] / times['step']:.1f})"
-
-
-def markdown(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> Iterator[str]:
-    """Return the lines of the table as docs have it."""
-    for line in (head, ("---",) * len(head), *lines):
-        yield f"| {' | '.join(line)} |"
+    Console(width=110).print(table)
+    for line in (head, ["---"] * len(head), *lines):
+        print(f"| {' | '.join(line)} |")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from importlib.metadata import PackageNotFoundError
 
 import mujoco
 import newton
@@ -71,6 +72,19 @@ def test_joints_that_newton_refuses(kind):
 def test_versions(pendulum, monkeypatch):
     monkeypatch.setattr(internals, "version", lambda name: "4.0.0")
     with pytest.raises(MujacobianError, match=r"pip install 'mujacobian\[newton\]'"):
+        DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
+
+
+def test_newton_without_its_simulators(pendulum, monkeypatch):
+    """`pip install newton` brings neither MuJoCo nor mujoco_warp."""
+
+    def version(name):
+        if name.startswith("mujoco"):
+            raise PackageNotFoundError(name)
+        return f"{internals.VERSIONS[name]}.0"
+
+    monkeypatch.setattr(internals, "version", version)
+    with pytest.raises(MujacobianError, match=r"found none: pip install 'mujacobian\[newton\]'"):
         DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
 
 

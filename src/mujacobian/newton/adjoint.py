@@ -65,7 +65,7 @@ class TapedStep:
         self.result = state.joint_q, state.joint_qd
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
-        self.moved = tuple(each.numpy().copy() for each in self.bodies)
+        self.poses = tuple(each.numpy().copy() for each in self.bodies)
         self.beside = guards.observed(state, observables)
         guards.require_chain(self.given_arrays, (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
@@ -115,10 +115,9 @@ class TapedStep:
         d_q = take_gradient(self.result[0], c.worlds, c.written_q)
         d_v = take_gradient(self.result[1], c.worlds, c.written_v)
         if any(each.any() for each in d_body):
-            moved = self.snapshot.kinematics.pull(
-                (self.result_q, self.result_qd), self.moved, d_body
-            )
-            d_q, d_v = d_q + moved[0], d_v + moved[1]
+            result = self.result_q, self.result_qd
+            more_q, more_v = self.snapshot.kinematics.pull(result, self.poses, d_body)
+            d_q, d_v = d_q + more_q, d_v + more_v
         return d_q, d_v
 
 

@@ -137,9 +137,9 @@ def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
     }
 
 
-def refuse_edits(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> None:
-    """Raise if arrays without gradient are edited while a tape records."""
-    for name, values in new.items():
+def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
+    """Raise if arrays without gradient have been edited, while a tape records."""
+    for name, values in without_gradient(model).items():
         if not np.array_equal(values, old.get(name, values)):
             raise UnsupportedFeatureError(
                 f"an edit of {name} on a tape",

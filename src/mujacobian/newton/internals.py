@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import newton
 import numpy as np
@@ -102,7 +102,10 @@ OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
 def require_versions() -> None:
     """Raise unless the versions are those that this file was written for."""
     for name, wanted in VERSIONS.items():
-        found = version(name)
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            found = "none"
         if not found.startswith(f"{wanted}."):
             raise MujacobianError(
                 f"mujacobian.newton needs {name} {wanted}, which Newton {VERSIONS['newton']} pins,"

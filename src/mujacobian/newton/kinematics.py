@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cached_property
 from types import SimpleNamespace
 
 import newton
@@ -21,23 +22,12 @@ _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
 
 
 class Kinematics:
-    """Forward kinematics of a model, whose frames are kept as they are now.
-
-    On arrays of its own: those of the caller may have been overwritten since the step.
-    """
+    """Forward kinematics of a model, whose frames are kept as they are now."""
 
     def __init__(self, model: newton.Model) -> None:
-        model = copy.copy(model)
+        self._model = copy.copy(model)
         for name in _FRAMES:
-            setattr(model, name, wp.clone(getattr(model, name), requires_grad=False))
-        self._q, self._qd, self._body_q, self._body_qd = (
-            wp.clone(each, requires_grad=True)
-            for each in (model.joint_q, model.joint_qd, model.body_q, model.body_qd)
-        )
-        bodies = SimpleNamespace(body_q=self._body_q, body_qd=self._body_qd)
-        with suspended_tape(), wp.Tape() as tape:
-            newton.eval_fk(model, self._q, self._qd, bodies)
-        self._back = adjoint_launches(tape)
+            setattr(self._model, name, wp.clone(getattr(model, name), requires_grad=False))
 
     def pull(
         self, joint: Sequence[Array], body: Sequence[Numbers], d_body: Sequence[Array]
@@ -46,15 +36,30 @@ class Kinematics:
 
         `joint` and `body` are what the kinematics were given and what they returned.
         """
-        q, qd, body_q, body_qd = self._q, self._qd, self._body_q, self._body_qd
+        (q, qd, *bodies), launches = self._adjoint
         values: list[NDArray[np.floating]] = [*joint, *body, *d_body]
-        for array, new in zip(
-            (q, qd, body_q, body_qd, body_q.grad, body_qd.grad), values, strict=True
-        ):
+        own = (q, qd, *bodies, *(each.grad for each in bodies))
+        for array, new in zip(own, values, strict=True):
             write(array, new)
         for array in (q, qd):
             array.grad.zero_()
-        for launch in self._back:
+        for launch in launches:
             launch.launch()
         worlds = len(joint[0])
         return by_world(q.grad, worlds), by_world(qd.grad, worlds)
+
+    @cached_property
+    def _adjoint(self) -> tuple[list[wp.array], list[wp.Launch]]:
+        """Arrays of our own, joint_q, joint_qd, body_q and body_qd, and what differentiates there.
+
+        Those of the caller may have been overwritten since the step.
+        """
+        model = self._model
+        own = [
+            wp.clone(each, requires_grad=True)
+            for each in (model.joint_q, model.joint_qd, model.body_q, model.body_qd)
+        ]
+        bodies = SimpleNamespace(body_q=own[2], body_qd=own[3])
+        with suspended_tape(), wp.Tape() as tape:
+            newton.eval_fk(model, own[0], own[1], bodies)
+        return own, adjoint_launches(tape)

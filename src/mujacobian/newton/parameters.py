@@ -27,6 +27,14 @@ _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
+def array_of(model: newton.Model, name: str) -> wp.array | None:
+    """A model's array by its name; None if the model has none."""
+    owner: object = model
+    for part in name.split("."):
+        owner = getattr(owner, part, None)
+    return owner
+
+
 class _World:
     """The core's parameters of one world that some arrays depend on."""
 
@@ -130,24 +138,31 @@ def _limits(end: int) -> Callable[[_World, str], None]:
     return add
 
 
-def _of_limits(of_stiffness: bool) -> Callable[[_World, str], None]:
-    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of a limit."""
+def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
+    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of limits or geoms."""
+    limits = kind == "limit_solref"
 
     def add(world: _World, name: str) -> None:
-        modes = getattr(getattr(world.model, "mujoco", None), "solreflimit_mode", None)
-        native = None if modes is None else modes.numpy() != _FORCE_SPACE
-        stiffness = world.model.joint_limit_ke.numpy().astype(np.float64)
-        damping = world.model.joint_limit_kd.numpy().astype(np.float64)
-        for j, dof in world.limited():
-            ke, kd = stiffness[dof], damping[dof]
-            if ke <= 0 or kd <= 0 or (native is not None and native[dof]):
-                continue
-            time, ratio = world.mj.jnt_solref[j]
+        model, prefix = world.model, name.rpartition("_")[0]
+        mode = array_of(model, "mujoco.solreflimit_mode" if limits else "mujoco.solref_mode")
+        modes = None if mode is None else mode.numpy()
+        stiffness, damping = (
+            getattr(model, f"{prefix}_{which}").numpy().astype(np.float64) for which in ("ke", "kd")
+        )
+        solref = world.mj.jnt_solref if limits else world.mj.geom_solref
+        for row, place in world.limited() if limits else world.geoms():
+            ke, kd = stiffness[place], damping[place]
+            raw = modes is not None and (
+                modes[place] != _FORCE_SPACE if limits else modes[place] == _RAW_SOLREF
+            )
+            if raw or ke <= 0 or kd <= 0:
+                continue  # MuJoCo is not given them
+            time, ratio = solref[row]
             if of_stiffness:
-                world.add(name, dof, "limit_solref", j, 1, -ratio / (2 * ke))
+                world.add(name, place, kind, row, 1, -ratio / (2 * ke))
             else:
-                world.add(name, dof, "limit_solref", j, 0, -time / kd)
-                world.add(name, dof, "limit_solref", j, 1, ratio / kd)
+                world.add(name, place, kind, row, 0, -time / kd)
+                world.add(name, place, kind, row, 1, ratio / kd)
 
     return add
 
@@ -176,27 +191,6 @@ def _of_geoms(component: int) -> Callable[[_World, str], None]:
     return add
 
 
-def _of_contacts(of_stiffness: bool) -> Callable[[_World, str], None]:
-    """Time constant 2 / kd and damping ratio kd / (2 sqrt(ke)) of a geom."""
-
-    def add(world: _World, name: str) -> None:
-        modes = getattr(getattr(world.model, "mujoco", None), "solref_mode", None)
-        raw = None if modes is None else modes.numpy() == _RAW_SOLREF
-        stiffness = world.model.shape_material_ke.numpy().astype(np.float64)
-        damping = world.model.shape_material_kd.numpy().astype(np.float64)
-        for g, shape in world.geoms():
-            ke, kd = stiffness[shape], damping[shape]
-            if ke <= 0 or kd <= 0 or (raw is not None and raw[shape]):
-                continue
-            if of_stiffness:
-                world.add(name, shape, "solref", g, 1, -kd / (4 * ke**1.5))
-            else:
-                world.add(name, shape, "solref", g, 0, -2 / kd**2)
-                world.add(name, shape, "solref", g, 1, 1 / (2 * np.sqrt(ke)))
-
-    return add
-
-
 def _of_tendons(kind: str) -> Callable[[_World, str], None]:
     def add(world: _World, name: str) -> None:
         for t, tendon in world.tendons():
@@ -215,28 +209,20 @@ _ARRAYS: dict[str, Callable[[_World, str], None]] = {
     "joint_friction": _of_dofs("friction_loss"),
     "joint_limit_lower": _limits(0),
     "joint_limit_upper": _limits(1),
-    "joint_limit_ke": _of_limits(of_stiffness=True),
-    "joint_limit_kd": _of_limits(of_stiffness=False),
+    "joint_limit_ke": _of_solref("limit_solref", of_stiffness=True),
+    "joint_limit_kd": _of_solref("limit_solref", of_stiffness=False),
     "joint_target_ke": lambda world, name: _target_gains(world, name, ""),
     "joint_target_kd": lambda world, name: _target_gains(world, "", name),
     "shape_material_mu": _of_geoms(0),
     "shape_material_mu_torsional": _of_geoms(1),
     "shape_material_mu_rolling": _of_geoms(2),
-    "shape_material_ke": _of_contacts(of_stiffness=True),
-    "shape_material_kd": _of_contacts(of_stiffness=False),
+    "shape_material_ke": _of_solref("solref", of_stiffness=True),
+    "shape_material_kd": _of_solref("solref", of_stiffness=False),
     "mujoco.dof_passive_stiffness": _stiffness,
     "mujoco.tendon_stiffness": _of_tendons("tendon_stiffness"),
     "mujoco.tendon_damping": _of_tendons("tendon_damping"),
 }
 KNOWN = tuple(_ARRAYS)
-
-
-def array_of(model: newton.Model, name: str) -> wp.array | None:
-    """A model's array by its name; None if the model has none."""
-    owner: object = model
-    for part in name.split("."):
-        owner = getattr(owner, part, None)
-    return owner
 
 
 class ModelParameters:

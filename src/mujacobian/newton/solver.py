@@ -136,13 +136,13 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         gravity, frames, poses of fixed roots, among others); here it is told.
         """
         with suspended_tape() as tape:
+            if tape is not None:
+                guards.refuse_edits(self._without, self.model)
             super().notify_model_changed(flags)
             if self._maps is None:
                 return
             self._snapshot = None
-            old, self._without = self._without, guards.without_gradient(self.model)
-            if tape is not None:
-                guards.refuse_edits(old, self._without)
+            self._without = guards.without_gradient(self.model)
             if not self.use_mujoco_cpu:
                 return
             new, mocap = mirror.values_of(self, 0), self._mocap()
