@@ -157,7 +157,7 @@ class Bench:
             "parameters": self.backward(self.full, "joint_q", "joint_qd"),
             "bodies": self.backward(self.solver, "joint_q", "joint_qd", "body_q"),
         }
-        found = beside_step(data.model, data, candidates, rounds, budget=0.002)
+        found = beside_step(data.model, data, candidates, rounds)
         found["conversions"] = found["backward"] - found["core"]
         found["launches"] = found["bodies"] - found["backward"]
         return found

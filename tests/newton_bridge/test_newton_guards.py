@@ -174,13 +174,9 @@ def test_losses_on_more_than_the_state(pendulum):
             tape.backward(grads={array: wp.ones_like(array)})
 
 
-@pytest.fixture
-def targets_by_dof(monkeypatch):
+@pytest.mark.filterwarnings("ignore:The legacy DOF-shaped joint_target_q")
+def test_balls_with_targets_as_angles(monkeypatch):
     monkeypatch.setattr(newton, "use_coord_layout_targets", False)
-
-
-@pytest.mark.usefixtures("targets_by_dof")
-def test_balls_with_targets_as_angles():
     model = scenes.ball_targets(newton.JointTargetMode.POSITION)
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
     with pytest.raises(UnsupportedFeatureError, match="Euler angles"):

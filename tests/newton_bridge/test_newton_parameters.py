@@ -157,6 +157,7 @@ def gradients_of(model, names, state, control, **options):
     return found, solver
 
 
+@pytest.mark.filterwarnings("ignore:.*SOLREF_MODE_FORCE_SPACE")  # both modes are one in MuJoCo C
 @pytest.mark.parametrize("raw", [True, False])
 def test_shapes_with_solref_of_their_own(raw):
     """Their stiffness and damping do not act."""

@@ -11,8 +11,7 @@ Array = NDArray[np.float64]
 
 def by_world(array: wp.array, worlds: int) -> Array:
     """A copy in double precision, a row per world."""
-    values: Array = _values(array).astype(np.float64)
-    return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
+    return _rows(_values(array), worlds)
 
 
 def write(array: wp.array, values: NDArray[np.floating]) -> None:
@@ -37,12 +36,19 @@ def take_gradient(array: wp.array, worlds: int, written: NDArray[np.bool_] | Non
     """
     if not array.requires_grad:
         return np.zeros_like(by_world(array, worlds))
-    gradient = by_world(array.grad, worlds)
+    values = _values(array.grad)
+    gradient = _rows(values, worlds)
     if written is not None:
         gradient *= written
     if not array.retain_grad:
-        add_gradient(array, -gradient)
+        values -= gradient.reshape(values.shape)
+        _put(array.grad, values)
     return gradient
+
+
+def _rows(values: NDArray[np.float32], worlds: int) -> Array:
+    rows: Array = values.astype(np.float64)
+    return rows.reshape(worlds, len(rows) // worlds, *rows.shape[1:])
 
 
 def _values(array: wp.array) -> NDArray[np.float32]:
