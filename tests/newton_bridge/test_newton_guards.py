@@ -248,8 +248,9 @@ def test_divergence(pendulum):
     solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
     before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
     before.joint_qd.fill_(1e30)
-    with pytest.raises(MujacobianError, match="diverges"):
-        taped_step(solver, before, after, control)
+    for _ in range(3):  # MuJoCo sets its count of warnings back each time
+        with pytest.raises(MujacobianError, match="diverges"):
+            taped_step(solver, before, after, control)
 
 
 def test_room_for_contacts():

@@ -171,10 +171,12 @@ class Watch:
     def __init__(self, data: mujoco.MjData) -> None:
         self.numbers = data.warning.number  # a view
         self.before = self.numbers.copy()
+        self.numbers[:] = 0  # a step that diverges forgets earlier ones
 
     def judge(self) -> None:
         """Raise if the step has diverged or left constraints out."""
-        more = self.numbers != self.before
+        more = self.numbers > 0
+        self.numbers += self.before
         if not more.any():
             return
         if more[list(_FULL)].any():

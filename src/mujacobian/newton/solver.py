@@ -119,11 +119,11 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         """As `SolverMuJoCo.reset`; gradients of what it overwrites end there."""
         with suspended_tape() as tape:
             super().reset(state, world_mask, flags)
-            worlds = np.ones(self.mjw_data.nworld, dtype=bool)
+            worlds = np.ones(self.model.world_count, dtype=bool)
             if world_mask is not None:
                 worlds = world_mask.numpy()[: len(worlds)].astype(bool)
             if self._last is not None:  # activations begin anew
-                self._last.carries &= ~worlds
+                self._last.carries &= ~worlds[: self.mjw_data.nworld]
         if tape is not None:
             which = int(newton.StateFlags.ALL if flags is None else flags)
             taken = TapedReset(self.model, state, worlds, which)
