@@ -22,10 +22,11 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods table3 menagerie pairs docs sanitize clean
+.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
+  menagerie pairs docs sanitize clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
@@ -63,6 +64,9 @@ bench-rods: .venv/.installed  ## rods by left perturbations against rotation vec
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 > /dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/bench-rods > /dev/null
 	$(BIN)/python -m benchmarks.rods
+
+bench-newton: .venv-newton/.installed  ## what a step of the Newton bridge costs, forward and back
+	.venv-newton/bin/python -m benchmarks.newton_bridge
 
 table3: .venv/.installed  ## the trotting A1 under every derivative backend: build/table3.md
 	$(BIN)/python -m benchmarks.table3

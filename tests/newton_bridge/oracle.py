@@ -27,6 +27,8 @@ class Oracle:
         self.solver, self.model, self.world = solver, solver.model, world
         self.mj = copy.copy(solver.mj_model) if mj is None else mj
         converge(self.mj)
+        collider = self.mj.opt.ccd_tolerance, solver.mj_model.opt.ccd_tolerance
+        self.mj.opt.ccd_tolerance = min(collider)
         self.data = mujoco.MjData(self.mj)
         m, W = self.model, solver.mjw_data.nworld
         J = m.joint_count // W

@@ -144,6 +144,45 @@ def test_contact(kind, ground):
     assert max(errors.values()) < TOLERANCE
 
 
+@pytest.mark.parametrize("kind", ["cylinder", "ellipsoid"])
+def test_curved_shapes(kind):
+    """MuJoCo's collider stops within its tolerance, which is all that differs."""
+    model = scenes.resting(kind, "box")
+    found = []
+    for tolerance in (1e-12, 1e-14):
+        solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, ccd_tolerance=tolerance)
+        found.append(max(compare(solver, *scenes.touching(model, solver), h=1e-4).values()))
+    print(kind, found)
+    assert found[1] < min(found[0], TOLERANCE)
+
+
+def test_gap():
+    """Shapes that are near are contacts, and those that do not touch do not push."""
+    model = scenes.resting("sphere")
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    assert (solver.mj_model.geom_gap > 0.03).all()
+    state, control = scenes.touching(model, solver, depth=-0.03)
+    solver.step(state, model.state(), control, None, DT)
+    assert solver.mj_data.ncon == 1
+    assert solver.mj_data.nefc == 0
+    errors = compare(solver, state, control, h=1e-6)
+    print(errors)
+    assert max(errors.values()) < TOLERANCE
+
+
+def test_targets_by_dof(monkeypatch):
+    """As Newton before 1.5 had them."""
+    monkeypatch.setattr(newton, "use_coord_layout_targets", False)
+    model = scenes.machine()
+    assert not model.use_coord_layout_targets
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    state, control = scenes.random_state(model)
+    errors = compare(solver, state, control)
+    print(errors)
+    assert solver.linearize(state, control, DT).block("joint_target_q").any()
+    assert max(errors.values()) < TOLERANCE
+
+
 SIX_DIMENSIONAL = {
     "rough": lambda: scenes.rough(scenes.resting("box")),
     "pair": scenes.pair,

@@ -1,12 +1,16 @@
 """After an edit and a notification, derivatives are those of a new solver, in both modes."""
 
+from contextlib import nullcontext
+
 import newton
 import numpy as np
 import pytest
 import scenes
 import warp as wp
 
+from mujacobian import UnsupportedFeatureError
 from mujacobian.newton import DifferentiableMuJoCo
+from mujacobian.newton.parameters import array_of
 
 DT = 0.005
 FLAGS = newton.ModelFlags
@@ -127,6 +131,40 @@ def test_equality_released_between_steps(cpu):
         error = getattr(first, name).grad.numpy() - wanted[held.layout.state[name]]
         print(name, np.abs(error).max() / np.abs(wanted).max())
         assert np.abs(error).max() < 1e-6 * np.abs(wanted).max()
+
+
+def test_edits_on_a_tape():
+    """Of arrays that have gradients they are steps of the tape; others are refused by name."""
+    model = scenes.roots()
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    before, control = scenes.random_state(model)
+    after = model.state()
+    factor = wp.array(np.full(model.body_count, 1.5, dtype=np.float32), requires_grad=True)
+    unit = wp.clone(model.body_mass, requires_grad=False)
+    with wp.Tape() as tape:
+        wp.launch(multiply, model.body_count, inputs=[unit, factor], outputs=[model.body_mass])
+        solver.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+        solver.step(before, after, control, None, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert factor.grad.numpy().any()
+    for name, flags in (
+        ("body_com", FLAGS.BODY_INERTIAL_PROPERTIES),
+        ("joint_X_p", FLAGS.JOINT_PROPERTIES),
+        ("mujoco.gravcomp", FLAGS.BODY_PROPERTIES),
+    ):
+        array = array_of(model, name)
+        for wanted in (True, False):
+            array.assign((0.9 * array.numpy() + 0.1).astype(np.float32))
+            array.requires_grad = wanted
+            refused = pytest.raises(UnsupportedFeatureError, match=f"an edit of {name} on a tape")
+            with refused if wanted else nullcontext(), wp.Tape():
+                solver.notify_model_changed(flags)
+
+
+@wp.kernel
+def multiply(a: wp.array[float], b: wp.array[float], c: wp.array[float]):
+    i = wp.tid()
+    c[i] = a[i] * b[i]
 
 
 def test_without_edits_nothing_changes():

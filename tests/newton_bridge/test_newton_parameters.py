@@ -145,6 +145,53 @@ def test_the_solver_tells_which():
     assert only.parameters == ("body_mass",)
 
 
+def gradients_of(model, names, state, control, **options):
+    """Of the sum of the speeds after a step, {name: array}; and the solver."""
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=names, **options)
+    after = model.state()
+    with wp.Tape() as tape:
+        solver.step(state, after, control, None, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    found = {name: array_of(model, name).grad.numpy().copy() for name in names}
+    tape.zero()
+    return found, solver
+
+
+@pytest.mark.filterwarnings("ignore:.*SOLREF_MODE_FORCE_SPACE")  # both modes are one in MuJoCo C
+@pytest.mark.parametrize("raw", [True, False])
+def test_shapes_with_solref_of_their_own(raw):
+    """Their stiffness and damping do not act."""
+    model = slippery(scenes.resting("box"))
+    model.mujoco.solref_mode.fill_(1 if raw else 0)
+    model.mujoco.solref.assign(np.tile(np.float32([0.03, 1.2]), (model.shape_count, 1)))
+    plain = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
+    assert (np.abs(plain.mj_model.geom_solref[:, 1] - 1.2).max() < 1e-6) == raw
+    state, control = scenes.touching(model, plain)
+    names = ["shape_material_ke", "shape_material_kd"]
+    for values in gradients_of(model, names, state, control)[0].values():
+        assert values.any() != raw
+
+
+def test_limits_with_solref_of_their_own():
+    """Those of MJCF have, until stiffness or damping is edited."""
+    model = scenes.machine()
+    state, control = scenes.random_state(model)
+    q, v = state.joint_q.numpy(), state.joint_qd.numpy()
+    q[2], v[2] = 0.12, 0.5  # the slide is beyond its limit, and goes on
+    state.joint_q.assign(q)
+    state.joint_qd.assign(v)
+    names = ["joint_limit_ke", "joint_limit_kd"]
+    found, solver = gradients_of(model, names, state, control)
+    assert not any(values.any() for values in found.values())
+    solref = solver.mj_model.jnt_solref.copy()
+    model.joint_limit_ke.fill_(1e5)
+    model.joint_limit_kd.fill_(1e3)
+    solver.notify_model_changed(newton.ModelFlags.JOINT_DOF_PROPERTIES)
+    assert (solver.mj_model.jnt_solref[2] != solref[2]).any()
+    found, _ = gradients_of(model, names, state, control)
+    assert all(values[2] != 0 for values in found.values())
+
+
 def test_pairs_have_their_own_friction():
     """So that that of the shapes, and their stiffness, does not act."""
     model = scenes.pair()

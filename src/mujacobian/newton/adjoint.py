@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import newton
 import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian.newton import contacts, guards
+from mujacobian.newton.host import add_gradient, by_world, take_gradient
 from mujacobian.newton.inputs import arrays
 from mujacobian.newton.snapshot import Snapshot
 
@@ -28,7 +31,9 @@ class TapedStep:
         number: int,
     ) -> None:
         self.snapshot, self.dt, self.number = snapshot, dt, number
-        self.before = before  # the step whose activations this one begins with
+        # the step whose activations this one begins with; the tape keeps it
+        self.before = None if before is None else ref(before)
+        self.carries = np.ones(snapshot.coordinates.worlds, dtype=bool)  # activations to the next
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
         if snapshot.moves_wrenches:
@@ -42,7 +47,9 @@ class TapedStep:
         self.rows = snapshot.rows(self.at, self.given, hidden)
         self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
 
-    def finish(self, solver: newton.solvers.SolverMuJoCo, state: newton.State) -> None:
+    def finish(
+        self, solver: newton.solvers.SolverMuJoCo, state: newton.State, observables: object
+    ) -> None:
         """Keep what the step has returned, or raise if it cannot be differentiated."""
         if self.watch is not None:
             self.watch.judge()
@@ -58,23 +65,27 @@ class TapedStep:
         self.result = state.joint_q, state.joint_qd
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
-        guards.require_chain([*self.start, *self.inputs.values()], (*self.result, *self.bodies))
+        self.poses = tuple(each.numpy().copy() for each in self.bodies)
+        self.beside = guards.observed(state, observables)
+        guards.require_chain(self.given_arrays, (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
+
+    @property
+    def given_arrays(self) -> list[wp.array]:
+        """All that the step depends on."""
+        parameters = self.snapshot.parameters.arrays
+        return [*self.start, *self.inputs.values(), *parameters.values()]
 
     @property
     def arrays(self) -> list[wp.array]:
         """Those that have gradients."""
-        every = (
-            *self.start,
-            *self.inputs.values(),
-            *self.snapshot.parameters.arrays.values(),
-            *self.result,
-            *self.bodies,
-        )
-        return [array for array in every if array is not None and array.requires_grad]
+        beside = (array for _, array in self.beside)
+        every = (*self.given_arrays, *self.result, *self.bodies, *beside)
+        return [array for array in every if array.requires_grad]
 
     def pull_back(self) -> None:
         """Add to the gradients of what the step began with, given those of what it returned."""
+        guards.refuse_observed(self.beside)
         snapshot = self.snapshot
         c = snapshot.coordinates
         d_q, d_v = self._take_results()
@@ -93,63 +104,40 @@ class TapedStep:
             add_gradient(self.inputs[name], gradient)
         for array, gradient in snapshot.parameters.gradients(made.params):
             add_gradient(array, gradient)
-        if self.before is not None:
-            self.before.d_act = made.act
+        before = None if self.before is None else self.before()
+        if before is not None:
+            before.d_act = made.act * before.carries[:, None]
 
     def _take_results(self) -> tuple[Array, Array]:
         """The gradients of the coordinates after the step, which end here: it has written them."""
         c = self.snapshot.coordinates
-        W = c.worlds
-        body_q, body_qd = (take_gradient(each, W) for each in self.bodies)
-        d_q = take_gradient(self.result[0], W, c.written_q)
-        d_v = take_gradient(self.result[1], W, c.written_v)
-        if body_q.any() or body_qd.any():
-            moved = self.snapshot.kinematics.pull(
-                self.result_q,
-                self.result_qd,
-                body_q.reshape(-1, 7),
-                body_qd.reshape(-1, 6),
-            )
-            d_q, d_v = d_q + moved[0], d_v + moved[1]
+        d_body = [take_gradient(each, c.worlds) for each in self.bodies]
+        d_q = take_gradient(self.result[0], c.worlds, c.written_q)
+        d_v = take_gradient(self.result[1], c.worlds, c.written_v)
+        if any(each.any() for each in d_body):
+            result = self.result_q, self.result_qd
+            more_q, more_v = self.snapshot.kinematics.pull(result, self.poses, d_body)
+            d_q, d_v = d_q + more_q, d_v + more_v
         return d_q, d_v
 
 
-def by_world(array: wp.array, worlds: int) -> Array:
-    """A copy in double precision, a row per world."""
-    values: Array = array.numpy().astype(np.float64)
-    return values.reshape(worlds, len(values) // worlds, *values.shape[1:])
+class TapedReset:
+    """Coordinates that were set to the model's own."""
 
+    def __init__(
+        self, model: newton.Model, state: newton.State, worlds: NDArray[np.bool_], flags: int
+    ) -> None:
+        self.worlds = worlds
+        kinds = newton.StateFlags.JOINT_Q, newton.StateFlags.JOINT_QD
+        pairs = (state.joint_q, model.joint_q), (state.joint_qd, model.joint_qd)
+        self.pairs = [pair for pair, kind in zip(pairs, kinds, strict=True) if flags & kind]
 
-def take_gradient(
-    array: wp.array | None, worlds: int, written: NDArray[np.bool_] | None = None
-) -> Array:
-    """The gradient of an array that a step has written, a row per world; it is set to zero.
+    @property
+    def arrays(self) -> list[wp.array]:
+        """Those that have gradients."""
+        return [array for pair in self.pairs for array in pair if array.requires_grad]
 
-    As Warp does where it overwrites an array, unless the array retains its gradient.
-    """
-    if array is None:
-        return np.zeros((worlds, 0))
-    if not array.requires_grad:
-        return np.zeros_like(by_world(array, worlds))
-    gradient = by_world(array.grad, worlds)
-    if written is not None:
-        gradient = np.where(written, gradient, 0)
-    if not array.retain_grad:
-        _add(array.grad, -gradient)
-    return gradient
-
-
-def add_gradient(array: wp.array, gradient: Array) -> None:
-    """Add to the gradient of an array, if it has one."""
-    if array.requires_grad:
-        _add(array.grad, gradient)
-
-
-def _add(array: wp.array, change: Array) -> None:
-    """Add in double precision."""
-    values = array.numpy()
-    total = (values + change.reshape(values.shape)).astype(np.float32)
-    if array.device.is_cpu:
-        values[...] = total  # a view
-    else:
-        array.assign(total)
+    def pull_back(self) -> None:
+        """Add to the gradients of the model's own, given those of the state, which end here."""
+        for array, source in self.pairs:
+            add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))

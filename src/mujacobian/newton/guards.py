@@ -17,7 +17,23 @@ _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
     int(newton.JointType.ROD): "ROD",  # CABLE before Newton 1.7, still the name of the enumerator
 }
-_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+# what MuJoCo is given of a model and has no gradient here, though `finalize` lets it require one
+_WITHOUT_GRADIENT = (
+    "body_com", "joint_X_p", "joint_X_c", "joint_axis", "joint_effort_limit",
+    "shape_transform", "shape_scale", "shape_margin", "shape_gap",
+    *(
+        f"mujoco.{name}"
+        for name in (
+            "solref", "geom_solimp", "geom_solmix", "gravcomp", "dof_ref", "dof_springref",
+            "solreflimit", "solimplimit", "limit_margin", "solreffriction", "solimpfriction",
+            "actuator_gear", "actuator_cranklength", "actuator_dynprm", "actuator_gainprm",
+            "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
+            "tendon_springlength", "tendon_armature", "tendon_frictionloss", "tendon_range",
+            "tendon_limit_ke", "tendon_limit_kd", "tendon_coef",
+        )
+    ),
+)  # fmt: skip
+_OBSERVED = ("body_qdd", "body_parent_f", "qfrc_actuator", "contact_f")
 _DIVERGED = tuple(
     int(kind)
     for kind in (
@@ -36,8 +52,14 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
             f"update_data_interval={options['update_data_interval']}",
             "steps between updates do not begin with state_in",
         )
-    if options.get("enable_sleeping"):
-        raise UnsupportedFeatureError("enable_sleeping=True", "islands that sleep do not move")
+    sleeping = options.get("enable_sleeping")
+    if sleeping is None:
+        array = array_of(model, "mujoco.enable_sleeping")
+        sleeping = array is not None and array.numpy().any()
+    if sleeping:
+        raise UnsupportedFeatureError(
+            "sleeping", "islands that sleep do not move: use enable_sleeping=False"
+        )
     if not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
             "use_mujoco_contacts=False",
@@ -54,12 +76,6 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
                 f'joint "{model.joint_label[joint]}"',
                 f"SolverMuJoCo has no {_REFUSED_JOINTS[kind]} joints",
             )
-
-
-def require_awake(solver: newton.solvers.SolverMuJoCo) -> None:
-    """Raise if the model itself asks for sleeping."""
-    if getattr(solver, "enable_sleeping", False) or solver.mj_model.opt.enableflags & _SLEEP:
-        raise UnsupportedFeatureError("the model's sleeping", "islands that sleep do not move")
 
 
 def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
@@ -85,14 +101,61 @@ def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
             )
 
 
+def refuse_capture(model: newton.Model) -> None:
+    """Raise if a step on a tape is captured in a graph."""
+    if model.device.is_capturing:
+        raise UnsupportedFeatureError(
+            "a captured step on a tape",
+            "its derivative is computed on the host, which a graph does not replay. Capture steps"
+            " without a tape, or record them without a capture",
+        )
+
+
+def observed(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
+    """What a step returns beside the state and may be asked gradients of."""
+    owners = (state, getattr(state, "mujoco", None), observables)
+    found = [(name, getattr(owner, name, None)) for owner in owners for name in _OBSERVED]
+    return [(name, array) for name, array in found if array is not None and array.requires_grad]
+
+
+def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
+    """Raise if a loss depends on them."""
+    for name, array in arrays:
+        if array.grad.numpy().any():
+            raise UnsupportedFeatureError(
+                f"a loss on {name}", "losses are functions of joint_q, joint_qd, body_q and body_qd"
+            )
+
+
+def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
+    """Copies of the arrays that MuJoCo is given and that have no gradient here."""
+    found = {name: array_of(model, name) for name in _WITHOUT_GRADIENT}
+    return {
+        name: array.numpy().copy()
+        for name, array in found.items()
+        if array is not None and array.size and array.requires_grad
+    }
+
+
+def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
+    """Raise if arrays without gradient have been edited, while a tape records."""
+    for name, values in without_gradient(model).items():
+        if not np.array_equal(values, old.get(name, values)):
+            raise UnsupportedFeatureError(
+                f"an edit of {name} on a tape",
+                f"gradients are those of {', '.join(KNOWN)}. Edit it before the tape records, or"
+                f" set {name}.requires_grad = False",
+            )
+
+
 def require_chain(given: list[wp.array], results: tuple[wp.array | None, ...]) -> None:
     """Raise if what a step is given requires gradients and what it returns does not."""
     if any(array.requires_grad for array in given) and not all(
         array is None or array.requires_grad for array in results
     ):
         raise MujacobianError(
-            "state_out does not require gradients, so that none would reach state_in: use"
-            " model.state(requires_grad=True) or finalize(requires_grad=True)"
+            "state_out does not require gradients, so that none would reach what the step is given:"
+            " use model.state(requires_grad=True) or finalize(requires_grad=True)"
         )
 
 
@@ -106,11 +169,16 @@ class Watch:
     """Warnings of MuJoCo C in one step."""
 
     def __init__(self, data: mujoco.MjData) -> None:
-        self.data, self.before = data, self._numbers(data)
+        self.numbers = data.warning.number  # a view
+        self.before = self.numbers.copy()
+        self.numbers[:] = 0  # a step that diverges forgets earlier ones
 
     def judge(self) -> None:
         """Raise if the step has diverged or left constraints out."""
-        more = self._numbers(self.data) - self.before
+        more = self.numbers > 0
+        self.numbers += self.before
+        if not more.any():
+            return
         if more[list(_FULL)].any():
             raise MujacobianError(
                 "MuJoCo C has no room for all contacts or constraints, so that the step has left"
@@ -120,7 +188,3 @@ class Watch:
             raise MujacobianError(
                 "the step diverges: MuJoCo found its numbers bad and reset the state"
             )
-
-    @staticmethod
-    def _numbers(data: mujoco.MjData) -> np.ndarray:
-        return np.array(data.warning.number)

@@ -70,7 +70,7 @@ class Inputs:
         ]
         pairs = np.array(free, dtype=np.intp).reshape(-1, 2)
         self.free_place, self.free_dof = pairs[:, 0], pairs[:, 1, None] + np.arange(6)
-        self.weight = _extra_weight(model, W, self.body, gravcomp[:, mapped])
+        self.weight, self.foreign = _extra_weight(model, W, self.body, gravcomp[:, mapped])
         # forces of free and kinematic joints do not act on dofs
         acts = ~coordinates.kinematic_v
         self.scalar_acts = acts[:, coordinates.scalar.v]
@@ -232,11 +232,17 @@ def _pull_logarithm(a: Array, g: Array) -> Array:
     return g + 0.5 * once + c * cross(a, once)
 
 
-def _extra_weight(model: newton.Model, worlds: int, bodies: Indices, gravcomp: Array) -> Array:
-    """Force and torque of bodies whose gravity is not that of the world they are simulated in."""
+def _extra_weight(
+    model: newton.Model, worlds: int, bodies: Indices, gravcomp: Array
+) -> tuple[Array, bool]:
+    """Force and torque of bodies whose gravity is not that of the world they are simulated in.
+
+    And whether there are any whose gravity is another number, even if both are equal.
+    """
     mass = model.body_mass.numpy().astype(np.float64).reshape(worlds, -1)[:, bodies]
     own = model.body_world.numpy().reshape(worlds, -1)[:, bodies]
     gravity = model.gravity.numpy().astype(np.float64)
-    difference = gravity[own] - gravity[np.arange(worlds)][:, None]
-    force = (mass * (1 - gravcomp))[..., None] * difference
-    return np.concatenate([force, np.zeros_like(force)], axis=-1)
+    here = np.arange(worlds)[:, None]
+    force = (mass * (1 - gravcomp))[..., None] * (gravity[own] - gravity[here])
+    foreign = bool((own % len(gravity) != here).any())
+    return np.concatenate([force, np.zeros_like(force)], axis=-1), foreign

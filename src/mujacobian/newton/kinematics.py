@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from functools import cached_property
 from types import SimpleNamespace
 
 import newton
@@ -10,9 +12,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from mujacobian.newton.internals import suspended_tape
+from mujacobian.newton.host import by_world, write
+from mujacobian.newton.internals import adjoint_launches, suspended_tape
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.float32]
 
 _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
 
@@ -21,34 +25,41 @@ class Kinematics:
     """Forward kinematics of a model, whose frames are kept as they are now."""
 
     def __init__(self, model: newton.Model) -> None:
-        self.model = copy.copy(model)
+        self._model = copy.copy(model)
         for name in _FRAMES:
-            setattr(self.model, name, wp.clone(getattr(model, name), requires_grad=False))
+            setattr(self._model, name, wp.clone(getattr(model, name), requires_grad=False))
 
     def pull(
-        self, joint_q: Array, joint_qd: Array, d_body_q: Array, d_body_qd: Array
+        self, joint: Sequence[Array], body: Sequence[Numbers], d_body: Sequence[Array]
     ) -> tuple[Array, Array]:
         """Derivatives with respect to poses and velocities of bodies, as those of coordinates.
 
-        On arrays of our own: those of the caller may have been overwritten since.
+        `joint` and `body` are what the kinematics were given and what they returned.
         """
-        model = self.model
-        device = model.device
-        q, qd = (
-            wp.array(each.ravel(), dtype=wp.float32, device=device, requires_grad=True)
-            for each in (joint_q, joint_qd)
-        )
-        bodies = SimpleNamespace(
-            body_q=wp.clone(model.body_q, requires_grad=True),
-            body_qd=wp.clone(model.body_qd, requires_grad=True),
-        )
-        with suspended_tape():
-            with wp.Tape() as tape:
-                newton.eval_fk(model, q, qd, bodies)
-            bodies.body_q.grad.assign(d_body_q.astype(np.float32))
-            bodies.body_qd.grad.assign(d_body_qd.astype(np.float32))
-            tape.backward()
-        return (
-            q.grad.numpy().astype(np.float64).reshape(joint_q.shape),
-            qd.grad.numpy().astype(np.float64).reshape(joint_qd.shape),
-        )
+        (q, qd, *bodies), launches = self._adjoint
+        values: list[NDArray[np.floating]] = [*joint, *body, *d_body]
+        own = (q, qd, *bodies, *(each.grad for each in bodies))
+        for array, new in zip(own, values, strict=True):
+            write(array, new)
+        for array in (q, qd):
+            array.grad.zero_()
+        for launch in launches:
+            launch.launch()
+        worlds = len(joint[0])
+        return by_world(q.grad, worlds), by_world(qd.grad, worlds)
+
+    @cached_property
+    def _adjoint(self) -> tuple[list[wp.array], list[wp.Launch]]:
+        """Arrays of our own, joint_q, joint_qd, body_q and body_qd, and what differentiates there.
+
+        Those of the caller may have been overwritten since the step.
+        """
+        model = self._model
+        own = [
+            wp.clone(each, requires_grad=True)
+            for each in (model.joint_q, model.joint_qd, model.body_q, model.body_qd)
+        ]
+        bodies = SimpleNamespace(body_q=own[2], body_qd=own[3])
+        with suspended_tape(), wp.Tape() as tape:
+            newton.eval_fk(model, own[0], own[1], bodies)
+        return own, adjoint_launches(tape)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian.linearization import linearize
-from mujacobian.newton.adjoint import by_world
 from mujacobian.newton.guards import Watch
+from mujacobian.newton.host import by_world
 from mujacobian.newton.inputs import arrays, wrenches
 from mujacobian.newton.layout import Layout, make_layout
 from mujacobian.newton.snapshot import INTEGRATION, Snapshot

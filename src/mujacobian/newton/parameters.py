@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise
 
 import mujoco
 import newton
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mujacobian import _core
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
 
 Array = NDArray[np.float64]
@@ -26,13 +27,12 @@ _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
-@dataclass
-class _Terms:
-    """Where the core's parameters enter a model array: gradient[target] += weight raw[source]."""
-
-    target: list[int] = field(default_factory=list)
-    source: list[int] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
+def array_of(model: newton.Model, name: str) -> wp.array | None:
+    """A model's array by its name; None if the model has none."""
+    owner: object = model
+    for part in name.split("."):
+        owner = getattr(owner, part, None)
+    return owner
 
 
 class _World:
@@ -41,7 +41,8 @@ class _World:
     def __init__(self, model: newton.Model, maps: Maps, mj: mujoco.MjModel, world: int) -> None:
         self.model, self.maps, self.mj, self.world = model, maps, mj, world
         self.core: list[tuple[int, int, int]] = []
-        self.terms: dict[str, _Terms] = {}
+        # where they enter: array, place in it, parameter, factor
+        self.terms: list[tuple[str, int, int, float]] = []
         self._places: dict[tuple[int, int, int], int] = {}
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
@@ -50,10 +51,7 @@ class _World:
         if raw not in self._places:
             self._places[raw] = len(self.core)
             self.core.append(raw)
-        terms = self.terms.setdefault(name, _Terms())
-        terms.target.append(int(target))
-        terms.source.append(self._places[raw])
-        terms.weight.append(by)
+        self.terms.append((name, int(target), self._places[raw], by))
 
     def offset(self, count: int) -> int:
         """Where this world begins in an array with so many rows in all worlds."""
@@ -140,24 +138,31 @@ def _limits(end: int) -> Callable[[_World, str], None]:
     return add
 
 
-def _of_limits(of_stiffness: bool) -> Callable[[_World, str], None]:
-    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of a limit."""
+def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
+    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of limits or geoms."""
+    limits = kind == "limit_solref"
 
     def add(world: _World, name: str) -> None:
-        modes = getattr(getattr(world.model, "mujoco", None), "solreflimit_mode", None)
-        native = None if modes is None else modes.numpy() != _FORCE_SPACE
-        stiffness = world.model.joint_limit_ke.numpy().astype(np.float64)
-        damping = world.model.joint_limit_kd.numpy().astype(np.float64)
-        for j, dof in world.limited():
-            ke, kd = stiffness[dof], damping[dof]
-            if ke <= 0 or kd <= 0 or (native is not None and native[dof]):
-                continue
-            time, ratio = world.mj.jnt_solref[j]
+        model, prefix = world.model, name.rpartition("_")[0]
+        mode = array_of(model, "mujoco.solreflimit_mode" if limits else "mujoco.solref_mode")
+        modes = None if mode is None else mode.numpy()
+        stiffness, damping = (
+            getattr(model, f"{prefix}_{which}").numpy().astype(np.float64) for which in ("ke", "kd")
+        )
+        solref = world.mj.jnt_solref if limits else world.mj.geom_solref
+        for row, place in world.limited() if limits else world.geoms():
+            ke, kd = stiffness[place], damping[place]
+            raw = modes is not None and (
+                modes[place] != _FORCE_SPACE if limits else modes[place] == _RAW_SOLREF
+            )
+            if raw or ke <= 0 or kd <= 0:
+                continue  # MuJoCo is not given them
+            time, ratio = solref[row]
             if of_stiffness:
-                world.add(name, dof, "limit_solref", j, 1, -ratio / (2 * ke))
+                world.add(name, place, kind, row, 1, -ratio / (2 * ke))
             else:
-                world.add(name, dof, "limit_solref", j, 0, -time / kd)
-                world.add(name, dof, "limit_solref", j, 1, ratio / kd)
+                world.add(name, place, kind, row, 0, -time / kd)
+                world.add(name, place, kind, row, 1, ratio / kd)
 
     return add
 
@@ -186,27 +191,6 @@ def _of_geoms(component: int) -> Callable[[_World, str], None]:
     return add
 
 
-def _of_contacts(of_stiffness: bool) -> Callable[[_World, str], None]:
-    """Time constant 2 / kd and damping ratio kd / (2 sqrt(ke)) of a geom."""
-
-    def add(world: _World, name: str) -> None:
-        modes = getattr(getattr(world.model, "mujoco", None), "solref_mode", None)
-        raw = None if modes is None else modes.numpy() == _RAW_SOLREF
-        stiffness = world.model.shape_material_ke.numpy().astype(np.float64)
-        damping = world.model.shape_material_kd.numpy().astype(np.float64)
-        for g, shape in world.geoms():
-            ke, kd = stiffness[shape], damping[shape]
-            if ke <= 0 or kd <= 0 or (raw is not None and raw[shape]):
-                continue
-            if of_stiffness:
-                world.add(name, shape, "solref", g, 1, -kd / (4 * ke**1.5))
-            else:
-                world.add(name, shape, "solref", g, 0, -2 / kd**2)
-                world.add(name, shape, "solref", g, 1, 1 / (2 * np.sqrt(ke)))
-
-    return add
-
-
 def _of_tendons(kind: str) -> Callable[[_World, str], None]:
     def add(world: _World, name: str) -> None:
         for t, tendon in world.tendons():
@@ -225,28 +209,20 @@ _ARRAYS: dict[str, Callable[[_World, str], None]] = {
     "joint_friction": _of_dofs("friction_loss"),
     "joint_limit_lower": _limits(0),
     "joint_limit_upper": _limits(1),
-    "joint_limit_ke": _of_limits(of_stiffness=True),
-    "joint_limit_kd": _of_limits(of_stiffness=False),
+    "joint_limit_ke": _of_solref("limit_solref", of_stiffness=True),
+    "joint_limit_kd": _of_solref("limit_solref", of_stiffness=False),
     "joint_target_ke": lambda world, name: _target_gains(world, name, ""),
     "joint_target_kd": lambda world, name: _target_gains(world, "", name),
     "shape_material_mu": _of_geoms(0),
     "shape_material_mu_torsional": _of_geoms(1),
     "shape_material_mu_rolling": _of_geoms(2),
-    "shape_material_ke": _of_contacts(of_stiffness=True),
-    "shape_material_kd": _of_contacts(of_stiffness=False),
+    "shape_material_ke": _of_solref("solref", of_stiffness=True),
+    "shape_material_kd": _of_solref("solref", of_stiffness=False),
     "mujoco.dof_passive_stiffness": _stiffness,
     "mujoco.tendon_stiffness": _of_tendons("tendon_stiffness"),
     "mujoco.tendon_damping": _of_tendons("tendon_damping"),
 }
 KNOWN = tuple(_ARRAYS)
-
-
-def array_of(model: newton.Model, name: str) -> wp.array | None:
-    """A model's array by its name; None if the model has none."""
-    owner: object = model
-    for part in name.split("."):
-        owner = getattr(owner, part, None)
-    return owner
 
 
 class ModelParameters:
@@ -257,28 +233,39 @@ class ModelParameters:
         model: newton.Model,
         maps: Maps,
         models: Sequence[mujoco.MjModel],
-        weight: Array,
+        inputs: Inputs,
         wanted: Sequence[str],
     ) -> None:
         self.arrays: dict[str, wp.array] = {name: array_of(model, name) for name in wanted}
-        if weight.any() and self.arrays.keys() & {"body_mass", "gravity"}:
-            raise UnsupportedFeatureError(
-                "gravity of the global world",
-                "it differs from that of the world its bodies are in: masses and gravity then also"
-                " act through a force of Newton's. Leave them out of parameters=",
-            )
-        self.worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
-        for world in self.worlds:
+        for name, acts in (("gravity", inputs.foreign), ("body_mass", inputs.weight.any())):
+            if acts and name in self.arrays:
+                raise UnsupportedFeatureError(
+                    name,
+                    "a body of the global world is simulated in another one, where it also acts"
+                    " through a force of Newton's. Leave it out of parameters=",
+                )
+        worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
+        for world in worlds:
             for name in self.arrays:
                 _ARRAYS[name](world, name)
-        self.core = [world.core for world in self.worlds]  # the core's parameters
+        self.core = [world.core for world in worlds]  # the core's parameters
+        # all arrays in a row, so that one sum makes all of their gradients
+        sizes = [array.grad.numpy().size for array in self.arrays.values()]
+        self._ends = np.cumsum([0, *sizes]).tolist()
+        first = dict(zip(self.arrays, self._ends, strict=False))
+        self._terms = [
+            (
+                np.array([first[name] + place for name, place, _, _ in world.terms], dtype=np.intp),
+                np.array([term[2] for term in world.terms], dtype=np.intp),
+                np.array([term[3] for term in world.terms]),
+            )
+            for world in worlds
+        ]
 
     def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
         """The gradients of the arrays, given the core's, per world."""
-        for name, array in self.arrays.items():
-            gradient = np.zeros(array.grad.numpy().size)
-            for world, values in zip(self.worlds, raw, strict=True):
-                if name in world.terms:
-                    terms = world.terms[name]
-                    np.add.at(gradient, terms.target, values[terms.source] * terms.weight)
-            yield array, gradient
+        total = np.zeros(self._ends[-1])
+        for (place, source, factor), values in zip(self._terms, raw, strict=True):
+            total += np.bincount(place, values[source] * factor, len(total))
+        for array, (first, last) in zip(self.arrays.values(), pairwise(self._ends), strict=True):
+            yield array, total[first:last]

@@ -56,9 +56,7 @@ class Snapshot:
         # RK4 turns a wrench on a body into joint forces at several poses
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
         self.kinematics = Kinematics(model)
-        self.parameters = ModelParameters(
-            model, maps, self.worlds.models, self.inputs.weight, wanted
-        )
+        self.parameters = ModelParameters(model, maps, self.worlds.models, self.inputs, wanted)
 
     def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
         """What the worlds have in MuJoCo that is not in a State, a row per world."""

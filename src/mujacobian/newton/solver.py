@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import newton
+import numpy as np
 import warp as wp
 
 from mujacobian.newton import guards, mirror
-from mujacobian.newton.adjoint import TapedStep
+from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
 from mujacobian.newton.linearization import NewtonLinearization, linearize_world
 from mujacobian.newton.parameters import KNOWN, array_of
@@ -69,9 +70,9 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
             super().__init__(model, **options)
-        guards.require_awake(self)
         self._wanted = KNOWN if parameters is None else tuple(parameters)
         self._maps = read_maps(self)
+        self._without = guards.without_gradient(model)
         self._published = mirror.values_of(self, 0)
         self._published_mocap = self._mocap()
 
@@ -99,20 +100,34 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             before = self._last if tape is self._last_tape else None
             self._last = self._last_tape = taken = None
             if tape is not None:
+                guards.refuse_capture(self.model)
                 taken = TapedStep(self._now(), self, state_in, control, dt, before, self._step)
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
                 return
-            taken.finish(self, state_out)
+            taken.finish(self, state_out, options.get("observables"))
             self._last, self._last_tape = taken, tape
-        if taken.arrays:
+        if taken.arrays or before is not None:
             tape.record_func(taken.pull_back, taken.arrays)
 
-    def reset(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """As `SolverMuJoCo.reset`."""
-        self._last = None  # activations begin anew
-        with suspended_tape():
-            super().reset(*arguments, **options)
+    def reset(
+        self,
+        state: newton.State,
+        world_mask: wp.array | None = None,
+        flags: newton.StateFlags | int | None = None,
+    ) -> None:
+        """As `SolverMuJoCo.reset`; gradients of what it overwrites end there."""
+        with suspended_tape() as tape:
+            super().reset(state, world_mask, flags)
+            worlds = np.ones(self.model.world_count, dtype=bool)
+            if world_mask is not None:
+                worlds = world_mask.numpy()[: len(worlds)].astype(bool)
+            if self._last is not None:  # activations begin anew
+                self._last.carries &= ~worlds[: self.mjw_data.nworld]
+        if tape is not None:
+            which = int(newton.StateFlags.ALL if flags is None else flags)
+            taken = TapedReset(self.model, state, worlds, which)
+            tape.record_func(taken.pull_back, taken.arrays)
 
     def notify_model_changed(self, flags: int) -> None:
         """As `SolverMuJoCo.notify_model_changed`.
@@ -120,10 +135,15 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         With `use_mujoco_cpu` Newton 1.7 does not tell MuJoCo C all that has changed (geoms,
         gravity, frames, poses of fixed roots, among others); here it is told.
         """
-        with suspended_tape():
+        with suspended_tape() as tape:
+            if tape is not None:
+                guards.refuse_edits(self._without, self.model)
             super().notify_model_changed(flags)
+            if self._maps is None:
+                return
             self._snapshot = None
-            if not self.use_mujoco_cpu or self._maps is None:
+            self._without = guards.without_gradient(self.model)
+            if not self.use_mujoco_cpu:
                 return
             new, mocap = mirror.values_of(self, 0), self._mocap()
             mirror.write(self.mj_model, new, self._published)
@@ -162,9 +182,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
 
     def _now(self) -> Snapshot:
         """What steps are taken with, until the next notification."""
-        if self._snapshot is None:
+        wanted = self.parameters
+        if self._snapshot is None or tuple(self._snapshot.parameters.arrays) != wanted:
             assert self._maps is not None
-            self._snapshot = Snapshot(self, self._maps, self.parameters)
+            self._snapshot = Snapshot(self, self._maps, wanted)
         return self._snapshot
 
     def _mocap(self) -> mirror.Values:

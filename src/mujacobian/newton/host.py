@@ -1,0 +1,62 @@
+"""Warp's arrays on the host, in double precision, a row per world."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def by_world(array: wp.array, worlds: int) -> Array:
+    """A copy in double precision, a row per world."""
+    return _rows(_values(array), worlds)
+
+
+def write(array: wp.array, values: NDArray[np.floating]) -> None:
+    """Overwrite an array."""
+    kept = _values(array)
+    kept[...] = values.reshape(kept.shape)
+    _put(array, kept)
+
+
+def add_gradient(array: wp.array, gradient: Array) -> None:
+    """Add to the gradient of an array, if it has one; in double precision."""
+    if array.requires_grad:
+        values = _values(array.grad)
+        values += gradient.reshape(values.shape)
+        _put(array.grad, values)
+
+
+def take_gradient(array: wp.array, worlds: int, written: NDArray[np.bool_] | None = None) -> Array:
+    """The gradient of an array that a step has written, where it has; it is set to zero.
+
+    As Warp does where it overwrites an array, unless the array retains its gradient.
+    """
+    if not array.requires_grad:
+        return np.zeros_like(by_world(array, worlds))
+    values = _values(array.grad)
+    gradient = _rows(values, worlds)
+    if written is not None:
+        gradient *= written
+    if not array.retain_grad:
+        values -= gradient.reshape(values.shape)
+        _put(array.grad, values)
+    return gradient
+
+
+def _rows(values: NDArray[np.float32], worlds: int) -> Array:
+    rows: Array = values.astype(np.float64)
+    return rows.reshape(worlds, len(rows) // worlds, *rows.shape[1:])
+
+
+def _values(array: wp.array) -> NDArray[np.float32]:
+    """A view, or a copy if the array is on another device."""
+    return np.asarray(array) if array.device.is_cpu else array.numpy()
+
+
+def _put(array: wp.array, values: NDArray[np.float32]) -> None:
+    """Write back what `_values` has returned."""
+    if not array.device.is_cpu:
+        array.assign(values)
