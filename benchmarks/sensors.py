@@ -16,20 +16,25 @@ BENT = 20.0  # N m/rad: the legs hold their pose
 
 
 def robot() -> mujoco.MjModel:
-    """Return the A1 of the trotting task with an inertial unit and seven sensors per leg."""
+    """Return the A1 of the trotting task with an inertial unit, a load cell and six sensors per leg."""
     spec = mujoco.MjSpec.from_file(str(A1))
     for sensor in list(spec.sensors):
         spec.delete(sensor)
     kind, of = mujoco.mjtSensor, mujoco.mjtObj
-    sensors = [(kind.mjSENS_ACCELEROMETER, of.mjOBJ_SITE, "head")]
-    sensors += [(kind.mjSENS_GYRO, of.mjOBJ_SITE, "head")]
+    sensors = [
+        (kind.mjSENS_ACCELEROMETER, of.mjOBJ_SITE, "head"),
+        (kind.mjSENS_GYRO, of.mjOBJ_SITE, "head"),
+        (kind.mjSENS_VELOCIMETER, of.mjOBJ_SITE, "head"),
+        (kind.mjSENS_FRAMEQUAT, of.mjOBJ_SITE, "head"),
+        (kind.mjSENS_FORCE, of.mjOBJ_SITE, "FL_toe"),
+        (kind.mjSENS_TORQUE, of.mjOBJ_SITE, "FL_toe"),
+    ]
     for leg in LEGS:
         spec.body(f"{leg}_calf").add_site(name=f"{leg}_toe", pos=[0, 0, -0.2], size=[0.03] * 3)
         sensors += [
             (kind.mjSENS_FRAMEPOS, of.mjOBJ_GEOM, leg),
             (kind.mjSENS_FRAMELINVEL, of.mjOBJ_GEOM, leg),
             (kind.mjSENS_TOUCH, of.mjOBJ_SITE, f"{leg}_toe"),
-            (kind.mjSENS_FORCE, of.mjOBJ_SITE, f"{leg}_toe"),
             (kind.mjSENS_JOINTPOS, of.mjOBJ_JOINT, f"{leg}_knee"),
             (kind.mjSENS_JOINTVEL, of.mjOBJ_JOINT, f"{leg}_knee"),
             (kind.mjSENS_ACTUATORFRC, of.mjOBJ_ACTUATOR, f"{leg}_knee"),
