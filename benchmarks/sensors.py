@@ -16,7 +16,7 @@ BENT = 20.0  # N m/rad: the legs hold their pose
 
 
 def robot() -> mujoco.MjModel:
-    """Return the A1 of the trotting task with an inertial unit, a load cell and six sensors per leg."""
+    """Return the trotting A1 with an inertial unit, a load cell and six sensors per leg."""
     spec = mujoco.MjSpec.from_file(str(A1))
     for sensor in list(spec.sensors):
         spec.delete(sensor)

@@ -94,6 +94,7 @@ SURFACE_SENSORS = [*DISTANCES, mujoco.mjtSensor.mjSENS_RANGEFINDER]
 WRAPPING = [mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
 ROUNDING = 1e-13  # of the largest entry of a block: what is left where a column is zero
+ALL_ZERO = 1e-2  # stands for the largest entry of a block that is zero
 
 
 @dataclass(frozen=True)
@@ -256,16 +257,17 @@ def compare(
     """Compare J with a reference, entry by entry where the reference is trusted.
 
     Errors are relative to the largest entry of the same column within the same block of rows, at
-    least `BLOCK_FLOOR` of the column's largest. The rounding of the block's largest, or of one, is
-    no error.
+    least `BLOCK_FLOOR` of the column's largest; those within the rounding of the block's largest
+    entry are relative to that.
     """
     scale = _scale(ref, blocks)
     trusted = err <= trust * scale
     wrong = abs(J - ref)
     for lo, hi in pairwise(blocks):
-        largest = abs(ref[lo:hi]).max(initial=0.0)
-        wrong[lo:hi] -= max(ROUNDING * largest, np.finfo(float).eps)
-    matrix = np.where(trusted, np.maximum(wrong, 0.0) / scale, 0.0)
+        largest = max(abs(ref[lo:hi]).max(initial=0.0), ALL_ZERO)
+        rounding = wrong[lo:hi] <= ROUNDING * largest
+        scale[lo:hi] = np.where(rounding, np.maximum(scale[lo:hi], largest), scale[lo:hi])
+    matrix = np.where(trusted, wrong / scale, 0.0)
     matrix[trusted & ~np.isfinite(J)] = np.inf
     share = float(trusted.mean()) if trusted.size else 1.0
     return Comparison(float(matrix.max(initial=0.0)), share, matrix)
