@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mujacobian
-from benchmarks import accuracy, report, robots, scaling, speed
+from benchmarks import accuracy, report, robots, scaling, sensors, speed
 from benchmarks.machine import machine
 
 STATES = 3  # random states per robot in the accuracy table
@@ -37,7 +37,7 @@ def main() -> None:
 
 def measure(progress: Progress, rounds: int) -> dict[str, Any]:
     """Return all results; each list of rows is one table."""
-    steps = 2 * len(robots.ROBOTS) + 1
+    steps = 2 * len(robots.ROBOTS) + 2
     steps += len(scaling.LINKS) + len(scaling.BODIES) + len(scaling.CROWDS)
     task = progress.add_task("", total=steps)
     results: dict[str, Any] = {"machine": machine(), "accuracy": [], "speed": []}
@@ -52,6 +52,10 @@ def measure(progress: Progress, rounds: int) -> dict[str, Any]:
         times = speed.measure(model, robots.random_data(model, seed=0), robot, rounds)
         results["speed"].append(head | times)
         progress.advance(task)
+
+    progress.update(task, description="speed: sensors")
+    results["sensors"] = sensors.measure(rounds)
+    progress.advance(task)
 
     for key, build, sizes in (
         ("chains", scaling.chain, scaling.LINKS),

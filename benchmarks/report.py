@@ -48,6 +48,20 @@ def ratio_table(rows: list[dict[str, Any]]) -> Table:
     return _filled(table, columns, rows)
 
 
+def sensor_table(row: dict[str, Any]) -> Table:
+    """Return what C and D cost beside A and B."""
+    table = Table(title="A1 on its feet: time of sensors (microseconds)")
+    table.add_column("")
+    for name in ("A B", "A B C D", "ratio"):
+        table.add_column(name, justify="right")
+    for label, key in (("with mj_forward", "ours"), ("no forward", "bare")):
+        state, everything = row[f"{key}, A B"], row[f"{key}, all"]
+        table.add_row(label, *_numbers(state, everything, everything / state))
+    sizes = f"{row['sensors']} sensors of {row['rows']} rows, {row['contacts']} contacts"
+    table.caption = f"{sizes}; the bar is 1.3"
+    return table
+
+
 def _filled(table: Table, columns: dict[str, str], rows: list[dict[str, Any]]) -> Table:
     """Return the table with one row per robot."""
     table.add_column("robot")
@@ -87,16 +101,18 @@ def body_table(rows: list[dict[str, Any]]) -> Table:
 
 def crowd_table(rows: list[dict[str, Any]]) -> Table:
     """Return times of scenes with many contacts."""
-    table = Table(title="many contacts (microseconds)")
-    table.add_column("scene")
-    columns = ("nv", "contacts", "islands", "mj_step", "FD centred", "ours, no forward")
-    for name in (*columns, "per island", "no forward / mj_step"):
-        table.add_column(name, justify="right")
+    table = Table(title="many contacts: boxes in stacks and heaps, a hand that holds a prism")
+    table.add_column("scene", no_wrap=True)
+    for name in ("nv", "cont.", "isl.", "step", "FDc ms", "ours", "/isl.", "/step"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         sizes = (str(row[key]) for key in ("nv", "contacts", "islands"))
-        times = _numbers(row["step"], row["fdc"], row["bare"], row["per island"])
+        times = _numbers(row["step"], row["fdc"] / 1000, row["bare"], row["per island"])
         table.add_row(row["name"], *sizes, *times, _number(row["bare"] / row["step"]))
-    table.caption = "per island: beyond writing A"
+    table.caption = (
+        "contacts, islands; microseconds of mj_step and of ours without mj_forward, the same per "
+        "island beyond writing A, and in steps"
+    )
     return table
 
 
@@ -119,6 +135,7 @@ def print_tables(console: Console, results: dict[str, Any]) -> None:
     console.print(accuracy_table(results["accuracy"]))
     console.print(time_table(results["speed"]))
     console.print(ratio_table(results["speed"]))
+    console.print(sensor_table(results["sensors"]))
     console.print(chain_table(results["chains"]))
     console.print(body_table(results["bodies"]))
     console.print(crowd_table(results["crowds"]))

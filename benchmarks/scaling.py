@@ -16,12 +16,12 @@ BODIES = (1, 2, 5, 10, 20, 50, 100)
 CACHED = 100  # up to this nv the solve stays in the cache and costs the same per column
 BATCH = 200
 CROWDS: tuple[tuple[str, Callable[[], tuple[mujoco.MjModel, mujoco.MjData]]], ...] = (
-    ("hand holding a prism", piles.grasp),
-    ("10 boxes in stacks", lambda: piles.stacks(10)),
-    ("30 boxes in stacks", lambda: piles.stacks(30)),
-    ("100 boxes in stacks", lambda: piles.stacks(100)),
-    ("30 boxes in a heap", lambda: piles.heap(30)),
-    ("100 boxes in a heap", lambda: piles.heap(100)),
+    ("hand", piles.grasp),
+    ("10 stacked", lambda: piles.stacks(10)),
+    ("30 stacked", lambda: piles.stacks(30)),
+    ("100 stacked", lambda: piles.stacks(100)),
+    ("30 heaped", lambda: piles.heap(30)),
+    ("100 heaped", lambda: piles.heap(100)),
 )
 AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 

@@ -215,6 +215,44 @@ def test_binary_files(capsys, tmp_path):
     assert str(path) in one_line(capsys)
 
 
+def test_compiled_models(capsys, tmp_path):
+    path = tmp_path / "arm.mjb"
+    mujoco.mj_saveModel(mujoco.MjModel.from_xml_path(ARM), str(path), None)
+    status, report = run_json(capsys, str(path), "--states", "1")
+    assert (status, report["exact"]) == (0, True)
+    path.write_bytes(path.read_bytes()[:5000])
+    assert cli.main(["check", str(path)]) == 2
+    assert str(path) in one_line(capsys)
+
+
+ARM_WITH = """<mujoco>{}<worldbody><body><joint/><geom size=".1" pos="1 0 0"/></body></worldbody>
+  <sensor><clock/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("timestep", ["0", "-1", "1e-9"])
+def test_strange_time_steps(capsys, tmp_path, timestep):
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM_WITH.format(f'<option timestep="{timestep}"/>'))
+    status, report = run_json(capsys, str(path))
+    assert (status, report["exact"]) == (0, True)
+
+
+def test_models_without_joints(capsys, tmp_path):
+    path = tmp_path / "still.xml"
+    path.write_text("<mujoco><sensor><clock/></sensor></mujoco>")
+    for text in (path.read_text(), "<mujoco/>"):
+        path.write_text(text)
+        status, report = run_json(capsys, str(path))
+        assert (status, report["exact"], report["sizes"]["nv"]) == (0, True, 0)
+
+
+def test_a_full_arena(capsys, tmp_path):
+    path = tmp_path / "full.xml"
+    path.write_text(ARM_WITH.format('<size memory="1K"/>').replace("<joint/>", "<freejoint/>"))
+    assert cli.main(["check", str(path)]) == 2
+    assert "memory" in one_line(capsys)
+
+
 def test_missing_files_and_folders(capsys, tmp_path):
     assert cli.main(["check", str(tmp_path / "nowhere.xml")]) == 2
     assert "no such file" in one_line(capsys)

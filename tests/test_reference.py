@@ -48,6 +48,32 @@ CLAMPED = """
 """
 
 
+class Sawtooth(reference.Step):
+    """A map of period two in the velocity, with slope one; the first steps, 6 and 4, see none."""
+
+    def __init__(self):
+        self.model = mujoco.MjModel.from_xml_string(PENDULUM)
+        self.blocks, self.nx, self.nz = [0, 1, 2, 2, 2], 2, 3
+        self.noise, self.value, self.speed = np.full(2, 1e-17), np.zeros(2), np.array([12.0])
+
+    def __call__(self, z):
+        return np.array([0.0, (z[1] + 1) % 2 - 1])
+
+
+def test_steps_that_agree_by_accident_are_found_out():
+    J, err = reference.differentiate(Sawtooth(), np.eye(3)[1:2], settled=1e-9)
+    np.testing.assert_allclose(J[:, 0], [0, 1], atol=1e-9)
+    assert np.isfinite(err).all()
+
+
+def test_rounding_of_a_column_that_is_zero_is_no_error():
+    ref = np.array([[100.0, 0.0]])
+    for given, right in ((1e-12, True), (1e-10, False)):
+        J = np.array([[100.0, given]])
+        error = reference.compare(J, ref, np.zeros_like(ref), [0, 1]).error
+        assert (error < reference.TRUST) == right
+
+
 def test_linear_oscillator():
     model = mujoco.MjModel.from_xml_string(LINEAR)
     data = mujoco.MjData(model)

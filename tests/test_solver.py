@@ -6,6 +6,7 @@ import pytest
 
 import mujacobian
 from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
+from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
 # Solvers stop at their own tolerance; polished, they are at the same optimum.
@@ -148,6 +149,44 @@ def test_diagnostics_tell_how_far_the_solver_was():
         assert found.residual <= found.residual_before * (1 + 1e-12)
         assert found.condition >= 1
         np.testing.assert_allclose(found.K, found.K.T, rtol=1e-12, atol=1e-12)
+
+
+WHEEL = """
+<mujoco>
+  <option cone="{cone}"/>
+  <worldbody>
+    <geom type="plane" size="1 1 .1"/>
+    <body pos="0 0 .05">
+      <joint axis="{axis}"/>
+      <geom type="sphere" size=".1"/>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+
+def pressed_wheel(cone, axis):
+    """Return a wheel on a fixed axle, pressed into the floor.
+
+    It cannot be pushed away: MuJoCo makes the contact as hard as it can.
+    """
+    model = mujoco.MjModel.from_xml_string(WHEEL.format(cone=cone, axis=axis))
+    data = mujoco.MjData(reference.converge(model))
+    data.qvel[:] = 0.3
+    mujoco.mj_forward(model, data)
+    assert abs(data.efc_force).max() > 1e14
+    return model, data
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("axis", ["0 1 0", "1 1 .3"])
+def test_huge_forces_that_cancel_are_not_taken_for_a_bad_solver(cone, axis):
+    judge_constrained(*pressed_wheel(cone, axis), CONTACT_TOLERANCE)
+
+
+def test_huge_forces_that_hide_the_motion_are_an_error():
+    """The axle goes through the contact: friction does not slow it, rounding of 1e17 N may."""
+    with pytest.raises(ValueError, match="hide the motion of dof 0"):
+        mujacobian.linearize(*pressed_wheel("pyramidal", "0 0 1"))
 
 
 def _state(model, data):

@@ -121,6 +121,45 @@ def test_sensors_that_are_not_covered_are_refused_by_name(sensor):
     assert mujacobian.linearize(model, data, sensors=False).A.any()
 
 
+TOUCH_GRID = """<extension><plugin plugin="mujoco.sensor.touch_grid"/></extension>"""
+TOUCH_SENSOR = """<sensor><plugin name="skin" plugin="mujoco.sensor.touch_grid" objtype="site"
+  objname="tip"><config key="size" value="3 3"/><config key="fov" value="20 20"/>
+  <config key="gamma" value="0"/><config key="nchannel" value="1"/></plugin></sensor>"""
+
+
+def test_plugins_that_only_sense_are_refused_for_their_own_rows():
+    model, data = forward(arm(asset=TOUCH_GRID, rest=TOUCH_SENSOR))
+    assert [entry.element for entry in mujacobian.support(model)] == ['sensor "skin"']
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="skin"):
+        mujacobian.linearize(model, data)
+    assert mujacobian.linearize(model, data, sensors=False).A.any()
+
+
+SIGNED_DISTANCES = """
+<mujoco>
+  <extension><plugin plugin="mujoco.sdf.torus"><instance name="ring">
+    <config key="radius1" value=".2"/><config key="radius2" value=".05"/>
+  </instance></plugin></extension>
+  <asset><mesh name="ring"><plugin instance="ring"/></mesh></asset>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body pos="0 0 {height}">
+      <freejoint/>
+      <geom name="ring" type="sdf" mesh="ring"><plugin instance="ring"/></geom>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_signed_distances_are_refused_where_they_touch():
+    model, data = forward(SIGNED_DISTANCES.format(height=0.5))
+    assert mujacobian.linearize(model, data, sensors=False).A.any()
+    model, data = forward(SIGNED_DISTANCES.format(height=0.03))
+    mujoco.mj_forward(model, data)
+    assert data.ncon
+    refuses(model, data, "ring")
+
+
 def test_unnamed_elements_are_named_by_their_number():
     xml = actuator('<motor joint="elbow"/><general joint="elbow" gaintype="user"/>')
     model, data = forward(xml)

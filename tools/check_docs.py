@@ -14,12 +14,13 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 LABEL = re.compile(r"[A-Z]{2,}-\d+[a-z]?")
 CITATION = re.compile(rf"\(({LABEL.pattern}(?:(?:, | and |-){LABEL.pattern})*)\)")
+DEFINITION = re.compile(rf"^ {{4,}}\S.*\S +\(({LABEL.pattern})\)$", re.MULTILINE)
 PAGE = re.compile(r"docs/[\w/]+\.md")
 
 
 def main() -> int:
     """Print every problem; the exit code says whether there was one."""
-    problems = [*broken_links(), *unknown_citations()]
+    problems = [*broken_links(), *unknown_citations(), *repeated_definitions()]
     for problem in problems:
         print(problem)
     pages = len(list(markdown_pages()))
@@ -68,6 +69,16 @@ def unknown_citations() -> Iterator[str]:
             for page in PAGE.findall(line):
                 if not (ROOT / page).exists():
                     yield f"{place}: no page {page}"
+
+
+def repeated_definitions() -> Iterator[str]:
+    """Yield labels that stand at the end of more than one displayed equation."""
+    places: dict[str, str] = {}
+    for page in sorted(DERIVATIONS.glob("*.md")):
+        for label in DEFINITION.findall(page.read_text()):
+            if label in places:
+                yield f"{page.relative_to(ROOT)}: ({label}) is also an equation of {places[label]}"
+            places[label] = page.name
 
 
 def defined_labels() -> set[str]:

@@ -59,8 +59,7 @@ void add_friction_loss(const StepDifferential& s, int type, int id, const DataVi
   }
 }
 
-// Weight of geom `side` in what two geoms mix, and whether its number counts in their maximum
-// (priority decides first). An explicit pair has its own.
+// The contact is of an explicit pair, which has numbers of its own.
 bool is_pair(const ModelView& m, const ContactView& c) {
   for (int k = 0; k < m.npair; k++) {
     const int a = m.pair_geom1[k], b = m.pair_geom2[k];
@@ -70,6 +69,7 @@ bool is_pair(const ModelView& m, const ContactView& c) {
   return false;
 }
 
+// Weight of geom `side` in what two geoms mix; priority decides first.
 double mix_weight(const ModelView& m, const ContactView& c, int side) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   if (m.geom_priority[own] != m.geom_priority[other]) {
@@ -81,7 +81,7 @@ double mix_weight(const ModelView& m, const ContactView& c, int side) {
   return a < kMinVal ? 0 : 1;
 }
 
-// At a tie the geom counts, as it does when its friction grows.
+// The same where the larger number counts. At a tie the geom counts, as it does when it grows.
 double friction_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   if (m.geom_priority[own] != m.geom_priority[other]) return mix_weight(m, c, side);

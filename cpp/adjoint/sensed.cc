@@ -1,5 +1,5 @@
 // What sensors see of parameters while the state is held: through the acceleration, on which a
-// parameter acts as the force -dg/dp does, and directly.                                 (PAR-14)
+// parameter acts as the force -dg/dp does, and directly.                                 (PAR-16)
 #include "adjoint/column.h"
 #include "adjoint/frame.h"
 #include "layout/engine.h"

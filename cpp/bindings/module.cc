@@ -70,6 +70,7 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   function(e.mju_rayGeom, "mju_rayGeom");
   function(e.mj_ray, "mj_ray");
   function(e.mj_geomDistance, "mj_geomDistance");
+  function(e.mjp_getPluginAtSlot, "mjp_getPluginAtSlot");
   function(e.set_log_handler, "_mjPRIVATE_setTlsLogHandler");
   function(e.get_global_log_handler, "_mjPRIVATE_getGlobalLogHandler");
   const char* names[] = {"mjcb_control",  "mjcb_passive",  "mjcb_act_dyn",

@@ -279,11 +279,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
       return false;
     if (!at_end) {
       s.rule = SegmentPoint::kPlane;
-      Vec3 sides[2], corner;
-      int k = 0, crossed = other.sides_through(f, x, sides, corner);
-      while (k < crossed && std::abs(dot(sides[k], a)) < kOn) k++;
-      if (k == crossed) return false;
-      s.side = sides[k];
+      if (!other.crossed_side(f, x, a, s.side)) return false;
     }
     g.kind = ContactGeometry::kFace;
     g.face = face_contact(1 - owner, -n, other.clip_vertex(f, 0), x, -half_margin, geom,

@@ -69,17 +69,6 @@ bool on_boundary(const Polytope& p, int face, Vec3 x, Vec3 ray, BoundaryPoint& f
   return on_edge;
 }
 
-// The point where an edge crosses a side of a face; false if x is on no side or the side is
-// parallel to the edge.
-bool crossed_side(const Polytope& p, int face, Vec3 x, Vec3 along, Vec3& side) {
-  Vec3 sides[2], corner;
-  for (int k = 0, n = p.sides_through(face, x, sides, corner); k < n; k++) {
-    side = sides[k];
-    if (std::abs(dot(side, along)) > kOn) return true;
-  }
-  return false;
-}
-
 // MuJoCo measures from the vertex from which it clips.
 double height_over(const Polytope& p, int face, Vec3 x) {
   return dot(p.face_normal(face), x - p.clip_vertex(face, 0));
@@ -108,7 +97,7 @@ bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, C
     g.face.above = y.point;
     g.face.along = y.along;
     g.face.distance = dot(g.normal, y.point - x);
-    if (dot(y.along, y.along) == 0 || crossed_side(p[0], f0, x, y.along, g.face.side)) return true;
+    if (dot(y.along, y.along) == 0 || p[0].crossed_side(f0, x, y.along, g.face.side)) return true;
   }
   // a corner of the face of geom 0 under the polygon, which in meshes is flat to single precision
   // only: a plane serves where the clipping cannot be repeated
@@ -156,7 +145,7 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, double agreement, Co
     if (dot(y.along, y.along) == 0) return true;
     c.slide = FaceContact::kEdge;
     c.along = y.along;
-    if (crossed_side(p[0], f0, x, y.along, c.side)) return true;
+    if (p[0].crossed_side(f0, x, y.along, c.side)) return true;
   }
   Vec3 sides[2];
   const bool at_corner = p[0].sides_through(f0, x, sides, c.corner) == 2;
@@ -235,7 +224,7 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
     if (vertex) return true;
     g.face.slide = FaceContact::kEdge;
     g.face.along = along;
-    return crossed_side(ref, f, x, along, g.face.side);
+    return ref.crossed_side(f, x, along, g.face.side);
   });
 }
 

@@ -244,6 +244,16 @@ int Polytope::sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) con
   return count;
 }
 
+bool Polytope::crossed_side(int face, Vec3 p, Vec3 along, Vec3& normal) const {
+  Vec3 sides[2], corner;
+  double steepest = kOn;
+  for (int k = 0, n = sides_through(face, p, sides, corner); k < n; k++) {
+    const double slope = std::abs(dot(sides[k], along));
+    if (slope > steepest) steepest = slope, normal = sides[k];
+  }
+  return steepest > kOn;
+}
+
 FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
                          const Geom& other, double flatness, const ContactGeometry& g) {
   double distance = dot(outward, center - on_face) - radius;

@@ -101,6 +101,10 @@ class Polytope {
   // two, with the corner they share if they are neighbours.
   int sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) const;
 
+  // The normal of the one of them that a line through p in this direction crosses, the steeper: at
+  // a corner of faces of the same width the other is parallel to it, up to rounding. False if none.
+  bool crossed_side(int face, Vec3 p, Vec3 along, Vec3& normal) const;
+
  private:
   static constexpr double kOn = 1e-9;  // distance at which a point is on a feature
 

@@ -122,6 +122,17 @@ double geom_distance(const void* model, const void* data, int geom1, int geom2, 
   return distance;
 }
 
+int plugin_capabilities(const ModelView& m, int plugin) {
+  // how mjpPlugin begins, whose layout is part of the interface of compiled plugins
+  struct Head {
+    const char* name;
+    int nattribute;
+    const char* const* attributes;
+    int capabilities;
+  };
+  return static_cast<const Head*>(engine().mjp_getPluginAtSlot(m.plugin[plugin]))->capabilities;
+}
+
 std::string element_name(const ModelView& m, int object_type, int id) {
   const char* kind = object_type == object::kBody       ? "body"
                      : object_type == object::kJoint    ? "joint"

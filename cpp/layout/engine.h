@@ -37,6 +37,7 @@ struct Engine {
                    int excluded_body, int* geom, double* normal);
   double (*mj_geomDistance)(const void* model, void* data, int geom1, int geom2, double most,
                             double fromto[6]);
+  const void* (*mjp_getPluginAtSlot)(int slot);
   void* (*set_log_handler)(void (*handler)(const void* message));
   void* (*get_global_log_handler)();
 
@@ -100,6 +101,9 @@ void copy_data(void* to, const void* model, const void* from);
 void transition_fd(const void* model, void* data, double eps, bool centred, double* A, double* B,
                    double* C, double* D);
 void step_skip(const void* model, void* data, int stage);
+
+// What a plugin of the model does, bits of mjtPluginCapabilityBit.
+int plugin_capabilities(const ModelView& m, int plugin);
 
 // The element's name, or its kind and index when it has none: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);

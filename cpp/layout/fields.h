@@ -182,6 +182,7 @@
   REQ(INTS, actuator_actnum)              \
   REQ(INTS, actuator_group)               \
   REQ(INTS, actuator_plugin)              \
+  REQ(INTS, plugin)                       \
   REQ(FLAGS, actuator_ctrllimited)        \
   REQ(FLAGS, actuator_forcelimited)       \
   REQ(FLAGS, actuator_actlimited)         \

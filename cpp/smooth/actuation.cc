@@ -32,7 +32,8 @@ struct Output {
 struct Scaling {
   double total;    // of the forces before scaling
   double exerted;  // of the forces after scaling and clamping
-  double ratio;    // limit / total where the range is exceeded, else 0
+  bool scaled;     // the range is exceeded
+  double ratio;    // limit / total, then; zero where a tendon may only pull
   double mean;
 };
 
@@ -54,20 +55,21 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
   for (int t = 0; t < m.ntendon; t++) {
     const double* range = m.tendon_actfrcrange + 2 * t;
     if (m.tendon_actfrclimited[t] && scaling[t].total && outside(scaling[t].total, range)) {
+      scaling[t].scaled = true;
       scaling[t].ratio = clamp(scaling[t].total, range) / scaling[t].total;
     }
   }
   for (int k = 0; k < count; k++) {
     Output& o = outputs[k];
     Scaling* s = on_tendon(m, o.actuator) ? scaling + m.actuator_trnid[2 * o.actuator] : nullptr;
-    if (s && s->ratio) o.force *= s->ratio;
+    if (s && s->scaled) o.force *= s->ratio;
     if (m.actuator_forcelimited[o.actuator]) {
       const double* range = m.actuator_forcerange + 2 * o.actuator;
       o.clamped = outside(o.force, range);
       o.force = clamp(o.force, range);
     }
     if (s) s->exerted += o.force;
-    if (s && s->ratio && !o.clamped) {
+    if (s && s->scaled && !o.clamped) {
       s->mean += gear_of(m, o.actuator) * o.law.force.v / s->total;
     }
   }
@@ -147,7 +149,7 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   double gear = path_gear(m, a), weight = o.clamped ? 0 : gear;
   if (on_tendon(m, a)) {
     const Scaling& t = scaling[m.actuator_trnid[2 * a]];
-    if (t.ratio) weight = t.ratio * (weight - t.mean);
+    if (t.scaled) weight = t.ratio * (weight - t.mean);
   }
   Number force = weight * o.law.force + gear * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
@@ -260,7 +262,7 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
     f.slope = o.clamped ? 0 : 1;
     if (on_tendon(m, o.actuator)) {
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
-      if (t.ratio) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
+      if (t.scaled) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
     f.in_metric = in_metric(m, d, o, all.scaling).law;
     f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);

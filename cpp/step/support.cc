@@ -58,7 +58,11 @@ void visit_unsupported(const ModelView& m, F report) {
     if (*callback.address) report(callback.name, "a user callback takes part in the step");
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
-  for (int p = 0; p < m.nplugin; p++) report(element_name(m, object::kPlugin, p), "plugins");
+  for (int p = 0; p < m.nplugin; p++) {
+    // those of sensors are refused with their sensors, those of geoms with their contacts
+    const int acts = plugin_capabilities(m, p) & ~(capability::kSensor | capability::kSdf);
+    if (acts) report(element_name(m, object::kPlugin, p), "plugins that exert forces");
+  }
   for (int t = 0; t < m.ntendon; t++) {
     if (tendon_wraps(m, t) && tendon_armature(m, t) != 0) {
       report(element_name(m, object::kTendon, t),

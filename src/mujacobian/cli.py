@@ -24,8 +24,8 @@ from mujacobian.reference import quiet
 PIPED_WIDTH = 120  # columns of a table that does not go to a terminal
 
 CHECK = """\
-Drive a model (MJCF or URDF) into a few states and compare A, B, C, D there with a trusted reference
-and with mjd_transitionFD.
+Drive a model (MJCF, URDF or MJB) into a few states and compare A, B, C, D there with a trusted
+reference and with mjd_transitionFD.
 
 exit status:
   0  every state is exact in every block
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         description=CHECK,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    check.add_argument("model", type=Path, metavar="MODEL.xml", help="an MJCF or URDF file")
+    check.add_argument("model", type=Path, metavar="MODEL.xml", help="an MJCF, URDF or MJB file")
     check.add_argument("--states", type=_positive, default=3, metavar="N", help="how many states")
     check.add_argument("--seed", type=_natural, default=0, help="of the random controls")
     check.add_argument("--json", action="store_true", help="print JSON and nothing else")
@@ -108,8 +108,11 @@ def _check(options: argparse.Namespace) -> int:
         require_matplotlib()
         _require_writable(options.plot)
     study = Study(load(options.model), options.states, options.seed)
-    _run(study)
     name = str(options.model)
+    try:
+        _run(study)
+    except mujoco.FatalError as error:  # no memory for its contacts, say
+        raise InputError(f"{name}: MuJoCo stopped: {_in_one_line(error)}") from None
     if options.plot is not None:
         _draw(study, name, options.plot)
     if options.json:
@@ -133,11 +136,16 @@ def load(path: Path) -> mujoco.MjModel:
         raise InputError(f"{path}: the file is empty")
     try:
         with quiet():
+            if path.suffix == ".mjb":
+                return mujoco.MjModel.from_binary_path(str(path))
             # MuJoCo does not find all files that nested includes name under a relative path
             return mujoco.MjModel.from_xml_path(str(path.resolve()))
     except (ValueError, OSError, mujoco.FatalError) as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        raise InputError(f"{path}: {'; '.join(filter(None, lines))}") from None
+        raise InputError(f"{path}: {_in_one_line(error)}") from None
+
+
+def _in_one_line(error: Exception) -> str:
+    return "; ".join(filter(None, (line.strip() for line in str(error).splitlines())))
 
 
 def _require_writable(path: Path) -> None:
@@ -149,7 +157,7 @@ def _draw(study: Study, name: str, path: Path) -> None:
     try:
         draw(study.report, name, path)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path}: {_in_one_line(error)}") from None
 
 
 def _run(study: Study) -> None:

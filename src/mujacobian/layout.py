@@ -82,6 +82,7 @@ _FUNCTIONS = (
     "mju_rayGeom",
     "mj_ray",
     "mj_geomDistance",
+    "mjp_getPluginAtSlot",
     "_mjPRIVATE_setTlsLogHandler",
     "_mjPRIVATE_getGlobalLogHandler",
 )

@@ -69,6 +69,7 @@ __all__ = [
 ]
 
 RATIO = 1.5  # between steps of the ladder: small, so that high orders are reached at large steps
+CLIMBS = 3  # ladders that may be climbed for a column
 LEVELS = 34  # 1.5^33: from the map's scale down to a millionth of it
 SETTLED = 3e-12  # relative error estimate at which a ladder stops early, unless told
 NEARLY = 1e-7  # below it a ladder that no longer improves has met rounding
@@ -95,6 +96,8 @@ DISTANCES = [
 SURFACE_SENSORS = [*DISTANCES, int(mujoco.mjtSensor.mjSENS_RANGEFINDER)]
 WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
 COLUMN_FLOOR = 1e-9  # below it a column counts as zero
+ROUNDING = 1e-13  # of the largest entry of a block: what is left where a column is zero
+ALL_ZERO = 1e-2  # stands for the largest entry of a block that is zero
 
 
 @dataclass(frozen=True)
@@ -267,11 +270,17 @@ def compare(
     """Compare J with a reference, entry by entry where the reference is trusted.
 
     Errors are relative to the largest entry of the same column within the same block of rows, at
-    least `BLOCK_FLOOR` of the column's largest.
+    least `BLOCK_FLOOR` of the column's largest; those within the rounding of the block's largest
+    entry are relative to that.
     """
     scale = _scale(ref, blocks)
     trusted = err <= trust * scale
-    matrix = np.where(trusted, abs(J - ref) / scale, 0.0)
+    wrong = abs(J - ref)
+    for lo, hi in pairwise(blocks):
+        largest = max(abs(ref[lo:hi]).max(initial=0.0), ALL_ZERO)
+        rounding = wrong[lo:hi] <= ROUNDING * largest
+        scale[lo:hi] = np.where(rounding, np.maximum(scale[lo:hi], largest), scale[lo:hi])
+    matrix = np.where(trusted, wrong / scale, 0.0)
     matrix[trusted & ~np.isfinite(J)] = np.inf
     share = float(trusted.mean()) if trusted.size else 1.0
     return Comparison(float(matrix.max(initial=0.0)), share, matrix)
@@ -295,13 +304,33 @@ def _scale(ref: Array, blocks: list[int]) -> Array:
 
 
 def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Array, Array]:
-    """Return one column and its error: Richardson's tableau over a shrinking ladder of steps."""
+    """Return one column and its error.
+
+    Two steps of a ladder may agree by accident where the map is periodic, as with servos on
+    rotations: a ladder that does not agree with its own last step, shortened, is climbed again
+    from there.
+    """
     step.forget()
     first = step.inside(direction, _first_step(step, direction))
+    if first == 0:
+        return np.zeros(step.blocks[-1]), np.full(step.blocks[-1], np.inf)
+    for _ in range(CLIMBS):
+        best, err, last = _ladder(step, direction, first, settled)
+        limit = KINK * _scale(best[:, None], step.blocks)[:, 0] + _kink_noise(step, last)
+        first = KINK_STEPS[1] * last
+        astray = (abs(_central(step, direction, first) - best) > limit) & (err <= limit)
+        if not astray.any():
+            break
+    err[astray | _kinks(step, direction, last, best)] = np.inf
+    return best, err
+
+
+def _ladder(
+    step: Step, direction: Array, first: float, settled: float
+) -> tuple[Array, Array, float]:
+    """Return one column, its error and the last step: Richardson's tableau from a first step on."""
     best = np.zeros(step.blocks[-1])
     err = np.full(step.blocks[-1], np.inf)
-    if first == 0:
-        return best, err
     previous: list[Array] = []
     idle = 0
     for level in range(LEVELS):
@@ -319,8 +348,7 @@ def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Arr
         idle = 0 if improved else idle + 1
         if relative <= settled or (relative <= NEARLY and idle >= PATIENCE):
             break
-    err[_kinks(step, direction, h, best)] = np.inf
-    return best, err
+    return best, err, h
 
 
 def _keep(
@@ -384,10 +412,14 @@ def _kinks(step: Step, direction: Array, last: float, best: Array) -> np.ndarray
     the state touches all rows, that of a sensor only its own.
     """
     wide, narrow = (_jump(step, direction, last * h) for h in KINK_STEPS)
-    noise = 4 * AMPLIFICATION * step.noise / (last * KINK_STEPS[1])
-    limit = KINK * _scale(best[:, None], step.blocks)[:, 0] + noise
+    limit = KINK * _scale(best[:, None], step.blocks)[:, 0] + _kink_noise(step, last)
     kinks = np.asarray((narrow > limit) & (narrow > 0.5 * wide))
     return kinks | kinks[: step.nx].any()
+
+
+def _kink_noise(step: Step, last: float) -> Array:
+    """Return the rounding of slopes at the shortest step with which kinks are looked for."""
+    return np.asarray(4 * AMPLIFICATION * step.noise / (last * KINK_STEPS[1]))
 
 
 def _jump(step: Step, direction: Array, h: float) -> Array:

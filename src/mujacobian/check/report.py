@@ -90,9 +90,8 @@ def _coverage(report: Report, name: str) -> Text:
     text = Text()
     text.append(f"{name}", style="bold")
     text.append(f"  nv {model.nv}, na {model.na}, nu {model.nu}, sensors {model.nsensordata}\n")
-    text.append("covered: ")
     for k, (kind, total, refused) in enumerate(_counts(report)):
-        text.append(", " if k else "")
+        text.append(", " if k else "covered: ")
         text.append(f"{total - refused}/{total} {kind}", style="yellow" if refused else "green")
     return text
 

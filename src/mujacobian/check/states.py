@@ -59,7 +59,8 @@ def _fall(model: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator) 
 
 
 def _steps(model: mujoco.MjModel, duration: float) -> int:
-    return min(MAX_STEPS, max(1, round(duration / float(model.opt.timestep))))
+    h = float(model.opt.timestep)
+    return min(MAX_STEPS, max(1, round(duration / h))) if h > 0 else 1
 
 
 def _control_ranges(
