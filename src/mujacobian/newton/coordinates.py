@@ -39,6 +39,7 @@ class Start:
     joint_q: Array
     joint_qd: Array
     R_r: Array  # of free joints
+    S: Array  # of free joints: the body's in the parent's anchor, R_r R_c^T
     R: Array  # of free joints: the body's in the world
     w: Array  # of free joints: the body's angular velocity in its own frame
     ball: Array  # R_r of balls
@@ -90,6 +91,11 @@ class Coordinates:
         self.free_R_c = matrix(self.free_child_rotation)
         self.child_inverse = -turn_back(self.free_R_c, self.free_child_position)  # of X_c^-1
         self.ball_R_c = matrix(self.ball_child_rotation)
+        self.com_skew, self.inverse_skew = skew(self.com), skew(self.child_inverse)
+        # of free joints: turns g into r_p g r_c^-1
+        self.around = _matrices(self.parent_rotation, _BEFORE) @ _matrices(
+            self.free_child_rotation, _AFTER_INVERSE
+        )
 
         # kinematic joints are as the caller has put them; loop joints are not written at all
         kinematic = (model.body_flags.numpy()[bodies] & _KINEMATIC) != 0
@@ -105,10 +111,10 @@ class Coordinates:
     def start(self, joint_q: Array, joint_qd: Array) -> Start:
         """What the beginning of a step is in all that follows."""
         R_r = matrix(unit(joint_q[..., self.free.q[:, 3:]]))
-        R = self.R_p @ R_r @ _transposed(self.free_R_c)
-        w = turn_back(R, turn(self.R_p, joint_qd[..., self.free.v[:, 3:]]))
+        S = R_r @ _transposed(self.free_R_c)
+        w = turn_back(S, joint_qd[..., self.free.v[:, 3:]])
         ball = matrix(unit(joint_q[..., self.ball.q]))
-        return Start(joint_q, joint_qd, R_r, R, w, ball)
+        return Start(joint_q, joint_qd, R_r, S, self.R_p @ S, w, ball)
 
     def to_mujoco(self, at: Start) -> tuple[Array, Array]:
         """Qpos and qvel of these coordinates (NWT-1, NWT-2)."""
@@ -181,19 +187,18 @@ class Coordinates:
             g_q, g_v = d_q[..., self.free.q], d_v[..., self.free.v]
             rotation = to_xyzw(qpos[..., self.free.mj_q[:, 3:]])
             R, w = matrix(rotation), qvel[..., self.free.mj_v[:, 3:]]
-            r = self._free_rotation(rotation)
-            at_origin, at_com, turning = (
-                turn(self.R_p, each) for each in (g_q[..., :3], g_v[..., :3], g_v[..., 3:])
+            # of the anchor, the centre of mass and the rotation: world's axes, then the body's
+            given = _join(g_q[..., :3], g_v).reshape(*g_v.shape[:-1], 3, 3)
+            outer = given @ _transposed(self.R_p)
+            inner = outer @ R
+            arms = np.stack([self.free_child_position, cross(w, self.com), w], axis=-2)
+            # R_c E(r)^T g, with r = r_p^-1 q r_c
+            turned = multiply(conjugate(rotation), turn(self.around, g_q[..., 3:]))
+            theta = cross(arms, inner).sum(axis=-2) + 0.5 * turned[..., :3]
+            y_q[..., self.free.mj_v] = _join(outer[..., 0, :], theta)
+            y_v[..., self.free.mj_v] = _join(
+                outer[..., 1, :], turn(self.com_skew, inner[..., 1, :]) + inner[..., 2, :]
             )
-            e, a, b = (turn_back(R, each) for each in (at_origin, at_com, turning))
-            theta = (
-                cross(self.free_child_position, e)
-                + cross(cross(w, self.com), a)
-                + cross(w, b)
-                + 0.5 * turn(self.free_R_c, right_transposed(r, g_q[..., 3:]))
-            )
-            y_q[..., self.free.mj_v] = _join(at_origin, theta)
-            y_v[..., self.free.mj_v] = _join(at_com, cross(self.com, a) + b)
         if len(self.ball.q):
             g_q, g_v = d_q[..., self.ball.q], d_v[..., self.ball.v]
             rotation = to_xyzw(qpos[..., self.ball.mj_q])
@@ -219,17 +224,14 @@ class Coordinates:
             force, x_theta = _halves(x_q[..., self.free.mj_v])
             linear, x_ang = _halves(x_v[..., self.free.mj_v])
             f = turn_back(at.R, linear)
-            theta = x_theta - cross(self.com, cross(f, at.w)) - cross(at.w, x_ang)
-            at_parent = turn_back(self.R_p, force)
-            phi = turn_back(self.free_R_c, theta) + cross(
-                self.child_inverse, turn_back(at.R_r, at_parent)
+            theta = x_theta - turn(self.com_skew, cross(f, at.w)) - cross(at.w, x_ang)
+            at_parent, g_linear = turn_back(self.R_p, force), turn_back(self.R_p, linear)
+            phi = turn_back(self.free_R_c, theta) + turn(
+                self.inverse_skew, turn_back(at.R_r, at_parent)
             )
             stored = at.joint_q[..., self.free.q[:, 3:]]
             g_q[..., self.free.q] = _join(at_parent, lifted(stored, phi))
-            g_v[..., self.free.v] = _join(
-                turn_back(self.R_p, linear),
-                turn_back(self.R_p, turn(at.R, x_ang - cross(self.com, f))),
-            )
+            g_v[..., self.free.v] = _join(g_linear, turn(at.S, x_ang - turn(self.com_skew, f)))
         if len(self.ball.q):
             theta = turn_back(self.ball_R_c, x_q[..., self.ball.mj_v])
             phi, g_v[..., self.ball.v] = self.pull_ball(
@@ -379,21 +381,29 @@ _AFTER_INVERSE: Array = np.array([_after(e * _CONJUGATE) for e in np.eye(4)]).re
 _CROSS: Array = np.array([np.array(_before(e))[:3, :3] for e in np.eye(4)[:3]]).reshape(3, 9)
 
 
+def _matrices(x: Array, table: Array) -> Array:
+    """Square matrices that are linear in vectors."""
+    return (x @ table).reshape(*x.shape, x.shape[-1])
+
+
 def multiply(p: Array, q: Array) -> Array:
     """The rotation q, then p."""
-    return turn((p @ _BEFORE).reshape(*p.shape[:-1], 4, 4), q)
+    return turn(_matrices(p, _BEFORE), q)
 
 
 def matrix(q: Array) -> Array:
     """The rotation matrix of unit quaternions: of q p q^-1."""
-    shape = (*q.shape[:-1], 4, 4)
-    before, after = (q @ _BEFORE).reshape(shape), (q @ _AFTER_INVERSE).reshape(shape)
-    return before[..., :3, :] @ after[..., :3]
+    return _matrices(q, _BEFORE)[..., :3, :] @ _matrices(q, _AFTER_INVERSE)[..., :3]
+
+
+def skew(a: Array) -> Array:
+    """The matrix of a in products a x b."""
+    return _matrices(a, _CROSS)
 
 
 def cross(a: Array, b: Array) -> Array:
     """A x b."""
-    return turn((a @ _CROSS).reshape(*a.shape[:-1], 3, 3), b)
+    return turn(skew(a), b)
 
 
 def turn(R: Array, x: Array) -> Array:
