@@ -80,12 +80,14 @@ pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, jud
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
 	$(BIN)/python tools/check_docs.py
 
-# leaks are looked for in the size of the process, which grows with a sanitizer
+# without leaks, seen in the size of the process, which a sanitizer changes, and without long simulations of code that
+# other tests run too
+UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes
 sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
 	PYTHONPATH="$(CURDIR)/build/sanitized" $(BIN)/python $(PYTEST) -m "not slow" \
-	  --ignore tests/test_leak.py --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
 	rm -rf build .venv .venv-newton .mypy_cache .pytest_cache .ruff_cache .hypothesis
