@@ -55,8 +55,9 @@ class Sawtooth(reference.Step):
         self.model = mujoco.MjModel.from_xml_string(PENDULUM)
         self.blocks, self.nx, self.nz = [0, 1, 2, 2, 2], 2, 3
         self.noise, self.value, self.speed = np.full(2, 1e-17), np.zeros(2), np.array([12.0])
+        self._known, self.evaluations = {}, 0
 
-    def __call__(self, z):
+    def _outcome(self, z):
         return np.array([0.0, (z[1] + 1) % 2 - 1])
 
 
