@@ -440,21 +440,21 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   }
   ContactGeometry g;
   bool touches = false, found = false;
-  // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest; hulls are
-  // convex to single precision only, so that now and then a walk ends too early
-  const bool collider = uses_collider(m, contact), mesh = has_mesh(m, contact);
-  for (int attempt = 0; !found && attempt < (mesh ? 4 : collider ? 2 : 1); attempt++) {
-    if (attempt & 1 && !collider) continue;
-    g = load_contact(contact, before);
-    g.flipped = attempt & 1;
-    if (attempt >= 2) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
-    found = identify_features(m, d, contact, identify_pair, g, touches) < agreement(m, g);
-  }
-  for (int attempt = 0; !found && attempt < 2 && is_deep(m, contact); attempt++) {
-    g = load_contact(contact, before);
-    g.flipped = attempt & 1;
-    found = identify_features(m, d, contact, identify_surfaces, g, touches) < agreement(m, g);
-  }
+  const bool collider = uses_collider(m, contact);
+  auto attempt = [&](Identify way, bool everywhere) {
+    // some colliders of MuJoCo 3.15 now and then turn the normal round, but not the rest
+    for (bool flipped : {false, true}) {
+      if (found || (flipped && !collider)) return;
+      g = load_contact(contact, before);
+      g.flipped = flipped;
+      if (everywhere) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
+      found = identify_features(m, d, contact, way, g, touches) < agreement(m, g);
+    }
+  };
+  attempt(identify_pair, false);
+  if (is_deep(m, contact)) attempt(identify_surfaces, false);
+  // hulls are convex to single precision only, so that now and then a walk ends too early
+  if (has_mesh(m, contact)) attempt(identify_pair, true);
   if (!found && collider) {
     const ContactGeometry* first = before && before->first ? before->first : before;
     auto find = [&](const DataView& turned, double separation, ContactGeometry& at) {

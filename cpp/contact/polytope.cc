@@ -33,15 +33,15 @@ bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
 
 Polytope::Polytope(const ModelView& m, const DataView& d, int id, int* start)
     : geom_(load_geom(m, d, id)), start_(start) {
-  vertices_ = nullptr, graph_ = nullptr;
+  vertices_ = nullptr, graph_ = nullptr, hull_ = nullptr;
   support_.count = 0;
   if (geom_.type == geom::kBox) {
-    vertex_count_ = 8, face_count_ = 6;
+    vertex_count_ = hull_count_ = 8, face_count_ = 6;
     flatness_ = kOn;
     return;
   }
   if (geom_.type == geom::kCylinder) {
-    vertex_count_ = 2 * kCapSides, face_count_ = 2;
+    vertex_count_ = hull_count_ = 2 * kCapSides, face_count_ = 2;
     flatness_ = kOn;
     return;
   }
@@ -58,9 +58,11 @@ Polytope::Polytope(const ModelView& m, const DataView& d, int id, int* start)
   fan_adr_ = m.mesh_polymapadr + m.mesh_vertadr[mesh];
   fan_num_ = m.mesh_polymapnum + m.mesh_vertadr[mesh];
   fans_ = m.mesh_polymap;
-  bool walk =
-      face_count_ > kManyFaces && m.mesh_graphadr[mesh] >= 0 && !(start && *start == kEverywhere);
-  if (walk) graph_ = m.mesh_graph + m.mesh_graphadr[mesh];
+  hull_count_ = vertex_count_;
+  if (m.mesh_graphadr[mesh] < 0) return;
+  const int* graph = m.mesh_graph + m.mesh_graphadr[mesh];
+  hull_count_ = graph[0], hull_ = graph + 2 + graph[0];
+  if (face_count_ > kManyFaces && !(start && *start == kEverywhere)) graph_ = graph;
 }
 
 Vec3 Polytope::local_vertex(int i) const {
@@ -145,9 +147,12 @@ int Polytope::collect(Vec3 local, int best, int* out, int room) const {
 int Polytope::farthest(Vec3 local, int* out, int room) const {
   if (graph_) return collect(local, walk(local), out, room);
   double best = -INFINITY;
-  for (int i = 0; i < vertex_count_; i++) best = std::fmax(best, dot(local, local_vertex(i)));
+  for (int k = 0; k < hull_count_; k++) {
+    best = std::fmax(best, dot(local, local_vertex(hull_vertex(k))));
+  }
   int count = 0;
-  for (int i = 0; i < vertex_count_ && count < room; i++) {
+  for (int k = 0; k < hull_count_ && count < room; k++) {
+    const int i = hull_vertex(k);
     if (dot(local, local_vertex(i)) > best - flatness_) out[count++] = i;
   }
   return count;
@@ -177,8 +182,8 @@ bool Polytope::is_vertex(Vec3 p, Vec3 outward, double tolerance) const {
     return dot(d, d) < tolerance * tolerance;
   };
   if (!graph_) {
-    for (int i = 0; i < vertex_count_; i++) {
-      if (is(i)) return true;
+    for (int k = 0; k < hull_count_; k++) {
+      if (is(hull_vertex(k))) return true;
     }
     return false;
   }
@@ -199,19 +204,25 @@ bool Polytope::is_vertex(Vec3 p, Vec3 outward, double tolerance) const {
 }
 
 bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
+  const Vec3 local = geom_.to_local(p);
+  auto corner = [&](int f, int k) { return local_vertex(face_vertex_id(f, k)); };
   auto of_face = [&](int f) {
-    for (int k = 0, n = face_size(f); k < n; k++) {
-      Vec3 a = face_vertex(f, k), b = face_vertex(f, (k + 1) % n);
-      if (!on_segment(p, a, b, flatness_)) continue;
-      direction = (1 / norm(b - a)) * (b - a);
-      return true;
+    const int n = face_size(f);
+    Vec3 a = corner(f, 0);
+    for (int k = 1; k <= n; k++) {
+      const Vec3 b = corner(f, k % n);
+      if (on_segment(local, a, b, flatness_)) {
+        direction = geom_.frame * ((1 / norm(b - a)) * (b - a));
+        return true;
+      }
+      a = b;
     }
     return false;
   };
   if (!graph_) {
     for (int f = 0; f < face_count_; f++) {
       // faces of meshes need not be flat
-      const double height = is_mesh() ? 0 : dot(face_normal(f), p - face_vertex(f, 0));
+      const double height = is_mesh() ? 0 : dot(local_normal(f), local - corner(f, 0));
       if (std::abs(height) <= flatness_ && of_face(f)) return true;
     }
     return false;

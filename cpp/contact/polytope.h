@@ -141,6 +141,7 @@ class Polytope {
   };
   const Support& support(Vec3 direction) const;
 
+  int hull_vertex(int k) const { return hull_ ? hull_[k] : k; }
   Vec3 local_vertex(int i) const;
   Vec3 local_normal(int face) const;
   int face_vertex_id(int face, int k) const;
@@ -156,7 +157,9 @@ class Polytope {
   const int *face_adr_, *face_num_, *face_vertices_;
   const int *fan_adr_, *fan_num_, *fans_;  // the faces around every vertex
   const int* graph_;                       // the hull's vertices and edges; null: look at all
-  mutable Support support_;                // the last that was asked for
+  const int* hull_;                        // which vertices are on the hull; null: all
+  int hull_count_;
+  mutable Support support_;  // the last that was asked for
   int* start_;
 };
 
