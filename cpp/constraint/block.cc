@@ -106,7 +106,8 @@ BlockChange make_change(const Block& b, Arena& arena) {
 
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room,
                    const Blocks* known) {
-  Blocks blocks{arena.take<Block>(d.nefc + room), 0};
+  const int most = d.nefc + room;
+  Blocks blocks{arena.take<Block>(most), 0, arena.zeros<ForceSlopes>(most)};
   const ContactGeometry* before = nullptr;
   for (int row = 0; row < d.nefc;) {
     Block& b = blocks.block[blocks.count++];

@@ -39,9 +39,15 @@ struct Block {
 };
 
 // All blocks of a state.
+// df/dq and df/dv of the forces of a block at fixed acceleration, (count, n) with its stride.
+struct ForceSlopes {
+  double *q, *v;
+};
+
 struct Blocks {
   Block* block;
   int count;
+  ForceSlopes* slopes;  // per block; null until the residual has been filled
 };
 
 // Everything the derivative of J needs at one acceleration a: joint motion y = a + B v gives bodies

@@ -21,10 +21,15 @@ ForceDerivative force_derivative(const ModelView& m, const DataView& d, const To
   ForceDerivative f{all, all + size, all + 2 * size, nullptr, 0};
   if (!b.active || b.n == 0) return f;
 
-  BlockChange change = make_change(b, arena);
-  differentiate(m, d, b, motion, change, arena);
   multiply_hessian(b, -1, b.J, f.acc);
-  force_change(b, change, f.q, f.v);
+  const ForceSlopes& known = blocks.slopes[&b - blocks.block];
+  if (known.q) {
+    f.q = known.q, f.v = known.v;
+  } else {
+    BlockChange change = make_change(b, arena);
+    differentiate(m, d, b, motion, change, arena);
+    force_change(b, change, f.q, f.v);
+  }
   if (m.opt.enableflags & enable::kDiagExact) {
     f.diagonal = arena.take<DiagonalChange>(kMaxRows);
     f.diagonal_count = diagonal_change(m, d, tree, blocks, b, residual, f.diagonal, arena);

@@ -503,10 +503,7 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
   for (int k = 0; k < blocks.count; k++) {
     if (blocks.block[k].stride > widest) widest = blocks.block[k].stride;
   }
-  const int rows = kMaxRows * widest;
-  double* force_q = arena.take<double>(rows);
-  double* force_v = arena.take<double>(rows);
-  double* all = arena.take<double>(2 * rows + widest);
+  double* all = arena.take<double>(2 * kMaxRows * widest + widest);
   int* columns = arena.take<int>(m.nv);
 
   auto add = [&](const Block& b, double* sum_q) {
@@ -514,12 +511,14 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
     BlockChange change{all, all + size, all + 2 * size, sum_q};
     std::memset(all, 0, (2 * size + b.stride) * sizeof(double));
     differentiate(m, d, b, motion, change, arena);
-    force_change(b, change, force_q, force_v);
+    ForceSlopes& force = blocks.slopes[&b - blocks.block];
+    force = {arena.take<double>(size), arena.take<double>(size)};
+    force_change(b, change, force.q, force.v);
     double* sum_v = sum_q + matrix_size(b);
     for (int i = 0; i < b.n; i++) {
       const int at = i * b.stride;
-      combine_rows<true>(sum_q + at, b.J + i, b.stride, 1, force_q, b.count, b.stride);
-      combine_rows<true>(sum_v + at, b.J + i, b.stride, 1, force_v, b.count, b.stride);
+      combine_rows<true>(sum_q + at, b.J + i, b.stride, 1, force.q, b.count, b.stride);
+      combine_rows<true>(sum_v + at, b.J + i, b.stride, 1, force.v, b.count, b.stride);
     }
   };
   auto scatter = [&](const Block& b, const double* sum_q) {
