@@ -88,7 +88,8 @@ def _cylinder_side(geom: int, size: Array, local: Array) -> Side:
     if on_cap and on_side:
 
         def rim(n: Array) -> Array:
-            return np.append(size[0] * n[:2] / np.hypot(*n[:2]), end)
+            with np.errstate(invalid="ignore"):  # along the axis no point of the rim is farthest
+                return np.append(size[0] * n[:2] / np.hypot(*n[:2]), end)
 
         return Side(geom, rim)
     if on_cap:

@@ -3,6 +3,7 @@
 import _thread
 import gc
 import json
+import signal
 import sys
 import threading
 import weakref
@@ -131,6 +132,15 @@ def test_plans_are_not_kept(monkeypatch):
     assert [plan() for plan in made] == [None] * 9 + [result.plan]
 
 
+@pytest.fixture
+def interruptible():
+    """Let the test be interrupted where the shell that runs it in the background is not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_ends_its_thread():
     model, cost = pendulum()
     before = threading.active_count()
