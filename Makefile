@@ -74,7 +74,7 @@ table3: .venv/.installed  ## the trotting A1 under every derivative backend: bui
 menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
 
-pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (an hour): build/pairs.md
+pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
 docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources

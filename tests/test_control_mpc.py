@@ -77,8 +77,20 @@ def test_by_the_clock_on_the_wall():
     assert result.plan_times[-1] > 0
 
 
-def test_errors_of_the_planner_reach_the_caller_by_the_clock():
+def run_by_the_clock(value):
+    """Run a pendulum whose cost is a residual of one's own, planned in a thread."""
     model, _ = pendulum()
+
+    def jacobian(times, states, controls):
+        n = len(times)
+        return np.tile(np.eye(1, 2), (n, 1, 1)), np.zeros((n, 1, 1))
+
+    cost = control.Cost(model, [control.Term("a", control.UserResidual(1, value, jacobian))])
+    mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=True)
+    mpc.run(mujoco.MjData(model), 5.0, progress=False)
+
+
+def test_errors_of_the_planner_reach_the_caller_by_the_clock():
     calls = []
 
     def value(times, states, controls):
@@ -87,32 +99,18 @@ def test_errors_of_the_planner_reach_the_caller_by_the_clock():
             raise RuntimeError("no more")
         return states[:, :1]
 
-    def jacobian(times, states, controls):
-        n = len(times)
-        return np.tile(np.eye(1, 2), (n, 1, 1)), np.zeros((n, 1, 1))
-
-    cost = control.Cost(model, [control.Term("a", control.UserResidual(1, value, jacobian))])
-    mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=True)
     with pytest.raises(RuntimeError, match="no more"):
-        mpc.run(mujoco.MjData(model), 5.0, progress=False)
+        run_by_the_clock(value)
 
 
 def test_a_planner_that_exits_does_not_leave_the_simulation_alone():
-    model, _ = pendulum()
-
     def value(times, states, controls):
         if threading.current_thread() is not threading.main_thread():
             sys.exit("enough")
         return states[:, :1]
 
-    def jacobian(times, states, controls):
-        n = len(times)
-        return np.tile(np.eye(1, 2), (n, 1, 1)), np.zeros((n, 1, 1))
-
-    cost = control.Cost(model, [control.Term("a", control.UserResidual(1, value, jacobian))])
-    mpc = control.MPC(model, control.ILQR(model, cost, 10), realtime=True)
     with pytest.raises(SystemExit, match="enough"):
-        mpc.run(mujoco.MjData(model), 5.0, progress=False)
+        run_by_the_clock(value)
 
 
 def test_plans_are_not_kept(monkeypatch):

@@ -38,12 +38,12 @@ struct Block {
   bool active;                          // the Hessian or the force is not zero
 };
 
-// All blocks of a state.
 // df/dq and df/dv of the forces of a block at fixed acceleration, (count, n) with its stride.
 struct ForceSlopes {
   double *q, *v;
 };
 
+// All blocks of a state.
 struct Blocks {
   Block* block;
   int count;
