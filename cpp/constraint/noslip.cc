@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "constraint/force.h"
+#include "constraint/rounding.h"
 #include "layout/engine.h"
 #include "smooth/unsupported.h"
 
@@ -178,12 +179,6 @@ class Sweeper {
   Arena& arena_;
   Visit *head_ = nullptr, *last_ = nullptr;
 };
-
-double largest(const double* x, int n) {
-  double result = 0;
-  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
-  return result;
-}
 
 // Compare with the forces of MuJoCo's own sweeps.
 void require_same(const ModelView& m, const DataView& d, const Noslip& noslip) {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -14,20 +12,16 @@
 #include "constraint/exact_diagonal.h"
 #include "constraint/force.h"
 #include "constraint/force_derivative.h"
+#include "constraint/rounding.h"
 #include "layout/enums.h"
 #include "spatial/lanes.h"
 
 namespace mujacobian {
 namespace {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 // Relative residuals: good enough to differentiate at; too far to be called converged. Rounding
 // leaves about 1e-14, and the derivative is as far from that at the optimum as the residual.
 constexpr double kConverged = 1e-10, kTooFar = 1e-9;
-// Share of the sizes of its summands below which a gradient is their rounding
-constexpr double kRounding = 1e-13;
-// Rounding that is too much: of a block's forces, relative, and of a derivative of velocities
-constexpr double kUnresolved = 1e-8, kHidden = 1e-8;
 constexpr int kMaxSteps = 50;
 constexpr int kPatience = 5;  // steps after which rounding is looked for
 // The line search: share of the slope that may be left, and how often it halves
@@ -57,12 +51,6 @@ std::size_t largest_matrix(const Blocks& blocks) {
   return size;
 }
 
-double largest(const double* x, int n) {
-  double result = 0;
-  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
-  return result;
-}
-
 // The state of the search: forces and gradient at `acc`.
 struct Search {
   double *acc, *force, *gradient;
@@ -84,87 +72,6 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, Search&
   scale = std::fmax(scale, largest(d.qfrc_smooth, m.nv));
   for (int i = 0; i < m.nv; i++) p.gradient[i] -= d.qfrc_smooth[i] + p.force[i];
   p.residual = scale > 0 ? largest(p.gradient, m.nv) / scale : 0;
-}
-
-// |A| |x| for the inertia matrix
-void add_inertia_sizes(const ModelView& m, const DataView& d, const double* x, double* size) {
-  for (int i = 0; i < m.nv; i++) {
-    int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
-    size[i] += std::abs(d.M[last] * x[i]);
-    for (int p = first; p < last; p++) {
-      int j = m.M_colind[p];
-      size[i] += std::abs(d.M[p] * x[j]);
-      size[j] += std::abs(d.M[p] * x[i]);
-    }
-  }
-}
-
-// Whether the gradient is nothing but the rounding of known forces: those that cancel, as those of
-// the two sides of a friction pyramid do, leave as much of it as they are large. Forces are
-// H (J a - aref), and |H_rc| <= sqrt(H_rr H_cc); they are known unless J a - aref cancels.
-bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const Search& p,
-                 Arena& arena) {
-  double* size = arena.take<double>(m.nv);
-  for (int i = 0; i < m.nv; i++) size[i] = std::abs(d.qfrc_smooth[i]);
-  add_inertia_sizes(m, d, p.acc, size);
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    double pull = 0;
-    for (int e = 0; b.row >= 0 && e < b.edges; e++)
-      pull = std::fmax(pull, std::abs(d.efc_aref[b.row + e]));
-    double sum = 0;
-    for (int r = 0; r < b.count; r++) {
-      double moved = b.edges == b.count || r == 0 ? pull : 0;
-      for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * p.acc[b.dofs[i]]);
-      sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
-    }
-    for (int r = 0; r < b.count; r++) {
-      const double force = std::sqrt(b.hessian[r * b.count + r]) * sum;
-      if (kEpsilon * force > kUnresolved * largest(b.force, b.count)) return false;
-      for (int i = 0; i < b.n; i++) size[b.dofs[i]] += std::abs(b.J[r * b.stride + i]) * force;
-    }
-  }
-  for (int i = 0; i < m.nv; i++) {
-    if (!(std::abs(p.gradient[i]) <= kRounding * size[i])) return false;
-  }
-  return true;
-}
-
-// Throw where forces are so large that rounding hides what their derivative leaves of the motion: a
-// force f turned by rounding moves dof i by eps f / K_ii. MuJoCo gives rows of bodies that cannot
-// be pushed a softness of 1e-15 and so forces of 1e18, though no dof may feel them.
-void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
-  auto size = [](const Block& b) { return b.active ? largest(b.force, b.count) : 0; };
-  double total = 0, least = INFINITY;
-  for (int k = 0; k < blocks.count; k++) total += size(blocks.block[k]);
-  auto diagonal = [&](int i) { return d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1]; };
-  for (int i = 0; i < m.nv; i++) least = std::fmin(least, diagonal(i));
-  const double share = m.opt.timestep * kEpsilon;
-  if (share * total <= kHidden * least) return;
-
-  double* load = arena.zeros<double>(m.nv);
-  double* inertia = arena.take<double>(m.nv);
-  for (int i = 0; i < m.nv; i++) inertia[i] = diagonal(i);
-  for (int k = 0; k < blocks.count; k++) {
-    const Block& b = blocks.block[k];
-    for (int i = 0; b.active && i < b.n; i++) {
-      load[b.dofs[i]] += size(b);
-      for (int r = 0; r < b.count; r++)
-        for (int c = 0; c < b.count; c++) {
-          inertia[b.dofs[i]] +=
-              b.J[r * b.stride + i] * b.hessian[r * b.count + c] * b.J[c * b.stride + i];
-        }
-    }
-  }
-  for (int i = 0; i < m.nv; i++) {
-    if (share * load[i] <= kHidden * inertia[i]) continue;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "constraint forces of %.0e hide the motion of dof %d in their rounding: do its "
-                  "rows push bodies that cannot move that way?",
-                  load[i], i);
-    throw std::domain_error(text);
-  }
 }
 
 // All dofs of the block are on one chain, so J^T H J stays within the pattern of M.
@@ -440,13 +347,14 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     if (!(q.residual < p.residual)) descend_to_lowest(m.nv, step, p, q, descend);
     if (!(q.residual < p.residual)) {
       evaluate_all(m, d, blocks, p);  // back to where it was: perhaps rounding lets us no farther
-      done = p.residual <= kTooFar || is_rounding(m, d, blocks, p, arena);
+      done = p.residual <= kTooFar || is_rounding(m, d, blocks, p.acc, p.gradient, arena);
       if (done) break;
       evaluate_all(m, d, blocks, q);
     }
     std::swap(p, q);
     metric.factor();
-    done = p.residual <= kConverged || (k >= kPatience && is_rounding(m, d, blocks, p, arena));
+    done = p.residual <= kConverged ||
+           (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena));
   }
   if (!done && !(p.residual < kTooFar)) {
     throw std::domain_error(

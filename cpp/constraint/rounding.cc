@@ -1,0 +1,100 @@
+#include "constraint/rounding.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+
+namespace mujacobian {
+namespace {
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+// Share of the sizes of its summands below which a gradient is their rounding
+constexpr double kRounding = 1e-13;
+// Rounding that is too much: of a block's forces, relative, and of a derivative of velocities
+constexpr double kUnresolved = 1e-8, kHidden = 1e-8;
+
+// |A| |x| for the inertia matrix
+void add_inertia_sizes(const ModelView& m, const DataView& d, const double* x, double* size) {
+  for (int i = 0; i < m.nv; i++) {
+    int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
+    size[i] += std::abs(d.M[last] * x[i]);
+    for (int p = first; p < last; p++) {
+      int j = m.M_colind[p];
+      size[i] += std::abs(d.M[p] * x[j]);
+      size[j] += std::abs(d.M[p] * x[i]);
+    }
+  }
+}
+
+}  // namespace
+
+double largest(const double* x, int n) {
+  double result = 0;
+  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
+  return result;
+}
+
+bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
+                 const double* gradient, Arena& arena) {
+  double* size = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) size[i] = std::abs(d.qfrc_smooth[i]);
+  add_inertia_sizes(m, d, acc, size);
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    double pull = 0;
+    for (int e = 0; b.row >= 0 && e < b.edges; e++)
+      pull = std::fmax(pull, std::abs(d.efc_aref[b.row + e]));
+    double sum = 0;
+    for (int r = 0; r < b.count; r++) {
+      double moved = b.edges == b.count || r == 0 ? pull : 0;
+      for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * acc[b.dofs[i]]);
+      sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
+    }
+    for (int r = 0; r < b.count; r++) {
+      const double force = std::sqrt(b.hessian[r * b.count + r]) * sum;
+      if (kEpsilon * force > kUnresolved * largest(b.force, b.count)) return false;
+      for (int i = 0; i < b.n; i++) size[b.dofs[i]] += std::abs(b.J[r * b.stride + i]) * force;
+    }
+  }
+  for (int i = 0; i < m.nv; i++) {
+    if (!(std::abs(gradient[i]) <= kRounding * size[i])) return false;
+  }
+  return true;
+}
+
+void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
+  auto size = [](const Block& b) { return b.active ? largest(b.force, b.count) : 0; };
+  double total = 0, least = INFINITY;
+  for (int k = 0; k < blocks.count; k++) total += size(blocks.block[k]);
+  auto diagonal = [&](int i) { return d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1]; };
+  for (int i = 0; i < m.nv; i++) least = std::fmin(least, diagonal(i));
+  const double share = m.opt.timestep * kEpsilon;
+  if (share * total <= kHidden * least) return;
+
+  double* load = arena.zeros<double>(m.nv);
+  double* inertia = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) inertia[i] = diagonal(i);
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    for (int i = 0; b.active && i < b.n; i++) {
+      load[b.dofs[i]] += size(b);
+      for (int r = 0; r < b.count; r++)
+        for (int c = 0; c < b.count; c++) {
+          inertia[b.dofs[i]] +=
+              b.J[r * b.stride + i] * b.hessian[r * b.count + c] * b.J[c * b.stride + i];
+        }
+    }
+  }
+  for (int i = 0; i < m.nv; i++) {
+    if (share * load[i] <= kHidden * inertia[i]) continue;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "constraint forces of %.0e hide the motion of dof %d in their rounding: do its "
+                  "rows push bodies that cannot move that way?",
+                  load[i], i);
+    throw std::domain_error(text);
+  }
+}
+
+}  // namespace mujacobian
