@@ -99,7 +99,7 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 }  // namespace
 
 Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena) {
-  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0};
+  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;
@@ -111,6 +111,7 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
   const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
+  all.solver_error = f.solver_error;
 
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];

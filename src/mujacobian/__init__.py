@@ -5,10 +5,12 @@ from mujacobian import layout as _layout
 _layout.install()
 
 from mujacobian._core import inverse  # noqa: E402
+from mujacobian.convergence import converged  # noqa: E402
 from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
     MujacobianError,
     SelfCheckError,
+    SolverNotConvergedWarning,
     Unsupported,
     UnsupportedFeatureError,
 )
@@ -40,9 +42,11 @@ __all__ = [
     "Parameters",
     "Pullback",
     "SelfCheckError",
+    "SolverNotConvergedWarning",
     "Trajectory",
     "Unsupported",
     "UnsupportedFeatureError",
+    "converged",
     "diagnose",
     "fd_count",
     "inverse",
