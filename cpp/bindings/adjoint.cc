@@ -29,18 +29,13 @@ ParameterList view(const std::vector<Parameter>& list) {
 
 // The model and data of a call that is about one state, on which mj_forward is run if asked for.
 struct State {
-  const void* model;
-  void* data;
-  ModelView m;
-  DataView d;
+  Pair pair;
+  const void* model = pair.model;
+  void* data = pair.data;
+  ModelView m = view_model(model);
+  DataView d = view_data(data);
 
-  State(nb::handle model_object, nb::handle data_object)
-      : model(model_address(model_object)),
-        data(data_address(data_object)),
-        m(view_model(model)),
-        d(view_data(data)) {
-    require_pair(m, d);
-  }
+  State(nb::handle model_object, nb::handle data_object) : pair(model_object, data_object) {}
 
   void evaluate(bool run_forward, bool sensors) {
     require_model(m);

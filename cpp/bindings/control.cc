@@ -137,7 +137,7 @@ struct PolicyArrays {
         controls(arrays[2], "controls", {n, m.nu}, false),
         gains(arrays[3], "gains", {n, m.nu, 2 * m.nv + m.na}, false),
         is_linear(nb::cast<bool>(arrays[4])) {
-    if (!n) throw nb::value_error("a policy needs at least one knot");
+    if (!n) raise_argument("a policy needs at least one knot");
   }
 
   Policy view() const {
@@ -260,6 +260,7 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
     self.planner->begin(t.T, 0);
     self.planner->differentiate(t.view(self.model, cost), k.view(), e.view());
   });
+  if (self.failed() < 0) self.raise_failure("");
   report_notices(self.object);
   return self.failed();
 }
@@ -296,10 +297,8 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
 int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::handle lower,
                   nb::handle upper, nb::handle times, nb::handle states, nb::handle controls,
                   nb::handle sensors) {
-  const void* mj_model = model_address(model);
-  void* mj_data = data_address(data);
-  const ModelView m = view_model(mj_model);
-  require_pair(m, view_data(mj_data));
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
   const Py_ssize_t n = size_of(times);
   PolicyArrays p(m, policy);
   Array lo(lower, "lower", {m.nu}, false), hi(upper, "upper", {m.nu}, false),
@@ -307,7 +306,7 @@ int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::hand
       u(controls, "controls", {n, m.nu}, true), s(sensors, "sensors", {n, m.nsensordata}, true);
   int taken = 0;
   run([&] {
-    taken = follow(mj_model, mj_data, p.view(), {lo.data(), hi.data()}, static_cast<int>(n),
+    taken = follow(pair.model, pair.data, p.view(), {lo.data(), hi.data()}, static_cast<int>(n),
                    t.data(), x.data(), u.data(), s.data());
   });
   return taken;

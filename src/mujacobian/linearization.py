@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.errors import Unsupported, UnsupportedFeatureError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, Unsupported, UnsupportedFeatureError
 from mujacobian.threads import available_cores
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def linearize(
       (2, 2)
     """
     if not isinstance(model, mujoco.MjModel):
-        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+        raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
     nv, nu, ns = model.nv, model.nu, model.nsensordata
     nx = 2 * nv + model.na
     lin = Linearization(
@@ -101,17 +101,17 @@ def linearize_batch(
     Applied forces are zero and mocap bodies at their initial poses.
     """
     if not isinstance(model, mujoco.MjModel):
-        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+        raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
     nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     rows = _rows("states", states, nstate)
     inputs = _rows("controls", controls, model.nu)
     n = len(rows)
     if len(inputs) != n:
-        raise ValueError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
+        raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     if threads is None:
         threads = available_cores()
     if not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+        raise ArgumentError(f"threads must be an integer of at least 1, got {threads!r}")
     nx, ns = 2 * model.nv + model.na, model.nsensordata
     lin = Linearization(
         A=np.empty((n, nx, nx)),
@@ -135,13 +135,13 @@ def wrench(
       body: index of the body. Its six columns are force, then torque, at its centre of mass.
     """
     if lin.Bf is None:
-        raise ValueError("lin has no derivatives of applied forces: use linearize(forces=True)")
+        raise ArgumentError("lin has no derivatives of applied forces: use linearize(forces=True)")
     if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
         raise UnsupportedFeatureError(
             "xfrc_applied", "the integrator RK4 applies it at several poses"
         )
     if not 0 <= body < model.nbody:
-        raise ValueError(f"body must be between 0 and {model.nbody - 1}, got {body}")
+        raise ArgumentError(f"body must be between 0 and {model.nbody - 1}, got {body}")
     # a wrench acts as J^T (force, torque) on the joints
     jacobian = np.zeros((6, model.nv))
     mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
@@ -153,9 +153,9 @@ def _rows(name: str, values: ArrayLike, width: int) -> Array:
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+        raise ArgumentTypeError(f"{name} must be an array of numbers: {error}") from None
     if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{name} must have shape (n, {width}), got {array.shape}")
+        raise ArgumentError(f"{name} must have shape (n, {width}), got {array.shape}")
     return array
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core, notices
 from mujacobian.arguments import batched, count, require_data, require_model, shaped
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import ArgumentError, MujacobianError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
 from mujacobian.product import bind
@@ -190,14 +190,14 @@ def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
     }
     if len(set(sizes.values())) > 1:
         text = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise ValueError(f"batches must be of one size, got {text}")
+        raise ArgumentError(f"batches must be of one size, got {text}")
     return next(iter(sizes.values()), None)
 
 
 def core_poses(poses: Array) -> Array:
     """Rows of all positions, then all quaternions."""
     if (np.linalg.norm(poses[..., 3:], axis=-1) < mujoco.mjMINVAL).any():
-        raise ValueError("mocap has a quaternion of length 0")
+        raise ArgumentError("mocap has a quaternion of length 0")
     lead = poses.shape[:-2]
     parts = poses[..., :3].reshape(*lead, -1), poses[..., 3:].reshape(*lead, -1)
     return np.ascontiguousarray(np.concatenate(parts, axis=-1))

@@ -10,7 +10,7 @@ from threading import Lock
 
 import mujoco
 
-from mujacobian import notices
+from mujacobian import _core, notices
 
 
 def available_cores() -> int:
@@ -46,9 +46,10 @@ def each(
     """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each."""
     threads = max(1, min(threads, n))
     found: list[tuple[mujoco.MjModel, str, Warning]] = []
+    stop = _core.StopFlag()
 
     def some(first: int) -> None:
-        with borrowed(model) as data, notices.waiting(found):
+        with borrowed(model) as data, notices.waiting(found), stop:
             for k in range(first, n, threads):
                 try:
                     work(k, data)
@@ -61,6 +62,10 @@ def each(
         some(0)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(some, range(threads)):
-                pass
+            try:
+                for _ in pool.map(some, range(threads)):
+                    pass
+            except BaseException:  # the other threads work in vain
+                stop.set()
+                raise
     notices.show(found)
