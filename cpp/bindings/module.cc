@@ -41,12 +41,12 @@ Enumerators list_enumerators() {
 // Take over the layout of the installed MuJoCo, the addresses of its functions and our Python
 // types.
 void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
-               const std::map<std::string, std::uintptr_t>& symbols,
+               int model_size, const std::map<std::string, std::uintptr_t>& symbols,
                const std::map<std::string, int>& constants, nb::object model_type,
                nb::object data_type, nb::object error, nb::object unsupported_error) {
   std::vector<Place> all;
   for (auto [offset, size] : places) all.push_back({offset, size});
-  set_layout(all, option_offset, contact_size);
+  set_layout(all, option_offset, contact_size, model_size);
   Engine& e = engine();
   auto function = [&](auto& pointer, const char* name) {
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
@@ -182,7 +182,7 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
 }
 
 // (rows, clamps, residual before, residual) as plain tuples; K is filled
-using Rows = std::vector<std::tuple<std::string, std::string, double, double, double>>;
+using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
 std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::handle data,
                                                        nb::handle K, bool run_forward) {
@@ -204,7 +204,7 @@ std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::han
   Rows rows;
   Clamps clamps;
   for (const RowDiagnostic& r : result.rows) {
-    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region);
+    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region, r.contact_error);
   }
   for (const ClampDiagnostic& c : result.clamps) {
     clamps.emplace_back(c.element, c.clamp, c.distance);
