@@ -93,7 +93,7 @@ void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::hand
       sensed(sensors, "sensors", {s.m.nsensordata}, false), x(state, "state", {nx}, true),
       u(ctrl, "ctrl", {s.m.nu}, true), f(force, "force", {s.m.nv}, true),
       p(params, "params", {count}, true);
-  run([&] {
+  run(model, [&] {
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
@@ -112,7 +112,7 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
       sensed(sensors, "sensors", {s.m.nsensordata}, true), x(state, "state", {nx}, false),
       u(ctrl, "ctrl", {s.m.nu}, false), f(force, "force", {s.m.nv}, false),
       p(params, "params", {count}, false);
-  run([&] {
+  run(model, [&] {
     s.evaluate(run_forward, sensed.data());
     thread_local Arena arena;
     arena.reset();
@@ -166,6 +166,7 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
                         back.data());
   });
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
+  report_notices(model);
 }
 
 void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int steps, int count,
@@ -187,6 +188,7 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
                            {count, p.data(), x.data(), sensed.data(), wanted.data()});
   });
   if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
+  report_notices(model);
 }
 
 int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, int steps,
@@ -218,6 +220,7 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
                                 {count, p.data(), x.data(), sensed.data(), wanted.data()}, taken);
   });
   if (failure) raise(failure->error, "step " + std::to_string(failure->index) + ": ");
+  report_notices(model);
   return taken;
 }
 

@@ -13,6 +13,7 @@ namespace nb = nanobind;
 struct PythonTypes {
   nb::object model, data;               // mujoco.MjModel, mujoco.MjData
   nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
+  nb::object notice;                    // mujacobian.notices.notice
 };
 PythonTypes& python_types();
 

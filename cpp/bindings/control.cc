@@ -245,6 +245,7 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
     rolled = self.planner->follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
   });
   if (self.failed() < 0) self.raise_failure("");
+  report_notices(self.object);
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
@@ -259,6 +260,7 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
     self.planner->begin(t.T, 0);
     self.planner->differentiate(t.view(self.model, cost), k.view(), e.view());
   });
+  report_notices(self.object);
   return self.failed();
 }
 

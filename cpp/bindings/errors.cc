@@ -22,6 +22,16 @@ void raise(std::exception_ptr error, const std::string& where) {
   throw nb::python_error();
 }
 
+void report_notices(nb::handle model) {
+  const Notices found = take_notices();
+  constexpr const char* kNames[Notices::kCount] = {"solver", "collider"};
+  for (int k = 0; k < Notices::kCount; k++) {
+    if (!found.has(k)) continue;
+    const Notice& n = found[k];
+    python_types().notice(model, kNames[k], n.value, n.limit, n.element[0], n.element[1]);
+  }
+}
+
 void require_pair(const ModelView& m, const DataView& d) {
   if (m.signature == d.signature) return;
   throw nb::value_error("model and data do not belong together: data was made from another model");

@@ -9,9 +9,11 @@
 #include "bindings/control.h"
 #include "bindings/errors.h"
 #include "bindings/rods.h"
+#include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
+#include "step/collider.h"
 #include "step/diagnostics.h"
 #include "step/inverse.h"
 #include "step/support.h"
@@ -43,7 +45,8 @@ Enumerators list_enumerators() {
 void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
                int model_size, const std::map<std::string, std::uintptr_t>& symbols,
                const std::map<std::string, int>& constants, nb::object model_type,
-               nb::object data_type, nb::object error, nb::object unsupported_error) {
+               nb::object data_type, nb::object error, nb::object unsupported_error,
+               nb::object notice) {
   std::vector<Place> all;
   for (auto [offset, size] : places) all.push_back({offset, size});
   set_layout(all, option_offset, contact_size, model_size);
@@ -83,7 +86,7 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   e.log_error = constants.at("mjLOG_ERROR");
   e.eq_stride = constants.at("mjNEQDATA");
   e.version = constants.at("version");
-  python_types() = {model_type, data_type, error, unsupported_error};
+  python_types() = {model_type, data_type, error, unsupported_error, notice};
 }
 
 // All blocks of one state, into the caller's arrays.
@@ -97,25 +100,18 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
-  std::exception_ptr error;
-  {
-    nb::gil_scoped_release release;
-    try {
-      require_model(m);
-      if (c.data() || dd.data() || df.data()) require_sensors(m);
-      require_state(m, d);
-      if (run_forward) {
-        forward(mj_model, mj_data);
-        d = view_data(mj_data);
-      }
-      thread_local Arena arena;
-      arena.reset();
-      transition(m, d, {a.data(), b.data(), c.data(), dd.data(), bf.data(), df.data()}, arena);
-    } catch (const std::exception&) {
-      error = std::current_exception();
+  run(model, [&] {
+    require_model(m);
+    if (c.data() || dd.data() || df.data()) require_sensors(m);
+    require_state(m, d);
+    if (run_forward) {
+      forward(mj_model, mj_data);
+      d = view_data(mj_data);
     }
-  }
-  if (error) raise(error);
+    thread_local Arena arena;
+    arena.reset();
+    transition(m, d, {a.data(), b.data(), c.data(), dd.data(), bf.data(), df.data()}, arena);
+  });
 }
 
 void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
@@ -136,23 +132,16 @@ void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle
       fa(DfDa, "DfDa", {nv, nv}, true), sq(DsDq, "DsDq", {nv, ns}, true),
       sv(DsDv, "DsDv", {nv, ns}, true), sa(DsDa, "DsDa", {nv, ns}, true),
       mq(DmDq, "DmDq", {nv, m.nC}, true);
-  std::exception_ptr error;
-  {
-    nb::gil_scoped_release release;
-    try {
-      require_inverse(m, d);
-      if (sq.data() || sv.data() || sa.data()) require_sensors(m);
-      run_inverse(mj_model, mj_data, actuation);
-      d = view_data(mj_data);
-      thread_local Arena arena;
-      arena.reset();
-      inverse(m, d, actuation,
-              {fq.data(), fv.data(), fa.data(), sq.data(), sv.data(), sa.data(), mq.data()}, arena);
-    } catch (const std::exception&) {
-      error = std::current_exception();
-    }
-  }
-  if (error) raise(error);
+  run(model, [&] {
+    require_inverse(m, d);
+    if (sq.data() || sv.data() || sa.data()) require_sensors(m);
+    run_inverse(mj_model, mj_data, actuation);
+    d = view_data(mj_data);
+    thread_local Arena arena;
+    arena.reset();
+    inverse(m, d, actuation,
+            {fq.data(), fv.data(), fa.data(), sq.data(), sv.data(), sa.data(), mq.data()}, arena);
+  });
 }
 
 void batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
@@ -163,29 +152,23 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
   Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, m.nu}, false),
       a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true), c(C, "C", {n, ns, nx}, true),
       dd(D, "D", {n, ns, m.nu}, true);
-  std::exception_ptr error;
   std::optional<BatchFailure> failure;
-  {
-    nb::gil_scoped_release release;
-    try {
-      require_model(m);
-      if (c.data() || dd.data()) require_sensors(m);
-      failure =
-          transition_batch(mj_model, s.data(), nstate, u.data(), n,
-                           {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads);
-    } catch (const std::exception&) {
-      error = std::current_exception();
-    }
-  }
-  if (error) raise(error);
+  run([&] {
+    require_model(m);
+    if (c.data() || dd.data()) require_sensors(m);
+    failure =
+        transition_batch(mj_model, s.data(), nstate, u.data(), n,
+                         {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads);
+  });
   if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
+  report_notices(model);
 }
 
-// (rows, clamps, residual before, residual) as plain tuples; K is filled
+// (rows, clamps, residual before, residual, solver error) as plain tuples; K is filled
 using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
-std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::handle data,
-                                                       nb::handle K, bool run_forward) {
+std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model, nb::handle data,
+                                                               nb::handle K, bool run_forward) {
   const void* mj_model = model_address(model);
   void* mj_data = data_address(data);
   const ModelView m = view_model(mj_model);
@@ -193,14 +176,12 @@ std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::han
   require_pair(m, d);
   Array k(K, "K", {m.nv, m.nv}, true);
   Diagnostics result;
-  try {
+  run([&] {
     require_state(m, d);
     if (run_forward) forward(mj_model, mj_data);
     Arena arena;
     result = diagnose(m, view_data(mj_data), k.data(), arena);
-  } catch (const std::exception&) {
-    raise(std::current_exception());
-  }
+  });
   Rows rows;
   Clamps clamps;
   for (const RowDiagnostic& r : result.rows) {
@@ -209,7 +190,7 @@ std::tuple<Rows, Clamps, double, double> diagnose_into(nb::handle model, nb::han
   for (const ClampDiagnostic& c : result.clamps) {
     clamps.emplace_back(c.element, c.clamp, c.distance);
   }
-  return {rows, clamps, result.residual_before, result.residual};
+  return {rows, clamps, result.residual_before, result.residual, result.solver_error};
 }
 
 std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
@@ -262,6 +243,8 @@ NB_MODULE(_core, module) {
              arg("actuation") = false);
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
              arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
+  module.def("solver_limit", [] { return kSolverLimit; });
+  module.def("collider_limit", [] { return kColliderLimit; });
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
   bind_adjoint(module);

@@ -32,6 +32,8 @@ void Pool::run(const std::function<void(int)>& work) {
   work(0);
   std::unique_lock lock(mutex_);
   end_.wait(lock, [this] { return busy_ == 0; });
+  notices().merge(found_);
+  found_ = {};
 }
 
 void Pool::serve(int thread) {
@@ -45,6 +47,7 @@ void Pool::serve(int thread) {
     lock.unlock();
     work(thread);
     lock.lock();
+    found_.merge(take_notices());
     if (--busy_ == 0) end_.notify_one();
   }
 }

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "layout/notice.h"
+
 namespace mujacobian {
 
 class Pool {
@@ -20,6 +22,7 @@ class Pool {
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
   // Call work(thread) in every thread, the caller's being 0, and wait for all. It must not throw.
+  // What they noticed is among the caller's notices then.
   void run(const std::function<void(int)>& work);
 
  private:
@@ -31,6 +34,7 @@ class Pool {
   long round_ = 0;
   int busy_ = 0;
   bool closing_ = false;
+  Notices found_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,8 +1,11 @@
 #include "dynamics/forward.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "dynamics/lu.h"
+#include "layout/notice.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
 #include "smooth/inertia_derivative.h"
@@ -50,6 +53,25 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
   });
 }
 
+// Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
+constexpr double kNegligible = 1e-9;
+
+// Distance of MuJoCo's acceleration from that of f, relative within each component.
+double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
+  double worst = 0;
+  for (int c = 0; c < f.residual.count; c++) {
+    const Component& part = f.residual.components[c];
+    double distance = 0, scale = 0;
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i];
+      distance = std::fmax(distance, std::abs(d.qacc[dof] - f.acc[dof]));
+      scale = std::max({scale, std::abs(d.qacc[dof]), std::abs(d.qacc_smooth[dof])});
+    }
+    if (distance * m.opt.timestep > kNegligible) worst = std::fmax(worst, distance / scale);
+  }
+  return worst;
+}
+
 }  // namespace
 
 Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
@@ -94,6 +116,8 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
+    f.solver_error = solver_error(m, d, f);
+    notices().add(Notices::kSolver, {f.solver_error, kSolverLimit, {-1, -1}});
   }
   return f;
 }

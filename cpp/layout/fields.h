@@ -270,6 +270,7 @@
   REQ(NUMS, actuator_force)              \
   REQ(NUMS, qfrc_actuator)               \
   REQ(NUMS, qfrc_smooth)                 \
+  REQ(NUMS, qacc_smooth)                 \
   REQ(NUMS, qfrc_constraint)             \
   REQ(INTS, dof_island)                  \
   REQ(INTS, efc_island)                  \

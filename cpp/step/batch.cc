@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layout/engine.h"
+#include "layout/notice.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -33,8 +34,12 @@ class Batch {
       }
       index = next_++;
     }
+    std::lock_guard lock(mutex_);
+    found_.merge(take_notices());
   }
 
+  // What all threads noticed.
+  const Notices& found() const { return found_; }
   std::optional<BatchFailure> failure() const { return failure_; }
 
  private:
@@ -66,6 +71,7 @@ class Batch {
   std::atomic<int> next_{0}, first_failure_{INT32_MAX};
   std::mutex mutex_;
   std::optional<BatchFailure> failure_;
+  Notices found_;
 };
 
 }  // namespace
@@ -82,6 +88,7 @@ std::optional<BatchFailure> transition_batch(const void* model, const double* st
   }
   batch.work();
   for (std::thread& thread : others) thread.join();
+  notices().merge(batch.found());
   return batch.failure();
 }
 

@@ -7,6 +7,7 @@
 
 #include "contact/geometry.h"
 #include "layout/engine.h"
+#include "layout/notice.h"
 
 namespace mujacobian {
 namespace {
@@ -17,6 +18,9 @@ constexpr int kIterations = 500;
 
 // Room for its polytopes, which MuJoCo takes from the arena of mjData.
 constexpr std::uint64_t kMoreArena = 4 << 20;
+
+// Error of a contact that has no counterpart.
+constexpr double kNone = std::numeric_limits<double>::infinity();
 
 bool has_converged_collider(const ModelView& m) {
   return m.opt.ccd_tolerance <= kTolerance && m.opt.ccd_iterations >= kIterations;
@@ -76,19 +80,41 @@ void copy(const double* to, const double* from, int n) {
   std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
 
-// Another number of contacts between the same geoms has no partner for each.
-int count_pair(const DataView& d, const int geom[2]) {
+bool is_same_pair(const ContactView& a, const ContactView& b) {
+  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
+}
+
+// How many contacts the geoms of a contact have.
+int count_pair(const DataView& d, const ContactView& contact) {
   int count = 0;
-  for (int k = 0; k < d.ncon; k++) {
-    const ContactView c = view_contact(d, k);
-    count += c.geom.v[0] == geom[0] && c.geom.v[1] == geom[1];
-  }
+  for (int k = 0; k < d.ncon; k++) count += is_same_pair(contact, view_contact(d, k));
   return count;
 }
 
 double difference(const ContactView& a, const ContactView& b) {
   return norm(load3(a.pos.v) - load3(b.pos.v)) + std::abs(a.dist - b.dist) +
          norm(load3(a.frame.v) - load3(b.frame.v));
+}
+
+// Contact k of one is close to contact k of the other, as it is with few exceptions.
+bool agree(const DataView& one, const DataView& other, int k) {
+  if (k >= one.ncon || k >= other.ncon) return false;
+  const ContactView a = view_contact(one, k), b = view_contact(other, k);
+  return is_same_pair(a, b) && difference(a, b) <= kColliderLimit;
+}
+
+// Notice contacts of the user's collider that are far from the converged ones, or not among them.
+void notice_errors(const DataView& d, const DataView& converged) {
+  auto notice = [](double error, const ContactView& c) {
+    notices().add(Notices::kCollider, {error, kColliderLimit, {c.geom.v[0], c.geom.v[1]}});
+  };
+  for (int k = 0; k < std::max(d.ncon, converged.ncon); k++) {
+    if (agree(d, converged, k)) continue;
+    if (k < converged.ncon) notice(contact_error(d, converged, k), view_contact(converged, k));
+    if (k >= d.ncon) continue;
+    const ContactView c = view_contact(d, k);
+    if (count_pair(converged, c) == 0) notice(kNone, c);
+  }
 }
 
 }  // namespace
@@ -104,6 +130,7 @@ Evaluation converge_collider(const ModelView& m, const DataView& d) {
   void* data = mine.data(m, d);
   const Quiet quiet;
   forward(converging.address, data);
+  notice_errors(d, mine.view());
   return {converging, mine.view()};
 }
 
@@ -118,20 +145,17 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
   copy(to.actuator_force, d.actuator_force, m.nactuator);
   const Quiet quiet;
   run_inverse(converging.address, data, actuation);
+  notice_errors(d, mine.view());
   return {converging, mine.view()};
 }
 
 double contact_error(const DataView& d, const DataView& converged, int k) {
   const ContactView c = view_contact(converged, k);
-  const int* geom = c.geom.v;
-  if (count_pair(d, geom) != count_pair(converged, geom)) {
-    return std::numeric_limits<double>::infinity();
-  }
-  double least = std::numeric_limits<double>::infinity();
+  if (count_pair(d, c) != count_pair(converged, c)) return kNone;
+  double least = kNone;
   for (int j = 0; j < d.ncon; j++) {
     const ContactView from = view_contact(d, j);
-    if (from.geom.v[0] != geom[0] || from.geom.v[1] != geom[1]) continue;
-    least = std::fmin(least, difference(from, c));
+    if (is_same_pair(c, from)) least = std::fmin(least, difference(from, c));
   }
   return least;
 }

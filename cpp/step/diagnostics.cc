@@ -101,7 +101,7 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 
 Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
   const auto& [m, d] = converge_collider(given_m, given_d);
-  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0};
+  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;
@@ -113,6 +113,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
+  all.solver_error = f.solver_error;
 
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];

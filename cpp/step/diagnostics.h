@@ -27,6 +27,7 @@ struct Diagnostics {
   std::vector<RowDiagnostic> rows;
   std::vector<ClampDiagnostic> clamps;
   double residual_before, residual;  // of the constraint solver, before and after polishing
+  double solver_error;               // distance of MuJoCo's qacc from the optimum: kSolverLimit
 };
 
 // Diagnose the state of an mjData on which mj_forward has just run; K (nv, nv) receives

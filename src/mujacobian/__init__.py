@@ -5,10 +5,13 @@ from mujacobian import layout as _layout
 _layout.install()
 
 from mujacobian._core import inverse  # noqa: E402
+from mujacobian.convergence import converged  # noqa: E402
 from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
+    ColliderNotConvergedWarning,
     MujacobianError,
     SelfCheckError,
+    SolverNotConvergedWarning,
     Unsupported,
     UnsupportedFeatureError,
 )
@@ -32,6 +35,7 @@ from mujacobian.smoothing import smoothed  # noqa: E402
 from mujacobian.trajectory import Jacobian, Trajectory  # noqa: E402
 
 __all__ = [
+    "ColliderNotConvergedWarning",
     "Diagnostics",
     "Gradient",
     "Jacobian",
@@ -40,9 +44,11 @@ __all__ = [
     "Parameters",
     "Pullback",
     "SelfCheckError",
+    "SolverNotConvergedWarning",
     "Trajectory",
     "Unsupported",
     "UnsupportedFeatureError",
+    "converged",
     "diagnose",
     "fd_count",
     "inverse",

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian.notices import solver_text
+
+SOLVER_LIMIT = _core.solver_limit()
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,24 @@ class Diagnostics:
     """What `diagnose` found.
 
     `residual_before` and `residual` are the relative residuals of `M a = qfrc_smooth + J^T f` at
-    MuJoCo's `qacc` and after polishing; `K = M + J^T H J` is the matrix that the derivative of the
-    acceleration is solved with.
+    MuJoCo's `qacc` and after polishing. `solver_error` is the distance of MuJoCo's `qacc` from the
+    optimum, relative to the largest acceleration of the bodies that constraints couple; above
+    `SOLVER_LIMIT`, functions that differentiate the step warn. `K = M + J^T H J` is the matrix that
+    the derivative of the acceleration is solved with.
     """
 
     rows: list[Row]
     clamps: list[Clamp]
     residual_before: float
     residual: float
+    solver_error: float
     K: NDArray[np.float64]
+
+    @property
+    def solver(self) -> str:
+        """Whether MuJoCo's solver converged in this state, in words."""
+        verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
+        return f"{verdict}: {solver_text(self.solver_error, SOLVER_LIMIT)}"
 
     @property
     def condition(self) -> float:
@@ -71,5 +83,12 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     if not isinstance(model, mujoco.MjModel):
         raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
     K = np.empty((model.nv, model.nv))
-    rows, clamps, before, residual = _core.diagnose_into(model, data, K, forward)
-    return Diagnostics([Row(*r) for r in rows], [Clamp(*c) for c in clamps], before, residual, K)
+    rows, clamps, before, residual, error = _core.diagnose_into(model, data, K, forward)
+    return Diagnostics(
+        rows=[Row(*r) for r in rows],
+        clamps=[Clamp(*c) for c in clamps],
+        residual_before=before,
+        residual=residual,
+        solver_error=error,
+        K=K,
+    )

@@ -40,6 +40,37 @@ class SelfCheckError(MujacobianError):
         return str(self.args[0])
 
 
+class NotConvergedWarning(UserWarning):
+    """MuJoCo stopped an iteration early, so the step is not the one that is differentiated.
+
+    `value` says how far from the solution it stopped, `limit` up to where there is no warning.
+    """
+
+    def __init__(self, message: str, value: float, limit: float) -> None:
+        super().__init__(message, value, limit)
+        self.value = value
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SolverNotConvergedWarning(NotConvergedWarning):
+    """The constraint solver stopped short of the optimum where the step is differentiated.
+
+    `value` is the distance of `qacc` from the optimum, relative to the largest acceleration of the
+    bodies that constraints couple. See `mujacobian.converged`.
+    """
+
+
+class ColliderNotConvergedWarning(NotConvergedWarning):
+    """The convex collider stopped short of the contact where the step is differentiated.
+
+    `value` is the distance between MuJoCo's contact and that of a converged collider, as
+    `contact_error` in `mujacobian.diagnose`; infinite where their numbers of contacts differ.
+    """
+
+
 @dataclass(frozen=True)
 class Unsupported:
     """An element of a model that `support` found not to be covered, and why."""

@@ -19,6 +19,7 @@ from mujoco.introspect import ast_nodes, enums, structs
 
 from mujacobian import _core
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.notices import notice
 
 # size and alignment of C types, by the name that introspect prints
 _SCALARS = {
@@ -269,4 +270,5 @@ def install() -> None:
         mujoco.MjData,
         MujacobianError,
         UnsupportedFeatureError,
+        notice,
     )

@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian import convergence
 from mujacobian.sweeps import sweep
 
 Array = NDArray[np.float64]
@@ -25,7 +26,7 @@ NOISE_SAMPLES = 16
 BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
 SMALLEST = 1e-7  # a branch narrower than this is a kink
 # at 1e-13 derivatives of curved contacts are wrong by up to 1e-4; 0 never stops
-COLLIDER_TOLERANCES = (1e-13, 1e-16)
+COLLIDER_TOLERANCES = (convergence.CCD_TOLERANCE, 1e-16)
 TURNING = 1e-6  # steps below it are lost in rounding
 SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
 RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
@@ -221,17 +222,14 @@ class ConstrainedStep(Step):
 def converge(model: mujoco.MjModel) -> mujoco.MjModel:
     """Make the solver of `model` stop at machine precision only; return the model.
 
-    All solvers have the same optimum; Newton's method is the one that gets there.
+    As `mujacobian.converged` does, but iterating on at rounding: differences see the last digit.
     """
-    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    convergence.converge(model)
     # the discrete integrator's own iteration divides zero by zero if nothing stops it
-    discrete = model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE
-    model.opt.tolerance = 1e-15 if discrete else 0
+    if model.opt.integrator != mujoco.mjtIntegrator.mjINT_DISCRETE:
+        model.opt.tolerance = 0
     model.opt.iterations = SOLVER_ITERATIONS
-    model.opt.ls_iterations = 50
-    model.opt.ls_tolerance = 1e-12
     model.opt.ccd_tolerance = COLLIDER_TOLERANCES[0]
-    model.opt.ccd_iterations = 500
     return model
 
 

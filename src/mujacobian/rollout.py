@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core
+from mujacobian import _core, notices
 from mujacobian.arguments import batched, count, require_data, require_model, shaped
 from mujacobian.errors import MujacobianError
 from mujacobian.manifold import Manifold
@@ -157,7 +157,9 @@ def apply(
     parameters, values = params if isinstance(params, tuple) else (params, None)
     here = bind(parameters, model)
     chosen = here.values if values is None else shaped("params", values, (len(here),))
-    return bind(parameters, here.apply(chosen)), chosen
+    applied = here.apply(chosen)
+    notices.share(model, applied)
+    return bind(parameters, applied), chosen
 
 
 def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:

@@ -10,6 +10,8 @@ from threading import Lock
 
 import mujoco
 
+from mujacobian import notices
+
 
 def available_cores() -> int:
     """Cores that this process may run on."""
@@ -43,9 +45,10 @@ def each(
 ) -> None:
     """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each."""
     threads = max(1, min(threads, n))
+    found: list[tuple[mujoco.MjModel, str, Warning]] = []
 
     def some(first: int) -> None:
-        with borrowed(model) as data:
+        with borrowed(model) as data, notices.waiting(found):
             for k in range(first, n, threads):
                 try:
                     work(k, data)
@@ -56,7 +59,8 @@ def each(
 
     if threads == 1:
         some(0)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(some, range(threads)):
-            pass
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(some, range(threads)):
+                pass
+    notices.show(found)

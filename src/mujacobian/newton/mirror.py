@@ -10,6 +10,7 @@ import newton
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian.convergence import converge
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.internals import FIELDS, OPTIONS
 from mujacobian.parameters import restore_derived
@@ -66,22 +67,13 @@ class Worlds:
         if not solver.use_mujoco_cpu:
             for world, model in enumerate(self.models):
                 write(model, values_of(solver, world))
+        # derivatives are those of converged solvers and colliders, wherever the simulation's stop
         for model in self.models:
-            _converge(model)
+            converge(model)
         self.data = [mujoco.MjData(model) for model in self.models]
 
     def __iter__(self) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
         return zip(self.models, self.data, strict=True)
-
-
-def _converge(model: mujoco.MjModel) -> None:
-    """Derivatives are those of converged solvers and colliders, wherever the simulation's stop."""
-    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    model.opt.tolerance = min(1e-12, model.opt.tolerance)
-    model.opt.iterations = max(100, model.opt.iterations)
-    model.opt.ls_iterations = max(50, model.opt.ls_iterations)
-    model.opt.ccd_tolerance = min(1e-12, model.opt.ccd_tolerance)
-    model.opt.ccd_iterations = max(500, model.opt.ccd_iterations)
 
 
 def _row(batch: Array, world: int) -> Array:

@@ -1,0 +1,150 @@
+"""Warnings about results that differ from what `mj_step` computes: once per model.
+
+The core notices while it computes (`cpp/layout/notice.h`) and calls `notice` at the end of a call.
+In the threads of a batch of rollouts warnings wait for the end of the call: the caller's thread,
+where the filters of `warnings` apply, shows them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import mujoco
+import numpy as np
+
+from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWarning
+
+PACKAGE = str(Path(__file__).parent)
+FINEST = 1e-10  # ccd_tolerance at which curved geoms meet within 1e-5 of their optimum
+
+# what a model was warned about already; copies of a model share its set
+_seen: WeakKeyDictionary[mujoco.MjModel, set[str]] = WeakKeyDictionary()
+_lock = threading.Lock()
+_thread = threading.local()
+
+
+def notice(
+    model: mujoco.MjModel, kind: str, value: float, limit: float, first: int, second: int
+) -> None:
+    """Warn about a model, or keep the warning where the thread has a list of them.
+
+    `first` and `second` are ids of the elements that the notice is about, -1 if there are none.
+    """
+    warning = _WARNINGS[kind](model, value, limit, first, second)
+    waiting = getattr(_thread, "waiting", None)
+    if waiting is None:
+        show([(model, kind, warning)])
+    else:
+        waiting.append((model, kind, warning))
+
+
+def show(found: list[tuple[mujoco.MjModel, str, Warning]]) -> None:
+    """Warn about what no warning was shown of yet, at the line that called this package."""
+    for model, kind, warning in found:
+        with _lock:
+            seen = _seen.setdefault(model, set())
+            known = kind in seen
+            seen.add(kind)
+        if not known:
+            warnings.warn(warning, stacklevel=_level())
+
+
+@contextmanager
+def waiting(found: list[tuple[mujoco.MjModel, str, Warning]]) -> Iterator[None]:
+    """Keep the warnings of this thread in `found` for another thread to `show`."""
+    _thread.waiting = found
+    try:
+        yield
+    finally:
+        _thread.waiting = None
+
+
+def share(model: mujoco.MjModel, copy: mujoco.MjModel) -> None:
+    """Warn about a copy of a model only if there was no warning about the model, and vice versa."""
+    with _lock:
+        _seen[copy] = _seen.setdefault(model, set())
+
+
+def _level() -> int:
+    """The stack level, as seen by the caller, of the first frame outside of this package."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
+def _solver(
+    model: mujoco.MjModel, value: float, limit: float, _first: int, _second: int
+) -> SolverNotConvergedWarning:
+    return SolverNotConvergedWarning(
+        f"MuJoCo's constraint solver stopped before it converged: {solver_text(value, limit)}. "
+        "The derivative is that of the converged step, so mj_step itself moves differently. "
+        f"{solver_advice(model)}",
+        value,
+        limit,
+    )
+
+
+def solver_text(value: float, limit: float) -> str:
+    """How far the acceleration is from the optimum, in words."""
+    return (
+        f"the acceleration of mj_step is {value:.1e} away from the optimum, relative to the "
+        f"largest acceleration beside it (converged: up to {limit:.0e})"
+    )
+
+
+def solver_advice(model: mujoco.MjModel) -> str:
+    """Which options make the solver converge."""
+    opt = model.opt
+    solver = mujoco.mjtSolver(opt.solver).name.removeprefix("mjSOL_")
+    return (
+        "Simulate mujacobian.converged(model), or set options of the solver yourself: "
+        f"iterations (now {opt.iterations}), ls_iterations (now {opt.ls_iterations}), "
+        f"tolerance (now {opt.tolerance:.0e}), solver (now {solver})"
+    )
+
+
+def _collider(
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int
+) -> ColliderNotConvergedWarning:
+    names = " and ".join(_geom(model, geom) for geom in (first, second))
+    what = (
+        f"its contact between {names} is {value:.1e} away from the optimum, in m and rad "
+        f"(converged: up to {limit:.0e})"
+        if np.isfinite(value)
+        else f"it finds another number of contacts between {names} than if it converges"
+    )
+    return ColliderNotConvergedWarning(
+        f"MuJoCo's convex collider stopped before it converged: {what}. "
+        "The derivative is that of the converged step, so mj_step itself moves differently. "
+        f"{collider_advice(model, value, limit)}",
+        value,
+        limit,
+    )
+
+
+def _geom(model: mujoco.MjModel, geom: int) -> str:
+    name = model.geom(geom).name
+    return f'geom "{name}"' if name else f"geom {geom}"
+
+
+def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
+    """Which option makes the collider converge: its error goes with the root of the tolerance."""
+    opt = model.opt
+    needed = opt.ccd_tolerance * (limit / value) ** 2 if np.isfinite(value) else 0.0
+    tolerance = max(10.0 ** np.floor(np.log10(needed)), FINEST) if needed > 0 else FINEST
+    if opt.ccd_tolerance > tolerance:
+        return f"Set model.opt.ccd_tolerance to {tolerance:.0e} (now {opt.ccd_tolerance:.0e})"
+    return f"Set model.opt.ccd_iterations to 500 (now {opt.ccd_iterations})"
+
+
+_WARNINGS: dict[str, Callable[[mujoco.MjModel, float, float, int, int], Warning]] = {
+    "solver": _solver,
+    "collider": _collider,
+}

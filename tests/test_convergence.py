@@ -1,0 +1,165 @@
+"""A solver that stops early is reported once per model, and `converged` makes it converge."""
+
+import copy
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
+from mujacobian import SolverNotConvergedWarning, control
+
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+LANDED = 0.1  # s
+# The step that `converged` simulates is at the optimum up to the solver's own tolerance of 1e-15.
+CONVERGED = 1e-6
+# Settings of mujoco_playground's robots.
+FEW = {"iterations": 1, "ls_iterations": 5}
+
+
+def quadruped(**options):
+    model = load("contacts/quadruped")
+    for name, value in options.items():
+        setattr(model.opt, name, value)
+    return model
+
+
+def moving(model):
+    """Return data of a robot that has landed, simulated with default settings."""
+    default = quadruped()
+    _, data = next(simulated_states(default, "contacts/quadruped", times=(LANDED,)))
+    data.qacc_warmstart[:] = 0  # of a step that converged
+    return same_state(default, data, model)
+
+
+def same_state(model, data, twin):
+    """Return data of the twin of a model in the same state, after mj_forward."""
+    state = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+    other = mujoco.MjData(twin)
+    mujoco.mj_setState(twin, other, state, STATE)
+    mujoco.mj_forward(twin, other)
+    return other
+
+
+def rows(model, data):
+    spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+    return np.tile(state, (4, 1))
+
+
+def differentiate_rollout(model, data, threads=1, **options):
+    controls = np.zeros((3, 5, model.nu))
+    trajectory = mujacobian.rollout(model, data, controls, threads=threads, **options)
+    trajectory.gradient(np.ones_like(trajectory.states))
+
+
+def push_forward(model, data):
+    params = mujacobian.Parameters(model, ["body_mass"])
+    mujacobian.rollout(model, data, np.zeros((5, model.nu)), params=params).jacobian()
+
+
+def plan(threads):
+    def use(model, data):
+        cost = control.Cost(model, [control.Term("effort", control.controls(model))])
+        control.ILQR(model, cost, 6, threads=threads).solve(data)
+
+    return use
+
+
+USES = {
+    "linearize": lambda m, d: mujacobian.linearize(m, d),
+    "transition": lambda m, d: mujacobian.transition(m, d, np.empty((2 * m.nv, 2 * m.nv))),
+    "batch": lambda m, d: mujacobian.linearize_batch(m, rows(m, d), np.zeros((4, m.nu)), threads=1),
+    "batch in threads": lambda m, d: mujacobian.linearize_batch(
+        m, rows(m, d), np.zeros((4, m.nu)), threads=2
+    ),
+    "vjp": lambda m, d: mujacobian.vjp(m, d, np.ones(2 * m.nv)),
+    "jvp": lambda m, d: mujacobian.jvp(m, d, np.ones(2 * m.nv)),
+    "gradient": differentiate_rollout,
+    "gradient in threads": lambda m, d: differentiate_rollout(m, d, threads=2),
+    "gradient of parameters": lambda m, d: differentiate_rollout(
+        m, d, params=mujacobian.Parameters(m, ["body_mass"])
+    ),
+    "jacobian": push_forward,
+    "planner": plan(1),
+    "planner in threads": plan(2),
+}
+
+
+def found_by(use, model, data):
+    """Return the warnings of two calls."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        use(model, data)
+        use(model, data)
+    return [w for w in found if issubclass(w.category, SolverNotConvergedWarning)]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_solver_that_stops_early_is_reported_once_per_model(use):
+    model = quadruped(**FEW)
+    data = moving(model)
+    (first,) = found_by(USES[use], model, data)
+    assert first.filename == __file__
+    assert first.message.value > first.message.limit == 1e-4
+    assert f"{first.message.value:.1e}" in str(first.message)
+    assert "iterations (now 1)" in str(first.message)
+    (other,) = found_by(USES[use], copy.copy(model), data)
+    assert str(other.message) == str(first.message)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_default_settings_are_not_reported(use):
+    model = quadruped()
+    assert found_by(USES[use], model, moving(model)) == []
+
+
+def test_the_distance_is_that_of_the_accelerations():
+    model = quadruped(**FEW)
+    data = moving(model)
+    found = mujacobian.diagnose(model, data)
+    tight = mujacobian.converged(model)
+    other = same_state(model, data, tight)
+    scale = max(abs(data.qacc).max(), abs(data.qacc_smooth).max())
+    expected = abs(data.qacc - other.qacc).max() / scale
+    assert found.solver_error == pytest.approx(expected, rel=1e-6)
+    assert found.solver.startswith("not converged: the acceleration of mj_step is ")
+    assert mujacobian.diagnose(tight, other).solver.startswith("converged: ")
+
+
+def test_a_warning_may_be_an_error():
+    model = quadruped(**FEW)
+    data = moving(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(SolverNotConvergedWarning):
+            mujacobian.linearize(model, data)
+
+
+@pytest.mark.parametrize("name", [f"contacts/{n}" for n in CONTACT_MODELS] + [
+    f"constraints/{n}" for n in CONSTRAINT_MODELS
+])  # fmt: skip
+def test_bundled_models_converge_with_their_own_settings(name):
+    model = load(name)
+    states = simulated_states if name.startswith("contacts") else constrained_states
+    for label, data in states(model, name):
+        found = mujacobian.diagnose(model, data)
+        assert found.solver_error <= 1e-4, f"{label}: {found.solver}"
+
+
+@pytest.mark.parametrize("name", CONTACT_MODELS)
+def test_converged_models_step_to_the_optimum(name):
+    model = load(f"contacts/{name}")
+    model.opt.solver = mujoco.mjtSolver.mjSOL_CG
+    for option, value in FEW.items():
+        setattr(model.opt, option, value)
+    before = copy.copy(model.opt)
+    tight = mujacobian.converged(model)
+    assert model.opt.iterations == before.iterations == FEW["iterations"]
+    assert model.opt.solver == before.solver
+    for label, data in simulated_states(tight, f"contacts/{name}"):
+        assert mujacobian.diagnose(tight, data).solver_error <= CONVERGED, label
