@@ -7,6 +7,7 @@
 #include "sensor/sensor.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
+#include "step/collider.h"
 #include "step/differential.h"
 #include "step/runge_kutta.h"
 
@@ -328,13 +329,14 @@ void fill_blocks(const ModelView& m, const DataView& d, const ParameterList& par
   const bool any = o.A || o.B || o.Bf || o.C || o.D || o.Df;
   if (!next || params.count == 0) return any ? transition(m, d, o, arena) : void();
   // only RK4 has parameters here: they drive each of its stages
+  const ModelView& converging = converged_model(m);
   const std::size_t nx = 2 * m.nv + m.na;
   b.next_params = arena.take<double>(nx * params.count);
   const StageColumns stages{params.count, b.next_params, [&](const DataView& at, const Forward& f) {
-                              const StepDifferential s = at_acceleration(m, f, arena);
-                              return parameter_columns(m, at, s, params, arena).early;
+                              const StepDifferential s = at_acceleration(converging, f, arena);
+                              return parameter_columns(converging, at, s, params, arena).early;
                             }};
-  runge_kutta(m, d, b.out, &stages, arena);
+  runge_kutta(converging, d, b.out, &stages, arena);
 }
 
 // Sensors are differentiated beside the next state, without a solve of their own.
@@ -350,8 +352,9 @@ void clear(double* x, int n) {
 
 }  // namespace
 
-void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
-         const Pullback& out, Arena& arena) {
+void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
+         const ParameterList& params, const Pullback& out, Arena& arena) {
+  const auto& [m, d] = converge_collider(given_m, given_d);
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
@@ -379,8 +382,9 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
   add_transposed_product(b.sensed_params, given.sensors, ns, params.count, out.params);
 }
 
-void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
-         bool seen, const Change* out, int count, Arena& arena) {
+void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along,
+         const ParameterList& params, bool seen, const Change* out, int count, Arena& arena) {
+  const auto& [m, d] = converge_collider(given_m, given_d);
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   const bool factors = has_factors(m);
   Wanted inputs{};

@@ -13,6 +13,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
+#include "step/collider.h"
 #include "step/diagnostics.h"
 #include "step/inverse.h"
 #include "step/support.h"
@@ -42,14 +43,14 @@ Enumerators list_enumerators() {
 // Take over the layout of the installed MuJoCo, the addresses of its functions and our Python
 // types.
 void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
-               const std::map<std::string, std::uintptr_t>& symbols,
+               int model_size, const std::map<std::string, std::uintptr_t>& symbols,
                const std::map<std::string, int>& constants, nb::object model_type,
                nb::object data_type, nb::object error, nb::object unsupported_error,
                nb::object argument_error, nb::object argument_type_error, nb::object domain_error,
                nb::object require_data, nb::object notice) {
   std::vector<Place> all;
   for (auto [offset, size] : places) all.push_back({offset, size});
-  set_layout(all, option_offset, contact_size);
+  set_layout(all, option_offset, contact_size, model_size);
   Engine& e = engine();
   auto function = [&](auto& pointer, const char* name) {
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
@@ -163,7 +164,7 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
 }
 
 // (rows, clamps, residual before, residual, solver error) as plain tuples; K is filled
-using Rows = std::vector<std::tuple<std::string, std::string, double, double, double>>;
+using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
 std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model, nb::handle data,
                                                                nb::handle K, bool run_forward) {
@@ -181,7 +182,7 @@ std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model,
   Rows rows;
   Clamps clamps;
   for (const RowDiagnostic& r : result.rows) {
-    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region);
+    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region, r.contact_error);
   }
   for (const ClampDiagnostic& c : result.clamps) {
     clamps.emplace_back(c.element, c.clamp, c.distance);
@@ -240,6 +241,7 @@ NB_MODULE(_core, module) {
   module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
              arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
   module.def("solver_limit", [] { return kSolverLimit; });
+  module.def("collider_limit", [] { return kColliderLimit; });
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
   bind_stop_flag(module);

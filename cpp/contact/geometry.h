@@ -253,6 +253,10 @@ ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Mo
 // A sphere against a box, whether the contact's first geom is a sphere or a capsule.
 void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& geometry);
 
+// The contact is found by MuJoCo's convex collider and depends on opt.ccd_tolerance: not so between
+// boxes, meshes and height fields without margin, where the collider stops at the optimum.
+bool is_iterative(const ModelView& m, const ContactView& contact);
+
 // How far the normal of MuJoCo's collider may be off where geoms are curved or rounded by a margin.
 double normal_error(const ModelView& m);
 // How well features must reproduce such contacts.

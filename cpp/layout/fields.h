@@ -15,6 +15,7 @@
   REQ(VEC3, wind)                          \
   REQ(VEC3, magnetic)                      \
   REQ(NUM, ccd_tolerance)                  \
+  REQ(INT, ccd_iterations)                 \
   REQ(NUM, density)                        \
   REQ(NUM, viscosity)                      \
   REQ(INT, integrator)                     \
@@ -40,6 +41,7 @@
   REQ(SIZE, nsensordata)                  \
   REQ(SIZE, nflex)                        \
   REQ(SIZE, nplugin)                      \
+  REQ(WORD, narena)                       \
   REQ(SIZE, nmocap)                       \
   OPT(SIZE, nplastic)                     \
   REQ(SIZE, nC)                           \

@@ -36,8 +36,8 @@ constexpr int kContactFirst = kDataFirst + kDataCount;
 constexpr int kLogFirst = kContactFirst + kContactCount;
 
 std::vector<Place> places;
-int option_offset = 0, contact_size = 0;
-int stack_place = 0, frame_place = 0;
+int option_offset = 0, contact_size = 0, model_size = 0;
+int stack_place = 0, frame_place = 0, arena_place = 0, tolerance_place = 0, iterations_place = 0;
 
 template <class T>
 void read(const char* base, Place place, T& value) {
@@ -63,20 +63,33 @@ void read(const char* base, Place place, int& value) {
 
 void read(const char* base, Place place, kind::TEXT& value) { value.text = base + place.offset; }
 
+template <class T>
+void write(char* base, Place place, const T& value) {
+  std::memcpy(base + place.offset, &value, sizeof(T));
+}
+
+int find_place(const std::string& structure, const std::string& name) {
+  int i = 0;
+  while (kFields[i].structure != structure || kFields[i].name != name) i++;
+  return i;
+}
+
 }  // namespace
 
 const std::vector<Field>& fields() { return kFields; }
 
-void set_layout(const std::vector<Place>& all, int option, int contact) {
+void set_layout(const std::vector<Place>& all, int option, int contact, int model) {
   if (all.size() != kFields.size())
     throw std::invalid_argument("set_layout: wrong number of places");
   places = all;
   option_offset = option;
   contact_size = contact;
-  for (int i = kDataFirst; i < kContactFirst; i++) {
-    if (!std::strcmp(kFields[i].name, "pstack")) stack_place = i;
-    if (!std::strcmp(kFields[i].name, "pbase")) frame_place = i;
-  }
+  model_size = model;
+  stack_place = find_place("mjData", "pstack");
+  frame_place = find_place("mjData", "pbase");
+  arena_place = find_place("mjModel", "narena");
+  tolerance_place = find_place("mjOption", "ccd_tolerance");
+  iterations_place = find_place("mjOption", "ccd_iterations");
 }
 
 #define MUJACOBIAN_READ(KIND, NAME) read(base, *place++, view.NAME);
@@ -137,8 +150,28 @@ Stack view_stack(const void* data) {
 
 void restore_stack(void* data, const Stack& stack) {
   char* base = static_cast<char*>(data);
-  std::memcpy(base + places[stack_place].offset, &stack.top, sizeof stack.top);
-  std::memcpy(base + places[frame_place].offset, &stack.base, sizeof stack.base);
+  write(base, places[stack_place], stack.top);
+  write(base, places[frame_place], stack.base);
+}
+
+void ModelCopy::take(const void* model) {
+  const char* from = static_cast<const char*>(model);
+  bytes_.assign(from, from + model_size);
+}
+
+void ModelCopy::set_collider(double ccd_tolerance, int ccd_iterations) {
+  write(bytes_.data() + option_offset, places[tolerance_place], ccd_tolerance);
+  write(bytes_.data() + option_offset, places[iterations_place], ccd_iterations);
+}
+
+void ModelCopy::enlarge_arena(std::uint64_t bytes) {
+  std::uint64_t size;
+  read(bytes_.data(), places[arena_place], size);
+  write(bytes_.data(), places[arena_place], size + bytes);
+}
+
+std::string model_sizes(const void* model) {
+  return {static_cast<const char*>(model), static_cast<std::size_t>(option_offset)};
 }
 
 }  // namespace mujacobian

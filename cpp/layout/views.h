@@ -85,13 +85,31 @@ struct Place {
 // Every field the core reads, in the order in which `set_layout` expects their places.
 const std::vector<Field>& fields();
 
-// Install the places of all fields, the offset of mjOption inside mjModel and sizeof(mjContact).
-void set_layout(const std::vector<Place>& places, int option_offset, int contact_size);
+// Install the places of all fields, the offset of mjOption inside mjModel, sizeof(mjContact) and
+// sizeof(mjModel).
+void set_layout(const std::vector<Place>& places, int option_offset, int contact_size,
+                int model_size);
 
 ModelView view_model(const void* model);
 DataView view_data(const void* data);
 ContactView view_contact(const DataView& data, int index);
 LogView view_log(const void* message);
+
+// A copy of the struct mjModel that shares all arrays with the original.
+class ModelCopy {
+ public:
+  void take(const void* model);
+
+  const void* address() const { return bytes_.data(); }
+  void set_collider(double ccd_tolerance, int ccd_iterations);
+  void enlarge_arena(std::uint64_t bytes);
+
+ private:
+  std::vector<char> bytes_;
+};
+
+// The sizes with which mjModel begins, as bytes: the layout of an mjData depends on nothing else.
+std::string model_sizes(const void* model);
 
 // Where mjData's stack stands.
 struct Stack {

@@ -6,6 +6,7 @@
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "step/collider.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -98,7 +99,8 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 
 }  // namespace
 
-Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena) {
+Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
+  const auto& [m, d] = converge_collider(given_m, given_d);
   Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
@@ -115,10 +117,13 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
 
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
-    RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever};
+    RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever, 0};
     set_zone(d, b, optimum.acc, row);
     if (b.type >= constraint::kLimitJoint) row.activation = d.efc_margin[b.row] - d.efc_pos[b.row];
-    if (b.geometry) row.region = b.geometry->region;
+    if (b.geometry) {
+      row.region = b.geometry->region;
+      row.contact_error = contact_error(given_d, d, b.id);
+    }
     all.rows.push_back(row);
   }
   fill_hessian(m, f.metric.problem, f.metric.blocks, K);

@@ -15,6 +15,7 @@ struct RowDiagnostic {
   double zone;        // of the row's state, in units of acceleration: |J a - aref| to its boundary
   double activation;  // until the row disappears, in its units of length or angle
   double region;      // until the collider uses other features, in units of length
+  double contact_error;  // of MuJoCo's contact: its distance from that of a converged collider
 };
 
 struct ClampDiagnostic {

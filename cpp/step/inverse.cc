@@ -9,6 +9,7 @@
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
 #include "smooth/tendon.h"
+#include "step/collider.h"
 #include "step/integrator.h"
 
 namespace mujacobian {
@@ -192,10 +193,11 @@ void write_sensors(const ModelView& m, const DataView& d, Forward f, const Inver
 
 }  // namespace
 
-void inverse(const ModelView& m, const DataView& given, bool actuation, const InverseOutputs& out,
-             Arena& arena) {
+void inverse(const ModelView& given_m, const DataView& given_d, bool actuation,
+             const InverseOutputs& out, Arena& arena) {
+  const auto& [m, evaluated] = converge_inverse(given_m, given_d, actuation);
+  DataView d = evaluated;
   // qfrc_inverse balances applied forces, it does not contain them
-  DataView d = given;
   d.xfrc_applied = arena.zeros<double>(6 * m.nbody);
   Forward f = evaluate_inverse(m, d, actuation, arena);
   if (is_converted(m)) {

@@ -9,6 +9,7 @@
 #include "smooth/activation.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
+#include "step/collider.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -345,7 +346,8 @@ class RungeKutta {
 
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
                  const StageColumns* beside, Arena& arena) {
-  RungeKutta(m, d, out, beside, arena).run();
+  // the contacts of later stages are not known yet
+  RungeKutta(converged_model(m), d, out, beside, arena).run();
 }
 
 }  // namespace mujacobian

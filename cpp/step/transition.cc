@@ -7,6 +7,7 @@
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
+#include "step/collider.h"
 #include "step/differential.h"
 #include "step/runge_kutta.h"
 
@@ -167,7 +168,9 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
           item(out.Bf, nx * nv), item(out.Df, ns * nv), out.sensors};
 }
 
-void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
+void transition(const ModelView& given_m, const DataView& given_d, const Outputs& out,
+                Arena& arena) {
+  const auto& [m, d] = converge_collider(given_m, given_d);
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
   const bool wants_sensors = out.C || out.D || out.Df;
   const bool senses = wants_sensors && senses_acceleration(m, out.sensors);

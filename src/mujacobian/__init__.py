@@ -8,6 +8,7 @@ from mujacobian._core import inverse  # noqa: E402
 from mujacobian.convergence import converged  # noqa: E402
 from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
+    ColliderNotConvergedWarning,
     MujacobianError,
     SelfCheckError,
     SolverNotConvergedWarning,
@@ -34,6 +35,7 @@ from mujacobian.smoothing import smoothed  # noqa: E402
 from mujacobian.trajectory import Jacobian, Trajectory  # noqa: E402
 
 __all__ = [
+    "ColliderNotConvergedWarning",
     "Diagnostics",
     "Gradient",
     "Jacobian",

@@ -22,6 +22,9 @@ class Row:
     `state` is held, sticking, slipping, pressing or free. `zone` is the distance of `J a - aref` to
     the boundary of that state, `activation` how far the constraint's position is from where its
     row disappears, `region` how far a contact is from using other features of its geoms.
+    `contact_error` is the distance between MuJoCo's contact and that of a converged collider, which
+    is the one that is differentiated: the changes of position and depth (m) and of the normal (rad)
+    added up; infinite where the converged collider finds another number of contacts.
     """
 
     element: str
@@ -29,6 +32,7 @@ class Row:
     zone: float
     activation: float
     region: float
+    contact_error: float
 
 
 @dataclass(frozen=True)

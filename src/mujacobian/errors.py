@@ -95,6 +95,14 @@ class SolverNotConvergedWarning(NotConvergedWarning):
     """
 
 
+class ColliderNotConvergedWarning(NotConvergedWarning):
+    """The convex collider stopped short of the contact where the step is differentiated.
+
+    `value` is the distance between MuJoCo's contact and that of a converged collider, as
+    `contact_error` in `mujacobian.diagnose`; infinite where their numbers of contacts differ.
+    """
+
+
 @dataclass(frozen=True)
 class Unsupported:
     """An element of a model that `support` found not to be covered, and why."""

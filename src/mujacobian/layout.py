@@ -56,7 +56,7 @@ _KINDS = {
     "INT": {"int"},
     "NUM": {"mjtNum", "double"},
     "FLAG": {"mjtByte", "mjtBool"},
-    "WORD": {"uint64_t", "size_t", "uintptr_t"},
+    "WORD": {"uint64_t", "size_t", "uintptr_t", "mjtSize"},
     "NUMS": {"mjtNum *", "double *"},
     "INTS": {"int *"},
     "FLAGS": {"mjtByte *", "mjtBool *"},
@@ -265,6 +265,7 @@ def install() -> None:
         places,
         _table("mjModel")["opt"][1],
         struct_size("mjContact"),
+        struct_size("mjModel"),
         _symbols(),
         {
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),

@@ -16,10 +16,12 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import mujoco
+import numpy as np
 
-from mujacobian.errors import SolverNotConvergedWarning
+from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWarning
 
 PACKAGE = str(Path(__file__).parent)
+FINEST = 1e-10  # ccd_tolerance at which curved geoms meet within 1e-5 of their optimum
 
 # what a model was warned about already; copies of a model share its set
 _seen: WeakKeyDictionary[mujoco.MjModel, set[str]] = WeakKeyDictionary()
@@ -108,6 +110,41 @@ def solver_advice(model: mujoco.MjModel) -> str:
     )
 
 
+def _collider(
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int
+) -> ColliderNotConvergedWarning:
+    names = " and ".join(_geom(model, geom) for geom in (first, second))
+    what = (
+        f"its contact between {names} is {value:.1e} away from the optimum, in m and rad "
+        f"(converged: up to {limit:.0e})"
+        if np.isfinite(value)
+        else f"it finds another number of contacts between {names} than if it converges"
+    )
+    return ColliderNotConvergedWarning(
+        f"MuJoCo's convex collider stopped before it converged: {what}. "
+        "The derivative is that of the converged step, so mj_step itself moves differently. "
+        f"{collider_advice(model, value, limit)}",
+        value,
+        limit,
+    )
+
+
+def _geom(model: mujoco.MjModel, geom: int) -> str:
+    name = model.geom(geom).name
+    return f'geom "{name}"' if name else f"geom {geom}"
+
+
+def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
+    """Which option makes the collider converge: its error goes with the root of the tolerance."""
+    opt = model.opt
+    needed = opt.ccd_tolerance * (limit / value) ** 2 if np.isfinite(value) else 0.0
+    tolerance = max(10.0 ** np.floor(np.log10(needed)), FINEST) if needed > 0 else FINEST
+    if opt.ccd_tolerance > tolerance:
+        return f"Set model.opt.ccd_tolerance to {tolerance:.0e} (now {opt.ccd_tolerance:.0e})"
+    return f"Set model.opt.ccd_iterations to 500 (now {opt.ccd_iterations})"
+
+
 _WARNINGS: dict[str, Callable[[mujoco.MjModel, float, float, int, int], Warning]] = {
     "solver": _solver,
+    "collider": _collider,
 }

@@ -1,0 +1,163 @@
+#include "step/collider.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "contact/geometry.h"
+#include "layout/engine.h"
+#include "layout/notice.h"
+
+namespace mujacobian {
+namespace {
+
+// A collider with these settings ends within rounding of the optimum.
+constexpr double kTolerance = 1e-13;
+constexpr int kIterations = 500;
+
+// Room for its polytopes, which MuJoCo takes from the arena of mjData.
+constexpr std::uint64_t kMoreArena = 4 << 20;
+
+// Error of a contact that has no counterpart.
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+bool has_converged_collider(const ModelView& m) {
+  return m.opt.ccd_tolerance <= kTolerance && m.opt.ccd_iterations >= kIterations;
+}
+
+bool depends_on_tolerance(const ModelView& m, const DataView& d) {
+  if (has_converged_collider(m)) return false;
+  for (int k = 0; k < d.ncon; k++) {
+    if (is_iterative(m, view_contact(d, k))) return true;
+  }
+  return false;
+}
+
+// The model and data with a converged collider, of one thread.
+class Converged {
+ public:
+  const ModelView& model(const ModelView& m) {
+    model_.take(m.address);
+    model_.set_collider(std::min(kTolerance, m.opt.ccd_tolerance),
+                        std::max(kIterations, m.opt.ccd_iterations));
+    model_.enlarge_arena(kMoreArena);
+    return m_ = view_model(model_.address());
+  }
+
+  // An mjData of that model with the caller's state.
+  void* data(const ModelView& m, const DataView& d) {
+    // an mjData serves every model of the same sizes, unless plugins keep something in it
+    std::string sizes = model_sizes(m.address);
+    if (!data_ || sizes != sizes_ || m.nplugin) {
+      data_ = make_data(model_.address());
+      sizes_ = std::move(sizes);
+    }
+    const int spec = engine().integration_spec;
+    state_.resize(engine().mj_stateSize(m.address, spec));
+    engine().mj_getState(m.address, d.address, state_.data(), spec);
+    engine().mj_setState(m.address, data_.get(), state_.data(), spec);
+    return data_.get();
+  }
+
+  const DataView& view() { return d_ = view_data(data_.get()); }
+
+ private:
+  ModelCopy model_;
+  ModelView m_;
+  DataView d_;
+  OwnedData data_;
+  std::string sizes_;
+  std::vector<double> state_;
+};
+
+Converged& converged() {
+  thread_local Converged mine;
+  return mine;
+}
+
+void copy(const double* to, const double* from, int n) {
+  std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
+}
+
+bool is_same_pair(const ContactView& a, const ContactView& b) {
+  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
+}
+
+// How many contacts the geoms of a contact have.
+int count_pair(const DataView& d, const ContactView& contact) {
+  int count = 0;
+  for (int k = 0; k < d.ncon; k++) count += is_same_pair(contact, view_contact(d, k));
+  return count;
+}
+
+double difference(const ContactView& a, const ContactView& b) {
+  return norm(load3(a.pos.v) - load3(b.pos.v)) + std::abs(a.dist - b.dist) +
+         norm(load3(a.frame.v) - load3(b.frame.v));
+}
+
+// Contact k of one is close to contact k of the other, as it is with few exceptions.
+bool agree(const DataView& one, const DataView& other, int k) {
+  if (k >= one.ncon || k >= other.ncon) return false;
+  const ContactView a = view_contact(one, k), b = view_contact(other, k);
+  return is_same_pair(a, b) && difference(a, b) <= kColliderLimit;
+}
+
+// Notice contacts of the user's collider that are far from the converged ones, or not among them.
+void notice_errors(const DataView& d, const DataView& converged) {
+  auto notice = [](double error, const ContactView& c) {
+    notices().add(Notices::kCollider, {error, kColliderLimit, {c.geom.v[0], c.geom.v[1]}});
+  };
+  for (int k = 0; k < std::max(d.ncon, converged.ncon); k++) {
+    if (agree(d, converged, k)) continue;
+    if (k < converged.ncon) notice(contact_error(d, converged, k), view_contact(converged, k));
+    if (k >= d.ncon) continue;
+    const ContactView c = view_contact(d, k);
+    if (count_pair(converged, c) == 0) notice(kNone, c);
+  }
+}
+
+}  // namespace
+
+const ModelView& converged_model(const ModelView& m) {
+  return has_converged_collider(m) ? m : converged().model(m);
+}
+
+Evaluation converge_collider(const ModelView& m, const DataView& d) {
+  if (!depends_on_tolerance(m, d)) return {m, d};
+  Converged& mine = converged();
+  const ModelView& converging = mine.model(m);
+  void* data = mine.data(m, d);
+  const Quiet quiet;
+  forward(converging.address, data);
+  notice_errors(d, mine.view());
+  return {converging, mine.view()};
+}
+
+Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
+  if (!depends_on_tolerance(m, d)) return {m, d};
+  Converged& mine = converged();
+  const ModelView& converging = mine.model(m);
+  void* data = mine.data(m, d);
+  const DataView to = view_data(data);
+  copy(to.qacc, d.qacc, m.nv);
+  copy(to.qfrc_actuator, d.qfrc_actuator, m.nv);
+  copy(to.actuator_force, d.actuator_force, m.nactuator);
+  const Quiet quiet;
+  run_inverse(converging.address, data, actuation);
+  notice_errors(d, mine.view());
+  return {converging, mine.view()};
+}
+
+double contact_error(const DataView& d, const DataView& converged, int k) {
+  const ContactView c = view_contact(converged, k);
+  if (count_pair(d, c) != count_pair(converged, c)) return kNone;
+  double least = kNone;
+  for (int j = 0; j < d.ncon; j++) {
+    const ContactView from = view_contact(d, j);
+    if (is_same_pair(c, from)) least = std::fmin(least, difference(from, c));
+  }
+  return least;
+}
+
+}  // namespace mujacobian

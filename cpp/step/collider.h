@@ -1,0 +1,37 @@
+// Contacts at the optimum of MuJoCo's convex collider. At the user's ccd_tolerance the collider
+// stops short of the nearest or deepest points of curved geoms. Where a contact depends on that,
+// the state is evaluated once more by MuJoCo itself, with a collider that converges, in an mjData
+// of our own: what is differentiated is then consistent in all of its contacts, constraint rows and
+// forces. docs/derivations/contacts.md, "Curved geoms".
+#pragma once
+
+#include "layout/views.h"
+
+namespace mujacobian {
+
+// Error of a contact (see contact_error) beyond which the collider counts as not converged. With
+// MuJoCo's default of 1e-6 the contacts of 25 scenes of the Menagerie stay below 5e-3.
+constexpr double kColliderLimit = 1e-2;
+
+// What the derivative of a state is computed from.
+struct Evaluation {
+  const ModelView& m;
+  const DataView& d;
+};
+
+// `d`, on which mj_forward has just run, or the same state with a converged collider. The second
+// one belongs to the calling thread and lives until its next call.
+Evaluation converge_collider(const ModelView& m, const DataView& d);
+
+// The same after mj_inverse, and mj_fwdActuation if `actuation` is set.
+Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation);
+
+// The model with a collider that converges, which belongs to the calling thread in the same way.
+const ModelView& converged_model(const ModelView& m);
+
+// Distance between contact k of `converged` and the one of `d` that it comes from: the changes of
+// position, depth (both in m) and normal (rad), added up. Infinite if there is none, or if the
+// collider has found another number of contacts between these geoms.
+double contact_error(const DataView& d, const DataView& converged, int k);
+
+}  // namespace mujacobian
