@@ -208,13 +208,17 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
   }
   const double length = d_.ten_length[p.id];
   const int side = length > rest[1] ? 1 : length < rest[0] ? 0 : -1;
-  if (side < 0) return;
   const bool stabilizes = f.stiffness <= 0;
   if (p.kind == Parameter::kTendonStiffness) {
+    if (side < 0) return;
     return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
-  if (p.component != side || !acts) return;
-  add_path({path, -f.dlength, 0, stabilizes ? -f.stiffness_dlength : 0}, nullptr, column);
+  // a spring at its only rest length: both ends of the dead band meet, and share the slope (PAR-20)
+  const bool at_rest = side < 0 && rest[0] == rest[1];
+  const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
+  if (share == 0 || !acts) return;
+  const double stiffening = stabilizes ? -share * f.stiffness_dlength : 0;
+  add_path({path, -share * f.dlength, 0, stiffening}, nullptr, column);
 }
 
 void ForceColumns::add_actuator(const Parameter& p, const Column& column) {

@@ -12,6 +12,9 @@ namespace {
 // mjMINVAL: below it MuJoCo holds R constant
 constexpr double kMinR = 1e-15;
 
+// mjMINMU: the least friction coefficient of a contact
+constexpr double kMinMu = 1e-5;
+
 double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 // 1 within the range where MuJoCo takes a number as it is, else 0.
@@ -81,20 +84,26 @@ double mix_weight(const ModelView& m, const ContactView& c, int side) {
   return a < kMinVal ? 0 : 1;
 }
 
-// The same where the larger number counts. At a tie the geom counts, as it does when it grows.
+// Derivative of max(a, b) with respect to a. Equal numbers share it: each gets half.     (PAR-20)
+double max_weight(double a, double b) { return a > b ? 1 : a < b ? 0 : 0.5; }
+
+// Weight of geom `side` in the friction of the contact, which is the larger coefficient, but at
+// least mjMINMU.
 double friction_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
+  const double a = m.geom_friction[3 * own + component];
+  if (a < kMinMu) return 0;
   if (m.geom_priority[own] != m.geom_priority[other]) return mix_weight(m, c, side);
-  return m.geom_friction[3 * own + component] >= m.geom_friction[3 * other + component] ? 1 : 0;
+  return max_weight(a, m.geom_friction[3 * other + component]);
 }
 
-// The two formats of solref mix, or the smaller number counts.
+// Weight of geom `side` in the contact's solref: positive ones mix, else the smaller number counts.
 double solref_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   const double *a = m.geom_solref + 2 * own, *b = m.geom_solref + 2 * other;
   const bool same = m.geom_priority[own] == m.geom_priority[other];
   if (!same || (a[0] > 0 && b[0] > 0)) return mix_weight(m, c, side);
-  return a[component] <= b[component] ? 1 : 0;
+  return max_weight(-a[component], -b[component]);
 }
 
 // Changes of the friction coefficients with the geom's: sliding twice, torsion, rolling twice.
@@ -159,7 +168,7 @@ double impedance_slope(const double given[5], double gap, int k) {
   const double free[5] = {inside(given[0], kMinImp, kMaxImp), inside(given[1], kMinImp, kMaxImp),
                           inside(given[2], 0, INFINITY), inside(given[3], kMinImp, kMaxImp),
                           inside(given[4], 1, INFINITY)};
-  if (d0 == d1 || width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
+  if (width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
   const double x = std::abs(gap) / width;
   if (x >= 1) return k == 1 ? free[1] : 0;
   if (x <= 0) return k == 0 ? free[0] : 0;
@@ -185,12 +194,15 @@ struct SpringChange {
 };
 SpringChange spring_change(const ModelView& m, const double ref[2], double d0, double d1,
                            double top, double dtop) {
+  // MuJoCo replaces a solref with one positive number by its default
+  const double fallback[2] = {0.02, 1};
+  if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback, d0 = d1 = 0;
   if (ref[0] <= 0) {
     return {(-d0 + 2 * ref[0] * dtop / top) / (top * top), (-d1 + ref[1] * dtop / top) / top};
   }
   const bool safe = !(m.opt.disableflags & disable::kRefSafe);
   const double least = safe ? 2 * m.opt.timestep : 0;
-  if (ref[0] < least) d0 = 0;
+  d0 *= max_weight(ref[0], least);
   const double time = std::fmax(ref[0], least), ratio = ref[1];
   const double k = 1 / (top * top * time * time * ratio * ratio);
   return {-2 * k * (dtop / top + d0 / time + d1 / ratio),

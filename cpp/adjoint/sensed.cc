@@ -25,6 +25,9 @@ bool has_spatial_tendon(const ModelView& m) {
 Sight sight(const ModelView& m, int sensor, const Parameter& p) {
   const bool geom = p.kind >= Parameter::kGeomPosition;
   const bool row = p.kind >= Parameter::kFriction && p.kind <= Parameter::kSolimp;
+  const bool own = m.sensor_objid[sensor] == p.id;
+  const bool bound = own && p.kind == Parameter::kLimit;
+  const bool limit = bound || (own && p.kind == Parameter::kLimitSolref);
   const bool inertial = p.kind == Parameter::kInertial, weight = p.kind == Parameter::kGravity;
   const bool law = p.kind == Parameter::kGain || p.kind == Parameter::kBias;
   const bool tendon =
@@ -43,12 +46,13 @@ Sight sight(const ModelView& m, int sensor, const Parameter& p) {
     case sensor::kActuatorVel:
     case sensor::kBallQuat:
     case sensor::kBallAngVel:
-    case sensor::kJointLimitPos:
     case sensor::kJointLimitVel:
     case sensor::kTendonLimitPos:
     case sensor::kTendonLimitVel:
     case sensor::kClock:
       return Sight::kNone;
+    case sensor::kJointLimitPos:
+      return refused_if(bound, Sight::kNone);
     case sensor::kVelocimeter:
     case sensor::kGyro:
     case sensor::kMagnetometer:
@@ -74,9 +78,10 @@ Sight sight(const ModelView& m, int sensor, const Parameter& p) {
     case sensor::kFrameLinAcc:
     case sensor::kFrameAngAcc:
       return refused_if(geom, Sight::kCovered);
+    case sensor::kJointLimitFrc:
+      return refused_if(geom || row || limit || corrected, Sight::kCovered);
     case sensor::kTouch:
     case sensor::kContact:
-    case sensor::kJointLimitFrc:
     case sensor::kTendonLimitFrc:
       return refused_if(geom || row || corrected, Sight::kCovered);
     case sensor::kForce:

@@ -11,9 +11,14 @@
 namespace mujacobian {
 namespace {
 
-// A limit is at its upper or lower end: the sign of its row, from MuJoCo's pos = side (range - x).
-double limit_sign(const double range[2], double x, double pos) {
-  return std::abs(range[1] - x - pos) <= std::abs(x - range[0] - pos) ? -1 : 1;
+// Sign of the row of a limit, 1 at the lower end of the range. Of two rows of one limit the first
+// is that of the lower end; a single row has the distance x - range[0] or range[1] - x of its end.
+// At mid-range both ends have the same distance, and both or none have a row.
+double limit_sign(const DataView& d, const Block& b, const double range[2], double x) {
+  const int before = b.row - 1;
+  if (before >= 0 && d.efc_type[before] == b.type && d.efc_id[before] == b.id) return -1;
+  const double pos = d.efc_pos[b.row];
+  return std::abs(x - range[0] - pos) <= std::abs(range[1] - x - pos) ? 1 : -1;
 }
 
 bool is_tendon(const Block& b) {
@@ -26,7 +31,7 @@ bool is_limit(const Block& b) {
 
 double tendon_sign(const ModelView& m, const DataView& d, const Block& b) {
   if (!is_limit(b)) return 1;
-  return limit_sign(m.tendon_range + 2 * b.id, d.ten_length[b.id], d.efc_pos[b.row]);
+  return limit_sign(d, b, m.tendon_range + 2 * b.id, d.ten_length[b.id]);
 }
 
 bool is_ball(const ModelView& m, const Block& b) {
@@ -65,7 +70,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
   } else {
     take_jacobian(b, 1, m.jnt_dofadr + b.id, arena);
     double x = d.qpos[m.jnt_qposadr[b.id]];
-    b.J[0] = limit_sign(m.jnt_range + 2 * b.id, x, d.efc_pos[b.row]);
+    b.J[0] = limit_sign(d, b, m.jnt_range + 2 * b.id, x);
   }
 }
 

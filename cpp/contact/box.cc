@@ -1,7 +1,8 @@
 // Boxes against boxes: a face of one over clipped points of the other, or two crossing edges.
+#include <algorithm>
 #include <cmath>
 
-#include "contact/geometry.h"
+#include "contact/clip.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
@@ -32,8 +33,30 @@ int nearest_face(const Geom& box, Vec3 n, double& error) {
   return best;
 }
 
+// A face of a box among those of the polytope, which come in pairs of axes: - and +.
+int face_along(const Geom& box, Vec3 direction) {
+  double error;
+  const int axis = nearest_face(box, direction, error);
+  return 2 * axis + (dot(column(box.frame, axis), direction) > 0);
+}
+
+// A vertex of the incident face clipped by the sides of the reference face where features of both
+// meet: which of them it belongs to is decided by clipping, as MuJoCo does.              (CON-25)
+bool identify_clipped(const ModelView& m, const DataView& d, int owner, Vec3 outward,
+                      ContactGeometry& g) {
+  const Polytope p[2] = {{m, d, g.geom[owner]}, {m, d, g.geom[1 - owner]}};
+  ClippedVertex v;
+  const int reference = face_along(p[0].geom(), outward),
+            incident = face_along(p[1].geom(), -outward);
+  if (!find_clipped(p, reference, incident, g.face.center, {0, 0, 0}, g.position, v)) return false;
+  g.face.slide = FaceContact::kClipped;
+  std::copy(v.motion, v.motion + 6, g.clipped);
+  return true;
+}
+
 // A point of the incident box over the face `axis` of the reference box.
-bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
+bool identify_face(const ModelView& m, const DataView& d, const Geom box[2], int owner, int axis,
+                   ContactGeometry& g) {
   const Geom &ref = box[owner], &other = box[1 - owner];
   Vec3 normal = column(ref.frame, axis);
   Vec3 towards = owner == 0 ? g.normal : -g.normal;
@@ -49,6 +72,7 @@ bool identify_face(const Geom box[2], int owner, int axis, ContactGeometry& g) {
   sides(ref, ref.to_local(point), over);
   over[axis] = 0;
   int bounds = (over[0] != 0) + (over[1] != 0) + (over[2] != 0);
+  if (incident + bounds > 3 && identify_clipped(m, d, owner, outward, g)) return true;
   if (incident == 3) return true;
   if (incident == 2 && bounds >= 1) {
     // an incident edge crossing the side of the reference face that it is less parallel to
@@ -103,7 +127,7 @@ bool identify_box(const ModelView& m, const DataView& d, const ContactView& cont
   int axis[2] = {nearest_face(box[0], g.normal, error[0]),
                  nearest_face(box[1], g.normal, error[1])};
   int owner = error[1] < error[0] && error[0] > 1e-14 ? 1 : 0;
-  if (error[owner] < kOn && identify_face(box, owner, axis[owner], g)) return true;
+  if (error[owner] < kOn && identify_face(m, d, box, owner, axis[owner], g)) return true;
   return identify_edges(box, g);
 }
 

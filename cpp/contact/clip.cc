@@ -1,14 +1,16 @@
 #include "contact/clip.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;        // distance at which a point is on a feature
-constexpr double kInside = -1e-15;  // height over a side from which a point is inside (mjMINVAL)
-constexpr int kRoom = 64;           // vertices of a polygon
-constexpr int kNodes = 3 * kRoom;   // vertices ever made of one polygon
+constexpr double kOn = 1e-9;         // distance at which a point is on a feature
+constexpr double kInside = -1e-15;   // height over a side from which a point is inside (mjMINVAL)
+constexpr double kRounding = 1e-14;  // of heights, relative to the coordinates of the vertices
+constexpr int kRoom = 64;            // vertices of a polygon
+constexpr int kNodes = 3 * kRoom;    // vertices ever made of one polygon
 
 // A vertex of the polygon before it was cut, or where the line between two others crosses a side.
 struct Node {
@@ -16,6 +18,8 @@ struct Node {
   int from, to;  // negative: not a crossing
   double t;      // of the way
   Vec3 normal;   // of the plane through the side
+  double
+      share;  // of the motion along the line: 1, or 1/2 for an end of an edge that is in the plane
 };
 
 // A polygon and its history: how its vertices move is asked of one of them only.
@@ -23,39 +27,41 @@ class Clipper {
  public:
   bool add(Vec3 vertex) {
     if (size_ == kRoom) return false;
-    polygon_[size_++] = make({vertex, -1, -1, 0, {}});
+    polygon_[size_++] = make({vertex, -1, -1, 0, {}, 1});
+    tie_ = std::fmax(tie_, kRounding * norm(vertex));
     return true;
   }
 
   // Keeps the part on the side of the plane to which its normal points; false without room.
   bool cut(Vec3 on_plane, Vec3 normal) {
+    double height[kRoom];
+    for (int i = 0; i < size_; i++) height[i] = dot(normal, node_[polygon_[i]].point - on_plane);
+    if (!share_edges(normal, height)) return false;
     int kept[kRoom], size = 0;
-    auto height = [&](int i) { return dot(normal, node_[polygon_[i]].point - on_plane); };
-    double low = size_ > 0 ? height(0) : 0;
-    const double first = low;
     for (int i = 0; i < size_; i++) {
       const int next = i + 1 < size_ ? i + 1 : 0;
-      const double high = next > 0 ? height(next) : first;
+      const double low = height[i], high = height[next];
       if (size + 2 > kRoom || count_ == kNodes) return false;
       if ((low > kInside) != (high > kInside) && low != high) {
         kept[size++] = cross_side(polygon_[i], polygon_[next], low / (low - high), normal);
       }
       if (high > kInside) kept[size++] = polygon_[next];
-      low = high;
     }
     std::copy(kept, kept + size, polygon_);
     size_ = size;
     return true;
   }
 
-  // The vertex that is seen at x along `ray`.
+  // The vertex that is seen at x along `ray`, the nearest.
   int find(Vec3 x, Vec3 ray) const {
+    int found = -1;
+    double least = kOn * kOn;
     for (int i = 0; i < size_; i++) {
       Vec3 gap = node_[polygon_[i]].point - x;
       gap = gap - dot(gap, ray) * ray;
-      if (dot(gap, gap) < kOn * kOn) return polygon_[i];
+      if (dot(gap, gap) < least) least = dot(gap, gap), found = polygon_[i];
     }
-    return -1;
+    return found;
   }
 
   // How a vertex moves with the polygon's geom, which turns about `from` and moves.
@@ -73,7 +79,28 @@ class Clipper {
   }
   int cross_side(int a, int b, double t, Vec3 normal) {
     const Vec3 p = node_[a].point, q = node_[b].point;
-    return make({p + t * (q - p), a, b, t, normal});
+    return make({p + t * (q - p), a, b, t, normal, 1});
+  }
+
+  // An edge of the polygon in the plane of the side, up to rounding: whichever of the two is
+  // farther inside has its ends, and each end goes along the edge that it shares with a vertex
+  // inside, half as far as the side. The plane then does not cut it. (CON-25)
+  bool share_edges(Vec3 normal, double* height) {
+    int ends[kRoom], count = 0;
+    for (int i = 0; i < size_; i++) {
+      const int before = i > 0 ? i - 1 : size_ - 1, after = i + 1 < size_ ? i + 1 : 0;
+      const bool edge_before = std::abs(height[before]) <= tie_;
+      const bool edge_after = std::abs(height[after]) <= tie_;
+      if (std::abs(height[i]) > tie_ || edge_before == edge_after) continue;
+      const int inside = edge_before ? after : before;
+      if (height[inside] <= tie_) continue;
+      if (count_ == kNodes) return false;
+      const int vertex = polygon_[i];
+      ends[count] = i;
+      moved_[count++] = make({node_[vertex].point, polygon_[inside], vertex, 1, normal, 0.5});
+    }
+    for (int k = 0; k < count; k++) polygon_[ends[k]] = moved_[k], height[ends[k]] = 0;
+    return true;
   }
 
   static Vec3 carried(Vec3 point, Vec3 from, int k) {
@@ -93,12 +120,13 @@ class Clipper {
     const Vec3 across = (1 / dot(v.normal, line)) * v.normal;
     for (int k = 0; k < 6; k++) {
       const Vec3 with_ends = a[k] + v.t * (b[k] - a[k]);
-      out[k] = with_ends - dot(across, with_ends + carried(v.point, from, k)) * line;
+      out[k] = with_ends - v.share * dot(across, with_ends + carried(v.point, from, k)) * line;
     }
   }
 
   int size_ = 0, count_ = 0;
-  int polygon_[kRoom];
+  double tie_ = 0;  // height up to which a vertex is in a plane
+  int polygon_[kRoom], moved_[kRoom];
   Node node_[kNodes];
 };
 

@@ -92,12 +92,25 @@ bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, C
   g.face = {1,  -g.normal, x,  0,  g.distance, FaceContact::kFixed, p[0].geom(),
             {}, {},        {}, {}, base,       -g.normal,           false};
   BoundaryPoint y;
+  ClippedVertex v;
+  auto use_clipped = [&] {
+    if (!find_clipped(p, f0, f1, x, base, g.position, v)) return false;
+    g.face.slide = FaceContact::kClippedFoot;
+    g.face.above = v.point;
+    g.face.distance = dot(g.normal, v.point - x);
+    std::copy(v.motion, v.motion + 6, g.clipped);
+    return std::abs(g.face.distance - g.distance) < agreement;
+  };
   if (on_boundary(p[1], f1, x, base, y)) {
+    // a vertex has no side of the other face through it, and an edge has one, unless features tie
+    const bool vertex = dot(y.along, y.along) == 0;
+    Vec3 sides[2], corner;
+    if (p[0].sides_through(f0, x, sides, corner) > (vertex ? 0 : 1) && use_clipped()) return true;
     g.face.slide = FaceContact::kFoot;
     g.face.above = y.point;
     g.face.along = y.along;
     g.face.distance = dot(g.normal, y.point - x);
-    if (dot(y.along, y.along) == 0 || p[0].crossed_side(f0, x, y.along, g.face.side)) return true;
+    if (vertex || p[0].crossed_side(f0, x, y.along, g.face.side)) return true;
   }
   // a corner of the face of geom 0 under the polygon, which in meshes is flat to single precision
   // only: a plane serves where the clipping cannot be repeated
@@ -107,15 +120,8 @@ bool identify_projected(const Polytope p[2], int f0, int f1, double agreement, C
   const bool at_corner = on_boundary(p[0], f0, x, base, y) && dot(y.along, y.along) == 0;
   const double uneven = at_corner ? unevenness(p[1], f1, g.normal, above) : INFINITY;
   if (uneven < kEven) return true;
-  ClippedVertex v;
-  if (find_clipped(p, f0, f1, x, base, g.position, v)) {
-    g.face.slide = FaceContact::kClippedFoot;
-    g.face.above = v.point;
-    g.face.distance = dot(g.normal, v.point - x);
-    std::copy(v.motion, v.motion + 6, g.clipped);
-    if (std::abs(g.face.distance - g.distance) < agreement) return true;
-    g.face = on_plane;
-  }
+  if (use_clipped()) return true;
+  g.face = on_plane;
   return uneven <= p[1].flatness() && agreement == kOn;
 }
 
@@ -141,21 +147,26 @@ bool identify_manifold(const Polytope p[2], int f0, int f1, double agreement, Co
   g.kind = ContactGeometry::kFace;
   if (std::abs(c.distance - g.distance) > agreement) return false;
   BoundaryPoint y;
+  ClippedVertex v;
+  auto use_clipped = [&] {
+    if (!find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) return false;
+    c.slide = FaceContact::kClipped;
+    std::copy(v.motion, v.motion + 6, g.clipped);
+    return true;
+  };
+  Vec3 sides[2];
+  const int sides_here = p[0].sides_through(f0, x, sides, c.corner);
   if (on_boundary(p[1], f1, x, {0, 0, 0}, y)) {
-    if (dot(y.along, y.along) == 0) return true;
+    // a vertex has no side of the other face through it, and an edge has one, unless features tie
+    const bool vertex = dot(y.along, y.along) == 0;
+    if (sides_here > (vertex ? 0 : 1) && use_clipped()) return true;
+    if (vertex) return true;
     c.slide = FaceContact::kEdge;
     c.along = y.along;
     if (p[0].crossed_side(f0, x, y.along, c.side)) return true;
   }
-  Vec3 sides[2];
-  const bool at_corner = p[0].sides_through(f0, x, sides, c.corner) == 2;
-  const double uneven = at_corner ? unevenness(p[1], f1, g.normal, x) : INFINITY;
-  ClippedVertex v;
-  if (uneven >= kEven && find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) {
-    c.slide = FaceContact::kClipped;
-    std::copy(v.motion, v.motion + 6, g.clipped);
-    return true;
-  }
+  const double uneven = sides_here == 2 ? unevenness(p[1], f1, g.normal, x) : INFINITY;
+  if (uneven >= kEven && use_clipped()) return true;
   c.slide = FaceContact::kCorner;
   c.side = g.normal;
   return uneven <= p[1].flatness();

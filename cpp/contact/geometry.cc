@@ -94,12 +94,11 @@ Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
   return rate * cross(other.axis(), f.center - other.position);
 }
 
-// Motion of a point p of the polygon of geom 1 that sides of a face of geom 0 have clipped.
-// (CON-23)
-Vec3 clipped_velocity(const ContactGeometry& g, Vec3 p, const Motion motion[2]) {
+// Motion of a point p of a polygon that sides of a face of geom `cutter` have clipped.    (CON-23)
+Vec3 clipped_velocity(const ContactGeometry& g, int cutter, Vec3 p, const Motion motion[2]) {
   double relative[6];
-  store_motion(relative, motion[1] + -1.0 * motion[0]);
-  Vec3 moved = velocity(motion[0], g.position, p);
+  store_motion(relative, motion[1 - cutter] + -1.0 * motion[cutter]);
+  Vec3 moved = velocity(motion[cutter], g.position, p);
   for (int k = 0; k < 6; k++) moved += relative[k] * g.clipped[k];
   return moved;
 }
@@ -108,7 +107,8 @@ Vec3 clipped_velocity(const ContactGeometry& g, Vec3 p, const Motion motion[2]) 
 // other's face
 Vec3 above_velocity(const ContactGeometry& g, const Motion motion[2]) {
   const FaceContact& f = g.face;
-  if (f.slide == FaceContact::kClippedFoot) return clipped_velocity(g, f.above, motion);
+  if (f.slide == FaceContact::kClippedFoot)
+    return clipped_velocity(g, 1 - f.owner, f.above, motion);
   const Motion &owner = motion[f.owner], &other = motion[1 - f.owner];
   const Vec3 from = g.position;
   Vec3 above = velocity(owner, from, f.above);
@@ -148,7 +148,7 @@ Vec3 center_velocity(const ContactGeometry& g, const Motion motion[2]) {
       return above - dot(f.base, above - below) * f.base - height * cross(other.ang, f.base);
     }
     case FaceContact::kClipped:
-      return clipped_velocity(g, f.center, motion);
+      return clipped_velocity(g, f.owner, f.center, motion);
     case FaceContact::kSegment:
       return segment_velocity(g.segment, from, motion);
   }

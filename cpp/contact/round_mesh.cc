@@ -9,11 +9,48 @@ namespace mujacobian {
 namespace {
 
 constexpr double kOn = 1e-9;
+constexpr double kExactly = 1e-12;  // distance at which a witness point is on a vertex or edge
+
+// Cosine of the normals of faces among which a point of the boundary is looked for.
+constexpr double kAround = 0.9999;
+
+// The vertex or edge of a face around `outward` that p is on up to rounding, of size 0 if none.
+Feature boundary_at(const Polytope& mesh, Vec3 p, Vec3 outward) {
+  Feature found{};
+  mesh.find_face(outward, kAround, [&](int f) {
+    const int size = mesh.face_size(f);
+    Vec3 a = mesh.face_vertex(f, size - 1);
+    for (int k = 0; k < size; k++) {
+      const Vec3 b = mesh.face_vertex(f, k), edge = b - a;
+      if (norm(p - b) < kExactly) {
+        found = {1, {b, {}, {}}};
+        return true;
+      }
+      const double t = dot(p - a, edge), length = norm(edge);
+      if (t > 0 && t < length * length && norm(cross(p - a, edge)) < kExactly * length) {
+        found = {2, {a, b, {}}};
+      }
+      a = b;
+    }
+    return false;
+  });
+  return found;
+}
+
+// The feature of the mesh that faces a round geom. Meshes are flat to single precision only, so
+// that all vertices of a face may seem to be as near; outside the mesh, MuJoCo's witness point
+// shows which vertex or edge it is.
+Feature facing_feature(const Polytope& mesh, double radius, const ContactGeometry& g) {
+  const Feature feature = mesh.facing(-g.normal);
+  if (feature.size == 1 || g.distance + radius <= 0) return feature;
+  const Feature exact = boundary_at(mesh, g.position + (g.distance / 2) * g.normal, -g.normal);
+  return exact.size > 0 ? exact : feature;
+}
 
 // A sphere of the first geom, its center fixed or on a line, against a feature of a mesh.
 bool identify_round(const Geom& geom, Vec3 center, bool slides, const Polytope& mesh,
                     ContactGeometry& g) {
-  const Feature feature = mesh.facing(-g.normal);
+  const Feature feature = facing_feature(mesh, geom.size[0], g);
   if (feature.size == 3) {
     g.kind = ContactGeometry::kFace;
     g.face = face_contact(1, -g.normal, feature.point[0], center, geom.size[0], geom,

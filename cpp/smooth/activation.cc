@@ -26,6 +26,20 @@ void pid_activation_rates(const ModelView& m, int actuator, Variables& x) {
   }
 }
 
+bool clamps_control(const ModelView& m, int ctrl) {
+  return !(m.opt.disableflags & disable::kClampCtrl) && m.actuator_ctrllimited[ctrl];
+}
+
+MuscleBounds muscle_bounds(const ModelView& m, int actuator) {
+  const int ctrl = m.actuator_ctrladr[actuator];
+  MuscleBounds b{0, 1};
+  if (clamps_control(m, ctrl)) b.least_control = std::fmax(0, m.actuator_ctrlrange[2 * ctrl]);
+  if (m.actuator_actlimited[actuator]) {
+    b.most_activation = std::fmin(1, m.actuator_actrange[2 * actuator + 1]);
+  }
+  return b;
+}
+
 void activation_rates(const ModelView& m, int actuator, Variables& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   switch (m.actuator_dyntype[actuator]) {
@@ -37,7 +51,7 @@ void activation_rates(const ModelView& m, int actuator, Variables& x) {
       x.act_rate[0] = (1 / std::fmax(kMinVal, prm[0])) * (x.ctrl[0] - x.act[0]);
       return;
     case dynamics::kMuscle:
-      x.act_rate[0] = muscle_activation_rate(prm, x.ctrl[0], x.act[0]);
+      x.act_rate[0] = muscle_activation_rate(prm, x.ctrl[0], x.act[0], muscle_bounds(m, actuator));
       return;
     case dynamics::kPid:
       return pid_activation_rates(m, actuator, x);
@@ -86,7 +100,7 @@ int activation_count(const ModelView& m, int actuator) {
 
 Control limited_control(const ModelView& m, const DataView& d, int ctrl) {
   const double value = d.ctrl[ctrl], *range = m.actuator_ctrlrange + 2 * ctrl;
-  if (m.opt.disableflags & disable::kClampCtrl || !m.actuator_ctrllimited[ctrl]) return {value, 1};
+  if (!clamps_control(m, ctrl)) return {value, 1};
   return {clamp(value, range), outside(value, range) ? 0.0 : 1.0};
 }
 

@@ -94,11 +94,19 @@ MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length) {
           chain(most * c.slope / s.scale, most * c.curvature / (s.scale * s.scale), length)};
 }
 
-Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act) {
+Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act,
+                              const MuscleBounds& bounds) {
   const double unit[2] = {0, 1};
   Number excess = clamp(ctrl, unit) - act;
   Number level = 1.5 * clamp(act, unit) + 0.5;
   Number rise = prm[0] * level, fall = prm[1] / level;
+  if (excess.v == 0 && prm[2] < kMinVal) {
+    // both branches meet: a control that can only grow and an activation that can only fall take
+    // the one of rising activation, which is the only one that they can reach               (MUS-7)
+    const double ctrl_tau = ctrl.v <= bounds.least_control ? rise.v : fall.v;
+    const double act_tau = act.v >= bounds.most_activation ? rise.v : fall.v;
+    return chain(0, 1 / guard(ctrl_tau), clamp(ctrl, unit), -1 / guard(act_tau), act);
+  }
   Number tau = excess.v > 0 ? rise : fall;
   if (prm[2] >= kMinVal) {  // smooth switch                                               (MUS-6)
     Curve s = sigmoid(excess.v / prm[2] + 0.5);

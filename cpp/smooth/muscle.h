@@ -20,7 +20,13 @@ struct MuscleBias {
 };
 MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length);
 
+// The least control and the greatest activation that a muscle can have: beyond them MuJoCo clamps.
+struct MuscleBounds {
+  double least_control, most_activation;
+};
+
 // d(activation)/dt; `prm` is MuJoCo's dynprm.
-Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act);
+Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act,
+                              const MuscleBounds& bounds);
 
 }  // namespace mujacobian

@@ -1,0 +1,121 @@
+"""Ties of constraint rows and their parameters."""
+
+from tie_judge import AVERAGE, LEFT, RIGHT, SMOOTH, Tie
+
+DEPTH = 2.0**-10  # m: a power of two, so that widths and depths are equal without rounding
+LIMIT = """
+<mujoco>
+  <option timestep=".002"/>
+  <worldbody><body><joint name="j" type="slide" axis="1 0 0" {}/><geom size=".1"/></body></worldbody>
+  <tendon><fixed name="t" {}><joint joint="j" coef="1.5"/></fixed></tendon>
+  <sensor>{}</sensor>
+</mujoco>"""
+RANGE = 'limited="true" range="-.125 .125"'
+OF_JOINT = '<jointlimitpos joint="j"/><jointlimitvel joint="j"/><jointlimitfrc joint="j"/>'
+OF_TENDON = OF_JOINT.replace("joint=", "tendon=").replace("jointl", "tendonl").replace('"j"', '"t"')
+BOTH = LIMIT.format(f'{RANGE} margin=".25"', "", OF_JOINT)
+BOTH_TENDON = LIMIT.format("", f'{RANGE} margin=".25"', OF_TENDON)
+SCALAR, SIDE = "constraint/scalar.cc", "d.efc_id[before] == b.id"
+ROW, PARAM = "constraint/block.cc", "adjoint/row_parameter.cc"
+MAX = "a > b ? 1 : a < b ? 0 : 0.5"
+
+
+def ball(solver: str = "", *, floor: str = "", depth: float = DEPTH, cone: str = "elliptic") -> str:
+    """Return a ball in a floor, both with these solver parameters."""
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="{cone}"/>
+      <worldbody>
+        <geom name="floor" type="plane" size="5 5 1" {solver} {floor}/>
+        <body pos="0 0 {0.125 - depth!r}">
+          <freejoint/>
+          <geom name="ball" size=".125" {solver}/>
+        </body>
+      </worldbody>
+    </mujoco>"""
+
+
+def both(field: str, component: int) -> tuple[tuple[str, str, int], ...]:
+    """Return the same parameter of the ball and the floor."""
+    return (field, "ball", component), (field, "floor", component)
+
+
+def parameter(
+    name: str, comparison: str, rule: str, field: str, component: int, xml: str, slip: float = 0.6
+) -> Tie:
+    """Return the ball sliding and sinking, with a parameter of both geoms."""
+    state = {"qvel": [slip, 0.1, -0.1, 0.2, 8 * slip, 3.0]}
+    return Tie(name, PARAM, comparison, rule, both(field, component), xml, state)
+
+
+def weld(solimp: str) -> str:
+    """Return a heavy body held by a joint equality without residual."""
+    return f"""
+    <mujoco>
+      <option timestep=".002"/>
+      <worldbody>
+        <body><joint name="j" type="slide" axis="0 0 1"/><geom size=".1"/></body>
+      </worldbody>
+      <equality><joint joint1="j" polycoef="0 0 0 0 0" solimp="{solimp}"/></equality>
+    </mujoco>"""
+
+
+def sinking(name: str, rule: str, along: tuple[str, ...], solimp: str) -> Tie:
+    """Return the ball at a breakpoint of its impedance."""
+    state = {"qvel": [0.6, 0.1, -0.1, 0.2, 0.3, 0.1]}
+    return Tie(name, ROW, "slope / (imp * (1 - imp))", rule, along,
+               ball(f'solimp="{solimp}"'), state)  # fmt: skip
+
+
+FLAT = 'solimp=".8 .8 .01"'
+SAFE = 'solref=".004 1"'
+TIES = (
+    Tie("both limits of a joint at mid-range", SCALAR, SIDE, SMOOTH, ("q0", "v0"), BOTH,
+        {"qvel": [0.1]}),
+    Tie("both limits of a tendon at mid-range", SCALAR, SIDE, SMOOTH, ("q0", "v0"), BOTH_TENDON,
+        {"qvel": [0.1]}),
+    Tie("range of a joint at mid-range", PARAM, "(p.component == 0) != (b.J[0] > 0)", SMOOTH,
+        (("jnt_range", "j", 0), ("jnt_range", "j", 1)),
+        LIMIT.format(f'{RANGE} margin=".25"', "", ""), {"qvel": [0.1]}),
+    Tie("upper limit just reached", ROW, "row < d.nefc", LEFT, ("q0",), LIMIT.format(RANGE, "", OF_JOINT),
+        {"qpos": [0.125], "qvel": [0.1]}),
+    Tie("lower limit just reached", ROW, "row < d.nefc", RIGHT, ("q0",), LIMIT.format(RANGE, "", OF_JOINT),
+        {"qpos": [-0.125], "qvel": [-0.1]}),
+    Tie("solref of a limit at two timesteps", PARAM, "max_weight(ref[0], least)", AVERAGE,
+        (("jnt_solref", "j", 0),), LIMIT.format(RANGE + ' solreflimit=".004 1"', "", ""),
+        {"qpos": [0.14], "qvel": [0.1]}),
+    Tie("dry friction at rest", "constraint/force.cc", "std::abs(x) < d.efc_R[b.row] * limit",
+        SMOOTH, ("q0", "v0"), LIMIT.format('frictionloss=".3"', "", ""), {}),
+    sinking("impedance saturated", SMOOTH, ("q2", "v2"), f".5 .9 {DEPTH!r} .5 2"),
+    sinking("impedance at its midpoint", SMOOTH, ("q2", "v2"), f".5 .9 {2 * DEPTH!r} .5 2"),
+    sinking("straight impedance saturated", LEFT, ("q2",), f".5 .9 {DEPTH!r} .5 1"),
+    Tie("equality without residual", ROW, "slope / (imp * (1 - imp))", SMOOTH, ("q0", "v0"),
+        weld(".5 .9 .01 .5 2"), {}),
+    Tie("equality without residual, straight impedance", ROW, "slope / (imp * (1 - imp))",
+        AVERAGE, ("q0",), weld(".5 .9 .01 .5 1"), {}),
+    *(parameter(f"flat solimp, component {k}", "width <= kMinVal", SMOOTH, "geom_solimp", k,
+                ball(FLAT)) for k in range(5)),
+    *(parameter(f"solimp at its midpoint, component {k}", "x <= mid", SMOOTH, "geom_solimp", k,
+                ball(f'solimp=".5 .9 {2 * DEPTH!r} .5 3"')) for k in range(5)),
+    *(parameter(f"solimp saturated, component {k}", "if (x >= 1)", SMOOTH, "geom_solimp", k,
+                ball(f'solimp=".5 .9 {DEPTH!r} .5 3"')) for k in range(2)),
+    parameter("sliding friction of equal geoms, ellipse", MAX, AVERAGE, "geom_friction", 0,
+              ball('friction=".4 .01 .02" condim="6"')),
+    parameter("torsional friction of equal geoms, ellipse", MAX, AVERAGE, "geom_friction", 1,
+              ball('friction=".4 .01 .02" condim="6"')),
+    parameter("rolling friction of equal geoms, ellipse", MAX, AVERAGE, "geom_friction", 2,
+              ball('friction=".4 .01 .02" condim="6"')),
+    *(parameter(f"friction of equal geoms, pyramid, component {k}", MAX, AVERAGE,
+                "geom_friction", k,
+                ball('friction=".4 .01 .02" condim="6"', cone="pyramidal"), slip=slip)
+      for k, slip in enumerate((0.6, 0.01, 0.01))),
+    parameter("friction below the least", "a < kMinMu", SMOOTH, "geom_friction", 0,
+              ball('friction="5e-6 0 0"')),
+    parameter("solref of equal geoms", "a[0] > 0 && b[0] > 0", SMOOTH, "geom_solref", 0,
+              ball('solref=".02 1"')),
+    *(parameter(f"direct solref of equal geoms, component {k}", "max_weight(-a[component]",
+                AVERAGE, "geom_solref", k, ball('solref="-900 -60"')) for k in range(2)),
+    parameter("solref of a contact at two timesteps", "max_weight(ref[0], least)", AVERAGE,
+              "geom_solref", 0, ball(SAFE)),
+    parameter("solimp of equal geoms", "a / (a + b)", SMOOTH, "geom_solimp", 1, ball()),
+)  # fmt: skip
