@@ -18,6 +18,7 @@ from pathlib import Path
 
 import mujoco
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import mujacobian
@@ -55,7 +56,7 @@ def main() -> None:
     text = report(records, found, failed)
     path = arguments.out / "zoo.md"
     path.write_text(text)
-    console.print(text.split("\n## Refused")[0], markup=False)
+    console.print(Markdown(text.split("\n## Refused\n")[0]))
     console.print(f"written: {path}, {sweep.lines}")
     sys.exit(failures(records) > 0)
 
