@@ -23,7 +23,7 @@ import numpy as np
 import mujacobian
 from benchmarks import refusals
 from benchmarks.suite import cases
-from benchmarks.zoo.differences import Differences
+from benchmarks.zoo.differences import COLLIDER_UNKNOWN, Differences
 from mujacobian import reference
 from mujacobian.verdict import bar, converged
 
@@ -165,15 +165,20 @@ def judge_converged(attempt: Attempt, differences: Differences) -> Verdict:
     tolerance = differences.tolerance
     differences.drop_kinks(attempt.lin)
     result = differences.compare(attempt.lin, tolerance)
-    if result.error <= tolerance:
-        unknown = differences.unknown
-        word = NOT_JUDGED if unknown else EXACT
-        return Verdict(word, result.error, result.share, unknown)
-    if differences.collider_is_limit(attempt.lin):
-        return Verdict(NOT_JUDGED, result.error, result.share, "collider not converged")
-    if differences.agrees_otherwise(attempt.lin):
+    unknown = differences.unknown
+    if result.error <= tolerance and not unknown:
+        return Verdict(EXACT, result.error, result.share)
+    better = differences.compare_better(result)
+    if better is not None and better.error <= tolerance:
+        return Verdict(EXACT, better.error, better.share)
+    if better is None and (unknown or differences.collider_is_limit(result)):
+        return Verdict(NOT_JUDGED, result.error, result.share, unknown or COLLIDER_UNKNOWN)
+    if differences.agrees_in_full(attempt.lin):
         return Verdict(EXACT, tolerance, result.share)
-    return Verdict(WRONG, result.error, result.share, differences.describe(attempt.lin, result))
+    why = differences.describe(attempt.lin, result)
+    if better is not None:
+        why = f"{better.error:.1e} where the contacts of curved geoms converge; {why}"
+    return Verdict(WRONG, result.error, result.share, why)
 
 
 def judge_own(
@@ -187,6 +192,9 @@ def judge_own(
     if attempt.lin is None:
         return Verdict(REFUSED, reason=attempt.refused)
     result = differences.compare(attempt.lin, OWN_TOLERANCE)
+    if at_best.word == REFUSED:  # it has no word on the differences
+        known = result.error <= OWN_TOLERANCE and not differences.unknown
+        at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
     if differences.is_smooth:
         return _copied(at_best, result)
     drift, known = differences.drift(model, data, STEP_TOLERANCE)
