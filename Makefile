@@ -4,6 +4,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
+ZOO_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # pip compiles no bytecode, most of which nobody imports: Python does, at the first import
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,7 +24,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
-  menagerie pairs docs sanitize clean
+  menagerie zoo pairs docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -74,6 +75,9 @@ table3: .venv/.installed  ## the trotting A1 under every derivative backend: bui
 menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
 
+zoo: .venv/.tools .venv/.installed  ## judge the models of many packages, MENAGERIE_ROOT and MUJOCO_ROOT: build/zoo.md
+	$(BIN)/python -m benchmarks.zoo $(ZOO_ARGS)
+
 pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
@@ -90,7 +94,7 @@ sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests unde
 	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
-	rm -rf build .venv .venv-newton .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .venv .venv-newton .venv-zoo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 

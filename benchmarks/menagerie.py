@@ -25,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import mujacobian
 from benchmarks import speed
+from benchmarks.refusals import linearize, reason
 from benchmarks.states import driven
 from benchmarks.suite import directional
 from mujacobian import reference
@@ -69,7 +70,7 @@ class Scene:
     @property
     def why(self) -> str:
         """The reasons of refusals, the most frequent ones."""
-        reasons = [reason for reason, _ in self.refused.most_common(REASONS)]
+        reasons = [why for why, _ in self.refused.most_common(REASONS)]
         return "; ".join([*reasons, *filter(None, [self.sensors_refused])])
 
 
@@ -167,7 +168,7 @@ def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.Mj
     try:
         lin, sensors_refused = linearize(model, data)
     except mujacobian.UnsupportedFeatureError as error:
-        scene.refused[_reason(error)] += 1
+        scene.refused[reason(error)] += 1
         return "refused"
     except Exception as error:
         scene.notes.append(f"{where}: {type(error).__name__}: {error}")
@@ -196,20 +197,6 @@ def converged_error(model: mujoco.MjModel, data: mujoco.MjData) -> float:
     directions = np.eye(nx + model.nu + model.nv)[:nx]
     result = directional.compare_converged(model, data, directions)
     return result.error if result and result.share > directional.TRUSTED_SHARE else np.inf
-
-
-def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Linearization, str]:
-    """Return the linearization, without sensors if one is refused, and that refusal."""
-    try:
-        return mujacobian.linearize(model, data), ""
-    except mujacobian.UnsupportedFeatureError as error:
-        if not error.element.startswith("sensor"):
-            raise
-        return mujacobian.linearize(model, data, sensors=False), _reason(error)
-
-
-def _reason(error: mujacobian.UnsupportedFeatureError) -> str:
-    return f"{error.element}: {error.reason}"
 
 
 def pairs(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:

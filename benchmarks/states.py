@@ -18,7 +18,7 @@ def driven(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[tuple[s
     States that are not finite, or that MuJoCo has warned about, are left out.
     """
     rng = np.random.default_rng(seed)
-    lowest, highest = _control_range(model)
+    lowest, highest = control_range(model)
     for k in range(count):
         data = mujoco.MjData(model)
         if model.nkey:
@@ -37,7 +37,7 @@ def driven(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[tuple[s
             yield f"state {k} after {steps} steps", data
 
 
-def _control_range(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
+def control_range(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of each control's range; [-1, 1] where it has none."""
     limited = model.actuator_ctrllimited.astype(bool)[:, None]
     lowest, highest = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T

@@ -69,7 +69,7 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
         return Verdict(EXACT if result.share > 0 else UNTRUSTED, result.error)
     row, column = result.worst()
     where = f"{'qv'[row // model.nv]}'[{row % model.nv}] along {'qv'[column]}"
-    limited = not converged and _is_limited(model, data, directions, ref, result.error)
+    limited = not converged and is_limited(model, data, directions, ref, result.error)
     return Verdict(LIMITED if limited else WRONG, result.error, where)
 
 
@@ -83,7 +83,7 @@ def random_directions(model: mujoco.MjModel, seed: int) -> np.ndarray:
     return directions
 
 
-def _is_limited(
+def is_limited(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     directions: np.ndarray,

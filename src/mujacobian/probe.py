@@ -124,10 +124,11 @@ class Step:
         """Return the standard deviation of each row's rounding.
 
         Fourth differences of equidistant samples so close together that only rounding is left;
-        those of independent errors have 1 + 16 + 36 + 16 + 1 = 70 times their variance.
+        those of independent errors have 1 + 16 + 36 + 16 + 1 = 70 times their variance. The state
+        itself is not among the samples: it may be on a kink, such as a control at its bound.
         """
         direction = np.random.default_rng(0).uniform(0.5, 1.0, self.nz) * NOISE_STEP
-        samples = np.array([self(k * direction) for k in range(NOISE_SAMPLES)])
+        samples = np.array([self(k * direction) for k in range(1, NOISE_SAMPLES + 1)])
         noise = np.sqrt((np.diff(samples, 4, axis=0) ** 2).mean(axis=0) / 70)
         return np.asarray(np.maximum(noise, np.finfo(float).eps * abs(self.value) / 4))
 

@@ -1,0 +1,6 @@
+"""The models of the world, judged: see `python -m benchmarks.zoo --help`."""
+
+from benchmarks.zoo.catalog import models
+from benchmarks.zoo.sources import collect
+
+__all__ = ["collect", "models"]

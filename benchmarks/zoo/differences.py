@@ -1,0 +1,231 @@
+"""Derivatives of the converged step along a few random directions, and what they are good for."""
+
+import time
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from benchmarks.suite import directional
+from mujacobian import reference
+from mujacobian.check.study import ENOUGH, MAX_COLUMNS
+from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, Judge, stack
+
+Array = np.ndarray
+PATIENCE = 20.0  # s after which directions are not tried again
+RETRIES = 3  # single coordinates instead of a random direction that has no derivative
+OWN_SETTLED = 1e-4  # relative: steps at a model's own settings are known to their tolerance only
+SHORT = tuple(10.0**-k for k in range(4, 10))  # steps below those of a ladder
+COLLIDER_UNKNOWN = "collider not converged"
+CONVERGED_INTEGRATORS = (
+    mujoco.mjtIntegrator.mjINT_EULER,
+    mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+)  # of tests/converged.py
+STANDARD_GRAVITY = 9.81  # m/s^2
+CONFIRMED = 2  # of them, the shortest that rounding leaves, have to agree with the ladder
+ROUNDING = 8.0  # standard deviations
+
+
+class Differences:
+    """The reference at one state of a model whose solver has been made to `converge`.
+
+    The directions are random ones of positions, velocities, activations and controls, each with
+    entries up to one. A direction on a kink is replaced by single coordinates of the same kind.
+    """
+
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, seed: int, tolerance: float
+    ) -> None:
+        self.model, self.data, self.tolerance = model, data, tolerance
+        self.is_smooth = data.nefc == 0 and not reference.meets_curved(model, data)
+        nv, na = model.nv, model.na
+        self.nx, self.nz = 2 * nv + na, 3 * nv + na + model.nu
+        ends = (self.nx + model.sensor_adr + model.sensor_dim).tolist()
+        self.blocks = [0, nv, 2 * nv, self.nx, *ends]
+        rng = np.random.default_rng(seed)
+        parts = [(0, nv), (nv, 2 * nv), (2 * nv, self.nx), (self.nx, self.nx + model.nu)]
+        parts = [part for part in parts if part[0] < part[1]]
+        self.directions = np.zeros((len(parts), self.nz))
+        started = time.monotonic()
+        for direction, (lo, hi) in zip(self.directions, parts, strict=True):
+            direction[lo:hi] = rng.uniform(-1, 1, hi - lo)
+        self.J, self.err = self._differentiate(self.directions)
+        for _ in range(RETRIES):
+            again = np.flatnonzero(~self._known())
+            if not again.size or time.monotonic() - started > PATIENCE:
+                break
+            for k in again:
+                self.directions[k] = 0
+                self.directions[k, rng.integers(*parts[k])] = 1
+            self.J[:, again], self.err[:, again] = self._differentiate(self.directions[again])
+
+    def _differentiate(self, directions: Array) -> tuple[Array, Array]:
+        settled = reference.SETTLED if self.is_smooth else self.tolerance / SETTLED_MARGIN
+        found = reference.directional(
+            self.model, self.data, directions, constrained=self.data.nefc > 0, settled=settled
+        )
+        return found.J, found.err
+
+    def _known(self) -> Array:
+        """Return which directions have trusted derivatives of most of the state."""
+        trust = self.tolerance / TRUST_MARGIN
+        known = [
+            reference.compare(
+                self.J[: self.nx, [k]],
+                self.J[: self.nx, [k]],
+                self.err[: self.nx, [k]],
+                self.blocks[:4],
+                trust,
+            ).share
+            for k in range(self.J.shape[1])
+        ]
+        return np.array(known) >= ENOUGH
+
+    @property
+    def unknown(self) -> str:
+        """Why most directions have no trusted derivative; empty if they have."""
+        known = self._known()
+        if known.mean() >= ENOUGH:
+            return ""
+        lost = np.isinf(self.err[: self.nx, ~known]).all(axis=0)
+        never = lost & ~self.J[:, ~known].any(axis=0)  # no step stays in the branch of the state
+        if never.any():
+            return "kink"
+        if reference.meets_curved(self.model, self.data):
+            return COLLIDER_UNKNOWN
+        return "kink" if lost.any() else "differences lost in rounding"
+
+    def compare(self, lin: mujacobian.Linearization, tolerance: float) -> reference.Comparison:
+        """Compare a linearization along all directions; sensors may be missing."""
+        return self._compare(self._along(lin), self.J, self.err, tolerance)
+
+    def _along(self, lin: mujacobian.Linearization) -> Array:
+        return stack(lin) @ self.directions[:, : self.nx + self.model.nu].T
+
+    def _compare(
+        self, given: Array, J: Array, err: Array, tolerance: float
+    ) -> reference.Comparison:
+        rows = len(given)
+        blocks = self.blocks if rows > self.nx else self.blocks[:4]
+        return reference.compare(given, J[:rows], err[:rows], blocks, tolerance / TRUST_MARGIN)
+
+    def drop_kinks(self, lin: mujacobian.Linearization) -> None:
+        """Distrust what a linearization differs from because of a kink that the ladder missed."""
+        while True:
+            result = self.compare(lin, self.tolerance)
+            row, column = result.worst()
+            if result.error <= self.tolerance or not self._is_kink(
+                row, column, float(self._along(lin)[row, column])
+            ):
+                return
+            # a kink of the state touches all rows, that of a sensor only its own
+            self.err[row if row >= self.nx else slice(None), column] = np.inf
+
+    def collider_is_limit(self, result: reference.Comparison) -> bool:
+        """Return whether an error is within what the collider leaves where curved geoms touch."""
+        return directional.is_limited(
+            self.model, self.data, self.directions, self._reference(), result.error
+        )
+
+    def compare_better(self, result: reference.Comparison) -> reference.Comparison | None:
+        """Compare A where the contacts of curved geoms have converged; None if that is unknown.
+
+        It is no answer to errors of B, C or D.
+        """
+        state = ~self.directions[:, self.nx :].any(axis=1)
+        others = result.matrix.copy()
+        others[: self.nx, state] = 0
+        if self.model.opt.integrator not in CONVERGED_INTEGRATORS or others.max() > self.tolerance:
+            return None
+        found = directional.compare_converged(self.model, self.data, self.directions[state])
+        return found if found and found.share > directional.TRUSTED_SHARE else None
+
+    def _reference(self) -> reference.Reference:
+        return reference.Reference(self.J, self.err, self.blocks, self.nx, self.model.nu, 0)
+
+    def _is_kink(self, row: int, column: int, given: float) -> bool:
+        """Return whether a number may differ from the slope that the ladder found, and be right.
+
+        A ladder does not see a kink nearer than its last step, nor jumps of the collider that
+        happen to cancel: the shortest differences do not confirm it then. Nor does it see a kink
+        that is small beside the largest entry of the column, where the number is between the slopes
+        of both sides.
+        """
+        kind = reference.Step if self.data.nefc == 0 else reference.ConstrainedStep
+        step, direction = kind(self.model, self.data), self.directions[column]
+        expected = self.J[row, column]
+        error = abs(given - expected)
+        slopes = []
+        for h in SHORT:
+            rounding = ROUNDING * step.noise[row] / h
+            if rounding > error / 5:
+                break
+            slopes.append([s * (step(s * h * direction) - step.value)[row] / h for s in (-1, 1)])
+        sides = np.array(slopes[-CONFIRMED:])
+        if not slopes:
+            return False
+        if (abs(sides.mean(axis=1) - expected) > error / 2).any():
+            return True
+        wide, narrow = abs(np.diff(sides[[0, -1]], axis=1))[:, 0]
+        between = sides[-1].min() - error / 10 <= given <= sides[-1].max() + error / 10
+        return bool(between and narrow > max(error, wide / 2))
+
+    def agrees_in_full(self, lin: mujacobian.Linearization) -> bool:
+        """Return whether all columns of the Jacobian agree; False if there are too many of them."""
+        if self.nx + self.model.nu > MAX_COLUMNS:
+            return False
+        full = Judge(self.model, self.data).compare(stack(lin))
+        return full.error <= self.tolerance and full.share >= ENOUGH
+
+    def describe(self, lin: mujacobian.Linearization, result: reference.Comparison) -> str:
+        """Say where the worst entry is, of the Jacobian if it is not too large."""
+        if self.nx + self.model.nu <= MAX_COLUMNS:
+            judge, J = Judge(self.model, self.data), stack(lin)
+            full = judge.compare(J)
+            if full.error > self.tolerance:
+                return judge.describe(full, J)
+        row, column = result.worst()
+        given = self._along(lin)
+        return (
+            f"relative error {result.error:.1e} in row {row} along random direction {column}: "
+            f"{given[row, column]:.9g} given, {self.J[row, column]:.9g} expected"
+        )
+
+    def drift(
+        self, model: mujoco.MjModel, data: mujoco.MjData, tolerance: float
+    ) -> tuple[float, bool]:
+        """Return how far another step is from the converged one, and whether its slopes are known.
+
+        The step is that of the same model with other settings, at the same state. Its velocities
+        count relative to those that the step adds, or would add without constraints, its
+        derivatives, where they are known, relative to their largest entries.
+        """
+        gap = self._gap(model, data)
+        if gap > tolerance:
+            return gap, False
+        constrained = self.data.nefc > 0
+        try:
+            other = reference.directional(
+                model, data, self.directions, constrained=constrained, settled=OWN_SETTLED
+            )
+        except ArithmeticError:
+            return gap, False
+        err = np.maximum(self.err, other.err)
+        rows = slice(self.nx)
+        result = self._compare(self.J[rows], other.J[rows], err[rows], tolerance)
+        return max(gap, result.error), result.share >= ENOUGH
+
+    def _gap(self, model: mujoco.MjModel, data: mujoco.MjData) -> float:
+        """Return the difference of the velocities after a step, relative to their change.
+
+        Balanced forces change no velocity: what counts is at least what gravity adds to a fall.
+        """
+        ends = []
+        for each, start in ((model, data), (self.model, self.data)):
+            scratch = mujoco.MjData(each)
+            mujoco.mj_copyData(scratch, each, start)
+            mujoco.mj_step(each, scratch)
+            ends.append(scratch.qvel.copy())
+        free = max(abs(self.data.qacc_smooth).max(initial=0.0), STANDARD_GRAVITY)
+        change = max(model.opt.timestep * free, abs(ends[1] - self.data.qvel).max(initial=0.0))
+        return float(abs(ends[0] - ends[1]).max(initial=0.0) / change)

@@ -1,0 +1,226 @@
+"""The verdict on one state: `linearize` against differences, converged and as the model is.
+
+Every state is linearized twice: on a copy of the model whose solver and collider converge, and
+with the model's own settings. The references are `reference.directional` along one random direction
+of each of positions, velocities, activations and controls, which a wrong entry shows in at a
+fraction of the cost of all columns.
+
+Own settings. The step itself may be another one than at convergence: its solver stops early, its
+collider stops on a facet. Such a state is never exact, whatever `linearize` returns: its class is
+"solver" or "collider", after what has to converge for the step to agree with the converged one.
+Where the step agrees with the converged one and `linearize` does not, `linearize` is wrong.
+"""
+
+import copy
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from benchmarks import refusals
+from benchmarks.suite import cases
+from benchmarks.zoo.differences import COLLIDER_UNKNOWN, Differences
+from mujacobian import reference
+from mujacobian.verdict import bar, converged
+
+EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
+SOLVER, COLLIDER = "solver", "collider"
+NOT_FINITE, CHANGED, NOT_REPEATABLE = "NaN", "changed state", "not repeatable"
+DIFFERENCED, RAISED = "finite difference", "unexpected exception"
+LINEARIZING, JUDGING = "linearizing", "judging"  # stages
+# Between linearizations at a model's own settings and at convergence, relative.
+OWN_TOLERANCE = 1e-5
+# Steps, or their derivatives, that differ by more than this are two different steps.
+STEP_TOLERANCE = 1e-2
+
+
+@dataclass
+class Verdict:
+    """A word, the largest relative error, the share of judged entries, and why."""
+
+    word: str
+    error: float | None = None
+    share: float | None = None
+    reason: str = ""
+
+
+@dataclass
+class Attempt:
+    """What came of one call of `linearize`: a result or a refusal, flaws and warnings."""
+
+    lin: mujacobian.Linearization | None = None
+    refused: str = ""
+    sensors_refused: str = ""
+    flaws: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+
+
+@dataclass
+class State:
+    """What was found at one state; `flaws` and `warned` are those at the model's own settings."""
+
+    rows: int
+    contacts: int
+    own: Verdict
+    converged: Verdict
+    sensors_refused: str = ""
+    flaws: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+
+
+def judge(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> Iterator[str | dict[str, Any]]:
+    """Yield the names of the stages before they begin, and at last a `State` as a dictionary."""
+    with reference.quiet():
+        yield LINEARIZING
+        own = attempt(model, data)
+        yield JUDGING
+        try:
+            twin, same = converged(model, data)
+        except mujoco.FatalError as error:
+            unknown = Verdict(NOT_JUDGED, reason=f"MuJoCo stops: {error}")
+            yield _state(data, own, unknown, unknown)
+            return
+        yield LINEARIZING
+        best = attempt(twin, same)
+        yield JUDGING
+        if own.lin is None and best.lin is None:
+            refused = (Verdict(REFUSED, reason=found.refused) for found in (own, best))
+            yield _state(same, own, *refused)
+            return
+        yield _judged(model, data, twin, same, own, best, seed)
+
+
+def attempt(model: mujoco.MjModel, data: mujoco.MjData) -> Attempt:
+    """Linearize twice, with sensors if they are covered, and look for flaws other than errors."""
+    before, differences = cases.snapshot(model, data), mujacobian.fd_count()
+    found = Attempt()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found.lin, found.sensors_refused = refusals.linearize(model, data)
+            again = mujacobian.linearize(model, data, sensors=found.lin.C is not None)
+        except mujacobian.UnsupportedFeatureError as error:
+            found.refused = refusals.reason(error)
+        except (mujacobian.MujacobianError, ValueError) as error:
+            found.refused = f"{type(error).__name__}: {error}"
+        except Exception as error:  # raised by accident
+            found.refused = f"{type(error).__name__}: {error}"
+            found.flaws.append(RAISED)
+    found.warned = sorted({warning.category.__name__ for warning in caught})
+    if cases.snapshot(model, data) != before:
+        found.flaws.append(CHANGED)
+    if mujacobian.fd_count() != differences:
+        found.flaws.append(DIFFERENCED)
+    if found.lin is not None:
+        blocks = [(getattr(found.lin, name), getattr(again, name)) for name in "ABCD"]
+        pairs = [(block, other) for block, other in blocks if block is not None]
+        if not all(np.isfinite(block).all() for block, _ in pairs):
+            found.flaws.append(NOT_FINITE)
+        if any(block.tobytes() != other.tobytes() for block, other in pairs):
+            found.flaws.append(NOT_REPEATABLE)
+    return found
+
+
+def _state(data: mujoco.MjData, attempt: Attempt, own: Verdict, best: Verdict) -> dict[str, Any]:
+    state = State(int(data.nefc), int(data.ncon), own, best)
+    state.sensors_refused, state.flaws = attempt.sensors_refused, attempt.flaws
+    state.warned = attempt.warned
+    return asdict(state)
+
+
+def _judged(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    twin: mujoco.MjModel,
+    same: mujoco.MjData,
+    own: Attempt,
+    best: Attempt,
+    seed: int,
+) -> dict[str, Any]:
+    try:
+        differences = Differences(twin, same, seed, bar(same))
+    except ArithmeticError as error:
+        verdicts = [_unknown(found, str(error)) for found in (own, best)]
+        return _state(same, own, *verdicts)
+    at_best = judge_converged(best, differences)
+    at_own = judge_own(model, data, own, differences, at_best)
+    own.flaws += [flaw for flaw in best.flaws if flaw not in own.flaws]
+    return _state(same, own, at_own, at_best)
+
+
+def _unknown(attempt: Attempt, reason: str) -> Verdict:
+    if attempt.lin is None:
+        return Verdict(REFUSED, reason=attempt.refused)
+    return Verdict(NOT_JUDGED, reason=reason)
+
+
+def judge_converged(attempt: Attempt, differences: Differences) -> Verdict:
+    """Return the verdict on a linearization of the model that the differences are those of."""
+    if attempt.lin is None:
+        return Verdict(REFUSED, reason=attempt.refused)
+    tolerance = differences.tolerance
+    differences.drop_kinks(attempt.lin)
+    result = differences.compare(attempt.lin, tolerance)
+    unknown = differences.unknown
+    if result.error <= tolerance and not unknown:
+        return Verdict(EXACT, result.error, result.share)
+    better = differences.compare_better(result)
+    if better is not None and better.error <= tolerance:
+        return Verdict(EXACT, better.error, better.share)
+    if better is None and (unknown or differences.collider_is_limit(result)):
+        return Verdict(NOT_JUDGED, result.error, result.share, unknown or COLLIDER_UNKNOWN)
+    if differences.agrees_in_full(attempt.lin):
+        return Verdict(EXACT, tolerance, result.share)
+    why = differences.describe(attempt.lin, result)
+    if better is not None:
+        why = f"{better.error:.1e} where the contacts of curved geoms converge; {why}"
+    return Verdict(WRONG, result.error, result.share, why)
+
+
+def judge_own(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    attempt: Attempt,
+    differences: Differences,
+    at_best: Verdict,
+) -> Verdict:
+    """Return the verdict on a linearization with the model's own settings."""
+    if attempt.lin is None:
+        return Verdict(REFUSED, reason=attempt.refused)
+    result = differences.compare(attempt.lin, OWN_TOLERANCE)
+    if at_best.word == REFUSED:  # it has no word on the differences
+        known = result.error <= OWN_TOLERANCE and not differences.unknown
+        at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
+    if differences.is_smooth:
+        return _copied(at_best, result)
+    drift, known = differences.drift(model, data, STEP_TOLERANCE)
+    if drift > STEP_TOLERANCE:
+        return Verdict(_cause(model, data, differences), result.error, result.share, f"{drift:.0e}")
+    if at_best.word != EXACT or result.error <= OWN_TOLERANCE:
+        return _copied(at_best, result)
+    if known and result.error > STEP_TOLERANCE:
+        why = f"right where converged; {differences.describe(attempt.lin, result)}"
+        return Verdict(WRONG, result.error, result.share, why)
+    return Verdict(_cause(model, data, differences), result.error, result.share)
+
+
+def _copied(verdict: Verdict, result: reference.Comparison) -> Verdict:
+    """Return the verdict at convergence with the error at the model's own settings."""
+    return Verdict(verdict.word, result.error, result.share, verdict.reason)
+
+
+def _cause(model: mujoco.MjModel, data: mujoco.MjData, differences: Differences) -> str:
+    """Return what has to converge for the step and its linearization to be the converged ones."""
+    solved = reference.converge(copy.copy(model))
+    solved.opt.ccd_tolerance = model.opt.ccd_tolerance
+    solved.opt.ccd_iterations = model.opt.ccd_iterations
+    drift, _ = differences.drift(solved, data, STEP_TOLERANCE)
+    found = attempt(solved, data)
+    if found.lin is None or drift > STEP_TOLERANCE:
+        return COLLIDER
+    error = differences.compare(found.lin, OWN_TOLERANCE).error
+    return SOLVER if error <= OWN_TOLERANCE else COLLIDER

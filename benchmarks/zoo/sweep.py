@@ -1,0 +1,201 @@
+"""The sweep itself: files in, records out, each model in a process whose loss is survived."""
+
+import json
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from benchmarks.zoo.catalog import File, fingerprint, load
+from benchmarks.zoo.drive import STEPS, driven
+from benchmarks.zoo.judge import LINEARIZING, NOT_JUDGED, judge
+from benchmarks.zoo.worker import CrashError, HangError, Worker
+
+Record = dict[str, Any]
+LIMIT = 90.0  # s of silence: of the loader, of the simulation, of a judge
+LINEARIZE_LIMIT = 60.0  # s of `linearize`; it takes milliseconds
+MAX_NV = 1500  # dense matrices of larger models take gigabytes
+DRIVING = "driving"
+CRASHED, HUNG, FAILED = "crashed", "hung", "judge failed"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Load a file, or judge the states of its model from a first one on."""
+
+    path: Path
+    seed: int
+    first: int | None = None  # None: load only
+
+
+def work(task: Task) -> Iterator[Any]:
+    """Yield the sizes of a model, or the stages and records of its states."""
+    if task.first is None:
+        yield _loaded(task.path)
+        return
+    model, known = _model(task.path)
+    seed = zlib.crc32(f"{known} {task.seed}".encode())
+    yield DRIVING
+    for k, (steps, data) in enumerate(driven(model, seed)):
+        if k >= task.first:
+            yield from _judged(model, data, {"state": k, "steps": steps}, seed)
+        yield DRIVING
+
+
+def _judged(
+    model: mujoco.MjModel, data: mujoco.MjData, head: Record, seed: int
+) -> Iterator[str | Record]:
+    if model.nv > MAX_NV:
+        yield head | {"fate": NOT_JUDGED, "reason": f"more than {MAX_NV} degrees of freedom"}
+    elif not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+        yield head | {"fate": NOT_JUDGED, "reason": "the simulation diverged"}
+    else:
+        try:
+            for message in judge(model, data, seed):
+                yield message if isinstance(message, str) else head | message
+        except Exception as error:  # of the judge: the sweep goes on, the report fails
+            yield head | {"fate": FAILED, "reason": f"{type(error).__name__}: {error}"}
+
+
+@lru_cache(maxsize=1)
+def _model(path: Path) -> tuple[mujoco.MjModel, str]:
+    model = load(path)
+    return model, fingerprint(model)
+
+
+def _loaded(path: Path) -> Record:
+    try:
+        model, known = _model(path)
+    except (ValueError, mujoco.FatalError) as error:
+        return {"error": str(error)}
+    return {"hash": known, "nv": model.nv, "nu": model.nu, "na": model.na, "ns": model.nsensordata}
+
+
+class Sweep:
+    """Judges files in parallel processes and appends a line of JSON for each file and each state.
+
+    A file whose line is there is finished: an interrupted sweep goes on where it was.
+    """
+
+    def __init__(self, lines: Path, log: Path, seed: int, work: Any = work) -> None:  # noqa: ANN401
+        self.lines, self.log, self.seed, self.work = lines, log, seed, work
+        self.records = read(lines)
+        self.seen = {record["hash"] for record in self.records if record.get("nv")}
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        files: list[File],
+        *,
+        processes: int,
+        most: int | None,
+        advance: Callable[[str], object],
+    ) -> None:
+        """Judge files that are not finished, until `most` distinct models are."""
+        done = {record["file"] for record in self.records if "states" in record}
+        queue: SimpleQueue[File] = SimpleQueue()
+        for file in files:
+            if file.label in done:
+                advance(file.label)
+            else:
+                queue.put(file)
+        errors: list[BaseException] = []
+        threads = [
+            threading.Thread(target=self._serve, args=(queue, most, advance, errors), daemon=True)
+            for _ in range(processes)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    def _serve(
+        self,
+        queue: "SimpleQueue[File]",
+        most: int | None,
+        advance: Callable[[str], object],
+        errors: list[BaseException],
+    ) -> None:
+        worker = Worker(self.work, self.log)
+        try:
+            while not errors and (most is None or len(self.seen) < most):
+                try:
+                    file = queue.get_nowait()
+                except Empty:
+                    return
+                self._write(self._file(worker, file))
+                advance(file.label)
+        except BaseException as error:  # raised again by `run`, in the main thread
+            errors.append(error)
+        finally:
+            worker.stop()
+
+    def _file(self, worker: Worker, file: File) -> Record:
+        """Return the record of a file, with the states of its model if that is new."""
+        head = {"file": file.label, "source": file.source, "states": []}
+        started = time.monotonic()
+        try:
+            (loaded,) = worker.run(Task(file.path, self.seed), lambda _: LIMIT)
+        except (CrashError, HangError) as error:
+            return head | {"error": f"while loading: {error}"}
+        head |= loaded
+        with self._lock:
+            new = head.get("nv", 0) > 0 and head["hash"] not in self.seen
+            if new:
+                self.seen.add(head["hash"])
+        if new:
+            head["states"] = list(self._states(worker, file))
+            head["seconds"] = round(time.monotonic() - started, 1)
+        return head
+
+    def _states(self, worker: Worker, file: File) -> Iterator[Record]:
+        """Yield the records of all states, those that a process was lost on too."""
+        first, stage = 0, DRIVING
+        while first < len(STEPS):
+            try:
+                task = Task(file.path, self.seed, first)
+                for message in worker.run(task, _limit):
+                    if isinstance(message, str):
+                        stage = message
+                    else:
+                        yield message
+                        first = message["state"] + 1
+                return
+            except (CrashError, HangError) as error:
+                yield {"state": first, **_lost(error, stage)}
+                first = len(STEPS) if stage == DRIVING else first + 1
+
+    def _write(self, record: Record) -> None:
+        with self._lock, self.lines.open("a") as output:
+            self.records.append(record)
+            output.write(json.dumps(record) + "\n")
+
+
+def _limit(message: Any) -> float:  # noqa: ANN401
+    return LINEARIZE_LIMIT if message == LINEARIZING else LIMIT
+
+
+def _lost(error: CrashError | HangError, stage: str) -> Record:
+    """Return the fate of a state whose process was lost: ours only while it was linearizing."""
+    if stage == LINEARIZING:
+        fate = CRASHED if isinstance(error, CrashError) else HUNG
+        return {"fate": fate, "reason": str(error)}
+    what = "MuJoCo crashed" if isinstance(error, CrashError) else "it took too long"
+    return {"fate": NOT_JUDGED, "reason": f"{what} while {stage}"}
+
+
+def read(lines: Path) -> list[Record]:
+    """Return the records of a file of JSON lines; none if it is not there."""
+    if not lines.exists():
+        return []
+    return [json.loads(line) for line in lines.read_text().splitlines() if line.strip()]
