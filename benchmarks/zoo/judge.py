@@ -199,7 +199,8 @@ def judge_own(
         return _copied(at_best, result)
     drift, known = differences.drift(model, data, STEP_TOLERANCE)
     if drift > STEP_TOLERANCE:
-        return Verdict(_cause(model, data, differences), result.error, result.share, f"{drift:.0e}")
+        why = f"the step differs by {drift:.0e}"
+        return Verdict(_cause(model, data, differences), result.error, result.share, why)
     if at_best.word != EXACT or result.error <= OWN_TOLERANCE:
         return _copied(at_best, result)
     if known and result.error > STEP_TOLERANCE:
