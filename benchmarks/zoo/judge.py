@@ -1,9 +1,8 @@
 """The verdict on one state: `linearize` against differences, converged and as the model is.
 
 Every state is linearized twice: on a copy of the model whose solver and collider converge, and
-with the model's own settings. The references are `reference.directional` along one random direction
-of each of positions, velocities, activations and controls, which a wrong entry shows in at a
-fraction of the cost of all columns.
+with the model's own settings. The references are `reference.directional` along a few directions, in
+which a wrong entry shows at a fraction of the cost of all columns.
 
 Own settings. The step itself may be another one than at convergence: its solver stops early, its
 collider stops on a facet. Such a state is never exact, whatever `linearize` returns: its class is
