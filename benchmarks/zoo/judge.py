@@ -1,9 +1,8 @@
 """The verdict on one state: `linearize` against differences, converged and as the model is.
 
 Every state is linearized twice: on a copy of the model whose solver and collider converge, and
-with the model's own settings. The references are `reference.directional` along one random direction
-of each of positions, velocities, activations and controls, which a wrong entry shows in at a
-fraction of the cost of all columns.
+with the model's own settings. The references are `reference.directional` along a few directions, in
+which a wrong entry shows at a fraction of the cost of all columns.
 
 Own settings. The step itself may be another one than at convergence: its solver stops early, its
 collider stops on a facet. Such a state is never exact, whatever `linearize` returns: its class is
@@ -199,7 +198,8 @@ def judge_own(
         return _copied(at_best, result)
     drift, known = differences.drift(model, data, STEP_TOLERANCE)
     if drift > STEP_TOLERANCE:
-        return Verdict(_cause(model, data, differences), result.error, result.share, f"{drift:.0e}")
+        why = f"the step differs by {drift:.0e}"
+        return Verdict(_cause(model, data, differences), result.error, result.share, why)
     if at_best.word != EXACT or result.error <= OWN_TOLERANCE:
         return _copied(at_best, result)
     if known and result.error > STEP_TOLERANCE:

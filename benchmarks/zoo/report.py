@@ -173,8 +173,8 @@ def _grouped(found: Iterator[tuple[str, str]]) -> Iterator[str]:
 
 def _general(reason: str) -> str:
     """Return a reason without the names and numbers of one model."""
-    plain = re.sub(r'"[^"]*"', '"..."', reason)
-    return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[-+]?\d+)?\b", "N", plain)
+    plain = re.sub(r'"[^"]*"', "*", reason)
+    return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[-+]?\d+)?\b", "*", plain)
 
 
 def _short(file: str) -> str:
@@ -202,11 +202,14 @@ def _details(state: Record, words: set[str]) -> str:
     if "fate" in state:
         return f"{state['fate']}: {state['reason']}"
     parts = [flaw for flaw in state["flaws"] if flaw in words]
+    told = set()
     for settings in ("converged", "own"):
         verdict = state[settings]
         if verdict["word"] in words:
             error = "" if verdict["error"] is None else f" {verdict['error']:.1e}"
-            parts.append(f"{settings} {verdict['word']}{error} {verdict['reason']}".strip())
+            why = "" if verdict["reason"] in told else verdict["reason"]
+            told.add(why)
+            parts.append(f"{settings} {verdict['word']}{error} {why}".strip())
     return "; ".join(parts)
 
 
