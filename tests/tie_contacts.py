@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from tie_judge import AVERAGE, BETWEEN, LEFT, RAISES, RIGHT, SMOOTH, Tie
+from tie_judge import AVERAGE, BETWEEN, JUMPS, LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
 
 CUBE = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.125, 0.125), repeat=3))
 SHAPES = {"box": 'type="box" size=".125 .125 .125"', "mesh": 'type="mesh" mesh="cube"'}
@@ -12,7 +12,7 @@ ALL = tuple(f"q{k}" for k in range(12) if k not in (5, 11))  # but the turns abo
 
 
 def stack(shape: str, *, count: int = 2, condim: int = 3, cone: str = "pyramidal",
-          offset: float = 0.0, com: str = "0 0 0") -> str:  # fmt: skip
+          offset: float = 0.0, com: str = "0 0 0", solref: str = ".02 1") -> str:  # fmt: skip
     """Return equal boxes on one another, the center of mass of the top one at `com`."""
     inertial = f'<inertial pos="{com}" mass="2" diaginertia=".02 .03 .04"/>'
     bodies = "".join(
@@ -23,9 +23,23 @@ def stack(shape: str, *, count: int = 2, condim: int = 3, cone: str = "pyramidal
     return f"""
     <mujoco>
       <option timestep=".002" cone="{cone}"/>
-      <default><geom condim="{condim}"/></default>
+      <default><geom condim="{condim}" solref="{solref}"/></default>
       <asset><mesh name="cube" vertex="{CUBE}"/></asset>
       <worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody>
+    </mujoco>"""
+
+
+def plates(first: str, second: str) -> str:
+    """Return two free geoms on one another, the first one on top, over a plane."""
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="elliptic"/>
+      <asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody>
+        <geom type="plane" size="5 5 1"/>
+        <body pos="0 0 .3747"><freejoint/><geom {first}/></body>
+        <body pos="0 0 .1249"><freejoint/><geom {second}/></body>
+      </worldbody>
     </mujoco>"""
 
 
@@ -59,7 +73,6 @@ def gripper(shape: str) -> str:
     </mujoco>"""
 
 
-LOADED = {"qvel": [0.0] * 6 + [0.01, 0.02, -0.03, 0.0, 0.0, 0.0]}
 BALL, BOX = 'size=".125"', 'type="box" size=".25 .25 .25"'
 SPHERE, DEEP = "contact/sphere.cc", 0.125 - 2.0**-10
 FLOOR = 'type="plane" size="5 5 1"'
@@ -78,6 +91,20 @@ TIES = (
           stack(shape, cone=cone, com=".02 .01 0")) for shape in SHAPES for cone in CONES),
     *(Tie(f"pads on a cube of their width, {shape}", CLIP, SHARED, SMOOTH, ("q0", "q1", "q5"),
           gripper(shape), {"qpos": [2e-4, 0.0, 2e-4, 0.0]}) for shape in SHAPES),
+    Tie("stack turned about the normal", CLIP, SHARED, JUMPS, ("q5", "q11"), stack("box")),
+    *(Tie(f"stack off by .03 that tilts, {axis}", "contact/box.cc", "wider > std::abs(leaning)",
+          ONE_SIDE, (axis,), stack("box", offset=0.03, solref=".5 1")) for axis in ("q3", "q9")),
+    *(Tie(f"box on a larger one, {name}", "contact/box.cc", "wider > std::abs(leaning)", SMOOTH,
+          ALL, plates(*shapes)) for name, shapes in {
+              "small first": (SHAPES["box"], 'type="box" size=".25 .3 .125"'),
+              "large first": ('type="box" size=".25 .3 .125"', SHAPES["box"]),
+              "of the same depth": (SHAPES["box"], 'type="box" size=".25 .125 .125"'),
+              "of a mesh": (SHAPES["mesh"], 'type="box" size=".25 .3 .125"')}.items()),
+    *(Tie(f"box and box-shaped mesh, {name}", CLIP, SHARED, SMOOTH, ALL, plates(*shapes))
+      for name, shapes in {"box on top": (SHAPES["box"], SHAPES["mesh"]),
+                           "mesh on top": (SHAPES["mesh"], SHAPES["box"])}.items()),
+    Tie("equal cylinders on one another", CLIP, SHARED, BETWEEN, ("q0", "q1", "q6", "q7"),
+        plates('type="cylinder" size=".2 .125"', 'type="cylinder" size=".2 .125"')),
     Tie("sphere over the rim of a face of a box", SPHERE, "nearest[k] != p[k]", LEFT, ("q0",),
         pair(BOX, BALL, f".25 0 {0.25 + DEEP!r}"), MOVING),
     Tie("sphere at the end of a capsule", SPHERE, "clipped == x", LEFT, ("q2",),
