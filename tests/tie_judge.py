@@ -8,14 +8,14 @@ import numpy as np
 import mujacobian
 from mujacobian import reference
 
-SMOOTH, AVERAGE, LEFT, RIGHT, RAISES, BETWEEN = (
-    "smooth", "average", "left", "right", "raises", "between",
-)  # fmt: skip
+SMOOTH, AVERAGE, LEFT, RIGHT, RAISES = "smooth", "average", "left", "right", "raises"
+ONE_SIDE, BETWEEN, JUMPS = "one side", "between", "jumps"
 STEP = 4e-6  # of the one-sided differences; extrapolated from STEP and STEP / 2
 # The extrapolated differences have an error of STEP^2 f''' and of rounding / STEP, relative to the
 # largest entry of their column.
 TOLERANCE = 2e-5
-KINK = 1e-3  # how far the sides of a kink are apart at least, relative to the same
+JUMP = 0.1  # a derivative relative to the differences over a jump, which grow as 1 / STEP
+KINK = 1e-4  # how far the sides of a kink are apart at least, relative to the same
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,9 @@ class Tie:
     """One comparison that selects a branch, a state exactly on it, and what must be returned.
 
     rule: SMOOTH: both sides agree. AVERAGE: of the two sides, which differ. LEFT, RIGHT: of that
-    side, because MuJoCo is on it or because it is the only feasible one. BETWEEN: each entry lies
-    between the sides. RAISES: an UnsupportedFeatureError.
+    side, because MuJoCo is on it or because it is the only feasible one. ONE_SIDE: of either side.
+    BETWEEN: each entry lies between the sides. JUMPS: the step is not continuous, and the
+    derivative is finite. RAISES: an UnsupportedFeatureError.
     along: the inputs, such as q0, v1, act0, u0, or (field, element, component) of a parameter.
     """
 
@@ -59,6 +60,7 @@ def judge(tie: Tie) -> None:
     for along in tie.along:
         left, right = one_sided(model, data, along, -1.0), one_sided(model, data, along, 1.0)
         given = derivative(model, data, along)
+        assert np.isfinite(given).all(), f"{tie.name} along {along}"
         scale = max(abs(left).max(), abs(right).max(), 1e-3)
         assert_rule(tie, along, given / scale, left / scale, right / scale)
 
@@ -67,6 +69,9 @@ def assert_rule(tie: Tie, along: object, given: np.ndarray, left: np.ndarray, ri
     """Assert that the derivative is the one that the rule asks for."""
     apart = abs(left - right).max()
     what = f"{tie.name} along {along}: given {given}\nleft {left}\nright {right}"
+    if tie.rule == JUMPS:
+        assert apart > KINK and abs(given).max() < JUMP, what
+        return
     if tie.rule == SMOOTH:
         assert apart < TOLERANCE, f"not smooth: {what}"
     else:
@@ -76,6 +81,8 @@ def assert_rule(tie: Tie, along: object, given: np.ndarray, left: np.ndarray, ri
         assert (given > low - TOLERANCE).all() and (given < high + TOLERANCE).all(), what
         return
     wanted = {LEFT: left, RIGHT: right}.get(tie.rule, (left + right) / 2)
+    if tie.rule == ONE_SIDE:
+        wanted = min(left, right, key=lambda side: float(abs(given - side).max()))
     assert abs(given - wanted).max() < TOLERANCE, what
 
 

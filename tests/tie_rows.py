@@ -41,10 +41,10 @@ def both(field: str, component: int) -> tuple[tuple[str, str, int], ...]:
 
 
 def parameter(
-    name: str, comparison: str, rule: str, field: str, component: int, xml: str, slip: float = 0.6
+    name: str, comparison: str, rule: str, field: str, component: int, xml: str, slip: float = 0.6, spin: float = 0.1,
 ) -> Tie:
     """Return the ball sliding and sinking, with a parameter of both geoms."""
-    state = {"qvel": [slip, 0.1, -0.1, 0.2, 8 * slip, 3.0]}
+    state = {"qvel": [slip, 0.1, -0.1, 0.2, 8 * slip, spin]}
     return Tie(name, PARAM, comparison, rule, both(field, component), xml, state)
 
 
@@ -107,8 +107,8 @@ TIES = (
               ball('friction=".4 .01 .02" condim="6"')),
     *(parameter(f"friction of equal geoms, pyramid, component {k}", MAX, AVERAGE,
                 "geom_friction", k,
-                ball('friction=".4 .01 .02" condim="6"', cone="pyramidal"), slip=slip)
-      for k, slip in enumerate((0.6, 0.01, 0.01))),
+                ball('friction=".4 .01 .02" condim="6"', cone="pyramidal"), slip=slip, spin=spin)
+      for k, slip, spin in ((0, 0.6, 0.1), (1, 0.01, 3.0), (2, 0.01, 0.1))),
     parameter("friction below the least", "a < kMinMu", SMOOTH, "geom_friction", 0,
               ball('friction="5e-6 0 0"')),
     parameter("solref of equal geoms", "a[0] > 0 && b[0] > 0", SMOOTH, "geom_solref", 0,

@@ -138,6 +138,24 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
   return r;
 }
 
+// Change of the rows J y, and of log D, when the two bodies move by what `moved` says.
+void add_carried(const Block& b, const ContactMotion& motion, const ContactDofs& moved,
+                 const ContactMap& map, BlockChange& change) {
+  double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
+  for (int r = 0; r < b.count; r++) {
+    const int kind = r > 0 && motion.kinds == 2;
+    const Vec3 e = axis(*b.geometry, r);
+    for (int side = 0; side < 2; side++) {
+      const Motion carried = carried_rate(motion.y[kind][side], e, r < 3);
+      store_motion(rows[r] + 6 * side, (side ? 1 : -1) * carried);
+    }
+    add_row_change(map, motion.relative[kind], motion.pull[r], e, r < 3, rows[r]);
+  }
+  for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = motion.dlogD * map.distance[k];
+  add_rows(moved, rows, b.count, change.rho_q);
+  add_rows(moved, nearer, 1, change.dlogD);
+}
+
 }  // namespace
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, const ContactGeometry* before,
@@ -166,23 +184,15 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const ContactGeometry& g = *b.geometry;
   const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
-  const auto [wrench, damping, kinds, y, relative, pull, dlogD] = contact_motion(m, d, b, motion);
 
   // d(J y) for y = a + B v, by what the two bodies do                                     (ROW-4)
-  const ContactMap map = vary_units(g, c.all_moves);
-  double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
-  for (int r = 0; r < b.count; r++) {
-    const int kind = r > 0 && kinds == 2;
-    const Vec3 e = axis(g, r);
-    for (int side = 0; side < 2; side++) {
-      const Motion carried = carried_rate(y[kind][side], e, r < 3);
-      store_motion(rows[r] + 6 * side, (side ? 1 : -1) * carried);
-    }
-    add_row_change(map, relative[kind], pull[r], e, r < 3, rows[r]);
-  }
-  for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = dlogD * map.distance[k];
-  add_rows(c, rows, b.count, change.rho_q);
-  add_rows(c, nearer, 1, change.dlogD);
+  const ContactMotion moving = contact_motion(m, d, b, motion);
+  const double* damping = moving.damping;
+  const int kinds = moving.kinds;
+  visit_maps(g, c, arena, [&](const ContactDofs& moved, const ContactMap& map) {
+    add_carried(b, moving, moved, map, change);
+    turn_wrench(m, moved, map, moving.wrench, change.turned, arena);
+  });
 
   // and by the axes' own motion
   for (int k = 0; k < n; k++) {
@@ -213,7 +223,6 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
       change.rho_v[r * stride + k] = damping[r > 0] * b.J[r * stride + k];
     }
   }
-  turn_wrench(m, c, map, wrench, change.turned, arena);
 }
 
 ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& b,

@@ -58,8 +58,13 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
     int* dofs = arena.take<int>(3);
     for (int k = 0; k < 3; k++) dofs[k] = m.jnt_dofadr[b.id] + k;
     Vec3 angle = ball_angle(m, d, b.id);
+    const double size = norm(angle);
+    if (size == 0) {
+      throw Unsupported(element_name(m, object::kJoint, b.id),
+                        "the limit of a ball joint that is not rotated has no axis");
+    }
     take_jacobian(b, 3, dofs, arena);
-    store3(b.J, (-1 / norm(angle)) * angle);
+    store3(b.J, (-1 / size) * angle);
     return;
   }
   if (b.type == constraint::kFrictionDof) {

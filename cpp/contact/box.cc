@@ -33,6 +33,16 @@ int nearest_face(const Geom& box, Vec3 n, double& error) {
   return best;
 }
 
+// Normals of faces that are parallel up to rounding.
+constexpr double kParallel = 1e-14;
+
+// Half the extent of a box along a direction m in the plane of its face.
+double reach(const Geom& box, Vec3 m) {
+  double sum = 0;
+  for (int k = 0; k < 3; k++) sum += box.size[k] * std::abs(dot(column(box.frame, k), m));
+  return sum;
+}
+
 // A face of a box among those of the polytope, which come in pairs of axes: - and +.
 int face_along(const Geom& box, Vec3 direction) {
   double error;
@@ -114,7 +124,46 @@ bool identify_edges(const Geom box[2], ContactGeometry& g) {
   return norm(product) > kOn;
 }
 
+// The face of the other box serves as well.
+void add_twin(const ModelView& m, const DataView& d, const Geom box[2], int owner, int axis,
+              ContactGeometry& g) {
+  ContactGeometry other = g;
+  if (!identify_face(m, d, box, owner, axis, other)) return;
+  g.has_twin = true;
+  g.twin = other.face;
+  std::copy(other.clipped, other.clipped + 6, g.twin_clipped);
+}
+
 }  // namespace
+
+ContactGeometry twin_of(const ContactGeometry& g) {
+  ContactGeometry other = g;
+  other.has_twin = false;
+  other.face = g.twin;
+  std::copy(g.twin_clipped, g.twin_clipped + 6, other.clipped);
+  return other;
+}
+
+// MuJoCo takes the face along whose normal the boxes are farther apart. How that of box 1 gains on
+// that of box 0 when the boxes turn relative to one another:                             (CON-26)
+bool takes_twin(const ContactGeometry& g, const Motion motion[2]) {
+  const Geom& first = g.face.owner == 0 ? g.twin.other : g.face.other;
+  const Geom& second = g.face.owner == 0 ? g.face.other : g.twin.other;
+  const Vec3 n = g.normal, tilt = cross(motion[1].ang - motion[0].ang, n);
+  const Vec3 centers = second.position - first.position;
+  const double leaning = dot(centers - dot(centers, n) * n, tilt);
+  const double wider = reach(second, tilt) - reach(first, tilt);
+  const double rounding = kParallel * norm(tilt);
+  int owner = 0;
+  if (std::abs(leaning) <= rounding && std::abs(wider) <= rounding) {
+    // to second order, by how the boxes slide where their centers' line meets the contact's plane
+    const Vec3 meeting = first.position + dot(g.position - first.position, n) * n - g.position;
+    owner = dot(at_point(motion[1], meeting) - at_point(motion[0], meeting), tilt) > 0;
+  } else {
+    owner = wider > std::abs(leaning);
+  }
+  return owner != g.face.owner;
+}
 
 bool identify_box(const ModelView& m, const DataView& d, const ContactView& contact,
                   ContactGeometry& g) {
@@ -127,7 +176,10 @@ bool identify_box(const ModelView& m, const DataView& d, const ContactView& cont
   int axis[2] = {nearest_face(box[0], g.normal, error[0]),
                  nearest_face(box[1], g.normal, error[1])};
   int owner = error[1] < error[0] && error[0] > 1e-14 ? 1 : 0;
-  if (error[owner] < kOn && identify_face(m, d, box, owner, axis[owner], g)) return true;
+  if (error[owner] < kOn && identify_face(m, d, box, owner, axis[owner], g)) {
+    if (error[1 - owner] < kParallel) add_twin(m, d, box, 1 - owner, axis[1 - owner], g);
+    return true;
+  }
   return identify_edges(box, g);
 }
 

@@ -391,6 +391,7 @@ ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* 
   g.distance = contact.dist;
   g.flipped = false;
   g.hint_owner = -1;
+  g.has_twin = false;
   g.first = nullptr;
   g.region = std::numeric_limits<double>::infinity();
   for (int s = 0; s < 2; s++) {
@@ -523,6 +524,7 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
 }
 
 ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
+  if (g.has_twin && takes_twin(g, given)) return vary(twin_of(g), given);
   const Motion* motion = given;
   Motion turned[2];
   ContactVariation first;
@@ -539,6 +541,11 @@ ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
 }
 
 ContactMap vary_units(const ContactGeometry& g, int moves) {
+  if (g.has_twin) {
+    ContactGeometry alone = g;
+    alone.has_twin = false;
+    return vary_units(alone, moves);
+  }
   ContactMap map{};
   auto put = [&](int column, const ContactVariation& v) {
     const double position[3] = {v.position.x, v.position.y, v.position.z};

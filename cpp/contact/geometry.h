@@ -139,6 +139,12 @@ struct ContactGeometry {
   SegmentPoint segment;  // kFace or kCenters with a point of a capsule's segment
   Vec3 clipped[6];       // kFace with kClipped or kClippedFoot: the motions of a ClippedVertex
 
+  // parallel faces of two boxes, each of which serves as the reference: the same contact with the
+  // face of the other box. The motion decides which one MuJoCo takes.                   (CON-26)
+  bool has_twin;
+  FaceContact twin;
+  Vec3 twin_clipped[6];
+
   Vec3 position, normal, tangent[2];
   double distance;
   bool flipped;        // MuJoCo's normal points from geom 1 to geom 0
@@ -198,12 +204,17 @@ void vary_centers(const CenterContact& c, Vec3 from, const Motion motion[2], Vec
 
 Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion motion[2]);
 
+// The contact with the face of the other box, and whether MuJoCo takes that one when its geoms move
+// by motion[0] and motion[1].                                                            (CON-26)
+ContactGeometry twin_of(const ContactGeometry& contact);
+bool takes_twin(const ContactGeometry& contact, const Motion motion[2]);
+
 // Motion of the contact when its geoms move by motion[0] and motion[1], both about its position.
 ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
 
 // The same as a linear map: for given features a contact moves linearly with its geoms. Columns are
 // the six unit motions of geom 0, turns first, then those of geom 1; zero for a geom that cannot
-// move (bit s of `moves` is not set).
+// move (bit s of `moves` is not set). A twin is left out: visit_maps chooses.
 struct ContactMap {
   static constexpr int kColumns = 12;
   double distance[kColumns], position[3][kColumns], turn[3][kColumns];

@@ -97,12 +97,36 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactVie
   return c;
 }
 
-ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k) {
-  Motion moved[2] = {};
+namespace {
+
+// What dof k does to the two bodies.
+struct BodyMotions {
+  Motion of[2];
+};
+BodyMotions body_motions(const ContactDofs& c, int k) {
+  BodyMotions moved{};
   for (int side = 0; side < 2; side++) {
-    if (c.moves[k] >> side & 1) moved[side] = c.axis[k];
+    if (c.moves[k] >> side & 1) moved.of[side] = c.axis[k];
   }
-  return vary(geometry, moved);
+  return moved;
+}
+
+}  // namespace
+
+ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k) {
+  return vary(geometry, body_motions(c, k).of);
+}
+
+ContactDofs select_dofs(const ContactGeometry& geometry, const ContactDofs& c, bool twin,
+                        Arena& arena) {
+  ContactDofs selected = c;
+  double* axes = arena.zeros<double>(12 * c.stride);
+  for (int k = 0; k < c.n; k++) {
+    if (takes_twin(geometry, body_motions(c, k).of) != twin) continue;
+    for (int i = 0; i < 12; i++) axes[i * c.stride + k] = c.axes[i * c.stride + k];
+  }
+  selected.axes = axes;
+  return selected;
 }
 
 void add_rows(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int rows,

@@ -34,6 +34,20 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactVie
 // How the contact moves with dof k.
 ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
 
+// The dofs among those of c whose motion selects the twin of the contact, or does not; the others
+// do not move anything.
+ContactDofs select_dofs(const ContactGeometry& geometry, const ContactDofs& c, bool twin,
+                        Arena& arena);
+
+// Calls visit(dofs, map) so that each dof meets the map of the features that its motion selects.
+template <class Visit>
+void visit_maps(const ContactGeometry& geometry, const ContactDofs& c, Arena& arena,
+                Visit&& visit) {
+  if (!geometry.has_twin) return visit(c, vary_units(geometry, c.all_moves));
+  visit(select_dofs(geometry, c, false, arena), vary_units(geometry, c.all_moves));
+  visit(select_dofs(geometry, c, true, arena), vary_units(twin_of(geometry), c.all_moves));
+}
+
 // Change of a wrench about the contact that is fixed to its frame.                       (ROW-5)
 inline Force moved_wrench(Force wrench, const ContactVariation& v) {
   return {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin), cross(v.turn, wrench.lin)};

@@ -251,7 +251,9 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     const ContactGeometry& g = geometries[c];
     const int stride = at.stride;
     double* turned = arena.zeros<double>(at.n * stride);
-    turn_wrench(m, at, vary_units(g, at.all_moves), {{0, 0, 0}, g.normal}, turned, arena);
+    visit_maps(g, at, arena, [&](const ContactDofs& moved, const ContactMap& map) {
+      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, turned, arena);
+    });
     for (int a = 0; a < at.n; a++) {
       int i = local[at.dofs[a]];
       moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / count;

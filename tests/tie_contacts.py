@@ -1,0 +1,135 @@
+"""Ties of contacts: features that meet, regions of colliders, frames."""
+
+from itertools import product
+
+from tie_judge import AVERAGE, BETWEEN, JUMPS, LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
+
+CUBE = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.125, 0.125), repeat=3))
+SHAPES = {"box": 'type="box" size=".125 .125 .125"', "mesh": 'type="mesh" mesh="cube"'}
+CONES, CONDIMS = ("pyramidal", "elliptic"), (1, 3, 4, 6)
+CLIP, SHARED = "contact/clip.cc", "std::abs(height[before]) <= tie_"
+ALL = tuple(f"q{k}" for k in range(12) if k not in (5, 11))  # but the turns about the normal
+
+
+def stack(shape: str, *, count: int = 2, condim: int = 3, cone: str = "pyramidal",
+          offset: float = 0.0, com: str = "0 0 0", solref: str = ".02 1") -> str:  # fmt: skip
+    """Return equal boxes on one another, the center of mass of the top one at `com`."""
+    inertial = f'<inertial pos="{com}" mass="2" diaginertia=".02 .03 .04"/>'
+    bodies = "".join(
+        f"""<body pos="{offset * k!r} {offset * k!r} {0.1249 + 0.2498 * k!r}">
+          <freejoint/>{inertial if k == count - 1 else ""}<geom {SHAPES[shape]}/></body>"""
+        for k in range(count)
+    )
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="{cone}"/>
+      <default><geom condim="{condim}" solref="{solref}"/></default>
+      <asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody>
+    </mujoco>"""
+
+
+def plates(first: str, second: str) -> str:
+    """Return two free geoms on one another, the first one on top, over a plane."""
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="elliptic"/>
+      <asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody>
+        <geom type="plane" size="5 5 1"/>
+        <body pos="0 0 .3747"><freejoint/><geom {first}/></body>
+        <body pos="0 0 .1249"><freejoint/><geom {second}/></body>
+      </worldbody>
+    </mujoco>"""
+
+
+def pair(fixed: str, moving: str, pos: str, *, more: str = "", option: str = "") -> str:
+    """Return a free geom against a fixed one."""
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="elliptic" {option}/>
+      <asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody>
+        <geom name="fixed" {fixed}/>
+        <body pos="{pos}"><freejoint/><geom name="moving" {moving}/></body>
+      </worldbody>
+      {more}
+    </mujoco>"""
+
+
+def gripper(shape: str) -> str:
+    """Return two pads closing on a cube of their width."""
+    pads = "".join(
+        f"""<body pos="{0.1875 * side} 0 0"><joint type="slide" axis="{-side} 0 0"/>
+            <joint type="slide" axis="0 1 0" stiffness="900"/>
+            <geom type="box" size=".0625 .125 .125"/></body>"""
+        for side in (-1, 1)
+    )
+    return f"""
+    <mujoco>
+      <option timestep=".002" gravity="0 0 0" cone="elliptic"/>
+      <asset><mesh name="cube" vertex="{CUBE}"/></asset>
+      <worldbody>{pads}<body><freejoint/><geom {SHAPES[shape]}/></body></worldbody>
+    </mujoco>"""
+
+
+BALL, BOX = 'size=".125"', 'type="box" size=".25 .25 .25"'
+SPHERE, DEEP = "contact/sphere.cc", 0.125 - 2.0**-10
+FLOOR = 'type="plane" size="5 5 1"'
+CAPSULE, CYLINDER = 'type="capsule" size=".0625 .25"', 'type="cylinder" size=".125 .25"'
+MOVING = {"qvel": [0.1, 0.2, -0.3, 0.4, 0.5, 0.6]}
+FRAME = "g.normal.y < 0.5 && g.normal.y > -0.5"
+TIES = (
+    *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", CLIP, SHARED, SMOOTH, ALL,
+          stack(shape, condim=condim, cone=cone))
+      for shape in SHAPES for condim in CONDIMS for cone in CONES),
+    *(Tie(f"stack of three, {shape}, condim {condim}", CLIP, SHARED, SMOOTH, (*ALL, "q12", "q13", "q14", "q15", "q16"),
+          stack(shape, count=3, condim=condim)) for shape in SHAPES for condim in (1, 3)),
+    *(Tie(f"stack off by {offset}, {shape}", CLIP, SHARED, SMOOTH, ("q6", "q7", "q8"),
+          stack(shape, offset=offset)) for shape in SHAPES for offset in (1e-15, 1e-13, 1e-10)),
+    *(Tie(f"lopsided stack, {shape}, {cone}", CLIP, SHARED, AVERAGE, ("q6", "q7"),
+          stack(shape, cone=cone, com=".02 .01 0")) for shape in SHAPES for cone in CONES),
+    *(Tie(f"pads on a cube of their width, {shape}", CLIP, SHARED, SMOOTH, ("q0", "q1", "q5"),
+          gripper(shape), {"qpos": [2e-4, 0.0, 2e-4, 0.0]}) for shape in SHAPES),
+    Tie("stack turned about the normal", CLIP, SHARED, JUMPS, ("q5", "q11"), stack("box")),
+    *(Tie(f"stack off by .03 that tilts, {axis}", "contact/box.cc", "wider > std::abs(leaning)",
+          ONE_SIDE, (axis,), stack("box", offset=0.03, solref=".5 1")) for axis in ("q3", "q9")),
+    *(Tie(f"box on a larger one, {name}", "contact/box.cc", "wider > std::abs(leaning)", SMOOTH,
+          ALL, plates(*shapes)) for name, shapes in {
+              "small first": (SHAPES["box"], 'type="box" size=".25 .3 .125"'),
+              "large first": ('type="box" size=".25 .3 .125"', SHAPES["box"]),
+              "of the same depth": (SHAPES["box"], 'type="box" size=".25 .125 .125"'),
+              "of a mesh": (SHAPES["mesh"], 'type="box" size=".25 .3 .125"')}.items()),
+    *(Tie(f"box and box-shaped mesh, {name}", CLIP, SHARED, SMOOTH, ALL, plates(*shapes))
+      for name, shapes in {"box on top": (SHAPES["box"], SHAPES["mesh"]),
+                           "mesh on top": (SHAPES["mesh"], SHAPES["box"])}.items()),
+    Tie("equal cylinders on one another", CLIP, SHARED, BETWEEN, ("q0", "q1", "q6", "q7"),
+        plates('type="cylinder" size=".2 .125"', 'type="cylinder" size=".2 .125"')),
+    Tie("sphere over the rim of a face of a box", SPHERE, "nearest[k] != p[k]", LEFT, ("q0",),
+        pair(BOX, BALL, f".25 0 {0.25 + DEEP!r}"), MOVING),
+    Tie("sphere at the end of a capsule", SPHERE, "clipped == x", LEFT, ("q2",),
+        pair(CAPSULE, BALL, f"{0.0625 + DEEP!r} 0 .25"), MOVING),
+    Tie("sphere over the rim of a cylinder's cap", SPHERE, "distance < radius", RIGHT, ("q0",),
+        pair(CYLINDER, BALL, f".125 0 {0.25 + DEEP!r}"), MOVING),
+    Tie("sphere beside the rim of a cylinder's side", SPHERE, "std::abs(x) < height", RIGHT,
+        ("q2",), pair(CYLINDER, BALL, f"{0.125 + DEEP!r} 0 .25"), MOVING),
+    Tie("sphere that just touches a plane", "constraint/block.cc", "row < d.nefc", RIGHT, ("q2",),
+        pair(FLOOR, BALL, "0 0 .125"), MOVING),
+    Tie("frame between two hints", "contact/geometry.cc", FRAME, SMOOTH, ("q0", "q1", "q2"),
+        pair(FLOOR + ' euler="-30 0 0"', BALL, f"0 {DEEP / 2!r} {DEEP * 0.75**0.5!r}"), MOVING),
+    Tie("capsule standing on a plane", "contact/geometry.cc", "g.hint_length < kUpright", SMOOTH,
+        ("q0", "q2", "q3", "q4", "q5"),
+        pair(FLOOR, CAPSULE, f"0 0 {0.25 + 0.0625 - 2.0**-10!r}"), MOVING),
+    Tie("parallel capsules", "contact/capsule.cc", "1 - b * b < 1e-15", SMOOTH,
+        ("q0", "q1"), pair(CAPSULE, CAPSULE, ".124 0 .05"), MOVING),
+    Tie("coincident spheres", "contact/geometry.cc", "< agreement(m, g)", RAISES, (),
+        pair(BALL, BALL, "0 0 0")),
+    Tie("cylinder lying on a plane", "contact/geometry.cc", "flat < kFlat * kFlat", SMOOTH,
+        ("q0", "q1", "q2", "q5"), pair(FLOOR, CYLINDER + ' euler="90 0 0"', f"0 0 {DEEP!r}"),
+        MOVING),
+    Tie("sphere over a box vertex", SPHERE, "outside == 2", BETWEEN, ("q0", "q1"),
+        pair(BOX, BALL, f".25 .25 {0.25 + DEEP!r}"), MOVING),
+    Tie("sphere over the rim of a face of a mesh", "contact/round_mesh.cc",
+        "exact.size > 0 ? exact : feature", BETWEEN, ("q0",),
+        pair(SHAPES["mesh"], BALL, f".125 0 {0.125 + DEEP!r}"), MOVING),
+)  # fmt: skip
