@@ -12,6 +12,7 @@ from mujacobian import _core
 from mujacobian.notices import solver_text
 
 SOLVER_LIMIT = _core.solver_limit()
+COLLIDER_LIMIT = _core.collider_limit()
 
 
 @dataclass(frozen=True)
