@@ -242,6 +242,8 @@ NB_MODULE(_core, module) {
              arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
+  module.def("converged_collider",
+             [] { return std::pair(kColliderTolerance, kColliderIterations); });
   module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
   module.def("unsupported", &unsupported, arg("model"));
   bind_stop_flag(module);

@@ -16,9 +16,8 @@ constexpr double kOn = 1e-9;
 // anything from a cylinder.
 constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
 
-// At a coarse tolerance of the collider: the angle, of the root of tolerance over radius, by which
-// a direction may be off, and by how much that of the next side must be worse.
-constexpr double kCoarse = 2, kClearly = 4;
+// How many times worse the next direction must explain a point than the only one that does.
+constexpr double kClearly = 4;
 
 // Nearest points of the segments from a to b and from c to d, by their place between 0 and 1.
 void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
@@ -192,44 +191,47 @@ bool looks_at_fold(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   return false;
 }
 
-// The direction, along the face's normal or towards one of its sides, that explains a point of a
-// capsule or cylinder best, and how much worse the next one does.
+// The angles by which the two directions that explain a point best, along the face's normal or
+// towards one of its sides, are off.
 struct Explanation {
-  double error = INFINITY, next = INFINITY;  // of the radius
+  double error = INFINITY, next = INFINITY;
 };
 
+// Look in the best of these directions. Two sides that share the corner it leads to are one.
 Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  int best = -1;
-  bool best_beyond = false;
+  SegmentPoint best = s;
+  Vec3 best_off{0, 0, 0};
   Explanation found;
   for (int side = -1; side < p.face_size(face); side++) {
     for (bool beyond : {false, true}) {
       look(geom, p, face, side, beyond, s);
       const CenterContact::Slide* slide = s.nearest.slide;
       if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
-      double error = norm(off_segment(s) - off) / s.radius;
-      found.next = std::fmin(found.next, std::fmax(found.error, error));
-      if (error < found.error) found.error = error, best = side, best_beyond = beyond;
+      const Vec3 seen = off_segment(s);
+      const double error = norm(seen - off) / s.radius;
+      const bool same = norm(seen - best_off) < kOn * s.radius;
+      if (!same) found.next = std::fmin(found.next, std::fmax(found.error, error));
+      if (error < found.error) found.error = error, best = s, best_off = seen;
     }
   }
-  look(geom, p, face, best, best_beyond, s);
+  s = best;
   return found;
 }
 
-// A cylinder sees it in the direction of least depth, which the collider finds to about the square
-// root of its tolerance.
+// A cylinder sees it in the direction of least depth: where that is `tolerance` more, the direction
+// is off by the root of twice the tolerance over the radius. Where rounding stops the collider
+// earlier, only one direction may come close.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, double tolerance,
                     SegmentPoint& s) {
   const Explanation found = explain(cylinder, p, face, off, s);
-  if (found.error < kSeenByCylinder) return true;
+  if (found.error < kSeenByCylinder + std::sqrt(2 * tolerance / s.radius)) return true;
   const SegmentPoint seen = s;
   if (look_from_rim(cylinder, p, face, off, s) || look_at_rim(cylinder, p, face, off, s) ||
       look_from_rim_at_rim(cylinder, p, face, off, s)) {
     return true;
   }
   s = seen;
-  return found.error < kCoarse * std::sqrt(tolerance / s.radius) &&
-         found.next > kClearly * found.error;
+  return found.error < kSeenAtRim && found.next > kClearly * found.error;
 }
 
 // A capsule sees the face from the point of its segment that is nearest: an end over the face, or a

@@ -12,10 +12,6 @@
 namespace mujacobian {
 namespace {
 
-// A collider with these settings ends within rounding of the optimum.
-constexpr double kTolerance = 1e-13;
-constexpr int kIterations = 500;
-
 // Room for its polytopes, which MuJoCo takes from the arena of mjData.
 constexpr std::uint64_t kMoreArena = 4 << 20;
 
@@ -23,7 +19,7 @@ constexpr std::uint64_t kMoreArena = 4 << 20;
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 bool has_converged_collider(const ModelView& m) {
-  return m.opt.ccd_tolerance <= kTolerance && m.opt.ccd_iterations >= kIterations;
+  return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= kColliderIterations;
 }
 
 bool depends_on_tolerance(const ModelView& m, const DataView& d) {
@@ -39,8 +35,8 @@ class Converged {
  public:
   const ModelView& model(const ModelView& m) {
     model_.take(m.address);
-    model_.set_collider(std::min(kTolerance, m.opt.ccd_tolerance),
-                        std::max(kIterations, m.opt.ccd_iterations));
+    model_.set_collider(std::min(kColliderTolerance, m.opt.ccd_tolerance),
+                        std::max(kColliderIterations, m.opt.ccd_iterations));
     model_.enlarge_arena(kMoreArena);
     return m_ = view_model(model_.address());
   }

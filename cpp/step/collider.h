@@ -9,6 +9,10 @@
 
 namespace mujacobian {
 
+// A collider with these settings converges: a finer tolerance is that of rounding.
+constexpr double kColliderTolerance = 1e-13;
+constexpr int kColliderIterations = 500;
+
 // Error of a contact (see contact_error) beyond which the collider counts as not converged. With
 // MuJoCo's default of 1e-6 the contacts of 25 scenes of the Menagerie stay below 5e-3.
 constexpr double kColliderLimit = 1e-2;

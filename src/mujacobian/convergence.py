@@ -6,15 +6,17 @@ import copy
 
 import mujoco
 
+from mujacobian import _core
 from mujacobian.arguments import require_model
 
 # A step that Newton's method takes from a warm start needs up to 13 iterations on the Menagerie.
-ITERATIONS, LS_ITERATIONS, CCD_ITERATIONS = 100, 50, 500
+ITERATIONS, LS_ITERATIONS = 100, 50
 # The solver's improvement, which is quadratic in the distance, at which it stops; zero would make
 # it take all its iterations at rounding.
 TOLERANCE = 1e-15
 LS_TOLERANCE = 1e-12
-CCD_TOLERANCE = 1e-13  # m: below it MuJoCo's collider works on rounding
+# contacts are differentiated where the collider ends with these settings
+CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 
 
 def converged(model: mujoco.MjModel) -> mujoco.MjModel:

@@ -13,6 +13,7 @@ from mujacobian.errors import ArgumentTypeError
 from mujacobian.notices import solver_text
 
 SOLVER_LIMIT = _core.solver_limit()
+COLLIDER_LIMIT = _core.collider_limit()
 
 
 @dataclass(frozen=True)

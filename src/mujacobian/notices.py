@@ -18,10 +18,11 @@ from weakref import WeakKeyDictionary
 import mujoco
 import numpy as np
 
+from mujacobian import _core
 from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWarning
 
 PACKAGE = str(Path(__file__).parent)
-FINEST = 1e-10  # ccd_tolerance at which curved geoms meet within 1e-5 of their optimum
+CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 
 # what a model was warned about already; copies of a model share its set
 _seen: WeakKeyDictionary[mujoco.MjModel, set[str]] = WeakKeyDictionary()
@@ -135,13 +136,14 @@ def _geom(model: mujoco.MjModel, geom: int) -> str:
 
 
 def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
-    """Which option makes the collider converge: its error goes with the root of the tolerance."""
+    """Which options make the collider converge: its error goes with the root of the tolerance."""
     opt = model.opt
-    needed = opt.ccd_tolerance * (limit / value) ** 2 if np.isfinite(value) else 0.0
-    tolerance = max(10.0 ** np.floor(np.log10(needed)), FINEST) if needed > 0 else FINEST
-    if opt.ccd_tolerance > tolerance:
-        return f"Set model.opt.ccd_tolerance to {tolerance:.0e} (now {opt.ccd_tolerance:.0e})"
-    return f"Set model.opt.ccd_iterations to 500 (now {opt.ccd_iterations})"
+    needed = max(opt.ccd_tolerance * (limit / value) ** 2, CCD_TOLERANCE)
+    return (
+        "Simulate mujacobian.converged(model), or set options of the collider yourself: "
+        f"ccd_tolerance to {10.0 ** np.floor(np.log10(needed)):.0e} (now {opt.ccd_tolerance:.0e}), "
+        f"with enough ccd_iterations (now {opt.ccd_iterations}, at most {CCD_ITERATIONS} are needed)"
+    )
 
 
 _WARNINGS: dict[str, Callable[[mujoco.MjModel, float, float, int, int], Warning]] = {

@@ -1,0 +1,271 @@
+"""Derivatives do not depend on `opt.ccd_tolerance`: they are those of a converged collider."""
+
+import copy
+import itertools
+import warnings
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import ColliderNotConvergedWarning, reference
+from mujacobian.diagnostics import COLLIDER_LIMIT
+
+TOLERANCES = (1e-4, 1e-6, 3e-7, 1e-8, 1e-10)  # 1e-6 is MuJoCo's default
+SAME = 1e-12  # relative: only the end of the constraint solver differs
+EXACT = 1e-6  # relative, against differences of a step whose own collider has converged
+
+SHAPES = {
+    "ellipsoid": 'type="ellipsoid" size=".05 .08 .03"',
+    "cylinder": 'type="cylinder" size=".05 .06"',
+    "capsule": 'type="capsule" size=".04 .05"',
+    "sphere": 'type="sphere" size=".05"',
+    "box": 'type="box" size=".05 .04 .06"',
+    "mesh": 'type="mesh" mesh="blob"',
+}
+PAIRS = [
+    *itertools.product(("ellipsoid", "cylinder"), SHAPES),
+    ("sphere", "mesh"),
+    ("capsule", "mesh"),
+]
+
+# A cylinder across an edge of a box, deeper than its axis: feet on the shins of a humanoid. Place
+# and turn of the box. At the default tolerance the first one was differentiated as another feature.
+CROSSED = {
+    "beyond": ("0.017138 0.025332 0.111333", "0.980366 -0.000509 0.197173 0.002417"),
+    "before": ("0.017138 -0.024668 0.111333", "0.980366 -0.000509 0.197173 0.002417"),
+}
+
+
+def two_bodies(first: str, second: str, option: str = "", size: str = "") -> mujoco.MjModel:
+    """Return two free bodies with a geom each, and sensors of their contact."""
+    vertices = np.random.default_rng(1).normal(size=(14, 3)) * 0.05
+    return mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <size {size}/>
+        <option timestep=".002" {option}/>
+        <asset><mesh name="blob" vertex="{" ".join(f"{x:.5f}" for x in vertices.ravel())}"/></asset>
+        <worldbody>
+          <body name="one" quat=".58 .04 -.04 .81"><freejoint/><geom name="first" {first}/></body>
+          <body name="two" quat=".58 .04 -.04 .81"><freejoint/><geom name="second" {second}/></body>
+        </worldbody>
+        <sensor>
+          <contact geom1="first" num="1" data="force dist normal" reduce="maxforce"/>
+          <framelinacc objtype="body" objname="two"/>
+        </sensor>
+      </mujoco>""")
+
+
+def crossed(case: str, option: str = "", size: str = "") -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Return a cylinder across an edge of a box, moving."""
+    place, turn = CROSSED[case]
+    box = f'type="box" size=".04 .03 .15" pos="{place}" quat="{turn}"'
+    model = two_bodies('type="cylinder" size=".015 .11"', box, option, size)
+    data = mujoco.MjData(model)
+    data.qvel[:] = 0.01 * np.arange(model.nv)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def touching(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
+    """Return a random pose in which the bodies overlap by a few millimeters."""
+    data = mujoco.MjData(model)
+    for adr in (3, 10):
+        data.qpos[adr : adr + 4] = rng.normal(size=4)
+    data.qvel[:] = 0.02 * rng.normal(size=model.nv)
+    towards = rng.normal(size=3)
+    towards /= np.linalg.norm(towards)
+    far, near, depth = 0.25, 0.0, rng.uniform(1e-3, 6e-3)
+    for _ in range(40):
+        data.qpos[7:10] = (far + near) / 2 * towards
+        mujoco.mj_forward(model, data)
+        deep = data.ncon > 0 and data.contact.dist.min() < -depth
+        far, near = (far, (far + near) / 2) if deep else ((far + near) / 2, near)
+    return data
+
+
+def blocks(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    lin = mujacobian.linearize(model, data)
+    assert lin.C is not None and lin.D is not None
+    return np.vstack([np.hstack([lin.A, lin.B]), np.hstack([lin.C, lin.D])])
+
+
+def assert_same(given: np.ndarray, wanted: np.ndarray, name: str) -> None:
+    assert abs(wanted).max() > 0
+    error = abs(given - wanted).max() / abs(wanted).max()
+    assert error <= SAME, f"{name}: {error:.1e}"
+
+
+@pytest.mark.parametrize("case", CROSSED)
+def test_a_cylinder_across_an_edge(case: str) -> None:
+    model, data = crossed(case)
+    converged = mujacobian.converged(model)
+    wanted = blocks(converged, data)
+    reference.converge(converged)
+    ref = reference.jacobian(converged, data, constrained=True)
+    result = reference.compare(wanted[: ref.nx], ref.J[: ref.nx], ref.err[: ref.nx], ref.blocks[:4])
+    assert result.error <= EXACT
+    for tolerance in TOLERANCES:
+        model.opt.ccd_tolerance = tolerance
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ColliderNotConvergedWarning)
+            assert_same(blocks(model, data), wanted, f"{tolerance:g}")
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_pairs(pair: tuple[str, str]) -> None:
+    model = two_bodies(*(SHAPES[name] for name in pair))
+    rng = np.random.default_rng(3)
+    for pose in range(3):
+        data = touching(model, rng)
+        wanted = blocks(mujacobian.converged(model), data)
+        for tolerance in TOLERANCES:
+            loose = copy.copy(model)
+            loose.opt.ccd_tolerance = tolerance
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ColliderNotConvergedWarning)
+                assert_same(blocks(loose, data), wanted, f"pose {pose}, {tolerance:g}")
+
+
+def _inverse(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    DfDq, DfDv, DfDa = np.empty((3, model.nv, model.nv))
+    DsDq = np.empty((model.nv, model.nsensordata))
+    mujacobian.inverse(model, data, DfDq, DfDv, DfDa, DsDq)
+    return np.hstack([DfDq, DfDv, DfDa, DsDq])
+
+
+def _rollout(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """Of one step and the velocity after it: the states there differ between the tolerances."""
+    parameters = mujacobian.Parameters(model, [("body_mass", "one")])
+    trajectory = mujacobian.rollout(model, data, np.zeros((1, 0)), params=parameters)
+    d_states = np.zeros((2, model.nq + model.nv))
+    d_states[1, model.nq :] = np.arange(model.nv)
+    gradient = trajectory.gradient(d_states)
+    return np.concatenate([gradient.state, np.atleast_1d(gradient.params)])
+
+
+def _batch(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+    return mujacobian.linearize_batch(model, np.tile(state, (3, 1)), np.zeros((3, 0)), threads=2).A
+
+
+CALLS: dict[str, Callable[[mujoco.MjModel, mujoco.MjData], np.ndarray]] = {
+    "jvp": lambda m, d: mujacobian.jvp(m, d, np.ones(2 * m.nv))[0],
+    "vjp": lambda m, d: mujacobian.vjp(m, d, np.ones(2 * m.nv)).state,
+    "inverse": _inverse,
+    "rollout": _rollout,
+    "batch": _batch,
+}
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize("call", CALLS)
+def test_every_function_differentiates_the_converged_contact(call: str, integrator: str) -> None:
+    model, data = crossed("beyond", f'integrator="{integrator}"')
+    wanted = CALLS[call](mujacobian.converged(model), data)
+    assert_same(CALLS[call](model, data), wanted, call)
+
+
+def test_the_data_is_left_as_mj_forward_leaves_it() -> None:
+    model, data = crossed("beyond")
+    fresh = mujoco.MjData(model)
+    fresh.qpos[:], fresh.qvel[:] = data.qpos, data.qvel
+    mujoco.mj_forward(model, fresh)
+    mujacobian.linearize(model, data)
+    for name in ("qpos", "qvel", "qacc", "qacc_warmstart", "sensordata", "efc_J", "efc_force"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(fresh, name), name)
+    for name in ("pos", "frame", "dist"):
+        np.testing.assert_array_equal(getattr(data.contact, name), getattr(fresh.contact, name))
+
+
+def test_models_of_the_same_sizes_do_not_share_results() -> None:
+    """Both are evaluated in the same mjData."""
+    first, data = crossed("beyond")
+    second = copy.copy(first)
+    second.geom_size[0] *= 1.01
+    second.opt.gravity[:] = 1, 2, 3
+    wanted = [blocks(mujacobian.converged(model), data) for model in (first, second)]
+    assert abs(wanted[0] - wanted[1]).max() > 1e-3
+    for _ in range(2):
+        for model, A in zip((first, second), wanted, strict=True):
+            assert_same(blocks(model, data), A, "taking turns")
+
+
+def test_a_small_arena_suffices() -> None:
+    """The converged collider needs more room than the user's."""
+    model, data = crossed("beyond", size='memory="60K"')
+    assert_same(blocks(model, data), blocks(*crossed("beyond")), "small arena")
+
+
+def coarse() -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Return two ellipsoids whose contact is off by more than the limit."""
+    model = two_bodies(SHAPES["ellipsoid"], SHAPES["ellipsoid"])
+    model.opt.ccd_tolerance = 1e-3
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        data = touching(model, rng)
+        if max(row.contact_error for row in mujacobian.diagnose(model, data).rows) > COLLIDER_LIMIT:
+            return model, data
+    raise AssertionError("all contacts are fine")
+
+
+@pytest.mark.parametrize("call", ["linearize", *CALLS])
+def test_far_contacts_warn_once(call: str) -> None:
+    model, data = coarse()
+    run = CALLS.get(call, blocks)
+    with pytest.warns(ColliderNotConvergedWarning) as found:
+        run(model, data)
+        run(model, data)
+    assert len(found) == 1
+    text = str(found[0].message)
+    assert 'geom "first" and geom "second"' in text
+    assert found[0].filename == __file__
+    for row in mujacobian.diagnose(model, data).rows:
+        assert found[0].message.value == pytest.approx(row.contact_error)
+
+
+def test_the_tolerance_that_the_warning_names_helps() -> None:
+    model, data = coarse()
+    with pytest.warns(ColliderNotConvergedWarning) as found:
+        mujacobian.linearize(model, data)
+    named = float(str(found[0].message).split("ccd_tolerance to ")[1].split()[0])
+    assert named < model.opt.ccd_tolerance
+    better = copy.copy(model)
+    better.opt.ccd_tolerance = named
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mujacobian.linearize(better, data)
+
+
+def test_another_number_of_contacts_warns() -> None:
+    """A toe on a rod: MuJoCo finds one point, two millimeters deep, instead of two at the edge.
+
+    Its step differs as well, so that no derivative could agree with it.
+    """
+    toe = 'pos="-0.009075 0.033564 -0.037" quat="0 0.9998819 -0.0153655 0" type="box"'
+    model = two_bodies('type="cylinder" size=".025 .1"', f'{toe} size=".01 .0105 .0055"')
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1 and data.contact.dist[0] < -2e-3
+    converged = mujacobian.converged(model)
+    mujoco.mj_forward(converged, data)
+    assert data.ncon == 2 and data.contact.dist.min() > -2e-5
+    with pytest.warns(ColliderNotConvergedWarning, match="another number of contacts"):
+        given = blocks(model, data)
+    assert_same(given, blocks(converged, data), "toe")
+    assert [row.contact_error for row in mujacobian.diagnose(model, data).rows] == [np.inf] * 2
+
+
+def test_default_settings_do_not_warn() -> None:
+    model, data = crossed("beyond")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mujacobian.linearize(model, data)
+    errors = [row.contact_error for row in mujacobian.diagnose(model, data).rows]
+    assert 0 < max(errors) <= COLLIDER_LIMIT
+    converged = mujacobian.diagnose(mujacobian.converged(model), data).rows
+    assert [row.contact_error for row in converged] == [0] * len(converged)
