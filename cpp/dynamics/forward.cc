@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "constraint/idle.h"
 #include "dynamics/lu.h"
 #include "layout/notice.h"
 #include "smooth/external.h"
@@ -56,7 +57,7 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
 // Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
 constexpr double kNegligible = 1e-9;
 
-// Distance of MuJoCo's acceleration from that of f, relative within each component.
+// Distance of MuJoCo's acceleration from that of f, relative within each component.     (SOL-3)
 double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
@@ -90,6 +91,7 @@ Forward start_forward(const ModelView& m, const DataView& d, bool forces, const 
 
 Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
   Forward f = start_forward(m, d, forces, nullptr, arena);
+  if (m.opt.noslip_iterations == 0) set_aside_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
