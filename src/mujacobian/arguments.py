@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 import mujoco
@@ -107,3 +108,9 @@ def count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ArgumentError(f"{name} must be an integer of at least 1, got {value!r}")
     return int(value)
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """A question that names what is similar to an unknown name, or else what there is."""
+    close = difflib.get_close_matches(name, known, 5, 0.4) or known[:10]
+    return f"did you mean {', '.join(close)}?"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
+from mujacobian.arguments import suggestion
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
@@ -310,7 +311,8 @@ def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     """The numbers that an item of the list means."""
     name, chosen = (item, None) if isinstance(item, str) else item
     if name not in _FIELDS:
-        raise ArgumentError(f"unknown field {name!r}, known are {', '.join(_FIELDS)}")
+        hint = suggestion(name, list(_FIELDS)) if isinstance(name, str) else ""
+        raise ArgumentError(f"unknown field {name!r}: {hint} Known are {', '.join(_FIELDS)}")
     field = _FIELDS[name]
     components = field.components or (-1,)
     if field.element is None:

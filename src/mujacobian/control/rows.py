@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import numbers, require_model
+from mujacobian.arguments import numbers, require_model, suggestion
 from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
@@ -98,8 +97,7 @@ def sensor(model: mujoco.MjModel, name: str) -> Rows:
     index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SENSOR, name)
     if index < 0:
         names = [model.sensor(k).name for k in range(model.nsensor)]
-        close = difflib.get_close_matches(name, names, 5, 0.4) or names[:10]
-        hint = f"did you mean {', '.join(close)}?" if names else "the model has no sensors"
+        hint = suggestion(name, names) if names else "the model has no sensors"
         raise ArgumentError(f'the model has no sensor "{name}": {hint}')
     first, count = int(model.sensor_adr[index]), int(model.sensor_dim[index])
     return _unit(model, first, count)

@@ -1,0 +1,9 @@
+"""System identification: parameters of a model from logs, by least squares with exact Jacobians."""
+
+from mujacobian.sysid.identify import identify
+from mujacobian.sysid.log import Log
+from mujacobian.sysid.problem import Iterate
+from mujacobian.sysid.quality import IdentificationWarning
+from mujacobian.sysid.result import Identification
+
+__all__ = ["Identification", "IdentificationWarning", "Iterate", "Log", "identify"]

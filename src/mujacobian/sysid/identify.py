@@ -1,0 +1,217 @@
+"""Identification: the nonlinear least squares, its solution and what is said of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import count, shaped
+from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.parameters import Parameters
+from mujacobian.sysid.bounds import Bounds, read_bounds
+from mujacobian.sysid.log import Log
+from mujacobian.sysid.numerics import least_squares
+from mujacobian.sysid.problem import Evaluation, Iterate, Problem, Stop
+from mujacobian.sysid.quality import (
+    IdentificationWarning,
+    judge_bounds,
+    judge_chi_square,
+    judge_rank,
+    on_bounds,
+)
+from mujacobian.sysid.result import Identification
+
+Array = NDArray[np.float64]
+
+# tolerance of the parameters with which the estimation of first states begins
+ROUGH = 1e-4
+
+
+def identify(
+    parameters: Parameters,
+    logs: Log | Sequence[Log],
+    *,
+    start: ArrayLike | None = None,
+    bounds: Bounds | None = None,
+    initial_states: Literal["estimate", "given"] = "estimate",
+    window: int | None = None,
+    tolerance: float = 1e-8,
+    max_evaluations: int = 200,
+    threads: int | None = None,
+) -> Identification:
+    """The parameters with which simulated logs are nearest to measured ones, in least squares.
+
+    `scipy.optimize.least_squares` (trust region, bounds) with the exact Jacobian in forward mode:
+    one tangent per parameter, where adjoints would take one pass per measured number.
+
+    Args:
+      parameters: what is looked for, and the model.
+      logs: one or several, of any lengths.
+      start: first guess, by default the values in the model.
+      bounds: (lower, upper), by default those of the parameters; or pairs by the name of a
+        parameter or of a field, such as `{"dof_damping": (0, 1)}`.
+      initial_states: "estimate": the first state of every log is unknown, too. The given one is the
+        first guess, with a prior if the log has `first_state_noise`, and standard errors
+        include its uncertainty. "given": first states are exact, which saves `2 nv + na` tangents
+        per log; if they are not, values are off by many of the standard errors.
+      window: cut logs into windows of so many steps, each with a first state that is estimated: for
+        long logs of systems that swing or tumble, whose cost has many minima.
+      tolerance: relative change of cost or values, or size of the gradient, at which to stop; also
+        where the optimum is predicted to be within its square root times the standard errors.
+      max_evaluations: simulations of all logs after which to stop.
+      threads: windows simulated at a time, by default one per available core.
+
+    Quaternions of states count as the nearer of q and -q. A trial at which a log diverges is
+    rejected; at the first guess it raises `MujacobianError`. Sensors that see a parameter
+    in ways that are not covered raise `UnsupportedFeatureError` where they are measured.
+
+    Issues an `IdentificationWarning` if the optimizer did not converge, if the reduced chi-square
+    is far from 1, if parameters are not determined and if they are on bounds.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> from mujacobian.sysid import Log, identify
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint name='pivot' axis='0 1 0' damping='.1'/>"
+      ...     "<geom size='.1' pos='0 0 -1'/></body></worldbody>"
+      ...     "<sensor><jointpos joint='pivot'/></sensor></mujoco>")
+      >>> controls = np.zeros((200, 0))
+      >>> measured = mujacobian.rollout(model, [1, 0], controls).sensordata
+      >>> found = identify(mujacobian.Parameters(model, ["dof_damping"]),
+      ...                  Log([1, 0], controls, measured), start=[3])
+      >>> abs(found.values[0] - 0.1) < 1e-6
+      np.True_
+    """
+    if not isinstance(parameters, Parameters):
+        raise ArgumentTypeError(
+            f"parameters must be mujacobian.Parameters, got {type(parameters).__name__}"
+        )
+    if not len(parameters):
+        raise ArgumentError("there are no parameters to identify")
+    if initial_states not in ("estimate", "given"):
+        raise ArgumentError(f'initial_states must be "estimate" or "given", got {initial_states!r}')
+    most_evaluations = count("max_evaluations", max_evaluations)
+    length = None if window is None else count("window", window)
+    box = read_bounds(parameters, bounds)
+    first = parameters.values if start is None else shaped("start", start, box[0].shape)
+    for name, value, least, most in zip(parameters.names, first, *box, strict=True):
+        if not least <= value <= most:
+            raise ArgumentError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
+    estimate = initial_states == "estimate"
+
+    def problem_of(*, estimate: bool, tolerance: float) -> Problem:
+        return Problem(
+            parameters,
+            logs,
+            tolerance,
+            threads,
+            estimate=estimate,
+            window=length,
+            max_evaluations=most_evaluations,
+        )
+
+    problem = problem_of(estimate=estimate, tolerance=tolerance)
+    if estimate and window is None:
+        # far from the optimum, free first states would take up what wrong parameters do to logs
+        held = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
+        first = _solve(held, first, box, most_evaluations)[0]
+        problem.follow(held)
+    values, converged, message = _solve(problem, first, box, most_evaluations)
+    result = _report(problem, problem.evaluate(values), box, converged, message)
+    for text in result.warnings:
+        warnings.warn(text, IdentificationWarning, stacklevel=2)
+    return result
+
+
+def _solve(
+    problem: Problem, first: Array, bounds: tuple[Array, Array], max_evaluations: int
+) -> tuple[Array, bool, str]:
+    """The optimum, whether it is one, and in words how the optimizer ended."""
+    problem.evaluate(first)  # raises if the first guess diverges
+    # the optimizer sees the triangular factor, of the same norms and products, and not all rows
+    try:
+        found = least_squares(
+            problem.residuals,
+            first,
+            problem.jacobian,
+            bounds=bounds,
+            x_scale="jac",
+            ftol=problem.tolerance,
+            xtol=problem.tolerance,
+            gtol=problem.tolerance,
+            max_nfev=max_evaluations,
+        )
+    except Stop as end:
+        return end.values, end.converged, str(end)
+    return found.x, bool(found.status > 0), str(found.message)
+
+
+def _report(
+    problem: Problem,
+    optimum: Evaluation,
+    bounds: tuple[Array, Array],
+    converged: bool,
+    message: str,
+) -> Identification:
+    """What is found there, and what speaks against it."""
+    parameters, values, fit = problem.parameters, optimum.values, optimum.fit
+    names = parameters.names
+    freedom = problem.degrees_of_freedom(optimum)
+    reduced = optimum.squares / freedom if freedom > 0 else np.nan
+    covariance = reduced * fit.covariance() if freedom > 0 else np.full((len(values),) * 2, np.inf)
+    errors = np.sqrt(np.diag(covariance))
+    bound = on_bounds(fit, values, errors, *bounds)
+    unsettled = problem.unsettled(optimum)
+    judged = [
+        None if converged else f"the optimizer did not converge: {message}",
+        _judge_first_states(unsettled),
+        _judge_residuals(problem, reduced, freedom),
+        judge_rank(fit, names),
+        judge_bounds(names, values, bound),
+    ]
+    lost = sorted({int(k) for direction in fit.undetermined() for k in direction})
+    return Identification(
+        parameters=parameters,
+        values=values,
+        standard_errors=errors,
+        covariance=covariance,
+        model=parameters.apply(values),
+        first_states=tuple(np.array([p.state for p in of_log]) for of_log in optimum.points),
+        residuals=optimum.residuals(),
+        cost=optimum.squares / 2,
+        degrees_of_freedom=freedom,
+        reduced_chi_square=reduced,
+        undetermined=tuple(names[k] for k in lost),
+        on_bounds=tuple(names[k] for k in bound),
+        history=(*problem.history, Iterate(optimum.squares / 2, values)),
+        steps=problem.steps,
+        converged=converged and not unsettled,
+        message=message,
+        warnings=tuple(text for text in judged if text is not None),
+    )
+
+
+def _judge_first_states(unsettled: Sequence[int]) -> str | None:
+    """Which first states are not at their optimum, if any."""
+    if not unsettled:
+        return None
+    return (
+        f"the first states of logs {', '.join(map(str, unsettled))} did not converge: use shorter"
+        " windows (window=), better first guesses in these logs, or first_state_noise"
+    )
+
+
+def _judge_residuals(problem: Problem, reduced: float, freedom: int) -> str | None:
+    """What is wrong with the size of the residuals, if anything can be said."""
+    if freedom < 1:
+        return (
+            f"the {problem.size} measured numbers are as many as the unknowns that they determine:"
+            " nothing is left to tell the noise, and all standard errors are inf. Record more"
+        )
+    if not problem.is_noise_known:
+        return None
+    return judge_chi_square(reduced, freedom, estimate=problem.is_estimated, window=problem.window)

@@ -1,0 +1,97 @@
+"""A log: what was applied to a system and what was measured of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import numbers
+from mujacobian.errors import ArgumentError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What was applied to a system in T steps, and what was measured of it.
+
+    state: the first state, a row of (qpos, qvel, act) or an `MjData`.
+    controls: `(T, nu)`.
+    sensordata: `(T, ns)`, the sensors in each step, so before the state moves; NaN where there is
+        no measurement. None if no sensor was measured.
+    states: `(T + 1, nq + nv + na)`, from the first state on; NaN where there is no measurement.
+    sensor_noise: `(ns,)`, standard deviations of the numbers in `sensordata`. By default the
+        attribute `noise` of each sensor in the model, or 1 where that is zero.
+    state_noise: `(nq + nv + na,)`, standard deviations of the numbers in `states`; by default 1.
+    forces, wrenches, mocap: what else was applied, as for `mujacobian.rollout`.
+    first_state_noise: `(2 nv + na,)`, standard deviations of `state` in the tangent coordinates of
+        `A` (rotations in rad), used where the first state is estimated: 0 holds a number at its
+        given value, inf leaves it to the other measurements. By default inf for all of them.
+
+    Sizes that follow from the log itself are checked at once, those of the model by `identify`.
+    """
+
+    state: mujoco.MjData | ArrayLike
+    controls: ArrayLike
+    sensordata: ArrayLike | None = None
+    states: ArrayLike | None = None
+    sensor_noise: ArrayLike | None = None
+    state_noise: ArrayLike | None = None
+    forces: ArrayLike | None = None
+    wrenches: ArrayLike | None = None
+    mocap: ArrayLike | None = None
+    first_state_noise: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.state, mujoco.MjData):
+            self._convert("state", (None,))
+        T = len(self._convert("controls", (None, None)))
+        self._convert("forces", (T, None))
+        self._convert("wrenches", (T, None, 6))
+        self._convert("mocap", (T, None, 7))
+        for name, noise, rows in (
+            ("sensordata", "sensor_noise", T),
+            ("states", "state_noise", T + 1),
+        ):
+            columns = None
+            if getattr(self, name) is not None:
+                measured = self._convert(name, (rows, None), finite=False)
+                columns = measured.shape[1]
+                if np.isinf(measured).any():
+                    raise ArgumentError(f"{name} must be finite, or NaN where nothing was measured")
+            deviations = self._convert(noise, (columns,))
+            if (deviations <= 0).any():
+                raise ArgumentError(f"{noise} must be positive, got {deviations.min():g}")
+        start = self._convert("first_state_noise", (None,), finite=False)
+        if not (start >= 0).all():
+            raise ArgumentError(
+                "first_state_noise must hold standard deviations from 0 (exact) to inf (unknown),"
+                f" got {start[~(start >= 0)][0]:g}"
+            )
+
+    def _convert(self, name: str, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
+        """Replace a field by an array of this shape, where None is any size."""
+        given = getattr(self, name)
+        if given is None:
+            return np.empty((0,) * len(shape))
+        array = numbers(name, given, finite=finite)
+        if array.ndim == len(shape) + 1:
+            raise ArgumentError(
+                f"{name} has shape {array.shape}, with a batch in front: a Log holds one"
+                " recording, so make a list of logs"
+            )
+        fits = array.ndim == len(shape) and all(
+            want in (None, have) for have, want in zip(array.shape, shape, strict=True)
+        )
+        if not fits:
+            sizes = ", ".join("n" if size is None else str(size) for size in shape)
+            text = f"({sizes},)" if len(shape) == 1 else f"({sizes})"
+            steps = f" for {len(np.asarray(self.controls))} rows of controls"
+            raise ArgumentError(
+                f"{name} must have shape {text}{steps if len(shape) > 1 else ''}, got {array.shape}"
+            )
+        object.__setattr__(self, name, array)
+        return array

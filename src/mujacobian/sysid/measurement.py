@@ -1,0 +1,47 @@
+"""Measured numbers of a log, and the weights of their residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Measurement:
+    """Rows of measured numbers with NaN where nothing was measured, and their noise.
+
+    noise: standard deviation per column.
+    known: whether it was stated, by the log or by the model, or is 1 for want of it.
+    """
+
+    def __init__(self, values: Array, noise: Array, known: NDArray[np.bool_]) -> None:
+        self.there = ~np.isnan(values)
+        self.values = values
+        self.noise = noise
+        self.weights = 1 / noise
+        self.size = int(self.there.sum())
+        self.known = known
+        self.is_known = bool(known[self.there.any(axis=0)].all())
+
+    def cut(self, first: int, last: int, *, rows: int) -> Measurement:
+        """Rows first .. last-1, and as many without measurement as to make `rows` of them."""
+        part = np.full((rows, self.values.shape[1]), np.nan)
+        part[: last - first] = self.values[first:last]
+        return Measurement(part, self.noise, self.known)
+
+    def write(self, rows: Array, differences: Array, slopes: Array | None) -> None:
+        """Where there is a measurement: weighted slopes `(T, columns, numbers)`, differences last.
+
+        Slopes are None where nothing was measured.
+        """
+        if slopes is None:
+            return
+        T, n, numbers = slopes.shape
+        if self.there.all():
+            every = rows.reshape(T, numbers, n + 1)
+            np.multiply(slopes.swapaxes(1, 2), self.weights[:, None], out=every[..., :-1])
+            np.multiply(differences, self.weights, out=every[..., -1])
+        else:
+            rows[:, :-1] = (slopes * self.weights).swapaxes(1, 2)[self.there]
+            rows[:, -1] = (differences * self.weights)[self.there]

@@ -1,0 +1,11 @@
+"""What system identification uses of scipy, an optional package."""
+
+try:
+    from scipy.optimize import least_squares
+    from scipy.special import gammaincinv, stdtrit
+except ImportError as error:
+    raise ImportError(
+        "mujacobian.sysid needs scipy: pip install 'mujacobian[sysid]'", name="scipy"
+    ) from error
+
+__all__ = ["gammaincinv", "least_squares", "stdtrit"]

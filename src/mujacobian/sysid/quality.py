@@ -1,0 +1,112 @@
+"""What speaks against trusting a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.sysid.linear_fit import LinearFit
+from mujacobian.sysid.numerics import gammaincinv
+
+Array = NDArray[np.float64]
+
+# The reduced chi-square is far from 1 if noise of the stated size would be that far in fewer than
+# one of a thousand fits, and if it is also far in size: below this factor, standard errors, which
+# are scaled by its square root, are hardly affected.
+CHANCE = 1e-3
+FACTOR = 1.5
+# A parameter is on a bound if the linearized optimum is beyond it and the value near it, by these
+# parts of its standard error.
+BEYOND = 1e-3
+NEAR = 0.1
+
+
+class IdentificationWarning(UserWarning):
+    """The result of `identify` is not to be trusted as it is; the message says why."""
+
+
+def expected_chi_square(degrees_of_freedom: int) -> tuple[float, float]:
+    """The interval that holds the reduced chi-square of a right model, but for one in 1000 fits."""
+    tails = np.array([CHANCE / 2, 1 - CHANCE / 2])
+    low, high = 2 * gammaincinv(degrees_of_freedom / 2, tails) / degrees_of_freedom
+    return float(low), float(high)
+
+
+def judge_chi_square(
+    reduced: float, degrees_of_freedom: int, *, estimate: bool, window: int | None
+) -> str | None:
+    """What is wrong with the size of the residuals, if anything."""
+    low, high = expected_chi_square(degrees_of_freedom)
+    found = (
+        f"the reduced chi-square is {reduced:.3g} where {low:.3g} to {high:.3g} is expected"
+        f" ({degrees_of_freedom} degrees of freedom): "
+    )
+    if reduced < min(low, 1 / FACTOR):
+        return found + (
+            "the residuals are smaller than the stated noise. State the noise that the"
+            " measurements have (sensor_noise, state_noise); standard errors are scaled to the"
+            " residuals"
+        )
+    if reduced <= max(high, FACTOR):
+        return None
+    causes = ["the stated noise is too small", "the model lacks an effect or a parameter"]
+    if not estimate:
+        causes.insert(0, 'first states were measured with noise (use initial_states="estimate")')
+    if window is None:
+        causes.insert(
+            0,
+            "the optimizer has stopped in a local minimum, as it does for long logs of systems that"
+            " swing or tumble (use window=, such as 100 steps, then pass the values it finds as"
+            " start=)",
+        )
+    return found + (
+        "the model with these values does not explain the logs, and neither values nor standard"
+        " errors can be trusted. Possible causes: " + "; ".join(causes)
+    )
+
+
+def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
+    """Which parameters the logs do not determine, if any."""
+    alone, together = [], []
+    for direction in fit.undetermined():
+        if len(direction) == 1:
+            alone.append(names[direction[0]])
+        else:
+            together.append(" with ".join(names[k] for k in direction))
+    if not alone and not together:
+        return None
+    text = []
+    if alone:
+        text.append(f"the logs do not depend on {', '.join(alone)}")
+    if together:
+        text.append(f"the logs show only a combination of {'; of '.join(together)}")
+    return (
+        " and ".join(text)
+        + ". Their standard errors are inf and their values arbitrary: leave them"
+        " out of the parameters, or record logs that excite them separately"
+    )
+
+
+def on_bounds(
+    fit: LinearFit, values: Array, errors: Array, lower: Array, upper: Array
+) -> NDArray[np.intp]:
+    """Parameters that would leave their bounds if they could."""
+    step = fit.step()
+    target = values + step
+    beyond = np.maximum(lower - target, target - upper)
+    room = np.where(step < 0, values - lower, upper - values)
+    return np.flatnonzero((beyond > BEYOND * errors) & (room <= NEAR * errors))
+
+
+def judge_bounds(names: Sequence[str], values: Array, places: NDArray[np.intp]) -> str | None:
+    """Which parameters are on bounds, if any."""
+    if not len(places):
+        return None
+    listed = ", ".join(f"{names[k]} = {values[k]:.4g}" for k in places)
+    return (
+        f"on a bound: {listed}. The logs would fit better beyond it, and the standard errors do not"
+        " hold there: widen bounds= if they are narrower than the physics, otherwise look for what"
+        " the model lacks, or hold these parameters and leave them out"
+    )

@@ -1,0 +1,182 @@
+"""A window of a log: one simulation, its first state, and what it is compared with."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian import _core
+from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.manifold import Manifold
+from mujacobian.parameters import Parameters
+from mujacobian.sysid.first_state import FirstState
+from mujacobian.sysid.linear_fit import LinearFit, triangular
+from mujacobian.sysid.measurement import Measurement
+from mujacobian.trajectory import Inputs
+
+Array = NDArray[np.float64]
+
+# Levenberg's damping where a full step does not help, and where no step does
+LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e4
+MOST_SIMULATIONS = 15
+# A predicted gain of this part of the variance moves a first state by a third of a standard error.
+# A step that fails to bring it crosses a kink of the cost (a joint that sticks or slips), where no
+# other step does better.
+NEGLIGIBLE = 0.1
+# residuals smaller than this part of what was measured are rounding
+ROUNDING = 1e-12
+
+
+class Point:
+    """A window simulated from one first state.
+
+    state: the first state.
+    last: the state after the last step.
+    residuals: of sensors and of states, without those of the prior.
+    squares: the sum of all squared residuals.
+    fit: the linear problem of the first state's unknowns.
+    """
+
+    def __init__(
+        self, state: Array, last: Array, unknowns: int, rows: Array, residuals: tuple[Array, Array]
+    ) -> None:
+        self.state, self.last, self.residuals = state, last, residuals
+        # slopes along the unknowns, along the parameters, and residuals: a factor of `rows`, with
+        # the same norms and products
+        self._unknowns, self._rows = unknowns, triangular(rows)
+        self.squares = float(self._rows[:, -1] @ self._rows[:, -1])
+        self.is_finite = bool(np.isfinite(self._rows).all())
+        slopes = self._rows[:, : unknowns if self.is_finite else 0]
+        self.fit = LinearFit(slopes, self._rows[:, -1])
+
+    def reduced(self) -> Array:
+        """Slopes along the parameters while the first state follows; last, residuals (SID-3)."""
+        slopes = self._rows[:, self._unknowns : -1]
+        return np.column_stack([self.fit.eliminate(slopes), self._rows[:, -1]])
+
+    def response(self) -> Array:
+        """How the best first state moves with the parameters (SID-4)."""
+        return self.fit.response(self._rows[:, self._unknowns : -1])
+
+
+class Window:
+    """Steps of a log that are simulated from one first state."""
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        first: FirstState,
+        inputs: Inputs,
+        sensors: Measurement,
+        states: Measurement,
+    ) -> None:
+        self.first, self.inputs, self.sensors, self.states = first, inputs, sensors, states
+        self.core = parameters.core
+        self.steps = inputs.controls.shape[1]
+        self.size = sensors.size + states.size + first.prior_size
+        self.manifold = Manifold(parameters.model)
+        weighted = [np.where(m.there, m.values * m.weights, 0) for m in (sensors, states)]
+        self._rounding = ROUNDING**2 * sum(float((w * w).sum()) for w in weighted)
+
+    def settle(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        directions: Array,
+        state: Array,
+        tolerance: float,
+    ) -> tuple[Point, int]:
+        """The point whose first state fits best, and the number of simulations it took to find.
+
+        Levenberg's method, from this state.
+        """
+        point = self.at(model, data, directions, state)
+        damping, simulations = 0.0, 1
+        while self._improvement(point) > tolerance:
+            if simulations == MOST_SIMULATIONS or damping > MOST_DAMPING:
+                break
+            step = point.fit.step(damping)
+            trial = self._try(model, data, directions, self.first.moved(point.state, step))
+            simulations += 1
+            gained = -np.inf if trial is None else point.squares - trial.squares
+            is_kink = gained < point.fit.gain / 10 and self.is_settled(point)
+            if trial is not None and gained > 0:
+                point = trial
+                damping = damping / 10 if damping > LEAST_DAMPING else 0.0
+            else:
+                damping = max(LEAST_DAMPING, 10 * damping)
+            if is_kink:
+                break
+        return point, simulations
+
+    def is_settled(self, point: Point) -> bool:
+        """Whether no other first state would fit noticeably better."""
+        return self._improvement(point) < NEGLIGIBLE
+
+    def _improvement(self, point: Point) -> float:
+        """The predicted gain of the best step, in units of the residuals' variance."""
+        if point.fit.gain <= self._rounding:
+            return 0.0
+        return point.fit.gain / (point.squares / max(1, self.size - point.fit.rank))
+
+    def _try(
+        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
+    ) -> Point | None:
+        """The simulation from this state; None where it diverges."""
+        try:
+            return self.at(model, data, directions, state)
+        except UnsupportedFeatureError:
+            raise
+        except MujacobianError:
+            return None
+
+    def at(
+        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
+    ) -> Point:
+        """The simulation from this state; raises `MujacobianError` where it diverges."""
+        rows, last = self.evaluate(model, data, directions, state)
+        measured = rows[: self.sensors.size + self.states.size, -1].copy()
+        of_sensors, of_states = np.split(measured, [self.sensors.size])
+        unknowns = len(self.first.unknown)
+        return Point(state, last, unknowns, rows, (of_sensors, of_states))
+
+    def evaluate(
+        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
+    ) -> tuple[Array, Array]:
+        """Slopes of the residuals along unknowns and directions, and last themselves; the end."""
+        T, nx, unknown = self.steps, self.manifold.nx, self.first.unknown
+        m, n = len(unknown), len(unknown) + len(directions)
+        states = np.empty((T + 1, self.manifold.size))
+        sensordata = np.empty((T, model.nsensordata))
+        moved = np.zeros((T + 1, n, nx))
+        moved[0, np.arange(m), unknown] = 1
+        sensed = np.zeros((T, n, model.nsensordata)) if self.sensors.size else None
+        taken = _core.simulate_and_push_into(
+            model,
+            data,
+            self.first.row(state),
+            T,
+            *self.inputs.rows(0, 0, T),
+            states,
+            sensordata,
+            n,
+            self.core,
+            np.vstack([np.zeros((m, directions.shape[1])), directions]),
+            moved,
+            sensed,
+            self.sensors.there.any(axis=0).astype(np.float64),
+        )
+        if taken < T:
+            raise MujacobianError(f"the simulation of the log diverges in step {taken}")
+        measured = self.manifold.align(states, self.states.values)
+        rows = np.zeros((self.size, n + 1))
+        of_sensors, of_states, prior = np.split(
+            rows, [self.sensors.size, self.sensors.size + self.states.size]
+        )
+        self.sensors.write(of_sensors, sensordata - self.sensors.values, sensed)
+        slopes = self.manifold.push(states[:, None], moved) if self.states.size else None
+        self.states.write(of_states, states - measured, slopes)
+        if len(prior):
+            prior[:, [*range(m), n]] = self.first.prior(state)
+        return rows, states[-1]

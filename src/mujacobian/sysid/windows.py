@@ -1,0 +1,105 @@
+"""The windows of a log."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mujacobian.arguments import shaped
+from mujacobian.errors import ArgumentError
+from mujacobian.parameters import Parameters
+from mujacobian.rollout import prepare
+from mujacobian.sysid.first_state import FirstState
+from mujacobian.sysid.log import Log
+from mujacobian.sysid.measurement import Measurement
+from mujacobian.sysid.window import Window
+from mujacobian.trajectory import Inputs
+
+Array = NDArray[np.float64]
+
+
+def windows(
+    parameters: Parameters, name: str, log: Log, length: int | None, *, estimate: bool
+) -> list[Window]:
+    """The log in windows of so many steps, the last one shorter; by default in one.
+
+    estimate: whether the first state of the first window is unknown; those of others always are.
+    """
+    model = parameters.model
+    starts, inputs, _ = prepare(model, log.state, log.controls, log.forces, log.wrenches, log.mocap)
+    T = inputs.controls.shape[1]
+    length = T if length is None else length
+    if length < T:
+        _require_plain_state(model)
+    sensors = _sensors(model, name, log, T)
+    states = _states(model, name, log, T)
+    if not sensors.size + states.size:
+        raise ArgumentError(f"{name} has no measurement: neither sensordata nor states")
+    made = []
+    for first in range(0, T, length):
+        last = min(first + length, T)
+        free = np.full(2 * model.nv + model.na, np.inf)
+        given = _first_noise(name, log.first_state_noise, free) if estimate else np.zeros_like(free)
+        start = starts[0].copy()
+        start[0] += first * model.opt.timestep
+        made.append(
+            Window(
+                parameters,
+                FirstState(model, start, free if first else given),
+                _cut(inputs, first, last),
+                sensors.cut(first, last, rows=last - first),
+                # the state between two windows belongs to the second one
+                states.cut(first, last + (last == T), rows=last - first + 1),
+            )
+        )
+    return made
+
+
+def _require_plain_state(model: mujoco.MjModel) -> None:
+    """Raise for models with states beyond (qpos, qvel, act), unknown in the middle of a log."""
+    full = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    time = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_TIME)
+    if full != time + model.nq + model.nv + model.na:
+        raise ArgumentError(
+            "window: the model has a state beyond qpos, qvel and act (delays, plugins or"
+            " plasticity), which is not known where a window begins: use window=None"
+        )
+
+
+def _cut(inputs: Inputs, first: int, last: int) -> Inputs:
+    """The inputs of steps first .. last-1."""
+    parts = inputs.rows(0, first, last)
+    u, f, w, p = (None if part is None else np.ascontiguousarray(part)[None] for part in parts)
+    assert u is not None
+    return Inputs(u, f, w, p)
+
+
+def _sensors(model: mujoco.MjModel, name: str, log: Log, rows: int) -> Measurement:
+    noise = np.repeat(model.sensor_noise, model.sensor_dim)
+    known = noise > 0
+    noise = np.where(known, noise, 1.0)
+    if log.sensor_noise is not None:
+        noise = shaped(f"{name}: sensor_noise", log.sensor_noise, noise.shape)
+        known = np.ones(len(noise), bool)
+    values = _values(f"{name}: sensordata", log.sensordata, (rows, len(noise)))
+    return Measurement(values, noise, known)
+
+
+def _states(model: mujoco.MjModel, name: str, log: Log, rows: int) -> Measurement:
+    noise = np.ones(model.nq + model.nv + model.na)
+    known = np.full(len(noise), log.state_noise is not None)
+    if log.state_noise is not None:
+        noise = shaped(f"{name}: state_noise", log.state_noise, noise.shape)
+    values = _values(f"{name}: states", log.states, (rows + 1, len(noise)))
+    return Measurement(values, noise, known)
+
+
+def _values(name: str, values: ArrayLike | None, shape: tuple[int, int]) -> Array:
+    return np.full(shape, np.nan) if values is None else shaped(name, values, shape, finite=False)
+
+
+def _first_noise(name: str, given: ArrayLike | None, default: Array) -> Array:
+    if given is None:
+        return default
+    return shaped(f"{name}: first_state_noise", given, default.shape, finite=False)
