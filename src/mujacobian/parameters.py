@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
+from mujacobian.inertia import (
+    from_log_cholesky,
+    inertial_slopes,
+    log_cholesky,
+    principal_axes,
+    write_inertia,
+)
+from mujacobian.placement import bound_body, bound_geom, release, release_inertial_frame
 
 Array = NDArray[np.float64]
 
@@ -218,27 +226,39 @@ class Parameters:
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:
-        """A copy of the model with these values."""
+        """A copy of the model with these values.
+
+        Elements whose values are the model's own stay bitwise as they are. No geom, site, camera or
+        light moves with an inertial frame.
+        """
         vector = self.check(values)
         model = copy.copy(self.model)
-        for entry, value in zip(self._entries, vector, strict=True):
+        edited = vector != self.values
+        entries = [e for e, new in zip(self._entries, edited, strict=True) if new]
+
+        def of(*fields: str) -> list[int]:
+            return list(dict.fromkeys(e.element for e in entries if e.field in fields))
+
+        for body in of("body_ipos", "body_log_cholesky"):
+            release_inertial_frame(model, body)
+        for geom in of("geom_pos", "geom_quat"):
+            release(model, "geom", geom)
+        for entry, value in zip(entries, vector[edited], strict=True):
             if entry.field != "body_log_cholesky":
                 _write(model, entry, value)
-        for field, element in self._turned:
-            getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
-        for joint in self._elements("jnt_axis"):
-            model.jnt_axis[joint] /= np.linalg.norm(model.jnt_axis[joint])
-        for body in self._bodies:
-            chosen = self._places("body_log_cholesky", body)
-            if chosen:
-                _write_inertia(model, body, _from_log_cholesky(vector[chosen])[0])
-            elif self._places("body_ipos", body):
-                model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-        for geom in self._elements("geom_pos", "geom_quat"):
-            model.geom_sameframe[geom] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-        for geom in self._elements("geom_size"):
-            _bound(model, geom)
-        restore_derived(model)
+        for field in (*_TURNED, "jnt_axis"):
+            for element in of(field):
+                getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
+        for body in of("body_log_cholesky"):
+            chosen = vector[self._places("body_log_cholesky", body)]
+            write_inertia(model, body, from_log_cholesky(chosen)[0])
+        for geom in of("geom_size"):
+            bound_geom(model, geom)
+        geoms = of("geom_pos", "geom_quat", "geom_size")
+        for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
+            bound_body(model, body)
+        if entries:
+            restore_derived(model)
         return model
 
     def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
@@ -253,9 +273,9 @@ class Parameters:
             rows = slice(10 * k, 10 * k + 10)
             chosen = self._places("body_log_cholesky", body)
             if chosen:
-                result[rows, chosen] = _from_log_cholesky(vector[chosen])[1]
+                result[rows, chosen] = from_log_cholesky(vector[chosen])[1]
                 continue
-            slopes = _inertial_slopes(model, body)
+            slopes = inertial_slopes(model, body)
             for column, e in enumerate(self._entries):
                 if e.element == body and e.field in slopes:
                     result[rows, column] = slopes[e.field][:, max(0, e.component)]
@@ -416,7 +436,7 @@ def _name(model: mujoco.MjModel, e: _Entry) -> str:
 
 def _read(model: mujoco.MjModel, e: _Entry) -> float:
     if e.field == "body_log_cholesky":
-        return float(_log_cholesky(model, e.element)[e.component])
+        return float(log_cholesky(model, e.element)[e.component])
     if e.field == "gravity":
         return float(model.opt.gravity[e.component])
     row = getattr(model, e.field)[e.row]
@@ -432,22 +452,6 @@ def _write(model: mujoco.MjModel, e: _Entry, value: float) -> None:
         getattr(model, e.field)[e.row][e.component] = value
 
 
-def _bound(model: mujoco.MjModel, geom: int) -> None:
-    """The bounds by which MuJoCo sorts out geoms that cannot touch."""
-    size, kind = model.geom_size[geom], int(model.geom_type[geom])
-    if kind == _SPHERE:
-        half, reach = np.full(3, size[0]), size[0]
-    elif kind == _CAPSULE:
-        reach = size[0] + size[1]
-        half = np.array([size[0], size[0], reach])
-    elif kind == _CYLINDER:
-        half, reach = size[[0, 0, 1]], np.hypot(size[0], size[1])
-    else:
-        half, reach = size, np.linalg.norm(size)
-    model.geom_rbound[geom] = reach
-    model.geom_aabb[geom][3:] = half
-
-
 def restore_derived(model: mujoco.MjModel) -> None:
     """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
     model.body_subtreemass[:] = model.body_mass
@@ -460,123 +464,10 @@ def restore_derived(model: mujoco.MjModel) -> None:
         if kind == _SLIDE or (kind == _FREE and place < 3):
             inertia = model.body_mass[body]
         elif kind == _HINGE:
-            axis = _frame(model, body).T @ model.jnt_axis[joint]
-            inertia = model.body_inertia[body] @ axis**2
+            axis = model.jnt_axis[joint]
+            inertia = model.body_inertia[body] @ (principal_axes(model, body).T @ axis) ** 2
+            arm = np.cross(axis, model.body_ipos[body] - model.jnt_pos[joint])
+            inertia += model.body_mass[body] * (arm @ arm)
         else:
             inertia = model.body_inertia[body][place % 3]
         model.dof_M0[dof] = inertia + model.dof_armature[dof]
-
-
-# Inertia of a body as the core has it: mass, mass * com, and the moments xx yy zz xy xz yz about
-# the body's origin, in the body's frame.
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-
-
-def _pack(moments: Array) -> Array:
-    return np.array([moments[i, j] for i, j in _PAIRS])
-
-
-def _unpack(packed: Array) -> Array:
-    moments = np.empty((3, 3))
-    for value, (i, j) in zip(packed, _PAIRS, strict=True):
-        moments[i, j] = moments[j, i] = value
-    return moments
-
-
-def _steiner(a: Array, b: Array) -> Array:
-    """Moments about the origin of a unit mass at a, as a bilinear form in a = b."""
-    return float(a @ b) * np.eye(3) - 0.5 * (np.outer(a, b) + np.outer(b, a))
-
-
-def _frame(model: mujoco.MjModel, body: int) -> Array:
-    axes = np.empty(9)
-    mujoco.mju_quat2Mat(axes, model.body_iquat[body])
-    return axes.reshape(3, 3)
-
-
-def _inertial(model: mujoco.MjModel, body: int) -> Array:
-    mass, com, axes = model.body_mass[body], model.body_ipos[body], _frame(model, body)
-    moments = axes @ np.diag(model.body_inertia[body]) @ axes.T + mass * _steiner(com, com)
-    return np.concatenate([[mass], mass * com, _pack(moments)])
-
-
-def _inertial_slopes(model: mujoco.MjModel, body: int) -> dict[str, Array]:
-    """Derivatives of the ten numbers with respect to the fields of mjModel."""
-    mass, com, axes = model.body_mass[body], model.body_ipos[body], _frame(model, body)
-    of_mass = np.concatenate([[1.0], com, _pack(_steiner(com, com))])
-    of_com = [
-        np.concatenate([[0.0], mass * e, 2 * mass * _pack(_steiner(com, e))]) for e in np.eye(3)
-    ]
-    of_inertia = [np.concatenate([np.zeros(4), _pack(np.outer(axis, axis))]) for axis in axes.T]
-    return {
-        "body_mass": of_mass[:, None],
-        "body_ipos": np.array(of_com).T,
-        "body_inertia": np.array(of_inertia).T,
-    }
-
-
-def _write_inertia(model: mujoco.MjModel, body: int, inertial: Array) -> None:
-    mass = inertial[0]
-    com = inertial[1:4] / mass
-    moments, axes = np.linalg.eigh(_unpack(inertial[4:]) - mass * _steiner(com, com))
-    if np.linalg.det(axes) < 0:
-        axes[:, 0] *= -1
-    model.body_mass[body] = mass
-    model.body_ipos[body] = com
-    model.body_inertia[body] = moments
-    mujoco.mju_mat2Quat(model.body_iquat[body], np.ascontiguousarray(axes).ravel())
-    model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-
-
-# Places in the upper triangular factor of s12, s23, s13, t1, t2, t3, the last six numbers.
-_UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
-
-
-def _log_cholesky(model: mujoco.MjModel, body: int) -> Array:
-    """The ten numbers theta with U(theta) U(theta)^T the pseudo-inertia of the body."""
-    inertial = _inertial(model, body)
-    moments = _unpack(inertial[4:])
-    pseudo = np.empty((4, 4))
-    pseudo[:3, :3] = 0.5 * np.trace(moments) * np.eye(3) - moments
-    pseudo[:3, 3] = pseudo[3, :3] = inertial[1:4]
-    pseudo[3, 3] = inertial[0]
-    try:
-        # an upper factor of P is a lower factor of P with its rows and columns reversed
-        upper = np.linalg.cholesky(pseudo[::-1, ::-1])[::-1, ::-1]
-    except np.linalg.LinAlgError:
-        name = mujoco.mj_id2name(model, _OBJ.mjOBJ_BODY, body)
-        raise ValueError(
-            f'the inertia of body "{name}" is not that of any distribution of mass (zero, or it'
-            " violates the triangle inequality): body_log_cholesky cannot describe it"
-        ) from None
-    scale = upper[3, 3]
-    return np.concatenate(
-        [
-            [np.log(scale)],
-            np.log(np.diag(upper)[:3] / scale),
-            [upper[place] / scale for place in _UPPER],
-        ]
-    )
-
-
-def _from_log_cholesky(theta: Array) -> tuple[Array, Array]:
-    """The inertia of these ten numbers, and its derivative with respect to them."""
-    scale = np.exp(theta[0])
-    upper = np.diag(np.append(scale * np.exp(theta[1:4]), scale))
-    for value, place in zip(theta[4:], _UPPER, strict=True):
-        upper[place] = scale * value
-    changes: list[Array] = [upper]
-    for k in range(3):
-        changes.append(np.zeros((4, 4)))
-        changes[-1][k, k] = upper[k, k]
-    for place in _UPPER:
-        changes.append(np.zeros((4, 4)))
-        changes[-1][place] = scale
-
-    def inertial(pseudo: Array) -> Array:
-        sigma = pseudo[:3, :3]
-        moments = np.trace(sigma) * np.eye(3) - sigma
-        return np.concatenate([[pseudo[3, 3]], pseudo[:3, 3], _pack(moments)])
-
-    slopes = [inertial(change @ upper.T + upper @ change.T) for change in changes]
-    return inertial(upper @ upper.T), np.array(slopes).T
