@@ -6,12 +6,15 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
+from mujacobian.derived import depends_on, derived_constants, recompute
+from mujacobian.derived_slopes import derived_slopes
 from mujacobian.inertia import (
     from_log_cholesky,
     inertial_slopes,
@@ -24,7 +27,7 @@ from mujacobian.placement import bound_body, bound_geom, release, release_inerti
 Array = NDArray[np.float64]
 
 _KINDS = _core.parameter_kinds()
-_INERTIAL = _KINDS.index("inertial")
+_INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
 # quaternions, which the core has as rotations
 _TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
@@ -132,6 +135,12 @@ class Parameters:
       items: fields, all of whose elements are meant (those that have any, of frictionloss and of
         limits), or pairs (field, element or elements), with elements by name or index. Fields of
         dofs and `qpos_spring` go by joint.
+      derived: "recompute" or "hold" the constants that `mj_setConst` derives from masses, inertias,
+        armature and frames: dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0 and
+        others. They scale the regularization of every constraint and the forces of some muscles.
+        By default, `apply` recomputes them and derivatives include them, as if the model had been
+        compiled with these values. "hold" keeps them, which is what a program does that writes
+        into a model and does not call `mj_setConst`.
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
     jnt_pos, jnt_axis, jnt_range and jnt_solref (of slides and hinges), jnt_stiffness, qpos_spring,
@@ -143,10 +152,6 @@ class Parameters:
     `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
     Quaternions and axes are made unit vectors.
-
-    Numbers that MuJoCo's compiler derived from others (`mj_setConst`: invweight0, the lengths at
-    qpos0, ...) are held, as they are when a program writes into a model; subtree masses and the
-    inertia of bodies that MuJoCo calls simple follow.
 
     Example:
       >>> import mujoco, mujacobian
@@ -160,11 +165,19 @@ class Parameters:
       0.1
     """
 
-    def __init__(self, model: mujoco.MjModel, items: Iterable[Item]) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        items: Iterable[Item],
+        *,
+        derived: Literal["recompute", "hold"] = "recompute",
+    ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
         if isinstance(items, str):
             raise TypeError(f'items must be a list of fields, such as ["{items}"]')
+        if derived not in ("recompute", "hold"):
+            raise ValueError(f'derived must be "recompute" or "hold", got {derived!r}')
         self.model = copy.copy(model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
@@ -182,7 +195,24 @@ class Parameters:
             if kind := _FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
                 core.append((_KINDS.index(kind), row, max(0, entry.component)))
-        self.core: list[tuple[int, int, int]] = core
+        self._raw = core
+        self._recomputes = derived == "recompute" and depends_on(core)
+        self._frames = self._elements("body_ipos", "body_log_cholesky")
+        self._derive()
+
+    def _derive(self) -> None:
+        """Find the derived constants that steps of the model read."""
+        self._derived = derived_constants(self.model, self._raw) if self._recomputes else []
+        frames = [(_INERTIAL_FRAME, body, 0) for body in self._frames]
+        self.core: list[tuple[int, int, int]] = [*self._raw, *self._derived, *frames]
+
+    def of_model(self, model: mujoco.MjModel) -> Parameters:
+        """The same parameters of another model, which has the same elements."""
+        here = copy.copy(self)
+        here.model = model
+        here.__dict__.pop("names", None)
+        here._derive()
+        return here
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -257,7 +287,9 @@ class Parameters:
         geoms = of("geom_pos", "geom_quat", "geom_size")
         for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
             bound_body(model, body)
-        if entries:
+        if self._recomputes:
+            recompute(model)
+        elif entries:
             restore_derived(model)
         return model
 
@@ -268,7 +300,7 @@ class Parameters:
         """
         model = self.apply(values) if applied is None else applied
         vector = np.asarray(values, dtype=np.float64)
-        result = np.zeros((len(self.core), len(self)))
+        result = np.zeros((len(self._raw), len(self)))
         for k, body in enumerate(self._bodies):
             rows = slice(10 * k, 10 * k + 10)
             chosen = self._places("body_log_cholesky", body)
@@ -290,7 +322,8 @@ class Parameters:
             if _FIELDS[e.field].kind:
                 result[row, column] = 1
                 row += 1
-        return result
+        derived = derived_slopes(model, self._derived, self._raw) @ result
+        return np.concatenate([result, derived, np.zeros((len(self._frames), len(self)))])
 
     def _elements(self, *fields: str) -> tuple[int, ...]:
         """The elements, each once, of which one of the fields is in the vector."""
