@@ -6,6 +6,7 @@ import copy
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from mujacobian import _core
 
@@ -19,6 +20,7 @@ FRAMES = (BODY_POSITION, BODY_ROTATION, JOINT_POSITION, JOINT_AXIS)
 DOF, BODY, TENDON = _KINDS["dof_weight"], _KINDS["body_weight"], _KINDS["tendon_weight"]
 LENGTH, ACTUATOR, ANCHOR = _KINDS["tendon_length"], _KINDS["actuator_weight"], _KINDS["anchor"]
 
+Array = NDArray[np.float64]
 Raw = tuple[int, int, int]  # kind, element, component
 
 # What mj_setConst writes. It also writes statistics, which an XML file may override, what cameras
@@ -40,14 +42,39 @@ _OF_BODIES = int(mujoco.mjtObj.mjOBJ_BODY)
 _DIAG_EXACT = int(getattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT", 0))
 
 
-def recompute(model: mujoco.MjModel) -> None:
-    """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does."""
+def recompute(model: mujoco.MjModel) -> bool:
+    """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
+
+    False if `mj_setConst` took frames for the same that are not: it does so within 1e-6.
+    """
     fresh = copy.copy(model)
-    mujoco.mj_setConst(fresh, mujoco.MjData(fresh))
+    try:
+        mujoco.mj_setConst(fresh, mujoco.MjData(fresh))
+    except mujoco.FatalError as error:
+        raise ValueError(f"these values have no derived constants: {error}") from error
     for name in _FIELDS:
         getattr(model, name)[:] = getattr(fresh, name)
     connects = (model.eq_type == _CONNECT) & (model.eq_objtype == _OF_BODIES)
     model.eq_data[connects, 3:6] = fresh.eq_data[connects, 3:6]
+    flags = ("body_sameframe", "geom_sameframe", "site_sameframe")
+    return all(np.array_equal(getattr(model, name), getattr(fresh, name)) for name in flags)
+
+
+def write_constants(model: mujoco.MjModel, constants: list[Raw], values: Array) -> None:
+    """Write values of derived constants into the model."""
+    for (kind, element, component), value in zip(constants, values, strict=True):
+        if kind == DOF:
+            model.dof_invweight0[element] = value
+        elif kind == BODY:
+            model.body_invweight0[element, component] = value
+        elif kind == TENDON:
+            model.tendon_invweight0[element] = value
+        elif kind == LENGTH:
+            model.tendon_length0[element] = value
+        elif kind == ACTUATOR:
+            model.actuator_acc0[model.actuator_outadr[element]] = value
+        else:
+            model.eq_data[element, 3 + component] = value
 
 
 def depends_on(core: list[Raw]) -> bool:

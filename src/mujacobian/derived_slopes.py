@@ -41,6 +41,11 @@ def derived_slopes(model: mujoco.MjModel, constants: list[Raw], core: list[Raw])
     return _Slopes(model, constants, core).result
 
 
+def derived_values(model: mujoco.MjModel, constants: list[Raw]) -> Array:
+    """The constants, with every frame exactly where it is."""
+    return _Slopes(model, constants, []).values()
+
+
 @dataclass(frozen=True)
 class _Carrier:
     """A motion, about the world's origin, of a body and all below it; see `Carrier` in C++."""
@@ -76,6 +81,7 @@ class _Slopes:
     def _make_terms(self) -> None:
         """The vectors x and y of all terms, their weights, and their constants."""
         owner: list[int] = []
+        all_rows: list[Array] = []
         x: list[Array] = []
         y: list[Array] = []
         weight: list[float] = []
@@ -84,6 +90,7 @@ class _Slopes:
                 continue
             rows = self._rows(kind, element, component)
             solved = rows @ self.inverse
+            all_rows += list(rows)
             if kind == ACTUATOR:
                 size = np.linalg.norm(solved)
                 x.append(solved[0] @ self.inverse / max(size, mujoco.mjMINVAL))
@@ -97,7 +104,31 @@ class _Slopes:
         shape = (len(owner), self.model.nv)
         self.owner = np.array(owner, dtype=np.intp)
         self.x, self.y = np.reshape(x, shape).T, np.reshape(y, shape).T
-        self.weight = np.array(weight)
+        self.rows, self.weight = np.reshape(all_rows, shape).T, np.array(weight)
+
+    def values(self) -> Array:
+        """The constants themselves: w x . row, summed (PAR-21)."""
+        model, data = self.model, self.data
+        result = np.bincount(
+            self.owner, self.weight * (self.x * self.rows).sum(axis=0), len(self.constants)
+        )
+        for row, (kind, element, component) in enumerate(self.constants):
+            if self._is_slider(kind, element):
+                body = model.dof_bodyid[element] if kind == DOF else element
+                result[row] = 0 if component else 1 / model.body_mass[body]
+            elif kind == LENGTH:
+                result[row] = data.ten_length[element]
+            elif kind == ANCHOR:
+                second = model.eq_obj2id[element]
+                axis = data.xmat[second].reshape(3, 3)[:, component]
+                result[row] = axis @ (self._anchor(element) - data.xpos[second])
+        return result
+
+    def _anchor(self, eq: int) -> Array:
+        """The point of its first body that a connect holds."""
+        first = self.model.eq_obj1id[eq]
+        local = self.model.eq_data[eq, :3]
+        return self.data.xpos[first] + self.data.xmat[first].reshape(3, 3) @ local
 
     def _is_slider(self, kind: int, element: int) -> bool:
         """The body has sliders only: MuJoCo takes the inverse of its mass."""
@@ -125,7 +156,7 @@ class _Slopes:
                 dense, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind
             )
             return dense[element : element + 1]
-        out = model.actuator_outadr[element] if hasattr(model, "actuator_outadr") else element
+        out = model.actuator_outadr[element]
         dense = np.zeros((len(data.moment_rownnz), nv))
         mujoco.mju_sparse2dense(
             dense, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
@@ -249,8 +280,7 @@ class _Slopes:
     def _anchor_change(self, c: _Carrier, below: Array, eq: int, component: int) -> float:
         model, data = self.model, self.data
         first, second = model.eq_obj1id[eq], model.eq_obj2id[eq]
-        point = data.xpos[first] + data.xmat[first].reshape(3, 3) @ model.eq_data[eq, :3]
-        moved = (float(below[first]) - float(below[second])) * c.at(point)
+        moved = (float(below[first]) - float(below[second])) * c.at(self._anchor(eq))
         return float(data.xmat[second].reshape(3, 3)[:, component] @ moved)
 
     def _paths(self, frames: list[Raw], others: Iterable[int]) -> dict[tuple[int, int], Array]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.derived import depends_on, derived_constants, recompute
-from mujacobian.derived_slopes import derived_slopes
+from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
+from mujacobian.derived_slopes import derived_slopes, derived_values
 from mujacobian.inertia import (
     from_log_cholesky,
     inertial_slopes,
@@ -73,7 +73,8 @@ _SPHERE, _CAPSULE, _CYLINDER, _BOX = (
 )
 # numbers in the size of geoms whose size can be a parameter
 _SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
-_FIELDS = {
+# all families of parameters
+FIELDS = {
     "body_mass": _Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": _Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
     "body_inertia": _Field("", _OBJ.mjOBJ_BODY, "kg m^2", 0.0, components=(0, 1, 2)),
@@ -192,7 +193,7 @@ class Parameters:
         for field, element in self._turned:
             core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
         for entry in self._entries:
-            if kind := _FIELDS[entry.field].kind:
+            if kind := FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
                 core.append((_KINDS.index(kind), row, max(0, entry.component)))
         self._raw = core
@@ -225,17 +226,17 @@ class Parameters:
     @property
     def units(self) -> tuple[str, ...]:
         """Units; two where they depend on the kind of joint (translation or rotation)."""
-        return tuple(_FIELDS[e.field].unit for e in self._entries)
+        return tuple(FIELDS[e.field].unit for e in self._entries)
 
     @property
     def lower(self) -> Array:
         """Least value that makes sense, -inf where there is none."""
-        return np.array([_FIELDS[e.field].lower for e in self._entries])
+        return np.array([FIELDS[e.field].lower for e in self._entries])
 
     @property
     def upper(self) -> Array:
         """Largest value that makes sense, inf where there is none."""
-        return np.array([_FIELDS[e.field].upper for e in self._entries])
+        return np.array([FIELDS[e.field].upper for e in self._entries])
 
     @property
     def values(self) -> Array:
@@ -288,7 +289,8 @@ class Parameters:
         for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
             bound_body(model, body)
         if self._recomputes:
-            recompute(model)
+            if not recompute(model):
+                write_constants(model, self._derived, derived_values(model, self._derived))
         elif entries:
             restore_derived(model)
         return model
@@ -319,7 +321,7 @@ class Parameters:
             result[row : row + 3, columns] = 2 / np.linalg.norm(vector[columns]) * turn
             row += 3
         for column, e in enumerate(self._entries):
-            if _FIELDS[e.field].kind:
+            if FIELDS[e.field].kind:
                 result[row, column] = 1
                 row += 1
         derived = derived_slopes(model, self._derived, self._raw) @ result
@@ -361,9 +363,9 @@ class Parameters:
 def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     """The numbers that an item of the list means."""
     name, chosen = (item, None) if isinstance(item, str) else item
-    if name not in _FIELDS:
-        raise ValueError(f"unknown field {name!r}, known are {', '.join(_FIELDS)}")
-    field = _FIELDS[name]
+    if name not in FIELDS:
+        raise ValueError(f"unknown field {name!r}, known are {', '.join(FIELDS)}")
+    field = FIELDS[name]
     components = field.components or (-1,)
     if field.element is None:
         return [_Entry(name, 0, 0, k) for k in components]
@@ -456,7 +458,7 @@ def _muscle_force(prm: Array) -> int:
 
 
 def _name(model: mujoco.MjModel, e: _Entry) -> str:
-    kind = _FIELDS[e.field].element
+    kind = FIELDS[e.field].element
     if kind is None:
         return f"{e.field}[{e.component}]"
     name = mujoco.mj_id2name(model, kind, e.element)
