@@ -41,7 +41,14 @@ def both(field: str, component: int) -> tuple[tuple[str, str, int], ...]:
 
 
 def parameter(
-    name: str, comparison: str, rule: str, field: str, component: int, xml: str, slip: float = 0.6, spin: float = 0.1,
+    name: str,
+    comparison: str,
+    rule: str,
+    field: str,
+    component: int,
+    xml: str,
+    slip: float = 0.6,
+    spin: float = 0.1,
 ) -> Tie:
     """Return the ball sliding and sinking, with a parameter of both geoms."""
     state = {"qvel": [slip, 0.1, -0.1, 0.2, 8 * slip, spin]}

@@ -93,6 +93,24 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
 // Why an actuator's gain or bias is not a parameter, null if it is.
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p);
 
+// Constants that mj_setConst derives and that constraints read.
+inline bool is_weight(int kind) {
+  return kind >= Parameter::kDofWeight && kind <= Parameter::kTendonWeight;
+}
+inline bool is_constant(int kind) {
+  return is_weight(kind) || kind == Parameter::kTendonLength || kind == Parameter::kAnchor;
+}
+void add_constant(const ModelView& m, const DataView& d, const StepDifferential& s,
+                  const Parameter& p, const Column& column, Arena& arena);
+
+// What a unit of a constant does to the forces of a block at fixed acceleration; `motion` is that
+// of the acceleration where the forces are.                                               (PAR-17)
+void constant_change(const ModelView& m, const DataView& d, const Block& block, const Parameter& p,
+                     const BlockMotion& motion, double change[kMaxRows], Arena& arena);
+
+// The direction in which the anchor of a connect moves.
+Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p);
+
 // Dry friction, and what contacts take from their geoms.
 void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
                        const Parameter& p, const Column& column);

@@ -62,7 +62,29 @@ LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& 
   return {unit * gain.gain.v, unit * gain.rate_slope.v, unit * gain.length_slope.v};
 }
 
+// The largest force of a muscle is a number over acc0, where that number is a scale.      (PAR-18)
+LawChange muscle_weight_change(const ModelView& m, const DataView& d, int actuator) {
+  const double weight = m.actuator_acc0[m.actuator_outadr[actuator]];
+  const double unit = weight > kMinVal ? -1 / weight : 0;
+  const Variables x = actuator_variables(m, d, actuator);
+  LawChange change{};
+  if (m.actuator_gaintype[actuator] == gain::kMuscle &&
+      m.actuator_gainprm[kNGain * actuator + 2] < 0) {
+    const MuscleGain gain = muscle_gain(m, actuator, x.length, x.rate);
+    const double scale = unit * gain_input(m, d, actuator);
+    change = {scale * gain.gain.v, scale * gain.rate_slope.v, scale * gain.length_slope.v};
+  }
+  if (m.actuator_biastype[actuator] == bias::kMuscle &&
+      m.actuator_biasprm[kNBias * actuator + 2] < 0) {
+    const MuscleBias bias = muscle_bias(m, actuator, x.length);
+    change.force += unit * bias.force.v;
+    change.stiffness += unit * bias.length_slope.v;
+  }
+  return change;
+}
+
 LawChange law_change(const ModelView& m, const DataView& d, const Parameter& p) {
+  if (p.kind == Parameter::kActuatorWeight) return muscle_weight_change(m, d, p.id);
   const bool of_gain = p.kind == Parameter::kGain;
   if (m.actuator_gaintype[p.id] == gain::kPid) return pid_change(m, d, p);
   if (of_gain && m.actuator_gaintype[p.id] == gain::kMuscle) return muscle_change(m, d, p);
@@ -252,6 +274,7 @@ void ForceColumns::add(const Parameter& p, const Column& column) {
     }
     case Parameter::kGain:
     case Parameter::kBias:
+    case Parameter::kActuatorWeight:
       return add_actuator(p, column);
     default:
       return add_tendon(p, column);

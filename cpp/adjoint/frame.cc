@@ -7,6 +7,8 @@
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
+#include "smooth/tendon.h"
+#include "smooth/transmission.h"
 #include "smooth/unsupported.h"
 #include "spatial/quaternion.h"
 #include "step/activation.h"
@@ -194,13 +196,50 @@ void Frames::write_activations() {
   }
 }
 
+void Frames::carry() {
+  if (!extension_.carrier) extension_ = extend(m_, d_, carriers_, count(), arena_);
+}
+
+void Frames::write_path(const Path& path, double scale, double* out) const {
+  const int width = 1 + m_.nv;
+  std::fill(out, out + static_cast<std::size_t>(params_.count) * width, 0.);
+  const ModelView& m = extension_.m;
+  int* place = arena_.take<int>(m.nv);  // of each dof in the path
+  std::fill(place, place + m.nv, -1);
+  for (int i = 0; i < path.n; i++) place[path.dofs[i]] = i;
+  for (int k = 0; k < params_.count; k++) {
+    for (int c = first_[k]; c < first_[k + 1]; c++) {
+      const int column = place[extension_.carrier[c]];
+      if (column < 0) continue;
+      out[k * width] += scale * path.dlength[column];
+      for (int i = 0; path.hessian && i < m_.nv; i++) {
+        const int row = place[extension_.real[i]];
+        if (row >= 0) out[k * width + 1 + i] += scale * path.hessian[row * path.n + column];
+      }
+    }
+  }
+}
+
+void Frames::write_tendon(int tendon, double* out) {
+  carry();
+  write_path(tendon_path(extension_.m, extension_.d, tendon, arena_), 1, out);
+}
+
+void Frames::write_actuator(int actuator, double* out) {
+  carry();
+  Path* tendons = arena_.take<Path>(m_.ntendon);
+  for (int t = 0; t < m_.ntendon; t++) tendons[t].n = -1;
+  write_path(transmission_path(extension_.m, extension_.d, actuator, tendons, arena_),
+             path_gear(m_, actuator), out);
+}
+
 void Frames::differentiate(const StepDifferential& s) {
   if (count() == 0) return;
   const std::size_t size = static_cast<std::size_t>(count()) * m_.nv;
   early_ = arena_.take<double>(size);
   late_ = arena_.zeros<double>(size);
   act_ = arena_.zeros<double>(static_cast<std::size_t>(count()) * m_.na);
-  extension_ = extend(m_, d_, carriers_, count(), arena_);
+  carry();
   require_still_fluid();
   start_forward(s);
 

@@ -25,12 +25,19 @@ class Frames {
   // Add the columns of parameter k, which is a frame.
   void add(int k, const ParameterColumns& to) const;
 
+  // Write how the length and the moments of a tendon or actuator change with every parameter that
+  // is a frame, (parameters, 1 + nv).
+  void write_tendon(int tendon, double* out);
+  void write_actuator(int actuator, double* out);
+
   // Add to `rows`, (ns, parameters), what the sensors see of the frames; `driven` (parameters, nv)
   // is d(acc) of every parameter. After `differentiate` at the acceleration.
   void sense(const double* driven, double* rows);
 
  private:
   int count() const { return first_[params_.count]; }
+  void carry();
+  void write_path(const Path& path, double scale, double* out) const;
   void require_still_fluid() const;
   void start_forward(const StepDifferential& s);
   void subtract_free_bias(const double* w, TreeBlock* const* blocks, const Residual& residual);

@@ -85,6 +85,12 @@ void require_parameter(const ModelView& m, const Parameter& p) {
         throw Unsupported(element_name(m, object::kActuator, p.id), reason);
       }
       return;
+    case Parameter::kTendonLength:
+    case Parameter::kAnchor:
+      if (!exact) return;
+      throw Unsupported(
+          element_name(m, p.kind == Parameter::kAnchor ? object::kEquality : object::kTendon, p.id),
+          "what an equality reads of it at qpos0 as a parameter with diagexact");
     case Parameter::kGravity:
       if (!m.flg_gravcomp) return;
       throw Unsupported("option gravity", "as a parameter with gravity compensation");
@@ -125,6 +131,10 @@ class SingleColumns {
       frames_.add(k, to);
     } else if (is_geom(p.kind)) {
       add_geom(m_, d_, s_, p, column, arena_);
+    } else if (is_constant(p.kind)) {
+      add_constant(m_, d_, s_, p, column, arena_);
+    } else if (p.kind == Parameter::kInertialFrame) {
+      return;
     } else if (is_row(p.kind)) {
       add_row_parameter(m_, d_, s_, p, column);
     } else {

@@ -1,7 +1,7 @@
 // Physical parameters: how the equations of one step change with numbers of the model while
-// position, velocity, input and acceleration are held. Constants that MuJoCo's compiler derived
-// from them (mj_setConst: invweight0, subtree masses, ...) are held too, as they are when a program
-// writes into mjModel. docs/derivations/parameters.md.
+// position, velocity, input and acceleration are held. Constants that mj_setConst derives from them
+// (invweight0, ...) are parameters of their own, which the caller chains. See
+// docs/derivations/parameters.md.
 #pragma once
 
 #include "step/differential.h"
@@ -29,6 +29,13 @@ struct Parameter {
     kSolimp,              // of a geom, by component
     kLimit,               // of a joint with one dof, by end of jnt_range
     kLimitSolref,         // of a joint with one dof, by component of jnt_solref
+    kDofWeight,           // dof_invweight0 of a dof
+    kBodyWeight,          // body_invweight0 of a body, by component
+    kTendonWeight,        // tendon_invweight0 of a tendon
+    kTendonLength,        // tendon_length0 of a tendon, which couplings of tendons read
+    kActuatorWeight,      // actuator_acc0 of a muscle
+    kAnchor,              // of a connect, by component of the anchor in its second body
+    kInertialFrame,       // of a body; it changes nothing but what sensors of that frame read
     kBodyPosition,        // of a body, by component
     kBodyRotation,        // of a body, by axis of its own frame
     kJointPosition,       // of a joint, by component

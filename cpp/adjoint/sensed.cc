@@ -15,6 +15,45 @@ namespace {
 // How a sensor sees a parameter other than through the state.
 enum class Sight { kNone, kCovered, kRefused };
 
+bool is_law(int kind) {
+  return kind == Parameter::kGain || kind == Parameter::kBias || kind == Parameter::kActuatorWeight;
+}
+
+bool is_frame_sensor(const ModelView& m, int sensor) {
+  switch (m.sensor_type[sensor]) {
+    case sensor::kCamProjection:
+    case sensor::kFramePos:
+    case sensor::kFrameQuat:
+    case sensor::kFrameXAxis:
+    case sensor::kFrameYAxis:
+    case sensor::kFrameZAxis:
+    case sensor::kFrameLinVel:
+    case sensor::kFrameAngVel:
+    case sensor::kFrameLinAcc:
+    case sensor::kFrameAngAcc:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The sensor's object or the frame that it is relative to is the inertial frame of the body.
+bool reads_inertial_frame(const ModelView& m, int sensor, int body) {
+  return (m.sensor_objtype[sensor] == object::kBody && m.sensor_objid[sensor] == body) ||
+         (m.sensor_reftype[sensor] == object::kBody && m.sensor_refid[sensor] == body);
+}
+
+// The sensor's object or the frame that it is relative to is a camera that follows a center of
+// mass.
+bool reads_followed_mass(const ModelView& m, int sensor) {
+  auto follows = [&](int type, int id) {
+    return type == object::kCamera &&
+           (m.cam_mode[id] == camera::kTrackCom || m.cam_mode[id] == camera::kTargetBodyCom);
+  };
+  return follows(m.sensor_objtype[sensor], m.sensor_objid[sensor]) ||
+         follows(m.sensor_reftype[sensor], m.sensor_refid[sensor]);
+}
+
 bool has_spatial_tendon(const ModelView& m) {
   for (int t = 0; t < m.ntendon; t++) {
     if (!tendon_is_fixed(m, t)) return true;
@@ -29,14 +68,21 @@ Sight sight(const ModelView& m, int sensor, const Parameter& p) {
   const bool bound = own && p.kind == Parameter::kLimit;
   const bool limit = bound || (own && p.kind == Parameter::kLimitSolref);
   const bool inertial = p.kind == Parameter::kInertial, weight = p.kind == Parameter::kGravity;
-  const bool law = p.kind == Parameter::kGain || p.kind == Parameter::kBias;
+  const bool law = is_law(p.kind);
   const bool tendon =
       p.kind >= Parameter::kTendonStiffness && p.kind <= Parameter::kTendonFrictionLoss;
   // the discrete integrator corrects the forces of rows by the diagonal of its metric
-  const bool corrected = has_metric(m) && !weight && p.kind != Parameter::kFrictionLoss;
+  const bool corrected =
+      has_metric(m) && !weight && p.kind != Parameter::kFrictionLoss && !is_constant(p.kind);
   const bool spring = p.kind == Parameter::kStiffness || p.kind == Parameter::kSpringReference;
   auto refused_if = [](bool seen, Sight otherwise) { return seen ? Sight::kRefused : otherwise; };
   if (is_frame(p.kind)) return Sight::kCovered;
+  if (is_frame_sensor(m, sensor)) {
+    const bool moves = p.kind == Parameter::kInertialFrame && reads_inertial_frame(m, sensor, p.id);
+    if (moves || (inertial && reads_followed_mass(m, sensor))) return Sight::kRefused;
+  }
+  if (p.kind == Parameter::kInertialFrame) return Sight::kNone;
+  const bool path = p.kind == Parameter::kTendonLength;
   switch (m.sensor_type[sensor]) {
     case sensor::kJointPos:
     case sensor::kJointVel:
@@ -86,8 +132,9 @@ Sight sight(const ModelView& m, int sensor, const Parameter& p) {
       return refused_if(geom || row || corrected, Sight::kCovered);
     case sensor::kForce:
     case sensor::kTorque:
-      return refused_if(geom || row || corrected || ((law || tendon) && has_spatial_tendon(m)),
-                        Sight::kCovered);
+      return refused_if(
+          geom || row || corrected || path || ((law || tendon) && has_spatial_tendon(m)),
+          Sight::kCovered);
     case sensor::kSubtreeCom:
     case sensor::kSubtreeLinVel:
     case sensor::kSubtreeAngMom:
@@ -120,7 +167,7 @@ class DirectSight {
       case sensor::kActuatorFrc:
       case sensor::kJointActFrc:
       case sensor::kTendonActFrc:
-        if (p.kind == Parameter::kGain || p.kind == Parameter::kBias) add_law(sensor, p, out);
+        if (is_law(p.kind)) add_law(sensor, p, out);
         return;
     }
   }
@@ -144,10 +191,22 @@ class DirectSight {
     Force force{};
     if (p.kind == Parameter::kInertial && z.holds(m_, p.id)) {
       force = inertial_force(m_, d_, p.id, p.component, acceleration()[p.id]);
+    } else if (p.kind == Parameter::kAnchor && z.holds(m_, m_.eq_obj2id[p.id])) {
+      force = anchor_torque(p);
     } else if (p.kind == Parameter::kGravity && !weightless()) {
       force = Inertia{d_.crb + 10 * z.body} * Motion{{0, 0, 0}, -unit3(p.component)};
     }
     for (int k = 0; k < 3; k++) out[k] = dot(z.axis[k], force);
+  }
+
+  // A connect pulls at another point of its second body, by minus its force.
+  Force anchor_torque(const Parameter& p) const {
+    for (int k = 0; k < f_.blocks.count; k++) {
+      const Block& b = f_.blocks.block[k];
+      if (b.type != constraint::kEquality || b.id != p.id) continue;
+      return {cross(anchor_motion(m_, d_, p), load3(b.force)), {0, 0, 0}};
+    }
+    return {};
   }
 
   void add_law(int sensor, const Parameter& p, double out[3]) {
@@ -181,6 +240,33 @@ class DirectSight {
   ActuatorForces actuators_{nullptr, -1};
   const Motion* acceleration_ = nullptr;
 };
+
+// The derived constants among the parameters, and what they do to the forces of all blocks
+// directly.
+struct Constants {
+  int* parameter;
+  DirectForces forces;
+};
+Constants constants_among(const ModelView& m, const DataView& d, const Forward& f,
+                          const ParameterList& params, Arena& arena) {
+  const Blocks& blocks = f.blocks;
+  Constants w{arena.take<int>(params.count), {0, nullptr}};
+  for (int k = 0; k < params.count; k++) {
+    if (is_constant(params.item[k].kind)) w.parameter[w.forces.count++] = k;
+  }
+  const int count = w.forces.count;
+  if (count == 0) return w;
+  const BlockMotion motion = block_motion(m, d, blocks, f.solved, arena);
+  double* change = arena.take<double>(static_cast<std::size_t>(blocks.count) * count * kMaxRows);
+  for (int b = 0; b < blocks.count; b++) {
+    for (int k = 0; k < count; k++) {
+      constant_change(m, d, blocks.block[b], params.item[w.parameter[k]], motion,
+                      change + (static_cast<std::size_t>(b) * count + k) * kMaxRows, arena);
+    }
+  }
+  w.forces.change = change;
+  return w;
+}
 
 // Early columns and d(acc) of all parameters, (count, nv): `solved` has K^-1 in the columns of
 // applied force.
@@ -236,7 +322,15 @@ const double* sensed_parameters(const ModelView& m, const DataView& d, const Par
   const int ns = m.nsensordata;
   double* Df = arena.take<double>(static_cast<std::size_t>(ns) * m.nv);
   double* rows = arena.zeros<double>(static_cast<std::size_t>(ns) * params.count);
-  sense(m, d, f, {nullptr, nullptr, Df}, arena);
+  const Constants constants = constants_among(m, d, f, params, arena);
+  double* direct_rows = arena.take<double>(static_cast<std::size_t>(ns) * constants.forces.count);
+  sense(m, d, f, {nullptr, nullptr, Df, nullptr, constants.forces, direct_rows}, arena);
+  for (int r = 0; r < ns; r++) {
+    for (int k = 0; k < constants.forces.count; k++) {
+      rows[r * params.count + constants.parameter[k]] +=
+          direct_rows[r * constants.forces.count + k];
+    }
+  }
   for (int r = 0; r < ns; r++) {
     for (int k = 0; k < params.count; k++) {
       if (is_frame(params.item[k].kind)) continue;

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "adjoint/frame.h"
 #include "adjoint/trajectory.h"
 #include "bindings/errors.h"
 #include "layout/engine.h"
@@ -67,6 +68,13 @@ std::vector<std::string> parameter_kinds() {
           "solimp",
           "limit",
           "limit_solref",
+          "dof_weight",
+          "body_weight",
+          "tendon_weight",
+          "tendon_length",
+          "actuator_weight",
+          "anchor",
+          "inertial_frame",
           "body_position",
           "body_rotation",
           "joint_position",
@@ -116,6 +124,27 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
     require_parameters(s.m, view(list));
     const bool seen = p.data() && sensed.data() && sensors_see(s.m, view(list), nullptr);
     jvp(s.m, s.d, &along, view(list), seen, &made, 1, arena);
+  });
+}
+
+// How lengths and moments of tendons and of actuators change with frames, (paths, parameters, 1 +
+// nv), at positions that the caller has evaluated: mj_kinematics, mj_comPos, mj_tendon.
+void frame_paths_into(nb::handle model, nb::handle data, const Parameters& parameters,
+                      const std::vector<int>& tendons, const std::vector<int>& actuators,
+                      nb::handle paths) {
+  State s(model, data);
+  const std::vector<Parameter> list = read(s.m, parameters);
+  const Py_ssize_t count = list.size(), total = tendons.size() + actuators.size();
+  Array out(paths, "paths", {total, count, 1 + s.m.nv}, true);
+  run([&] {
+    thread_local Arena arena;
+    arena.reset();
+    const ParameterList params = view(list);
+    Frames frames(s.m, s.d, params, arena);
+    double* to = out.data();
+    const Py_ssize_t stride = count * (1 + s.m.nv);
+    for (int t : tendons) frames.write_tendon(t, to), to += stride;
+    for (int a : actuators) frames.write_actuator(a, to), to += stride;
   });
 }
 
@@ -230,6 +259,8 @@ void bind_adjoint(nb::module_& module) {
   module.def("jvp_into", &jvp_into, arg("model"), arg("data"), arg("state").none(),
              arg("ctrl").none(), arg("force").none(), arg("parameters"), arg("params").none(),
              arg("mocap"), arg("next_state").none(), arg("sensors").none(), arg("forward"));
+  module.def("frame_paths_into", &frame_paths_into, arg("model"), arg("data"), arg("parameters"),
+             arg("tendons"), arg("actuators"), arg("paths"));
   module.def("simulate_into", &simulate_into, arg("model"), arg("data"), arg("state"), arg("steps"),
              arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
              arg("every"), arg("start").none(), arg("states").none(), arg("sensors").none());

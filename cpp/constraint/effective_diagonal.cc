@@ -2,8 +2,7 @@
 
 #include <cstring>
 
-#include "constraint/exact_diagonal.h"
-#include "layout/enums.h"
+#include "constraint/regularization.h"
 
 namespace mujacobian {
 namespace {
@@ -73,27 +72,6 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
   return dlog;
 }
 
-// Hand the rows of the block that the correction changes to visit(source, force), force[r] being
-// what a unit of dlogR does to the force of row r.
-template <class F>
-void visit_corrected(const DataView& d, const Block& b, F visit) {
-  if (!b.active || b.n == 0) return;
-  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
-  if (dry && b.hessian[0] == 0) return;  // saturated: the force does not depend on D
-  // adhesion shifts the reference by R adhesion, which changes with D too
-  double shift = 0;
-  if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
-  Source source[kMaxRows];
-  for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
-    double force[kMaxRows] = {};
-    for (int r = source[s].first; r < source[s].last; r++) {
-      force[r] = b.hessian[r * b.count] * shift - b.force[r];
-    }
-    visit(source[s], force);
-  }
-}
-
 // J^T force of one dof
 double push(const Block& b, int i, const double* force) {
   double sum = 0;
@@ -106,7 +84,7 @@ double push(const Block& b, int i, const double* force) {
 int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
                      const DiagonalRates& diagonal, EffectiveChange* out, Arena& arena) {
   int changes = 0;
-  visit_corrected(d, b, [&](const Source& source, const double* force) {
+  visit_regularization(d, b, [&](const Source& source, const double* force) {
     const double* dlogR = dlog_ratio(m, d, blocks, b, source, diagonal, arena);
     if (!dlogR) return;
     EffectiveChange& change = out[changes++];
@@ -114,6 +92,18 @@ int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks
     change.dlogR = dlogR;
   });
   return changes;
+}
+
+double effective_change(const ModelView& m, const DataView& d, const Block& b, const Source& source,
+                        const double* dJ, Arena& arena) {
+  RatioSlopes slopes;
+  if (!ratio_slopes(m, d, b, source, slopes, arena)) return 0;
+  double dlogR = 0;
+  for (int r = 0; r < b.count; r++)
+    for (int i = 0; i < b.n; i++) {
+      dlogR += slopes.jacobian[i] * source.weight[r] * dJ[r * b.stride + i];
+    }
+  return dlogR;
 }
 
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
@@ -136,7 +126,7 @@ void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks&
                             Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    visit_corrected(d, b, [&](const Source& source, const double* force) {
+    visit_regularization(d, b, [&](const Source& source, const double* force) {
       RatioSlopes slopes;
       if (!ratio_slopes(m, d, b, source, slopes, arena)) return;
       double dlogR = 0;

@@ -1,7 +1,7 @@
 // The discrete integrator corrects R of every row by what its metric does to the diagonal of M.
 #pragma once
 
-#include "constraint/block.h"
+#include "constraint/exact_diagonal.h"
 
 namespace mujacobian {
 
@@ -21,6 +21,11 @@ struct EffectiveChange {
 int effective_change(const ModelView& m, const DataView& d, const Blocks& blocks,
                      const Block& block, const DiagonalRates& diagonal, EffectiveChange* out,
                      Arena& arena);
+
+// dlogR of the rows of a source when the block's Jacobian changes by dJ, (count, n) with its
+// stride.
+double effective_change(const ModelView& m, const DataView& d, const Block& block,
+                        const Source& source, const double* dJ, Arena& arena);
 
 // Add J^T (f dlogD) for the part of D that comes from the correction.
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,

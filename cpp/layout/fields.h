@@ -68,6 +68,7 @@
   REQ(NUMS, body_iquat)                   \
   REQ(NUMS, body_mass)                    \
   REQ(NUMS, body_subtreemass)             \
+  REQ(NUMS, body_invweight0)              \
   REQ(NUMS, body_gravcomp)                \
   REQ(INTS, jnt_type)                     \
   REQ(INTS, jnt_qposadr)                  \
@@ -89,6 +90,7 @@
   REQ(INTS, dof_jntid)                    \
   REQ(INTS, dof_parentid)                 \
   REQ(INTS, dof_treeid)                   \
+  REQ(NUMS, dof_invweight0)               \
   REQ(NUMS, dof_damping)                  \
   REQ(NUMS, dof_dampingpoly)              \
   REQ(INTS, tree_dofadr)                  \
@@ -152,6 +154,7 @@
   REQ(INTS, eq_objtype)                   \
   REQ(NUMS, eq_data)                      \
   REQ(NUMS, tendon_length0)               \
+  REQ(NUMS, tendon_invweight0)            \
   REQ(INTS, tendon_adr)                   \
   REQ(INTS, tendon_num)                   \
   REQ(INTS, tendon_actuatorid)            \

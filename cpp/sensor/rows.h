@@ -1,5 +1,5 @@
 // The derivative of one sensor: a row per value, columns (q, v, act, ctrl, applied force) of the
-// whole model.
+// whole model, and of direct changes of constraint forces.
 #pragma once
 
 #include <cstring>
@@ -14,12 +14,13 @@ class SensorRows {
  public:
   // Room for sensors of up to `dim` values. `forward.residual` holds da where they see
   // accelerations.
-  SensorRows(const ModelView& m, const Forward& forward, int dim, Arena& arena)
+  SensorRows(const ModelView& m, const Forward& forward, int dim, int direct, Arena& arena)
       : forward_(&forward), nv_(m.nv), na_(m.na), nu_(m.nu) {
     const Residual& da = forward.residual;
     forces_ = da.count && da.components[0].nf;
     whole_ = da.count == 1 && da.components[0].na == m.na && da.components[0].nu == m.nu;
-    stride_ = round_to_lanes(2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0));
+    direct_column_ = 2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0);
+    stride_ = round_to_lanes(direct_column_ + direct);
     x_ = arena.take<double>(static_cast<std::size_t>(dim) * stride_);
     pending_ = arena.zeros<double>(static_cast<std::size_t>(dim) * nv_);
   }
@@ -35,6 +36,8 @@ class SensorRows {
   double& v(int r, int dof) { return row(r)[nv_ + dof]; }
   double& input(int r, int input) { return row(r)[2 * nv_ + input]; }  // activations, then controls
 
+  double& direct(int r, int change) { return row(r)[direct_column_ + change]; }
+
   // Rows 0 .. 2 += x
   void add_q(int dof, Vec3 x) { q(0, dof) += x.x, q(1, dof) += x.y, q(2, dof) += x.z; }
   void add_v(int dof, Vec3 x) { v(0, dof) += x.x, v(1, dof) += x.y, v(2, dof) += x.z; }
@@ -42,6 +45,7 @@ class SensorRows {
   void clear(int r) { std::memset(row(r), 0, stride_ * sizeof(double)); }
   const double* state(int r) const { return row(r); }
   const double* ctrl(int r) const { return row(r) + 2 * nv_ + na_; }
+  const double* direct(int r) const { return row(r) + direct_column_; }
   const double* force(int r) const { return row(r) + 2 * nv_ + na_ + nu_; }
 
   // Row r += scale * d(acc of the dof), once `settle` is called
@@ -112,7 +116,7 @@ class SensorRows {
   const double* row(int r) const { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
 
   const Forward* forward_;
-  int dim_ = 0, nv_, na_, nu_, stride_;
+  int dim_ = 0, nv_, na_, nu_, direct_column_, stride_;
   bool forces_;  // there are columns of applied force
   bool whole_;   // one component has all dofs and inputs: its columns are the model's
   double* x_;

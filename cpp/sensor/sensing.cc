@@ -27,10 +27,11 @@ Forward after_sweeps(const Forward& forward, Arena& arena) {
 }  // namespace
 
 Sensing::Sensing(const ModelView& model, const DataView& data, const Forward& forward,
-                 Arena& scratch)
+                 const DirectForces& direct_forces, Arena& scratch)
     : m(model),
       d(data),
       f(after_sweeps(forward, scratch)),
+      direct(direct_forces),
       arena(scratch),
       solved_(forward.blocks) {}
 
@@ -78,7 +79,7 @@ const Path& Sensing::tendon(int t) {
 const Tension& Sensing::tension(int t) {
   if (!tension_) tension_ = arena.zeros<Tension*>(m.ntendon);
   if (!tension_[t]) {
-    tension_[t] = new (arena.take<Tension>(1)) Tension{0, SensorRows(m, f, 1, arena)};
+    tension_[t] = new (arena.take<Tension>(1)) Tension{0, SensorRows(m, f, 1, direct.count, arena)};
     tension_[t]->derivative.reset(1);
     tension_[t]->value = sense_tension(*this, t, tension_[t]->derivative);
     tension_[t]->derivative.settle();
@@ -184,6 +185,11 @@ void Sensing::add_force(SensorRows& rows, int r, int k, const double* weights) {
     for (int i = 0; i < m.nv; i++) rows.q(r, i) += scale * change.dlogD[i];
   }
   if (corrects_rows(m, d, f)) add_correction(rows, r, b, weight);
+  for (int p = 0; p < direct.count; p++) {
+    const double* change =
+        direct.change + (static_cast<std::size_t>(k) * direct.count + p) * kMaxRows;
+    for (int row = 0; row < b.count; row++) rows.direct(r, p) += weight[row] * change[row];
+  }
 }
 
 void Sensing::add_correction(SensorRows& rows, int r, const Block& b, const double* weight) {

@@ -21,13 +21,21 @@ struct Tension {
   SensorRows derivative;
 };
 
+// Changes of the forces of all blocks at fixed state and acceleration that sensors are to see.
+struct DirectForces {
+  int count;
+  const double* change;  // (blocks, count, kMaxRows)
+};
+
 class Sensing {
  public:
-  Sensing(const ModelView& model, const DataView& data, const Forward& forward, Arena& scratch);
+  Sensing(const ModelView& model, const DataView& data, const Forward& forward,
+          const DirectForces& direct, Arena& scratch);
 
   const ModelView& m;
   const DataView& d;
   const Forward f;  // its blocks with the forces after the sweeps of noslip
+  const DirectForces direct;
   Arena& arena;
 
   // At the constrained acceleration, the world accelerating by minus gravity as MuJoCo's cacc has

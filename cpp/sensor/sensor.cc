@@ -16,6 +16,8 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
     if (out.C) std::memcpy(out.C + at * nx, rows.state(r), nx * sizeof(double));
     if (out.D) std::memcpy(out.D + at * nu, rows.ctrl(r), nu * sizeof(double));
     if (out.Df) std::memcpy(out.Df + at * nv, rows.force(r), nv * sizeof(double));
+    const std::size_t direct = out.forces.count;
+    if (direct) std::memcpy(out.direct + at * direct, rows.direct(r), direct * sizeof(double));
   }
 }
 
@@ -175,8 +177,8 @@ void sense(const ModelView& m, const DataView& d, const Forward& f, const Sensor
   const bool disabled = m.opt.disableflags & disable::kSensor;
   int widest = 0;
   for (int s = 0; s < m.nsensor; s++) widest = std::max(widest, m.sensor_dim[s]);
-  Sensing sensing(m, d, f, arena);
-  SensorRows rows(m, f, widest, arena);
+  Sensing sensing(m, d, f, out.forces, arena);
+  SensorRows rows(m, f, widest, out.forces.count, arena);
   for (int s = 0; s < m.nsensor; s++) {
     if (!is_wanted(out.wanted, s)) continue;
     rows.reset(m.sensor_dim[s]);

@@ -9,6 +9,8 @@ namespace mujacobian {
 struct SensorOutputs {
   double *C, *D, *Df;
   const unsigned char* wanted = nullptr;  // (nsensor) whose rows are written; null: of all
+  DirectForces forces{0, nullptr};
+  double* direct = nullptr;  // (ns, forces.count)
 };
 
 // Value r of the sensor is constant: its cutoff holds it, or sensors are disabled. (SEN-2)

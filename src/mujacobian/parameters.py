@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import mujoco
 import numpy as np
@@ -13,12 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import suggestion
+from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
+from mujacobian.derived_slopes import derived_slopes, derived_values
 from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.inertia import (
+    from_log_cholesky,
+    inertial_slopes,
+    log_cholesky,
+    principal_axes,
+    write_inertia,
+)
+from mujacobian.placement import bound_body, bound_geom, release, release_inertial_frame
 
 Array = NDArray[np.float64]
 
 _KINDS = _core.parameter_kinds()
-_INERTIAL = _KINDS.index("inertial")
+_INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
 # quaternions, which the core has as rotations
 _TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
@@ -64,7 +75,8 @@ _SPHERE, _CAPSULE, _CYLINDER, _BOX = (
 )
 # numbers in the size of geoms whose size can be a parameter
 _SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
-_FIELDS = {
+# all families of parameters
+FIELDS = {
     "body_mass": _Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": _Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
     "body_inertia": _Field("", _OBJ.mjOBJ_BODY, "kg m^2", 0.0, components=(0, 1, 2)),
@@ -126,6 +138,12 @@ class Parameters:
       items: fields, all of whose elements are meant (those that have any, of frictionloss and of
         limits), or pairs (field, element or elements), with elements by name or index. Fields of
         dofs and `qpos_spring` go by joint.
+      derived: "recompute" or "hold" the constants that `mj_setConst` derives from masses, inertias,
+        armature and frames: dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0 and
+        others. They scale the regularization of every constraint and the forces of some muscles.
+        By default, `apply` recomputes them and derivatives include them, as if the model had been
+        compiled with these values. "hold" keeps them, which is what a program does that writes
+        into a model and does not call `mj_setConst`.
 
     Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
     jnt_pos, jnt_axis, jnt_range and jnt_solref (of slides and hinges), jnt_stiffness, qpos_spring,
@@ -137,10 +155,6 @@ class Parameters:
     `body_log_cholesky`, ten numbers without constraints that describe all physically possible
     inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
     Quaternions and axes are made unit vectors.
-
-    Numbers that MuJoCo's compiler derived from others (`mj_setConst`: invweight0, the lengths at
-    qpos0, ...) are held, as they are when a program writes into a model; subtree masses and the
-    inertia of bodies that MuJoCo calls simple follow.
 
     Example:
       >>> import mujoco, mujacobian
@@ -154,11 +168,19 @@ class Parameters:
       0.1
     """
 
-    def __init__(self, model: mujoco.MjModel, items: Iterable[Item]) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        items: Iterable[Item],
+        *,
+        derived: Literal["recompute", "hold"] = "recompute",
+    ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
         if isinstance(items, str):
             raise ArgumentTypeError(f'items must be a list of fields, such as ["{items}"]')
+        if derived not in ("recompute", "hold"):
+            raise ArgumentError(f'derived must be "recompute" or "hold", got {derived!r}')
         self.model = copy.copy(model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
@@ -173,10 +195,27 @@ class Parameters:
         for field, element in self._turned:
             core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
         for entry in self._entries:
-            if kind := _FIELDS[entry.field].kind:
+            if kind := FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
                 core.append((_KINDS.index(kind), row, max(0, entry.component)))
-        self.core: list[tuple[int, int, int]] = core
+        self._raw = core
+        self._recomputes = derived == "recompute" and depends_on(core)
+        self._frames = self._elements("body_ipos", "body_log_cholesky")
+        self._derive()
+
+    def _derive(self) -> None:
+        """Find the derived constants that steps of the model read."""
+        self._derived = derived_constants(self.model, self._raw) if self._recomputes else []
+        frames = [(_INERTIAL_FRAME, body, 0) for body in self._frames]
+        self.core: list[tuple[int, int, int]] = [*self._raw, *self._derived, *frames]
+
+    def of_model(self, model: mujoco.MjModel) -> Parameters:
+        """The same parameters of another model, which has the same elements."""
+        here = copy.copy(self)
+        here.model = model
+        here.__dict__.pop("names", None)
+        here._derive()
+        return here
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -189,17 +228,17 @@ class Parameters:
     @property
     def units(self) -> tuple[str, ...]:
         """Units; two where they depend on the kind of joint (translation or rotation)."""
-        return tuple(_FIELDS[e.field].unit for e in self._entries)
+        return tuple(FIELDS[e.field].unit for e in self._entries)
 
     @property
     def lower(self) -> Array:
         """Least value that makes sense, -inf where there is none."""
-        return np.array([_FIELDS[e.field].lower for e in self._entries])
+        return np.array([FIELDS[e.field].lower for e in self._entries])
 
     @property
     def upper(self) -> Array:
         """Largest value that makes sense, inf where there is none."""
-        return np.array([_FIELDS[e.field].upper for e in self._entries])
+        return np.array([FIELDS[e.field].upper for e in self._entries])
 
     @property
     def values(self) -> Array:
@@ -220,27 +259,42 @@ class Parameters:
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:
-        """A copy of the model with these values."""
+        """A copy of the model with these values.
+
+        Elements whose values are the model's own stay bitwise as they are. No geom, site, camera or
+        light moves with an inertial frame.
+        """
         vector = self.check(values)
         model = copy.copy(self.model)
-        for entry, value in zip(self._entries, vector, strict=True):
+        edited = vector != self.values
+        entries = [e for e, new in zip(self._entries, edited, strict=True) if new]
+
+        def of(*fields: str) -> list[int]:
+            return list(dict.fromkeys(e.element for e in entries if e.field in fields))
+
+        for body in of("body_ipos", "body_log_cholesky"):
+            release_inertial_frame(model, body)
+        for geom in of("geom_pos", "geom_quat"):
+            release(model, "geom", geom)
+        for entry, value in zip(entries, vector[edited], strict=True):
             if entry.field != "body_log_cholesky":
                 _write(model, entry, value)
-        for field, element in self._turned:
-            getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
-        for joint in self._elements("jnt_axis"):
-            model.jnt_axis[joint] /= np.linalg.norm(model.jnt_axis[joint])
-        for body in self._bodies:
-            chosen = self._places("body_log_cholesky", body)
-            if chosen:
-                _write_inertia(model, body, _from_log_cholesky(vector[chosen])[0])
-            elif self._places("body_ipos", body):
-                model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-        for geom in self._elements("geom_pos", "geom_quat"):
-            model.geom_sameframe[geom] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-        for geom in self._elements("geom_size"):
-            _bound(model, geom)
-        restore_derived(model)
+        for field in (*_TURNED, "jnt_axis"):
+            for element in of(field):
+                getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
+        for body in of("body_log_cholesky"):
+            chosen = vector[self._places("body_log_cholesky", body)]
+            write_inertia(model, body, from_log_cholesky(chosen)[0])
+        for geom in of("geom_size"):
+            bound_geom(model, geom)
+        geoms = of("geom_pos", "geom_quat", "geom_size")
+        for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
+            bound_body(model, body)
+        if self._recomputes:
+            if not recompute(model):
+                write_constants(model, self._derived, derived_values(model, self._derived))
+        elif entries:
+            restore_derived(model)
         return model
 
     def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
@@ -250,14 +304,14 @@ class Parameters:
         """
         model = self.apply(values) if applied is None else applied
         vector = np.asarray(values, dtype=np.float64)
-        result = np.zeros((len(self.core), len(self)))
+        result = np.zeros((len(self._raw), len(self)))
         for k, body in enumerate(self._bodies):
             rows = slice(10 * k, 10 * k + 10)
             chosen = self._places("body_log_cholesky", body)
             if chosen:
-                result[rows, chosen] = _from_log_cholesky(vector[chosen])[1]
+                result[rows, chosen] = from_log_cholesky(vector[chosen])[1]
                 continue
-            slopes = _inertial_slopes(model, body)
+            slopes = inertial_slopes(model, body)
             for column, e in enumerate(self._entries):
                 if e.element == body and e.field in slopes:
                     result[rows, column] = slopes[e.field][:, max(0, e.component)]
@@ -269,10 +323,11 @@ class Parameters:
             result[row : row + 3, columns] = 2 / np.linalg.norm(vector[columns]) * turn
             row += 3
         for column, e in enumerate(self._entries):
-            if _FIELDS[e.field].kind:
+            if FIELDS[e.field].kind:
                 result[row, column] = 1
                 row += 1
-        return result
+        derived = derived_slopes(model, self._derived, self._raw) @ result
+        return np.concatenate([result, derived, np.zeros((len(self._frames), len(self)))])
 
     def _elements(self, *fields: str) -> tuple[int, ...]:
         """The elements, each once, of which one of the fields is in the vector."""
@@ -310,10 +365,10 @@ class Parameters:
 def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     """The numbers that an item of the list means."""
     name, chosen = (item, None) if isinstance(item, str) else item
-    if name not in _FIELDS:
-        hint = suggestion(name, list(_FIELDS)) if isinstance(name, str) else ""
-        raise ArgumentError(f"unknown field {name!r}: {hint} Known are {', '.join(_FIELDS)}")
-    field = _FIELDS[name]
+    if name not in FIELDS:
+        hint = suggestion(name, list(FIELDS)) if isinstance(name, str) else ""
+        raise ArgumentError(f"unknown field {name!r}: {hint} Known are {', '.join(FIELDS)}")
+    field = FIELDS[name]
     components = field.components or (-1,)
     if field.element is None:
         return [_Entry(name, 0, 0, k) for k in components]
@@ -406,7 +461,7 @@ def _muscle_force(prm: Array) -> int:
 
 
 def _name(model: mujoco.MjModel, e: _Entry) -> str:
-    kind = _FIELDS[e.field].element
+    kind = FIELDS[e.field].element
     if kind is None:
         return f"{e.field}[{e.component}]"
     name = mujoco.mj_id2name(model, kind, e.element)
@@ -419,7 +474,7 @@ def _name(model: mujoco.MjModel, e: _Entry) -> str:
 
 def _read(model: mujoco.MjModel, e: _Entry) -> float:
     if e.field == "body_log_cholesky":
-        return float(_log_cholesky(model, e.element)[e.component])
+        return float(log_cholesky(model, e.element)[e.component])
     if e.field == "gravity":
         return float(model.opt.gravity[e.component])
     row = getattr(model, e.field)[e.row]
@@ -435,22 +490,6 @@ def _write(model: mujoco.MjModel, e: _Entry, value: float) -> None:
         getattr(model, e.field)[e.row][e.component] = value
 
 
-def _bound(model: mujoco.MjModel, geom: int) -> None:
-    """The bounds by which MuJoCo sorts out geoms that cannot touch."""
-    size, kind = model.geom_size[geom], int(model.geom_type[geom])
-    if kind == _SPHERE:
-        half, reach = np.full(3, size[0]), size[0]
-    elif kind == _CAPSULE:
-        reach = size[0] + size[1]
-        half = np.array([size[0], size[0], reach])
-    elif kind == _CYLINDER:
-        half, reach = size[[0, 0, 1]], np.hypot(size[0], size[1])
-    else:
-        half, reach = size, np.linalg.norm(size)
-    model.geom_rbound[geom] = reach
-    model.geom_aabb[geom][3:] = half
-
-
 def restore_derived(model: mujoco.MjModel) -> None:
     """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
     model.body_subtreemass[:] = model.body_mass
@@ -463,123 +502,10 @@ def restore_derived(model: mujoco.MjModel) -> None:
         if kind == _SLIDE or (kind == _FREE and place < 3):
             inertia = model.body_mass[body]
         elif kind == _HINGE:
-            axis = _frame(model, body).T @ model.jnt_axis[joint]
-            inertia = model.body_inertia[body] @ axis**2
+            axis = model.jnt_axis[joint]
+            inertia = model.body_inertia[body] @ (principal_axes(model, body).T @ axis) ** 2
+            arm = np.cross(axis, model.body_ipos[body] - model.jnt_pos[joint])
+            inertia += model.body_mass[body] * (arm @ arm)
         else:
             inertia = model.body_inertia[body][place % 3]
         model.dof_M0[dof] = inertia + model.dof_armature[dof]
-
-
-# Inertia of a body as the core has it: mass, mass * com, and the moments xx yy zz xy xz yz about
-# the body's origin, in the body's frame.
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-
-
-def _pack(moments: Array) -> Array:
-    return np.array([moments[i, j] for i, j in _PAIRS])
-
-
-def _unpack(packed: Array) -> Array:
-    moments = np.empty((3, 3))
-    for value, (i, j) in zip(packed, _PAIRS, strict=True):
-        moments[i, j] = moments[j, i] = value
-    return moments
-
-
-def _steiner(a: Array, b: Array) -> Array:
-    """Moments about the origin of a unit mass at a, as a bilinear form in a = b."""
-    return float(a @ b) * np.eye(3) - 0.5 * (np.outer(a, b) + np.outer(b, a))
-
-
-def _frame(model: mujoco.MjModel, body: int) -> Array:
-    axes = np.empty(9)
-    mujoco.mju_quat2Mat(axes, model.body_iquat[body])
-    return axes.reshape(3, 3)
-
-
-def _inertial(model: mujoco.MjModel, body: int) -> Array:
-    mass, com, axes = model.body_mass[body], model.body_ipos[body], _frame(model, body)
-    moments = axes @ np.diag(model.body_inertia[body]) @ axes.T + mass * _steiner(com, com)
-    return np.concatenate([[mass], mass * com, _pack(moments)])
-
-
-def _inertial_slopes(model: mujoco.MjModel, body: int) -> dict[str, Array]:
-    """Derivatives of the ten numbers with respect to the fields of mjModel."""
-    mass, com, axes = model.body_mass[body], model.body_ipos[body], _frame(model, body)
-    of_mass = np.concatenate([[1.0], com, _pack(_steiner(com, com))])
-    of_com = [
-        np.concatenate([[0.0], mass * e, 2 * mass * _pack(_steiner(com, e))]) for e in np.eye(3)
-    ]
-    of_inertia = [np.concatenate([np.zeros(4), _pack(np.outer(axis, axis))]) for axis in axes.T]
-    return {
-        "body_mass": of_mass[:, None],
-        "body_ipos": np.array(of_com).T,
-        "body_inertia": np.array(of_inertia).T,
-    }
-
-
-def _write_inertia(model: mujoco.MjModel, body: int, inertial: Array) -> None:
-    mass = inertial[0]
-    com = inertial[1:4] / mass
-    moments, axes = np.linalg.eigh(_unpack(inertial[4:]) - mass * _steiner(com, com))
-    if np.linalg.det(axes) < 0:
-        axes[:, 0] *= -1
-    model.body_mass[body] = mass
-    model.body_ipos[body] = com
-    model.body_inertia[body] = moments
-    mujoco.mju_mat2Quat(model.body_iquat[body], np.ascontiguousarray(axes).ravel())
-    model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-
-
-# Places in the upper triangular factor of s12, s23, s13, t1, t2, t3, the last six numbers.
-_UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
-
-
-def _log_cholesky(model: mujoco.MjModel, body: int) -> Array:
-    """The ten numbers theta with U(theta) U(theta)^T the pseudo-inertia of the body."""
-    inertial = _inertial(model, body)
-    moments = _unpack(inertial[4:])
-    pseudo = np.empty((4, 4))
-    pseudo[:3, :3] = 0.5 * np.trace(moments) * np.eye(3) - moments
-    pseudo[:3, 3] = pseudo[3, :3] = inertial[1:4]
-    pseudo[3, 3] = inertial[0]
-    try:
-        # an upper factor of P is a lower factor of P with its rows and columns reversed
-        upper = np.linalg.cholesky(pseudo[::-1, ::-1])[::-1, ::-1]
-    except np.linalg.LinAlgError:
-        name = mujoco.mj_id2name(model, _OBJ.mjOBJ_BODY, body)
-        raise ArgumentError(
-            f'the inertia of body "{name}" is not that of any distribution of mass (zero, or it'
-            " violates the triangle inequality): body_log_cholesky cannot describe it"
-        ) from None
-    scale = upper[3, 3]
-    return np.concatenate(
-        [
-            [np.log(scale)],
-            np.log(np.diag(upper)[:3] / scale),
-            [upper[place] / scale for place in _UPPER],
-        ]
-    )
-
-
-def _from_log_cholesky(theta: Array) -> tuple[Array, Array]:
-    """The inertia of these ten numbers, and its derivative with respect to them."""
-    scale = np.exp(theta[0])
-    upper = np.diag(np.append(scale * np.exp(theta[1:4]), scale))
-    for value, place in zip(theta[4:], _UPPER, strict=True):
-        upper[place] = scale * value
-    changes: list[Array] = [upper]
-    for k in range(3):
-        changes.append(np.zeros((4, 4)))
-        changes[-1][k, k] = upper[k, k]
-    for place in _UPPER:
-        changes.append(np.zeros((4, 4)))
-        changes[-1][place] = scale
-
-    def inertial(pseudo: Array) -> Array:
-        sigma = pseudo[:3, :3]
-        moments = np.trace(sigma) * np.eye(3) - sigma
-        return np.concatenate([[pseudo[3, 3]], pseudo[:3, 3], _pack(moments)])
-
-    slopes = [inertial(change @ upper.T + upper @ change.T) for change in changes]
-    return inertial(upper @ upper.T), np.array(slopes).T

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import mujoco
@@ -182,6 +181,4 @@ def bind(params: Parameters, model: mujoco.MjModel) -> Parameters:
         )
     if params.model.signature != model.signature:
         raise ArgumentError("model and params do not belong together: params are of another model")
-    here = copy.copy(params)
-    here.model = model
-    return here
+    return params.of_model(model)

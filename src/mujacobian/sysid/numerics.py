@@ -1,10 +1,12 @@
 """What system identification uses of scipy, an optional package."""
 
+from mujacobian.errors import MissingPackageError
+
 try:
     from scipy.optimize import least_squares
     from scipy.special import gammaincinv, stdtrit
 except ImportError as error:
-    raise ImportError(
+    raise MissingPackageError(
         "mujacobian.sysid needs scipy: pip install 'mujacobian[sysid]'", name="scipy"
     ) from error
 

@@ -1,0 +1,221 @@
+// Constants that mj_setConst derives from the model and that constraints read: the weights that
+// scale R, lengths of tendons at qpos0, anchors of connects.
+#include <cmath>
+
+#include "adjoint/column.h"
+#include "constraint/effective_diagonal.h"
+#include "constraint/regularization.h"
+#include "layout/engine.h"
+#include "smooth/point.h"
+#include "spatial/rotation.h"
+
+namespace mujacobian {
+namespace {
+
+// The sum of weights to which R of a row is proportional, and how often it contains the parameter.
+class WeightSum {
+ public:
+  WeightSum(const ModelView& m, const Parameter& p) : m_(m), p_(p) {}
+
+  void add_dof(int dof) { add(Parameter::kDofWeight, dof, 0, m_.dof_invweight0[dof]); }
+  void add_joint(int joint) {
+    if (joint >= 0) add_dof(m_.jnt_dofadr[joint]);
+  }
+  void add_tendon(int tendon) {
+    if (tendon >= 0) add(Parameter::kTendonWeight, tendon, 0, m_.tendon_invweight0[tendon]);
+  }
+  void add_body(int body, bool rotation) {
+    add(Parameter::kBodyWeight, body, rotation, m_.body_invweight0[2 * body + rotation]);
+  }
+
+  // d(log of the sum)
+  double dlog() const { return sum_ > kMinVal ? share_ / sum_ : 0; }
+
+ private:
+  void add(int kind, int id, int component, double weight) {
+    sum_ += weight;
+    if (p_.kind == kind && p_.id == id && p_.component == component) share_ += 1;
+  }
+
+  const ModelView& m_;
+  const Parameter& p_;
+  double sum_ = 0, share_ = 0;
+};
+
+void add_equality_weight(const ModelView& m, int eq, int row, WeightSum& sum) {
+  const int object[2] = {m.eq_obj1id[eq], m.eq_obj2id[eq]};
+  for (int id : object) {
+    switch (m.eq_type[eq]) {
+      case equality::kJoint:
+        sum.add_joint(id);
+        break;
+      case equality::kTendon:
+        sum.add_tendon(id);
+        break;
+      default:
+        sum.add_body(m.eq_objtype[eq] == object::kBody ? id : m.site_bodyid[id], row > 2);
+    }
+  }
+}
+
+double dlog_weight(const ModelView& m, const Block& b, int row, const Parameter& p) {
+  WeightSum sum(m, p);
+  switch (b.type) {
+    case constraint::kEquality:
+      add_equality_weight(m, b.id, row, sum);
+      break;
+    case constraint::kFrictionDof:
+      sum.add_dof(b.id);
+      break;
+    case constraint::kLimitJoint:
+      sum.add_joint(b.id);
+      break;
+    case constraint::kFrictionTendon:
+    case constraint::kLimitTendon:
+      sum.add_tendon(b.id);
+      break;
+    default:
+      for (int side = 0; b.geometry && side < 2; side++) {
+        sum.add_body(m.geom_bodyid[b.contact.geom.v[side]], false);
+      }
+  }
+  return sum.dlog();
+}
+
+// How the rows of an equality change while the state is held: dJ, their positions, d(Jdot v), and
+// the norm of the positions that their impedance sees.
+struct RowShift {
+  double* jacobian;  // (count, n), with the block's stride
+  double pos[kMaxRows], bias[kMaxRows], length;
+};
+
+// df = f dlogD - H (dJ (a + B v) + d(reference))                                          (ROW-12)
+void shift_force(const ModelView& m, const DataView& d, const Block& b, const RowShift& shift,
+                 const BlockMotion& motion, double change[kMaxRows], Arena& arena) {
+  const Reference ref = reference(m, d, b.row);
+  double rho[kMaxRows];
+  for (int r = 0; r < b.count; r++) {
+    const int row = b.row + r;
+    const double gap = d.efc_pos[row] - d.efc_margin[row];
+    rho[r] = ref.bias * shift.bias[r] + ref.stiffness * shift.pos[r] +
+             ref.through(gap, d.efc_vel[row], d.efc_aref[row]) * shift.length;
+    for (int i = 0; i < b.n; i++) {
+      const double y = motion.acc[b.dofs[i]] + ref.damping * d.qvel[b.dofs[i]];
+      rho[r] += shift.jacobian[r * b.stride + i] * y;
+    }
+  }
+  for (int r = 0; r < b.count; r++) {
+    change[r] = b.force[r] * ref.dlogD * shift.length;
+    for (int c = 0; c < b.count; c++) change[r] -= b.hessian[r * b.count + c] * rho[c];
+  }
+  if (!has_metric(m)) return;
+  visit_regularization(d, b, [&](const Source& source, const double* force) {
+    const double dlogR = effective_change(m, d, b, source, shift.jacobian, arena);
+    for (int r = source.first; r < source.last; r++) change[r] += dlogR * force[r];
+  });
+}
+
+// The length from which a coupling measures that of one of its tendons: y - y0 = P(x - x0) (PAR-20)
+RowShift length_shift(const ModelView& m, const DataView& d, const Block& b, int tendon,
+                      Arena& arena) {
+  const Polynomial p = polynomial(m, d, b.id);
+  RowShift shift{arena.zeros<double>(b.stride), {}, {}, 0};
+  if (m.eq_obj1id[b.id] == tendon) shift.pos[0] -= 1;
+  if (m.eq_obj2id[b.id] == tendon) {
+    shift.pos[0] += p.slope;
+    const Path& path = b.path[1];
+    for (int k = 0, at = 0; k < path.n; k++) {
+      while (b.dofs[at] != path.dofs[k]) at++;
+      shift.jacobian[at] += p.curvature * path.moment[k];
+    }
+  }
+  shift.length = shift.pos[0];
+  return shift;
+}
+
+// A point of the second body moves in that body.                                         (PAR-19)
+RowShift anchor_shift(const ModelView& m, const DataView& d, const Block& b,
+                      const BlockMotion& motion, Vec3 moved, Arena& arena) {
+  const int body = m.eq_obj2id[b.id];
+  RowShift shift{arena.zeros<double>(b.count * b.stride), {}, {}, 0};
+  for (int k = b.n - 1, at = last_dof(m, body); k >= 0; k--) {
+    if (b.dofs[k] != at) continue;
+    at = m.dof_parentid[at];
+    double row[3];
+    store3(row, cross(moved, dof_axis(d, b.dofs[k]).ang));
+    for (int r = 0; r < 3; r++) shift.jacobian[r * b.stride + k] = row[r];
+  }
+  const Vec3 spin = load_motion(d.cvel + 6 * body).ang;
+  store3(shift.pos, -moved);
+  store3(shift.bias,
+         -(cross(motion.velocity.acceleration[body].ang, moved) + cross(spin, cross(spin, moved))));
+  const Vec3 pos = load3(d.efc_pos + b.row);
+  const double length = std::sqrt(dot(pos, pos));
+  shift.length = length > 0 ? -dot(pos, moved) / length : 0;
+  return shift;
+}
+
+RowShift row_shift(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
+                   const BlockMotion& motion, Arena& arena) {
+  if (p.kind == Parameter::kTendonLength) return length_shift(m, d, b, p.id, arena);
+  return anchor_shift(m, d, b, motion, anchor_motion(m, d, p), arena);
+}
+
+bool reads(const ModelView& m, const Block& b, const Parameter& p) {
+  if (b.type == kMetricTerm) return false;
+  if (is_weight(p.kind)) return true;
+  if (b.type != constraint::kEquality || !b.active) return false;
+  if (p.kind == Parameter::kAnchor) return b.id == p.id;
+  const bool coupling = m.eq_type[b.id] == equality::kTendon;
+  return coupling && (m.eq_obj1id[b.id] == p.id || m.eq_obj2id[b.id] == p.id);
+}
+
+// d(force) = force[r] dlogR, R being proportional to a sum of weights                     (PAR-17)
+void weight_change(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
+                   double change[kMaxRows]) {
+  if (m.opt.enableflags & enable::kDiagExact) return;  // R follows the exact diagonal
+  visit_regularization(d, b, [&](const Source& source, const double* force) {
+    const double dlog = dlog_weight(m, b, source.first, p);
+    for (int r = source.first; r < source.last; r++) change[r] += dlog * force[r];
+  });
+}
+
+}  // namespace
+
+Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p) {
+  return load9(d.xmat + 9 * m.eq_obj2id[p.id]) * unit3(p.component);
+}
+
+void constant_change(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
+                     const BlockMotion& motion, double change[kMaxRows], Arena& arena) {
+  for (int r = 0; r < kMaxRows; r++) change[r] = 0;
+  if (!reads(m, b, p)) return;
+  if (is_weight(p.kind)) return weight_change(m, d, b, p, change);
+  shift_force(m, d, b, row_shift(m, d, b, p, motion, arena), motion, change, arena);
+}
+
+void add_constant(const ModelView& m, const DataView& d, const StepDifferential& s,
+                  const Parameter& p, const Column& column, Arena& arena) {
+  const Blocks& blocks = s.forward.blocks;
+  BlockMotion motion{};
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!reads(m, b, p)) continue;
+    const double* dJ = nullptr;
+    if (!is_weight(p.kind)) {
+      if (!motion.acc) motion = block_motion(m, d, blocks, s.forward.solved, arena);
+      dJ = row_shift(m, d, b, p, motion, arena).jacobian;
+    }
+    double change[kMaxRows];
+    constant_change(m, d, b, p, motion, change, arena);
+    // d(J^T f)
+    for (int r = 0; r < b.count; r++) {
+      for (int i = 0; i < b.n; i++) {
+        const int at = r * b.stride + i;
+        column.early[b.dofs[i]] += b.J[at] * change[r] + (dJ ? dJ[at] * b.force[r] : 0);
+      }
+    }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,134 @@
+"""Inertia of single bodies: the core's ten numbers, log-Cholesky coordinates, principal axes."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian.errors import ArgumentError
+
+Array = NDArray[np.float64]
+
+# The ten numbers of the core are the mass, mass * com, and the moments xx yy zz xy xz yz about the
+# body's origin, all in the body's frame.
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def _pack(moments: Array) -> Array:
+    return np.array([moments[i, j] for i, j in PAIRS])
+
+
+def _unpack(packed: Array) -> Array:
+    moments = np.empty((3, 3))
+    for value, (i, j) in zip(packed, PAIRS, strict=True):
+        moments[i, j] = moments[j, i] = value
+    return moments
+
+
+def _steiner(a: Array, b: Array) -> Array:
+    """Moments about the origin of a unit mass at a, as a bilinear form in a = b."""
+    return float(a @ b) * np.eye(3) - 0.5 * (np.outer(a, b) + np.outer(b, a))
+
+
+def principal_axes(model: mujoco.MjModel, body: int) -> Array:
+    """The principal axes of the body's inertia as columns, in the body's frame."""
+    axes = np.empty(9)
+    mujoco.mju_quat2Mat(axes, model.body_iquat[body])
+    return axes.reshape(3, 3)
+
+
+def inertial(model: mujoco.MjModel, body: int) -> Array:
+    """The ten numbers of a body."""
+    mass, com, axes = model.body_mass[body], model.body_ipos[body], principal_axes(model, body)
+    moments = axes @ np.diag(model.body_inertia[body]) @ axes.T + mass * _steiner(com, com)
+    return np.concatenate([[mass], mass * com, _pack(moments)])
+
+
+def inertial_slopes(model: mujoco.MjModel, body: int) -> dict[str, Array]:
+    """Derivatives of the ten numbers with respect to the fields of mjModel."""
+    mass, com, axes = model.body_mass[body], model.body_ipos[body], principal_axes(model, body)
+    of_mass = np.concatenate([[1.0], com, _pack(_steiner(com, com))])
+    of_com = [
+        np.concatenate([[0.0], mass * e, 2 * mass * _pack(_steiner(com, e))]) for e in np.eye(3)
+    ]
+    of_inertia = [np.concatenate([np.zeros(4), _pack(np.outer(axis, axis))]) for axis in axes.T]
+    return {
+        "body_mass": of_mass[:, None],
+        "body_ipos": np.array(of_com).T,
+        "body_inertia": np.array(of_inertia).T,
+    }
+
+
+def write_inertia(model: mujoco.MjModel, body: int, numbers: Array) -> None:
+    """Give the body these ten numbers; of all principal axes, those nearest to its own."""
+    mass = numbers[0]
+    com = numbers[1:4] / mass
+    before = principal_axes(model, body)
+    turned = before.T @ (_unpack(numbers[4:]) - mass * _steiner(com, com)) @ before
+    moments, axes = np.linalg.eigh(0.5 * (turned + turned.T))
+    order = max(permutations(range(3)), key=lambda p: np.abs(axes[range(3), p]).sum())
+    moments, axes = moments[list(order)], axes[:, order]
+    axes *= np.where(np.diag(axes) < 0, -1.0, 1.0)
+    if np.linalg.det(axes) < 0:
+        axes[:, np.abs(np.diag(axes)).argmin()] *= -1
+    model.body_mass[body] = mass
+    model.body_ipos[body] = com
+    model.body_inertia[body] = moments
+    mujoco.mju_mat2Quat(model.body_iquat[body], np.ascontiguousarray(before @ axes).ravel())
+
+
+# Places in the upper triangular factor of s12, s23, s13, t1, t2, t3, the last six numbers.
+_UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
+
+
+def log_cholesky(model: mujoco.MjModel, body: int) -> Array:
+    """The ten numbers theta with U(theta) U(theta)^T the pseudo-inertia of the body."""
+    numbers = inertial(model, body)
+    moments = _unpack(numbers[4:])
+    pseudo = np.empty((4, 4))
+    pseudo[:3, :3] = 0.5 * np.trace(moments) * np.eye(3) - moments
+    pseudo[:3, 3] = pseudo[3, :3] = numbers[1:4]
+    pseudo[3, 3] = numbers[0]
+    try:
+        # an upper factor of P is a lower factor of P with its rows and columns reversed
+        upper = np.linalg.cholesky(pseudo[::-1, ::-1])[::-1, ::-1]
+    except np.linalg.LinAlgError:
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, body)
+        raise ArgumentError(
+            f'the inertia of body "{name}" is not that of any distribution of mass (zero, or it'
+            " violates the triangle inequality): body_log_cholesky cannot describe it"
+        ) from None
+    scale = upper[3, 3]
+    return np.concatenate(
+        [
+            [np.log(scale)],
+            np.log(np.diag(upper)[:3] / scale),
+            [upper[place] / scale for place in _UPPER],
+        ]
+    )
+
+
+def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
+    """The ten numbers of these log-Cholesky coordinates, and their derivative."""
+    scale = np.exp(theta[0])
+    upper = np.diag(np.append(scale * np.exp(theta[1:4]), scale))
+    for value, place in zip(theta[4:], _UPPER, strict=True):
+        upper[place] = scale * value
+    changes: list[Array] = [upper]
+    for k in range(3):
+        changes.append(np.zeros((4, 4)))
+        changes[-1][k, k] = upper[k, k]
+    for place in _UPPER:
+        changes.append(np.zeros((4, 4)))
+        changes[-1][place] = scale
+
+    def numbers(pseudo: Array) -> Array:
+        sigma = pseudo[:3, :3]
+        moments = np.trace(sigma) * np.eye(3) - sigma
+        return np.concatenate([[pseudo[3, 3]], pseudo[:3, 3], _pack(moments)])
+
+    slopes = [numbers(change @ upper.T + upper @ change.T) for change in changes]
+    return numbers(upper @ upper.T), np.array(slopes).T
