@@ -3,13 +3,13 @@
 #include <cstring>
 
 #include "constraint/force.h"
+#include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "dynamics/free_body.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
 #include "smooth/tendon.h"
-#include "step/collider.h"
 #include "step/integrator.h"
 
 namespace mujacobian {

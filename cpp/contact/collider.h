@@ -33,6 +33,11 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
 // The model with a collider that converges, which belongs to the calling thread in the same way.
 const ModelView& converged_model(const ModelView& m);
 
+// The signed distance of two geoms and their nearest points, as mj_geomDistance finds them with a
+// converged collider.
+double converged_distance(const ModelView& m, const DataView& d, int geom1, int geom2, double most,
+                          double fromto[6]);
+
 // Distance between contact k of `converged` and the one of `d` that it comes from: the changes of
 // position, depth (both in m) and normal (rad), added up. Infinite if there is none, or if the
 // collider has found another number of contacts between these geoms.
