@@ -130,6 +130,20 @@ def test_pairs(pair: tuple[str, str]) -> None:
                 assert_same(blocks(loose, data), wanted, f"pose {pose}, {tolerance:g}")
 
 
+@pytest.mark.parametrize("shape", ["sphere", "capsule"])
+def test_round_geoms_deep_in_a_mesh(shape: str) -> None:
+    """Their core is in the mesh, where the collider sees their surface."""
+    model = two_bodies(SHAPES[shape], SHAPES["mesh"])
+    rng = np.random.default_rng(5)
+    for pose in range(3):
+        data = mujoco.MjData(model)
+        data.qpos[:3], data.qpos[3:7] = 0.01 * rng.normal(size=3), rng.normal(size=4)
+        mujoco.mj_forward(model, data)
+        assert reference.is_deep(model, data.contact[0])
+        wanted = blocks(mujacobian.converged(model), data)
+        assert_same(blocks(model, data), wanted, f"pose {pose}")
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_distance_sensors(pair: tuple[str, str]) -> None:
     vertices = np.random.default_rng(1).normal(size=(14, 3)) * 0.05

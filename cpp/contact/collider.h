@@ -2,7 +2,7 @@
 // stops short of the nearest or deepest points of curved geoms. Where a contact depends on that,
 // the state is evaluated once more by MuJoCo itself, with a collider that converges, in an mjData
 // of our own: what is differentiated is then consistent in all of its contacts, constraint rows and
-// forces. docs/derivations/contacts.md, "Curved geoms".
+// forces. docs/derivations/contacts.md, "Contacts at the user's collider tolerance".
 #pragma once
 
 #include "layout/views.h"
@@ -38,9 +38,9 @@ const ModelView& converged_model(const ModelView& m);
 double converged_distance(const ModelView& m, const DataView& d, int geom1, int geom2, double most,
                           double fromto[6]);
 
-// Distance between contact k of `converged` and the one of `d` that it comes from: the changes of
-// position, depth (both in m) and normal (rad), added up. Infinite if there is none, or if the
-// collider has found another number of contacts between these geoms.
+// Distance (CON-26) between contact k of `converged` and the one of `d` that it comes from: the
+// changes of position, depth (both in m) and normal (rad), added up. Infinite if the number of
+// contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
 }  // namespace mujacobian
