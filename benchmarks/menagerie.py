@@ -3,6 +3,9 @@
 Where curved geoms touch, MuJoCo's collider stops on a facet of its own making. A state that differs
 from differences of that is judged once more with these contacts converged, and told apart.
 
+Every exact state is also linearized with the scene's own solver and collider settings: no
+difference may be silent.
+
 The scenes are those of the checkout that the environment variable MENAGERIE_ROOT names, else of the
 package mujoco-menagerie, which downloads them. Prints a table and writes build/menagerie.md; the
 exit status is 1 if any state is wrong or crashes.
@@ -25,6 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import mujacobian
 from benchmarks import speed
+from benchmarks.own_settings import OwnSettings
 from benchmarks.refusals import linearize, reason
 from benchmarks.states import driven
 from benchmarks.suite import directional
@@ -74,6 +78,15 @@ class Scene:
         return "; ".join([*reasons, *filter(None, [self.sensors_refused])])
 
 
+@dataclass
+class State:
+    """The verdict on one state, and its Jacobian with the groups of its rows where it is exact."""
+
+    verdict: str
+    J: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    blocks: list[int] = field(default_factory=list)
+
+
 def main() -> None:
     """Judge and time all scenes."""
     parser = argparse.ArgumentParser(
@@ -92,19 +105,19 @@ def main() -> None:
 
     console = Console()
     columns = (TextColumn("{task.description:36}"), BarColumn(), MofNCompleteColumn())
-    scenes = []
+    scenes, own = [], OwnSettings()
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=len(paths))
         for path in paths:
             progress.update(task, description=label(path))
-            scenes.append(judge_scene(path, arguments.states, arguments.seeds))
+            scenes.append(judge_scene(path, arguments.states, arguments.seeds, own))
             progress.advance(task)
-    text = report(scenes)
+    text = report(scenes) + "\n".join(["", f"{own}", "", *own.notes, ""])
     console.print(Markdown(text))
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "menagerie.md").write_text(text)
     console.print(f"written: {arguments.out / 'menagerie.md'}")
-    sys.exit(any(scene.failed for scene in scenes))
+    sys.exit(any(scene.failed for scene in scenes) or bool(own.notes))
 
 
 def scene_paths() -> list[Path]:
@@ -144,35 +157,42 @@ def label(path: Path) -> str:
     return f"{path.parent.name} {scene}".strip()
 
 
-def judge_scene(path: Path, states: int, seeds: int) -> Scene:
-    """Judge one scene at states of several seeds; time it where it has the most contacts."""
+def judge_scene(path: Path, states: int, seeds: int, own: OwnSettings) -> Scene:
+    """Judge one scene at states of several seeds; time it where it has the most contacts.
+
+    The derivative is judged with converged settings; exact ones meet the scene's own.
+    """
     model = mujoco.MjModel.from_xml_path(str(path))
     scene = Scene(label(path), model.nv)
     converged = reference.converge(copy(model))
     exact = []
     for seed in range(seeds):
         for name, data in driven(converged, states, seed):
-            scene.verdicts.append(judge_state(scene, f"seed {seed}, {name}", converged, data))
-            if scene.verdicts[-1] in EXACT:
-                exact.append(data)
+            where = f"seed {seed}, {name}"
+            judged = judge_state(scene, where, converged, data)
+            scene.verdicts.append(judged.verdict)
+            if judged.verdict not in EXACT:
+                continue
+            exact.append(data)
+            own.compare(model, data, judged.J, judged.blocks, f"{scene.name}, {where}")
     if exact:
         busiest = max(exact, key=lambda data: data.ncon)
         scene.times = measure(model, busiest, sensors=not scene.sensors_refused)
     return scene
 
 
-def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.MjData) -> str:
-    """Return the verdict on one state, entering what was found into `scene`."""
+def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.MjData) -> State:
+    """Return what was found about one state, entering it into `scene`."""
     mujoco.mj_forward(model, data)
     scene.pairs |= set(pairs(model, data))
     try:
         lin, sensors_refused = linearize(model, data)
     except mujacobian.UnsupportedFeatureError as error:
         scene.refused[reason(error)] += 1
-        return "refused"
+        return State("refused")
     except Exception as error:
         scene.notes.append(f"{where}: {type(error).__name__}: {error}")
-        return "crashed"
+        return State("crashed")
     scene.sensors_refused = sensors_refused
 
     judge, J = Judge(model, data), stack(lin)
@@ -183,12 +203,12 @@ def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.Mj
     scene.shares.append(result.share)
     if mujacobian.fd_count() == 0:
         if result.error <= judge.tolerance:
-            return "exact"
+            return State("exact", J, judge.blocks)
         only_A = all(error <= judge.tolerance for name, error in errors.items() if name != "A")
         if only_A and converged_error(model, data) <= judge.tolerance:
-            return directional.CONVERGED
+            return State(directional.CONVERGED, J, judge.blocks)
     scene.notes.append(f"{where}: {judge.describe(result, J)}")
-    return "wrong"
+    return State("wrong")
 
 
 def converged_error(model: mujoco.MjModel, data: mujoco.MjData) -> float:

@@ -16,8 +16,6 @@ from random_scenes import random_scene
 
 TOLERANCE = 1e-8
 POSES = 3
-DEFAULT_TOLERANCE = 1e-6  # of MuJoCo's collider
-COARSE = 0.01  # what it leaves of a derivative
 DIRECTIONS = 2  # of each; a wrong entry shows along almost any
 SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".05 .08 .03"',
@@ -201,22 +199,12 @@ def assert_converged(
 
 @pytest.mark.parametrize("shape", ["sphere", "capsule"])
 def test_round_geoms_deep_in_a_mesh(shape: str) -> None:
-    """Their core is in the mesh, where the collider sees their surface.
-
-    At MuJoCo's default tolerance its normal is off by up to the root of that over the radius, and
-    so is the derivative.
-    """
+    """Their core is in the mesh, where the collider sees their surface."""
     model = scene(shape, "mesh")
-    converged = model.opt.ccd_tolerance
     rng = np.random.default_rng(5)
     for pose in range(POSES):
         data = mujoco.MjData(model)
         data.qpos[:3], data.qpos[3:7] = 0.01 * rng.normal(size=3), rng.normal(size=4)
-        found = []
-        for tolerance in (DEFAULT_TOLERANCE, converged):
-            model.opt.ccd_tolerance = tolerance
-            mujoco.mj_forward(model, data)
-            assert reference.is_deep(model, data.contact[0])
-            found.append(mujacobian.linearize(model, data).A)
-        assert abs(found[0] - found[1]).max() <= COARSE * abs(found[1]).max()
+        mujoco.mj_forward(model, data)
+        assert reference.is_deep(model, data.contact[0])
         assert_converged(model, ConvergedStep(model, data), rng, f"pose {pose}")

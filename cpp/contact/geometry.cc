@@ -433,12 +433,13 @@ double identify_features(const ModelView& m, const DataView& d, const ContactVie
 bool is_iterative(const ModelView& m, const ContactView& contact) {
   const int* id = contact.geom.v;
   if (id[0] < 0 || id[1] < 0 || !uses_collider(m, contact)) return false;
-  auto is_discrete = [&](int geom) {
+  auto is_sharp = [&](int geom) {
     const int type = m.geom_type[geom];
     return type == geom::kBox || type == geom::kMesh || type == geom::kHField;
   };
-  return !is_discrete(id[0]) || !is_discrete(id[1]) || m.geom_margin[id[0]] > 0 ||
-         m.geom_margin[id[1]] > 0;
+  const bool margin =
+      contact.includemargin != 0 || m.geom_margin[id[0]] != 0 || m.geom_margin[id[1]] != 0;
+  return margin || !is_sharp(id[0]) || !is_sharp(id[1]);
 }
 
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,

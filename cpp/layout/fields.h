@@ -32,6 +32,7 @@
   REQ(SIZE, nu)                           \
   REQ(SIZE, na)                           \
   REQ(SIZE, nbody)                        \
+  REQ(SIZE, ngeom)                        \
   REQ(SIZE, ntree)                        \
   REQ(SIZE, npair)                        \
   REQ(SIZE, njnt)                         \

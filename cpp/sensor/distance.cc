@@ -2,6 +2,7 @@
 // are nearest and by which features is MuJoCo's branch.
 #include <utility>
 
+#include "contact/collider.h"
 #include "contact/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -37,7 +38,7 @@ Nearest find_nearest(const Sensing& s, int sensor) {
   for (int a = from.first; a < from.first + from.count; a++) {
     for (int b = to.first; b < to.first + to.count; b++) {
       double x[6];
-      const double distance = geom_distance(m.address, s.d.address, a, b, cutoff, x);
+      const double distance = converged_distance(m, s.d, a, b, cutoff, x);
       if (!(distance < nearest.distance)) continue;
       nearest = {{a, b}, m.geom_type[a] > m.geom_type[b], distance, {load3(x), load3(x + 3)}};
     }
@@ -77,7 +78,7 @@ void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
   if (nearest.distance == 0) refuse("its geoms touch without depth");
   const ContactView pair = as_contact(nearest);
   ContactGeometry g;
-  if (!identify_nearest(s.m, s.d, pair, g)) {
+  if (!identify_nearest(converged_model(s.m), s.d, pair, g)) {
     refuse("the nearest points of " + element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
            element_name(s.m, object::kGeom, nearest.geom[1]));
   }

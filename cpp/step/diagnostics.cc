@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "step/collider.h"
 #include "step/support.h"
 
 namespace mujacobian {

@@ -4,13 +4,13 @@
 
 #include "constraint/force.h"
 #include "constraint/idle.h"
+#include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "dynamics/free_body.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
 #include "smooth/tendon.h"
-#include "step/collider.h"
 #include "step/integrator.h"
 
 namespace mujacobian {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -9,7 +10,6 @@
 #include "smooth/activation.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
-#include "step/collider.h"
 #include "step/support.h"
 
 namespace mujacobian {

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
+#include "contact/collider.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
-#include "step/collider.h"
 #include "step/differential.h"
 #include "step/runge_kutta.h"
 

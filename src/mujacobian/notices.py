@@ -142,7 +142,7 @@ def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
     return (
         "Simulate mujacobian.converged(model), or set options of the collider yourself: "
         f"ccd_tolerance to {10.0 ** np.floor(np.log10(needed)):.0e} (now {opt.ccd_tolerance:.0e}), "
-        f"with enough ccd_iterations (now {opt.ccd_iterations}; {CCD_ITERATIONS} are enough)"
+        f"with enough ccd_iterations (now {opt.ccd_iterations}, {CCD_ITERATIONS} suffice)"
     )
 
 

@@ -59,6 +59,7 @@ class Judge:
 
     Neither model nor data are changed: a copy whose solver has converged is differentiated.
     `columns` selects columns of [q, v, act, ctrl, qfrc_applied]; by default all but the last.
+    `blocks` are the boundaries of the groups of rows: q, v, act and every sensor.
     """
 
     def __init__(
@@ -86,12 +87,12 @@ class Judge:
         )
         nv, nx = model.nv, 2 * model.nv + model.na
         sensors = (nx + model.sensor_adr + model.sensor_dim).tolist()
-        self._blocks = [0, nv, 2 * nv, nx, *sensors]
+        self.blocks = [0, nv, 2 * nv, nx, *sensors]
 
     def compare(self, J: Array) -> Comparison:
         """Compare all columns of [[A, B, ...], [C, D, ...]]; the sensors' rows may be missing."""
         rows, ref = len(J), self.reference
-        blocks = self._blocks if rows > ref.nx else self._blocks[:4]
+        blocks = self.blocks if rows > ref.nx else self.blocks[:4]
         trust = self.tolerance / TRUST_MARGIN
         return reference.compare(J[:, self.columns], ref.J[:rows], ref.err[:rows], blocks, trust)
 

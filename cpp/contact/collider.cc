@@ -1,4 +1,4 @@
-#include "step/collider.h"
+#include "contact/collider.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,8 @@ bool has_converged_collider(const ModelView& m) {
 bool depends_on_tolerance(const ModelView& m, const DataView& d) {
   if (has_converged_collider(m)) return false;
   for (int k = 0; k < d.ncon; k++) {
-    if (is_iterative(m, view_contact(d, k))) return true;
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
   }
   return false;
 }
@@ -41,14 +42,20 @@ class Converged {
     return m_ = view_model(model_.address());
   }
 
-  // An mjData of that model with the caller's state.
-  void* data(const ModelView& m, const DataView& d) {
-    // an mjData serves every model of the same sizes, unless plugins keep something in it
+  // An mjData of that model.
+  void* data(const ModelView& m) {
+    // it serves every model of the same sizes, unless plugins keep something in it
     std::string sizes = model_sizes(m.address);
     if (!data_ || sizes != sizes_ || m.nplugin) {
       data_ = make_data(model_.address());
       sizes_ = std::move(sizes);
     }
+    return data_.get();
+  }
+
+  // The same with the caller's state.
+  void* data(const ModelView& m, const DataView& d) {
+    data(m);
     const int spec = engine().integration_spec;
     state_.resize(engine().mj_stateSize(m.address, spec));
     engine().mj_getState(m.address, d.address, state_.data(), spec);
@@ -143,6 +150,23 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
   run_inverse(converging.address, data, actuation);
   notice_errors(d, mine.view());
   return {converging, mine.view()};
+}
+
+double converged_distance(const ModelView& m, const DataView& d, int geom1, int geom2, double most,
+                          double fromto[6]) {
+  ContactView pair{};
+  const bool ordered = m.geom_type[geom1] <= m.geom_type[geom2];
+  pair.geom.v[0] = ordered ? geom1 : geom2, pair.geom.v[1] = ordered ? geom2 : geom1;
+  if (has_converged_collider(m) || !is_iterative(m, pair)) {
+    return geom_distance(m.address, d.address, geom1, geom2, most, fromto);
+  }
+  // in our own data, as the caller's arena may be too small; it needs no more than poses
+  const ModelView& converging = converged().model(m);
+  const DataView to = view_data(converged().data(m));
+  copy(to.geom_xpos, d.geom_xpos, 3 * m.ngeom);
+  copy(to.geom_xmat, d.geom_xmat, 9 * m.ngeom);
+  const Quiet quiet;
+  return geom_distance(converging.address, to.address, geom1, geom2, most, fromto);
 }
 
 double contact_error(const DataView& d, const DataView& converged, int k) {

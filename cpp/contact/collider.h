@@ -2,7 +2,7 @@
 // stops short of the nearest or deepest points of curved geoms. Where a contact depends on that,
 // the state is evaluated once more by MuJoCo itself, with a collider that converges, in an mjData
 // of our own: what is differentiated is then consistent in all of its contacts, constraint rows and
-// forces. docs/derivations/contacts.md, "Curved geoms".
+// forces. docs/derivations/contacts.md, "Contacts at the user's collider tolerance".
 #pragma once
 
 #include "layout/views.h"
@@ -33,9 +33,14 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
 // The model with a collider that converges, which belongs to the calling thread in the same way.
 const ModelView& converged_model(const ModelView& m);
 
-// Distance between contact k of `converged` and the one of `d` that it comes from: the changes of
-// position, depth (both in m) and normal (rad), added up. Infinite if there is none, or if the
-// collider has found another number of contacts between these geoms.
+// The signed distance of two geoms and their nearest points, as mj_geomDistance finds them with a
+// converged collider.
+double converged_distance(const ModelView& m, const DataView& d, int geom1, int geom2, double most,
+                          double fromto[6]);
+
+// Distance (CON-26) between contact k of `converged` and the one of `d` that it comes from: the
+// changes of position, depth (both in m) and normal (rad), added up. Infinite if the number of
+// contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
 }  // namespace mujacobian

@@ -1,0 +1,72 @@
+"""Derivatives at a model's own solver and collider settings, beside those of its converged step."""
+
+import warnings
+from copy import copy
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+import mujacobian
+from mujacobian import reference
+from mujacobian.errors import NotConvergedWarning
+from mujacobian.verdict import stack
+
+Array = NDArray[np.float64]
+
+WRONG = 1e-5  # relative error
+PERCENTILE = 99
+
+
+@dataclass
+class OwnSettings:
+    """What was found over all states of all scenes."""
+
+    errors: list[float] = field(default_factory=list)  # relative differences, per state
+    contact_errors: list[float] = field(default_factory=list)  # largest of each state
+    warned: int = 0
+    refused: int = 0
+    notes: list[str] = field(default_factory=list)  # states that are wrong without a warning
+
+    def compare(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        wanted: Array,
+        blocks: list[int],
+        name: str,
+    ) -> None:
+        """Compare a state's linearization with the `wanted` one of the converged step.
+
+        `blocks` are the boundaries of the groups of rows, `name` is for the notes.
+        """
+        model = copy(model)  # every model warns once
+        own = mujoco.MjData(model)
+        mujoco.mj_copyData(own, model, data)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always", NotConvergedWarning)
+            try:
+                lin = mujacobian.linearize(model, own, sensors=len(wanted) > blocks[3])
+            except (mujacobian.MujacobianError, ValueError):
+                self.refused += 1
+                return
+        result = reference.compare(stack(lin), wanted, np.zeros_like(wanted), blocks)
+        self.errors.append(result.error)
+        rows = mujacobian.diagnose(model, own, forward=False).rows
+        self.contact_errors.append(max((row.contact_error for row in rows), default=0.0))
+        self.warned += bool(found)
+        if self.errors[-1] > WRONG and not found:
+            self.notes.append(f"- {name}, own settings: off by {self.errors[-1]:.1e}, no warning")
+
+    def __str__(self) -> str:
+        """One sentence."""
+        if not self.errors:
+            return "No state was judged at the models' own settings."
+        far = sum(error > mujacobian.diagnostics.COLLIDER_LIMIT for error in self.contact_errors)
+        return (
+            f"{len(self.errors)} states at the models' own settings, beside the converged step: "
+            f"{PERCENTILE}th percentile {np.percentile(self.errors, PERCENTILE):.0e}, worst "
+            f"{max(self.errors):.0e}; {self.warned} with a warning, {far} of them about contacts; "
+            f"{self.refused} refused; {len(self.notes)} wrong without a warning"
+        )
