@@ -48,7 +48,7 @@ WRAP = """
 <mujoco>
   <option timestep=".002"/>
   <worldbody>
-    <site name="a" pos="-.5 0 0"/><geom name="s" type="sphere" size=".25" contype="0"/>
+    <site name="a" pos="-.5 0 .25"/><geom name="s" type="sphere" size=".25" contype="0"/>
     <site name="side" pos="0 0 .5"/>
     <body pos=".5 0 .25"><joint type="slide" axis="0 0 1"/><geom size=".05" contype="0"/>
       <site name="b"/></body>
@@ -56,7 +56,7 @@ WRAP = """
   <tendon><spatial name="t" stiffness="90" springlength=".5">
     <site site="a"/><geom geom="s" sidesite="side"/><site site="b"/>
   </spatial></tendon>
-</mujoco>""".replace('pos="-.5 0 0"', 'pos="-.5 0 .25"')
+</mujoco>"""
 FLUID = """
 <mujoco>
   <option timestep=".002" density="900" viscosity=".3" gravity="0 0 0"/>

@@ -19,12 +19,12 @@ RAY = """
 <mujoco>
   <option gravity="0 0 0"/>
   <worldbody>
-    <geom type="{}" size=".125 .25" contype="0"/>
-    <body pos="1 0 {}"><joint type="slide" axis="0 0 1"/><geom size=".05" contype="0"/>
-      <site name="s" xyaxes="0 1 0 0 0 1"/></body>
+    <geom type="capsule" size=".125 .25" contype="0"/>
+    <body pos="1 0 .25"><joint type="slide" axis="0 0 1"/><geom size=".05" contype="0"/>
+      <site name="s" zaxis="-1 0 0"/></body>
   </worldbody>
   <sensor><rangefinder site="s"/></sensor>
-</mujoco>""".replace('xyaxes="0 1 0 0 0 1"', 'zaxis="-1 0 0"')
+</mujoco>"""
 FIELD = """
 <mujoco>
   <option timestep=".002" cone="elliptic"/>
@@ -35,9 +35,9 @@ FIELD = """
   </worldbody>
 </mujoco>"""
 ALL = tuple(f"q{k}" for k in range(6))
-QUARTER = 0.5**0.5
 TIES = (
-    Tie("capsule along a box", "contact/capsule_box.cc", "", SMOOTH, ("q0", "q1", "q2", "q5"),
+    Tie("capsule along a box", "contact/capsule_box.cc", "gap < best.gap", SMOOTH,
+        ("q0", "q1", "q2", "q5"),
         pair(BOX, CAPSULE.replace(".25", ".125") + " " + LYING, "0 0 .3115"), MOVING),
     *(Tie(f"{kind} as long as a {other}", source, comparison, AVERAGE, ("q0",),
           pair(SHAPES[other], f'type="{kind}" size=".0625 .125" ' + LYING, "0 0 .1865"), MOVING)
@@ -46,19 +46,20 @@ TIES = (
           ("capsule", "mesh", "contact/along.cc", "at_end ? 0.5 : 1"),
           ("cylinder", "box", "contact/along.cc", "at_end ? 0.5 : 1"),
           ("cylinder", "mesh", "contact/along.cc", "at_end ? 0.5 : 1"))),
-    Tie("capsule along a mesh", "contact/along.cc", "", SMOOTH, ("q0", "q1", "q2", "q5"),
+    Tie("capsule along a mesh", "contact/along.cc", "!at_end && !crosses", SMOOTH,
+        ("q0", "q1", "q2", "q5"),
         pair(SHAPES["mesh"], 'type="capsule" size=".0625 .0625" ' + LYING, "0 0 .1865"), MOVING),
-    Tie("capsule on a plane", "contact/plane.cc", "", SMOOTH, ALL,
+    Tie("capsule on a plane", "contact/plane.cc", "half) > 0 ? half : -half", SMOOTH, ALL,
         pair(FLOOR, CAPSULE + " " + LYING, "0 0 .0615"), MOVING),
-    Tie("box on a plane", "contact/plane.cc", "", SMOOTH, ALL,
+    Tie("box on a plane", "contact/plane.cc", "is_corner(other, touch)", SMOOTH, ALL,
         pair(FLOOR, SHAPES["box"], "0 0 .1245"), MOVING),
-    Tie("cylinder standing on a plane", "contact/plane.cc", "", SMOOTH, ("q0", "q1", "q2"),
+    Tie("cylinder standing on a plane", "contact/plane.cc", "flat < 1e-15 ?", SMOOTH,
+        ("q0", "q1", "q2"),
         pair(FLOOR, CYLINDER, "0 0 .2495"), MOVING),
-    Tie("sphere over a ridge of a height field", "contact/height_field.cc", "", SMOOTH, ("q0",),
-        FIELD, MOVING),
-    *(Tie(f"ray to the end of a {kind}'s side", "sensor/ray.cc",
-          "std::abs(height) > g.size[1]", rule, ("q0",), RAY.format(kind, ".25"))
-      for kind, rule in {"capsule": SMOOTH}.items()),
+    Tie("sphere over a ridge of a height field", "contact/height_field.cc",
+        "above > -slack[0] - slack[1]", SMOOTH, ("q0",), FIELD, MOVING),
+    Tie("ray to the end of a capsule's side", "sensor/ray.cc", "std::abs(height) > g.size[1]",
+        SMOOTH, ("q0",), RAY),
     Tie("spring of a ball joint at rest", "smooth/passive.cc", "r > 0 ?", SMOOTH, ALL[:3],
         BALL_JOINT),
     Tie("spring of a ball joint at one radian", "spatial/rotation.h", "if (t < 1)", SMOOTH,
