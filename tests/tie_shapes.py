@@ -44,8 +44,7 @@ TIES = (
       for kind, other, source, comparison in (
           ("capsule", "box", "contact/capsule_box.cc", "std::abs(beyond) <= kTie"),
           ("capsule", "mesh", "contact/along.cc", "at_end ? 0.5 : 1"),
-          ("cylinder", "box", "contact/along.cc", "at_end ? 0.5 : 1"),
-          ("cylinder", "mesh", "contact/along.cc", "at_end ? 0.5 : 1"))),
+          ("cylinder", "box", "contact/along.cc", "at_end ? 0.5 : 1"))),
     Tie("capsule along a mesh", "contact/along.cc", "!at_end && !crosses", SMOOTH,
         ("q0", "q1", "q2", "q5"),
         pair(SHAPES["mesh"], 'type="capsule" size=".0625 .0625" ' + LYING, "0 0 .1865"), MOVING),
