@@ -25,6 +25,7 @@ def tendon(spatial: str = "", actuator: str = "", other: str = "") -> str:
 MUSCLE = '<muscle joint="j" timeconst=".01 .06" lengthrange="0 1" range=".5 1.5" {}/>'
 SMOOTHED = slider(MUSCLE.format('tausmooth=".25"'))
 CURVES = MUSCLE.format('force="3" lmin=".5" lmax="1.5" vmax="2" fpmax="1.3" fvmax="1.25"')
+GENERAL = ".5 1.5 3 1 .5 1.5 2 1 1.2"  # gain and bias of a muscle
 MUSCLE_FILE, CLAMP = "smooth/muscle.cc", "outside(x.v, range) ? Number(clamp(x.v, range)) : x"
 EXCESS = "excess.v == 0 && prm[2] < kMinVal"
 BAND = "length > upper ? length - upper : length < lower ? length - lower : 0"
@@ -76,7 +77,7 @@ TIES = (
     muscle("muscle at its least control", RIGHT, "u0", 0.25, 0.25, 'ctrlrange=".25 1"'),
     Tie("muscle at its most activation", MUSCLE_FILE, EXCESS, LEFT, ("act0",), slider(
         '<general joint="j" dyntype="muscle" gaintype="muscle" biastype="muscle" '
-        'dynprm=".01 .06 0" gainprm=".5 1.5 3 1 .5 1.5 2 1 1.2" biasprm=".5 1.5 3 1 .5 1.5 2 1 1.2" lengthrange="0 1" '
+        f'dynprm=".01 .06 0" gainprm="{GENERAL}" biasprm="{GENERAL}" lengthrange="0 1" '
         'actrange="0 .75"/>'),
         {"qpos": [0.4], "ctrl": [0.75], "act": [0.75]}),
     Tie("smoothed muscle settled", MUSCLE_FILE, "prm[2] >= kMinVal", SMOOTH, ("u0", "act0"),

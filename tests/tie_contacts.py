@@ -83,7 +83,8 @@ TIES = (
     *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", CLIP, SHARED, SMOOTH, ALL,
           stack(shape, condim=condim, cone=cone))
       for shape in SHAPES for condim in CONDIMS for cone in CONES),
-    *(Tie(f"stack of three, {shape}, condim {condim}", CLIP, SHARED, SMOOTH, (*ALL, "q12", "q13", "q14", "q15", "q16"),
+    *(Tie(f"stack of three, {shape}, condim {condim}", CLIP, SHARED, SMOOTH,
+          (*ALL, "q12", "q13", "q14", "q15", "q16"),
           stack(shape, count=3, condim=condim)) for shape in SHAPES for condim in (1, 3)),
     *(Tie(f"stack off by {offset}, {shape}", CLIP, SHARED, SMOOTH, ("q6", "q7", "q8"),
           stack(shape, offset=offset)) for shape in SHAPES for offset in (1e-15, 1e-13, 1e-10)),

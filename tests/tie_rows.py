@@ -6,7 +6,9 @@ DEPTH = 2.0**-10  # m: a power of two, so that widths and depths are equal witho
 LIMIT = """
 <mujoco>
   <option timestep=".002"/>
-  <worldbody><body><joint name="j" type="slide" axis="1 0 0" {}/><geom size=".1"/></body></worldbody>
+  <worldbody>
+    <body><joint name="j" type="slide" axis="1 0 0" {}/><geom size=".1"/></body>
+  </worldbody>
   <tendon><fixed name="t" {}><joint joint="j" coef="1.5"/></fixed></tendon>
   <sensor>{}</sensor>
 </mujoco>"""
@@ -49,7 +51,7 @@ def parameter(
     xml: str,
     slip: float = 0.6,
     spin: float = 0.1,
-) -> Tie:
+) -> Tie:  # fmt: skip
     """Return the ball sliding and sinking, with a parameter of both geoms."""
     state = {"qvel": [slip, 0.1, -0.1, 0.2, 8 * slip, spin]}
     return Tie(name, PARAM, comparison, rule, both(field, component), xml, state)
@@ -84,9 +86,11 @@ TIES = (
     Tie("range of a joint at mid-range", PARAM, "(p.component == 0) != (b.J[0] > 0)", SMOOTH,
         (("jnt_range", "j", 0), ("jnt_range", "j", 1)),
         LIMIT.format(f'{RANGE} margin=".25"', "", ""), {"qvel": [0.1]}),
-    Tie("upper limit just reached", ROW, "row < d.nefc", LEFT, ("q0",), LIMIT.format(RANGE, "", OF_JOINT),
+    Tie("upper limit just reached", ROW, "row < d.nefc", LEFT, ("q0",),
+        LIMIT.format(RANGE, "", OF_JOINT),
         {"qpos": [0.125], "qvel": [0.1]}),
-    Tie("lower limit just reached", ROW, "row < d.nefc", RIGHT, ("q0",), LIMIT.format(RANGE, "", OF_JOINT),
+    Tie("lower limit just reached", ROW, "row < d.nefc", RIGHT, ("q0",),
+        LIMIT.format(RANGE, "", OF_JOINT),
         {"qpos": [-0.125], "qvel": [-0.1]}),
     Tie("solref of a limit at two timesteps", PARAM, "max_weight(ref[0], least)", AVERAGE,
         (("jnt_solref", "j", 0),), LIMIT.format(RANGE + ' solreflimit=".004 1"', "", ""),

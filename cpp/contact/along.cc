@@ -279,10 +279,10 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
     s.unit = !capsule;
     if (!(capsule ? capsule_looks : cylinder_looks)(geom, other, f, off, tolerance, s))
       return false;
-    if (!at_end) {
-      s.rule = SegmentPoint::kPlane;
-      if (!other.crossed_side(f, x, a, s.side)) return false;
-    }
+    // an end over a side of the face: whichever of the two is farther inside has the point (CON-27)
+    const bool crosses = other.crossed_side(f, x, a, s.side);
+    if (!at_end && !crosses) return false;
+    if (crosses) s.rule = SegmentPoint::kPlane, s.share = at_end ? 0.5 : 1;
     g.kind = ContactGeometry::kFace;
     g.face = face_contact(1 - owner, -n, other.clip_vertex(f, 0), x, -half_margin, geom,
                           other.flatness(), g);

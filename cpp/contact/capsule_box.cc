@@ -9,6 +9,8 @@ namespace mujacobian {
 namespace {
 
 constexpr double kParallel = 1e-15;  // mjMINVAL
+constexpr double kTie = 1e-12;       // m: distance of an end from the plane of a side that it is in
+constexpr double kAtEnd = 1e-9;      // of half the segment
 
 // A segment in the frame of a box; its points are middle + t half, t from -1 to 1.
 struct Segment {
@@ -91,6 +93,24 @@ Nearest nearest(const Segment& s, const double* size) {
     }
   }
   return best;
+}
+
+// An end of a segment that is not parallel to a side of the face under it lies over that side.
+bool ends_over_edge(const Segment& s, const double* size) {
+  for (int end = -1; end <= 1; end += 2) {
+    bool tied = false;
+    int outside = 0;
+    for (int k = 0; k < 3; k++) {
+      const double beyond = std::abs(s.at(end, k)) - size[k];
+      if (std::abs(beyond) <= kTie) {
+        tied |= std::abs(s.half[k]) > kTie;
+      } else {
+        outside += beyond > 0;
+      }
+    }
+    if (tied && outside <= 1) return true;
+  }
+  return false;
 }
 
 // From the nearest point to the second: how far, and what ends the way.
@@ -185,11 +205,59 @@ CenterContact centers_at(const Nearest& n, const Geom& capsule, const Geom& box)
   return c;
 }
 
+// The contact at an end of the segment where ends tie with edges: over a side of the face, where
+// whichever of the two is farther inside has the point, or within the face.             (CON-27)
+bool identify_end(const Segment& s, const Geom& capsule, const Geom& box, ContactGeometry& g) {
+  const Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
+  const double t = dot(witness - capsule.position, capsule.axis()) / capsule.size[1];
+  const int end = t > 0 ? 1 : -1;
+  if (std::abs(t - end) > kAtEnd) return false;
+  int side = -1, face = -1, sides = 0, faces = 0;
+  for (int k = 0; k < 3; k++) {
+    const double beyond = std::abs(s.at(end, k)) - box.size[k];
+    if (std::abs(beyond) <= kTie && std::abs(s.half[k]) > kTie) {
+      side = k, sides++;
+    } else if (beyond > 0) {
+      face = k, faces++;
+    }
+  }
+  if (sides > 1 || faces != 1) return false;
+  Geom sphere = capsule;
+  sphere.position = capsule.position + (end * capsule.size[1]) * capsule.axis();
+  const Vec3 up = column(box.frame, face), outward = s.at(end, face) > 0 ? up : -up;
+  const double height = std::abs(s.at(end, face)) - box.size[face] - capsule.size[0];
+  g.kind = ContactGeometry::kFace;
+  g.face = {1,
+            outward,
+            sphere.position,
+            capsule.size[0],
+            height,
+            FaceContact::kFixed,
+            capsule,
+            {},
+            {},
+            {},
+            {},
+            {},
+            outward,
+            false};
+  if (sides == 0) return true;
+  g.face.slide = FaceContact::kSegment;
+  g.segment = {};
+  g.segment.rule = SegmentPoint::kPlane;
+  g.segment.start = g.segment.point = sphere.position;
+  g.segment.axis = capsule.axis();
+  g.segment.side = column(box.frame, side);
+  g.segment.share = 0.5;
+  return true;
+}
+
 }  // namespace
 
 bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry& g) {
   const double half = capsule.size[1];
   const Segment segment = in_box_frame(capsule, box);
+  if (ends_over_edge(segment, box.size)) return identify_end(segment, capsule, box, g);
   const Nearest first = nearest(segment, box.size);
   const Step step = second(segment, box.size, first);
 

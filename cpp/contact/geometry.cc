@@ -317,7 +317,7 @@ Vec3 segment_velocity(const SegmentPoint& p, Vec3 from, const Motion both[2]) {
   double advance = -seen(moved, p.point);
   if (p.rule == SegmentPoint::kStep) advance += seen(start, p.start);
   if (p.to_end) advance -= seen(nearest[1], p.nearest.center[1]);
-  return moved + (advance / dot(p.side, a)) * a;
+  return moved + (p.share * advance / dot(p.side, a)) * a;
 }
 
 // The collider stops within a tolerance of the distance; the normal is off by the square root.

@@ -103,6 +103,7 @@ struct SegmentPoint {
   Vec3 axis;          // of the segment
   Vec3 side;          // kPlane, kStep: normal of the plane, or the axis; fixed to the other geom
   bool to_end;        // kStep: the distance is that of the nearest point from the end of its edge
+  double share = 1;   // kPlane: 1/2 if the end of the segment is in the plane           (CON-27)
 
   // the start is fixed to the owner, or is where the segment is nearest to the other geom, center 0
   bool nearest_start;
