@@ -106,7 +106,6 @@ Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& ar
   }
 
   require_rows(m, d);
-  if (has_metric(m)) require_model(m);  // its actuators are part of K
   const Forward f = evaluate_forward(m, d, false, arena);
   const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;

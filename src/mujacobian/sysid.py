@@ -23,7 +23,7 @@ from mujacobian.errors import (
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import prepare
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 
 try:
     from scipy.optimize import least_squares
@@ -249,7 +249,7 @@ class _Problem:
             raise ArgumentError(
                 f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
             )
-        threads = available_cores() if threads is None else count("threads", threads)
+        threads = thread_count(threads)
         self.threads = min(threads, len(self.fits))
         self.steps = 0
         self.history: list[Iterate] = []
