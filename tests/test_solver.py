@@ -184,7 +184,7 @@ def test_huge_forces_that_cancel_are_not_taken_for_a_bad_solver(cone, axis):
 
 
 def test_huge_forces_that_hide_the_motion_are_an_error():
-    """The axle nearly goes through the contact: friction hardly slows it, but rounding of 1e17 N."""
+    """The axle nearly goes through the contact: rounding of 1e17 N hides what friction does."""
     with pytest.raises(mujacobian.MujacobianError, match="hide the motion of dof 0"):
         mujacobian.linearize(*pressed_wheel("pyramidal", "0 1e-3 1"))
 
