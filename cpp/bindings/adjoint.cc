@@ -253,29 +253,32 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
   module.def("parameter_kinds", &parameter_kinds);
-  module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
-             arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
-             arg("force").none(), arg("params").none(), arg("mocap"), arg("forward"));
-  module.def("jvp_into", &jvp_into, arg("model"), arg("data"), arg("state").none(),
+  module.def("vjp_into", &vjp_into, arg("model").none(), arg("data").none(),
+             arg("next_state").none(), arg("sensors").none(), arg("parameters"),
+             arg("state").none(), arg("ctrl").none(), arg("force").none(), arg("params").none(),
+             arg("mocap"), arg("forward"));
+  module.def("jvp_into", &jvp_into, arg("model").none(), arg("data").none(), arg("state").none(),
              arg("ctrl").none(), arg("force").none(), arg("parameters"), arg("params").none(),
              arg("mocap"), arg("next_state").none(), arg("sensors").none(), arg("forward"));
-  module.def("frame_paths_into", &frame_paths_into, arg("model"), arg("data"), arg("parameters"),
-             arg("tendons"), arg("actuators"), arg("paths"));
-  module.def("simulate_into", &simulate_into, arg("model"), arg("data"), arg("state"), arg("steps"),
-             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
-             arg("every"), arg("start").none(), arg("states").none(), arg("sensors").none());
-  module.def("pull_back_into", &pull_back_into, arg("model"), arg("data"), arg("start"),
-             arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
-             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
-             arg("params").none(), arg("norms").none(), arg("cotangent"), arg("first"));
-  module.def("simulate_and_push_into", &simulate_and_push_into, arg("model"), arg("data"),
-             arg("state"), arg("steps"), arg("ctrl").none(), arg("force").none(),
-             arg("wrench").none(), arg("mocap").none(), arg("visited"), arg("sensordata"),
-             arg("count"), arg("parameters"), arg("params"), arg("states"), arg("sensors").none(),
-             arg("weights"));
-  module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
-             arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
-             arg("sensors").none(), arg("weights").none(), arg("first"));
+  module.def("frame_paths_into", &frame_paths_into, arg("model").none(), arg("data").none(),
+             arg("parameters"), arg("tendons"), arg("actuators"), arg("paths"));
+  module.def("simulate_into", &simulate_into, arg("model").none(), arg("data").none(), arg("state"),
+             arg("steps"), arg("ctrl").none(), arg("force").none(), arg("wrench").none(),
+             arg("mocap").none(), arg("every"), arg("start").none(), arg("states").none(),
+             arg("sensors").none());
+  module.def("pull_back_into", &pull_back_into, arg("model").none(), arg("data").none(),
+             arg("start"), arg("steps"), arg("d_states").none(), arg("d_sensors").none(),
+             arg("parameters"), arg("ctrl").none(), arg("force").none(), arg("wrench").none(),
+             arg("mocap").none(), arg("params").none(), arg("norms").none(), arg("cotangent"),
+             arg("first"));
+  module.def("simulate_and_push_into", &simulate_and_push_into, arg("model").none(),
+             arg("data").none(), arg("state"), arg("steps"), arg("ctrl").none(),
+             arg("force").none(), arg("wrench").none(), arg("mocap").none(), arg("visited"),
+             arg("sensordata"), arg("count"), arg("parameters"), arg("params"), arg("states"),
+             arg("sensors").none(), arg("weights"));
+  module.def("push_forward_into", &push_forward_into, arg("model").none(), arg("data").none(),
+             arg("start"), arg("steps"), arg("count"), arg("parameters"), arg("params").none(),
+             arg("states"), arg("sensors").none(), arg("weights").none(), arg("first"));
 }
 
 }  // namespace mujacobian

@@ -343,7 +343,8 @@ void bind_control(nb::module_& module) {
            arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")
       .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
-           arg("model"), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"), arg("threads"))
+           arg("model").none(), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"),
+           arg("threads"))
       .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
       .def("derivative_seconds",
            [](BoundPlanner& self) { return self.planner->derivative_seconds(); })
@@ -357,11 +358,11 @@ void bind_control(nb::module_& module) {
   module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
              arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
              arg("steps"), arg("gains"));
-  module.def("follow_policy", &follow_policy, arg("model"), arg("data"), arg("policy"),
-             arg("lower"), arg("upper"), arg("times"), arg("states"), arg("controls"),
-             arg("sensors"));
-  module.def("policy_into", &policy_into, arg("model"), arg("policy"), arg("lower"), arg("upper"),
-             arg("times"), arg("states"), arg("feedback"), arg("controls"));
+  module.def("follow_policy", &follow_policy, arg("model").none(), arg("data").none(),
+             arg("policy"), arg("lower"), arg("upper"), arg("times"), arg("states"),
+             arg("controls"), arg("sensors"));
+  module.def("policy_into", &policy_into, arg("model").none(), arg("policy"), arg("lower"),
+             arg("upper"), arg("times"), arg("states"), arg("feedback"), arg("controls"));
   module.def("difference_count", [] { return difference_count().load(); });
 }
 

@@ -174,6 +174,7 @@ std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model,
   Array k(K, "K", {m.nv, m.nv}, true);
   Diagnostics result{};
   run([&] {
+    require_model(m);
     require_state(m, d);
     if (run_forward) forward(pair.model, pair.data);
     Arena arena;
@@ -228,24 +229,26 @@ NB_MODULE(_core, module) {
   module.def("fields", &list_fields);
   module.def("enumerators", &list_enumerators);
   module.def("configure", &configure);
-  module.def("linearize_into", &linearize_into, arg("model"), arg("data"), arg("A") = none(),
-             arg("B") = none(), arg("C") = none(), arg("D") = none(), arg("Bf") = none(),
-             arg("Df") = none(), arg("forward") = true);
-  module.def("transition", &transition_into, arg("model"), arg("data"), arg("A") = none(),
-             arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
-             arg("forward") = true);
-  module.def("inverse", &inverse_into, arg("model"), arg("data"), arg("DfDq") = none(),
-             arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(), arg("DsDv") = none(),
-             arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
+  module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
+             arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
+             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true);
+  module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
+             arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
+             nanobind::kw_only(), arg("forward") = true);
+  module.def("inverse", &inverse_into, arg("model").none(), arg("data").none(),
+             arg("DfDq") = none(), arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(),
+             arg("DsDv") = none(), arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
              arg("actuation") = false);
-  module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
-             arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
+  module.def("batch_into", &batch_into, arg("model").none(), arg("states"), arg("controls"),
+             arg("nstate"), arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(),
+             arg("threads"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
   module.def("converged_collider",
              [] { return std::pair(kColliderTolerance, kColliderIterations); });
-  module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
-  module.def("unsupported", &unsupported, arg("model"));
+  module.def("diagnose_into", &diagnose_into, arg("model").none(), arg("data").none(), arg("K"),
+             arg("forward"));
+  module.def("unsupported", &unsupported, arg("model").none());
   bind_stop_flag(module);
   bind_adjoint(module);
   bind_control(module);

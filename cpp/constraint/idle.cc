@@ -18,10 +18,8 @@ constexpr double kCertain = 1e-6;
 // Share of the largest force that rounding of J^T f may have
 constexpr double kUnseen = 1e-9;
 
-// The size of the summands of J: of dofs' axes, about the contact. Other rows than contacts are
-// rarely zero, and then exactly.
+// The size of the summands of J: of dofs' axes, about the contact.
 double scale_of(const Block& b) {
-  if (!b.geometry) return 0;
   double largest_axis = 0;
   for (int k = 0; k < b.n; k++) {
     const double arm = std::fmax(norm(b.chain->offset[0]), norm(b.chain->offset[1]));
@@ -45,7 +43,7 @@ bool stays_zero(const ModelView& m, const DataView& d, const Blocks& blocks, con
 }
 
 bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block& b, Arena& arena) {
-  if (b.n == 0) return false;
+  if (b.n == 0 || !b.geometry) return false;
   const int size = b.count * b.stride;
   for (int k = 0; k < size; k++) {
     if (std::abs(b.J[k]) > kCertain) return false;

@@ -103,10 +103,12 @@ def require_batch(name: str, given: Sequence[int], shape: Sequence[int | str]) -
         raise ArgumentError(f"{name} must have shape {one} or (n, {text}), got {tuple(given)}")
 
 
-def count(name: str, value: int) -> int:
-    """`value` as a whole number of at least 1."""
+def count(name: str, value: int, most: int = 2**31 - 1) -> int:
+    """`value` as a whole number of at least 1 and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ArgumentError(f"{name} must be an integer of at least 1, got {value!r}")
+    if value > most:
+        raise ArgumentError(f"{name} must be at most {most}, got {value}")
     return int(value)
 
 

@@ -38,7 +38,7 @@ from mujacobian.errors import (
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import INTEGRATION, apply, core_poses
 from mujacobian.rollout import rollout as simulate
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 from mujacobian.trajectory import Inputs as trajectory_inputs
 from mujacobian.trajectory import Trajectory
 
@@ -104,7 +104,7 @@ def rollout(
             require_batch(name, inputs[name].shape, shape)
             axes[name] = 0 if inputs[name].ndim > len(shape) else None
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
-    threads = available_cores() if threads is None else count("threads", threads)
+    threads = thread_count(threads)
     run = _Rollout(model, parameters, every, threads).function(T)
     if 0 in axes.values():
         run = jax.vmap(run, in_axes=(axes,))

@@ -181,6 +181,8 @@ class Parameters:
             raise ArgumentTypeError(f'items must be a list of fields, such as ["{items}"]')
         if derived not in ("recompute", "hold"):
             raise ArgumentError(f'derived must be "recompute" or "hold", got {derived!r}')
+        if not isinstance(items, Iterable):
+            raise ArgumentTypeError(f"items must be a list of fields, got {items!r}")
         self.model = copy.copy(model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
@@ -364,9 +366,14 @@ class Parameters:
 
 def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     """The numbers that an item of the list means."""
+    is_pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str)
+    if not isinstance(item, str) and not is_pair:
+        raise ArgumentTypeError(
+            f"items must be fields or pairs (field, element or elements), got {item!r}"
+        )
     name, chosen = (item, None) if isinstance(item, str) else item
     if name not in FIELDS:
-        hint = suggestion(name, list(FIELDS)) if isinstance(name, str) else ""
+        hint = suggestion(name, list(FIELDS))
         raise ArgumentError(f"unknown field {name!r}: {hint} Known are {', '.join(FIELDS)}")
     field = FIELDS[name]
     components = field.components or (-1,)
@@ -418,9 +425,13 @@ def _elements(
             return [int(j) for j in np.flatnonzero(model.jnt_limited.astype(bool) & scalar)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
-    several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]
+    several = (
+        list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
+    )
     result = []
     for element in several:
+        if isinstance(element, bool) or not isinstance(element, str | int | np.integer):
+            raise ArgumentTypeError(f"{field}: elements must be names or indices, got {element!r}")
         index = mujoco.mj_name2id(model, kind, element) if isinstance(element, str) else element
         if not 0 <= index < count:
             raise ArgumentError(f"{field}: the model has no {kind.name[6:].lower()} {element!r}")

@@ -11,6 +11,9 @@ from threading import Lock
 import mujoco
 
 from mujacobian import _core, notices
+from mujacobian.arguments import count
+
+MOST_THREADS = 1024  # more is a mistake
 
 
 def available_cores() -> int:
@@ -18,6 +21,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of threads to use, by default one per available core."""
+    return available_cores() if threads is None else count("threads", threads, MOST_THREADS)
 
 
 # Data of the model that was used last, for the next call: to make one takes as long as many steps.

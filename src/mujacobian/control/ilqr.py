@@ -23,7 +23,7 @@ from mujacobian.control.regularization import Regularization
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 from mujacobian.linearization import Linearization
 from mujacobian.rollout import first_states
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class ILQR:
             raise ArgumentError(f"horizon must be at least 2 knots, got {horizon}")
         self.model, self.cost, self.horizon = model, cost, int(horizon)
         self.derivatives = derivatives
-        self.threads = available_cores() if threads is None else count("threads", threads)
+        self.threads = thread_count(threads)
         self.lower, self.upper = control_bounds(model, lower, upper)
         self.regularization = regularization
         self.mu_settings = (mu, mu_bounds, mu_factor)
