@@ -95,8 +95,9 @@ def test_jacobian(case):
 
 
 @pytest.mark.filterwarnings("ignore::mujacobian.sysid.IdentificationWarning")
-@pytest.mark.parametrize("initial_states", ["given", "estimate"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "initial_states"), [("arm", "given"), ("arm", "estimate"), ("pushed box", "given")]
+)
 def test_finds_the_truth(case, initial_states):
     parameters, logs = CASES[case]()
     if case == "arm":  # without its noise
@@ -117,6 +118,7 @@ def test_finds_the_truth(case, initial_states):
         found.values[told], parameters.values[told], rtol=FOUND_TOLERANCE, atol=0
     )
     assert told.sum() == {"arm": 9, "pushed box": 2}[case]
+    assert found.cost < 1e-4  # quaternions of the other sign with missing components, too
     assert found.converged
     assert found.history[0].cost > found.history[-1].cost == found.cost
     assert sum(len(r) for r in found.residuals) == Problem(parameters, logs).size

@@ -172,7 +172,7 @@ def _report(
         judge_rank(fit, names),
         judge_bounds(names, values, bound),
     ]
-    lost = sorted({int(k) for direction in fit.undetermined() for k in direction})
+    lost = sorted(k for group in fit.undetermined() for k in group)
     return Identification(
         parameters=parameters,
         values=values,
