@@ -1,8 +1,10 @@
 """Identification: its Jacobian, what it finds, what it says of bad input, and mujoco.sysid."""
 
 import copy
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -268,6 +270,26 @@ def test_bad_input(log, options, error, message):
 def test_unknown_field():
     with pytest.raises(ValueError, match=r"unknown field 'dof_dampign': did you mean dof_damping"):
         mujacobian.Parameters(slider()[0].model, ["dof_dampign"])
+
+
+def test_unknown_element():
+    with pytest.raises(ValueError, match=r"has no joint 'rial': did you mean rail\?"):
+        mujacobian.Parameters(slider()[0].model, [("jnt_stiffness", "rial")])
+
+
+def test_blocks_of_the_page():
+    """Every block of the page runs as written, in order."""
+    theirs = pytest.importorskip("mujoco.sysid")
+    page = Path(__file__).parent.parent / "docs" / "sysid.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks if hasattr(theirs, "optimize") else blocks[:-1]:
+        exec(block, names)
+    truth = names["parameters"].values
+    assert (np.abs(names["found"].values - truth) < 4 * names["found"].standard_errors).all()
+    if "optimum" in names:
+        np.testing.assert_allclose(names["optimum"].as_vector(), truth, rtol=0.01)
 
 
 def test_bounds_by_name():

@@ -367,7 +367,11 @@ def _elements(
     for element in several:
         index = mujoco.mj_name2id(model, kind, element) if isinstance(element, str) else element
         if not 0 <= index < count:
-            raise ValueError(f"{field}: the model has no {kind.name[6:].lower()} {element!r}")
+            names = [mujoco.mj_id2name(model, kind, k) for k in range(count)]
+            hint = suggestion(str(element), [name for name in names if name])
+            raise ValueError(
+                f"{field}: the model has no {kind.name[6:].lower()} {element!r}: {hint}"
+            )
         result.append(int(index))
     return result
 
