@@ -123,6 +123,7 @@ class Study:
                 self.logs,
                 start=self.start,
                 bounds=(self.lower, self.upper),
+                initial_states="given",  # as mujoco.sysid takes them
             )
             return found.values, found.cost, found.steps
 

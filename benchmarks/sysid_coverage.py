@@ -28,7 +28,6 @@ from examples import identify_arm
 from mujacobian.sysid import Identification, IdentificationWarning, Log, identify
 
 FIELDS = ["body_mass", "dof_damping", "dof_frictionloss"]
-LOGS, STEPS = 4, 150
 LEVEL = 0.95
 # standard deviations with which first states are measured, rad and rad/s
 FIRST_NOISE = np.repeat([0.01, 0.05], 3)
@@ -53,9 +52,9 @@ class Study:
         return np.array([(fit.values - self.truth) / fit.standard_errors for fit in self.found])
 
 
-def record(model: mujoco.MjModel, rng: np.random.Generator) -> Log:
+def record(model: mujoco.MjModel, rng: np.random.Generator, steps: int) -> Log:
     """Return a noisy log of the arm from a random first state that is measured with noise."""
-    quiet = identify_arm.record(model, int(rng.integers(1 << 30)), STEPS)
+    quiet = identify_arm.record(model, int(rng.integers(1 << 30)), steps)
     true = rng.normal(size=model.nq + model.nv) * np.repeat([0.5, 1.0], 3)
     exact = mujacobian.rollout(model, true, quiet.controls).sensordata
     noise = np.repeat(model.sensor_noise, model.sensor_dim) * rng.normal(size=exact.shape)
@@ -74,7 +73,9 @@ METHODS: dict[str, tuple[str, Callable[[Log], Log]]] = {
 }
 
 
-def simulate(method: str, repetitions: int, seed: int = 0) -> Study:
+def simulate(
+    method: str, repetitions: int, seed: int = 0, logs: int = 4, steps: int = 150
+) -> Study:
     """Identify the arm from new noise each time, starting 20 % off."""
     model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
     parameters = mujacobian.Parameters(model, FIELDS)
@@ -83,12 +84,12 @@ def simulate(method: str, repetitions: int, seed: int = 0) -> Study:
     begin = time.process_time()
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
-        logs = [prepare(record(model, rng)) for _ in range(LOGS)]
+        made = [prepare(record(model, rng, steps)) for _ in range(logs)]
         start = parameters.values * rng.uniform(0.8, 1.2, size=len(parameters))
         with warnings.catch_warnings():
             # that intervals of given first states do not cover is what is shown here
             warnings.simplefilter("ignore", IdentificationWarning)
-            found.append(identify(parameters, logs, start=start, initial_states=initial_states))
+            found.append(identify(parameters, made, start=start, initial_states=initial_states))
     return Study(found, parameters.values, time.process_time() - begin)
 
 

@@ -115,4 +115,4 @@ def count(name: str, value: int, most: int = 2**31 - 1) -> int:
 def suggestion(name: str, known: Sequence[str]) -> str:
     """A question that names what is similar to an unknown name, or else what there is."""
     close = difflib.get_close_matches(name, known, 5, 0.4) or known[:10]
-    return f"did you mean {', '.join(close)}?"
+    return f"did you mean {', '.join(close)}?" if close else "there are no names to choose from"

@@ -68,10 +68,13 @@ class Manifold:
         return result
 
     def align(self, states: Array, others: Array) -> Array:
-        """Others with their quaternions q or -q, whichever is nearer to that of states."""
+        """Others with their quaternions q or -q, whichever is nearer to that of states.
+
+        NaN in others stands where nothing was measured: the other components decide.
+        """
         result = others.copy()
         q, p = states[..., self._quaternions], others[..., self._quaternions]
-        away = (q * p).sum(axis=-1, keepdims=True) < 0
+        away = np.nansum(q * p, axis=-1, keepdims=True) < 0
         result[..., self._quaternions] = np.where(away, -p, p)
         return result
 

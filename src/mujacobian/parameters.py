@@ -434,7 +434,11 @@ def _elements(
             raise ArgumentTypeError(f"{field}: elements must be names or indices, got {element!r}")
         index = mujoco.mj_name2id(model, kind, element) if isinstance(element, str) else element
         if not 0 <= index < count:
-            raise ArgumentError(f"{field}: the model has no {kind.name[6:].lower()} {element!r}")
+            names = [mujoco.mj_id2name(model, kind, k) for k in range(count)]
+            hint = suggestion(str(element), [name for name in names if name])
+            raise ArgumentError(
+                f"{field}: the model has no {kind.name[6:].lower()} {element!r}: {hint}"
+            )
         result.append(int(index))
     return result
 

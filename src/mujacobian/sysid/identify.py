@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 # tolerance of the parameters with which the estimation of first states begins
 ROUGH = 1e-4
+_REMEDY = "Use a better start=, window= for long logs, or a larger max_evaluations"
 
 
 def identify(
@@ -167,13 +168,13 @@ def _report(
     bound = on_bounds(fit, values, errors, *bounds)
     unsettled = problem.unsettled(optimum)
     judged = [
-        None if converged else f"the optimizer did not converge: {message}",
+        None if converged else f"the optimizer did not converge: {message} {_REMEDY}",
         _judge_first_states(unsettled),
         _judge_residuals(problem, reduced, freedom),
         judge_rank(fit, names),
         judge_bounds(names, values, bound),
     ]
-    lost = sorted({int(k) for direction in fit.undetermined() for k in direction})
+    lost = sorted(k for group in fit.undetermined() for k in group)
     return Identification(
         parameters=parameters,
         values=values,

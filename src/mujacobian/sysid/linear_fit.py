@@ -11,8 +11,11 @@ Array = NDArray[np.float64]
 # scaled to unit length, is not determined. Two columns reach it when the correlation of their
 # parameters differs from 1 by 1e-20, far below the rounding of a simulated Jacobian.
 RANK = 1e-10
-# Parameters with a larger part than this in an undetermined direction are undetermined, too.
+# Unknowns with a larger part than this in undetermined directions are undetermined, too.
 BLIND = 1e-6
+# Numbers in a block of rows that is factored at a time. For larger ones BLAS would start threads,
+# which cost several times what they save.
+BLOCK = 4096
 
 
 class LinearFit:
@@ -44,15 +47,22 @@ class LinearFit:
     def response(self, columns: Array) -> Array:
         """How the best step changes when multiples of these columns are added to r."""
         moved = self._axes.T @ ((self._range.T @ columns) / self._s[:, None])
-        return -moved / self._scale[:, None]
+        response: Array = -moved / self._scale[:, None]
+        return response
 
     def eliminate(self, columns: Array) -> Array:
         """The columns without their part in the range of J (SID-3)."""
         return columns - self._range @ (self._range.T @ columns)
 
-    def undetermined(self) -> list[Array]:
-        """For each undetermined direction, the unknowns that take part in it."""
-        return [np.flatnonzero(np.abs(axis) > BLIND) for axis in self._blind]
+    def undetermined(self) -> list[list[int]]:
+        """Unknowns that are not determined, those together that only a combination is known of."""
+        coupled = np.abs(self._blind.T @ self._blind) > BLIND
+        groups: list[list[int]] = []
+        for k in np.flatnonzero(coupled.any(axis=0)):
+            mine = [group for group in groups if coupled[k, group].any()]
+            groups = [group for group in groups if group not in mine]
+            groups.append(sorted([int(k), *(other for group in mine for other in group)]))
+        return sorted(groups)
 
     def covariance(self) -> Array:
         """`(J^T J)^-1`, with inf on the diagonal for what J does not determine (SID-5)."""
@@ -71,5 +81,14 @@ def triangular(matrix: Array) -> Array:
         overflown[:, -1] = 0
         overflown[-1, -1] = np.linalg.norm(matrix[:, -1])
         return overflown
+    height = max(2 * width, BLOCK // width)
+    while len(matrix) > height:
+        blocks = -(-len(matrix) // height)
+        padded = np.zeros((blocks * height, width))
+        padded[: len(matrix)] = matrix
+        factors = np.linalg.qr(padded.reshape(blocks, height, width), mode="r")
+        matrix = np.asarray(factors).reshape(-1, width)
     rows = np.linalg.qr(matrix, mode="r")
-    return np.pad(rows, ((0, width - len(rows)), (0, 0)))
+    result = np.zeros((width, width))
+    result[: len(rows)] = rows
+    return result

@@ -118,7 +118,7 @@ class Problem:
             raise ArgumentError(
                 f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
             )
-        threads = available_cores() if threads is None else count("threads", threads)
+        threads = thread_count(threads)
         self._threads = min(threads, len(self.places))
         self._data: SimpleQueue[mujoco.MjData] = SimpleQueue()
         for _ in range(self._threads):

@@ -70,11 +70,11 @@ def judge_chi_square(
 def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
     """Which parameters the logs do not determine, if any."""
     alone, together = [], []
-    for direction in fit.undetermined():
-        if len(direction) == 1:
-            alone.append(names[direction[0]])
+    for group in fit.undetermined():
+        if len(group) == 1:
+            alone.append(names[group[0]])
         else:
-            together.append(" with ".join(names[k] for k in direction))
+            together.append(" with ".join(names[k] for k in group))
     if not alone and not together:
         return None
     text = []

@@ -1,0 +1,95 @@
+"""What estimated first states cost when there are many logs: eliminated, and as dense unknowns.
+
+Both solve the same problem with the same exact Jacobians: `identify` eliminates the first states
+log by log, the other hands all unknowns to `scipy.optimize.least_squares`. Run as
+`python -m benchmarks.sysid_logs`.
+"""
+
+import os
+
+# the dense problem is the only one that could use threads of BLAS: both have one
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import time
+
+import mujoco
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import least_squares
+
+import mujacobian
+from benchmarks.sysid_coverage import FIELDS, record
+from examples import identify_arm
+from mujacobian.sysid import Log, identify
+from mujacobian.sysid.problem import Problem
+
+STEPS = 50
+
+
+def dense(parameters: mujacobian.Parameters, logs: list[Log], start: np.ndarray) -> np.ndarray:
+    """Return the values that the problem with all unknowns at once has."""
+    windows = [window for (window,) in Problem(parameters, logs, estimate=True).logs]
+    n, nx = len(parameters), len(windows[0].first.unknown)
+    data = mujoco.MjData(parameters.model)
+    last: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def evaluate(unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if unknowns.tobytes() not in last:
+            last.clear()
+            model = parameters.apply(unknowns[:n])
+            directions = np.ascontiguousarray(parameters.jacobian(unknowns[:n], model).T)
+            slopes = np.zeros((sum(window.size for window in windows), len(unknowns)))
+            residuals, row = np.empty(len(slopes)), 0
+            for k, window in enumerate(windows):
+                own = slice(n + k * nx, n + (k + 1) * nx)
+                state = window.first.moved(window.first.given, unknowns[own])
+                made = window.evaluate(model, data, directions, state)[0]
+                place = slice(row, row + len(made))
+                slopes[place, own], slopes[place, :n] = made[:, :nx], made[:, nx:-1]
+                residuals[place] = made[:, -1]
+                row += len(made)
+            last[unknowns.tobytes()] = residuals, slopes
+        return last[unknowns.tobytes()]
+
+    found = least_squares(
+        lambda unknowns: evaluate(unknowns)[0],
+        np.concatenate([start, np.zeros(nx * len(logs))]),
+        lambda unknowns: evaluate(unknowns)[1],
+        x_scale="jac",
+    )
+    return found.x[:n]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sysid_logs", description=__doc__)
+    parser.add_argument("--logs", type=int, nargs="+", default=[5, 20, 80, 320])
+    parser.add_argument("--dense", type=int, default=80, help="most logs of the dense problem")
+    arguments = parser.parse_args()
+    model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
+    parameters = mujacobian.Parameters(model, FIELDS)
+    table = Table(title=f"nine parameters, logs of {STEPS} steps", box=box.SIMPLE_HEAD)
+    for column in ("logs", "unknowns", "CPU s", "per log", "dense CPU s", "difference / s.e."):
+        table.add_column(column, justify="right")
+    for count in arguments.logs:
+        rng = np.random.default_rng(0)
+        logs = [record(model, rng, STEPS) for _ in range(count)]
+        start = parameters.values * rng.uniform(0.8, 1.2, size=len(parameters))
+        begin = time.process_time()
+        found = identify(parameters, logs, start=start)
+        seconds = time.process_time() - begin
+        row = [f"{count}", f"{len(start) + count * 6}", f"{seconds:.2f}", f"{seconds / count:.3f}"]
+        if count <= arguments.dense:
+            begin = time.process_time()
+            values = dense(parameters, logs, start)
+            row.append(f"{time.process_time() - begin:.2f}")
+            row.append(f"{np.abs((values - found.values) / found.standard_errors).max():.0e}")
+        table.add_row(*row)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
