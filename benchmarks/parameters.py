@@ -26,10 +26,12 @@ import mujacobian
 from mujacobian import reference
 from mujacobian.check.states import states
 from mujacobian.parameters import FIELDS
+from mujacobian.probe import NOISE_SAMPLES
 from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, bar, converged
 
 EXACT, UNTRUSTED, REFUSED, WRONG = "exact", "not judged (kink or rounding)", "refused", "wrong"
 STEP = 0.01  # largest relative change of the parameters
+NOISE_STEP = 1e-5  # relative change between the samples from which rounding is measured
 PACKAGES = ("dm_control", "gymnasium")
 COLLIDER_SLOPE = 1e-4  # what MuJoCo's collider leaves on curved geoms, see tests/directional.py
 
@@ -54,23 +56,23 @@ class ParameterStep(reference.ConstrainedStep):
     ) -> None:
         self._values, self._direction = parameters.values, direction
         self._parameters = parameters
-        self._models: dict[float, mujoco.MjModel] = {}
         super().__init__(parameters.apply(self._values), data)
 
     def _outcome(self, z: np.ndarray) -> np.ndarray:
-        t = float(z[0])
-        if t not in self._models:
-            self._models[t] = self._parameters.apply(self._values + t * self._direction)
-        self.model = self.bare = self._models[t]
+        moved = self._values + z[0] * self._direction
+        self.model = self.bare = self._parameters.apply(moved)
         return super()._outcome(z)
 
     def _move(self, z: np.ndarray) -> None:
         super()._move(np.zeros(self.nz))
 
-    def forget(self) -> None:
-        """Forget the outcomes found so far, and the models."""
-        super().forget()
-        self._models.clear()
+    def _noise(self) -> np.ndarray:
+        """Return the rounding of each row, over changes of the parameters that move all of them."""
+        samples = np.array(
+            [self(k * NOISE_STEP * np.eye(self.nz)[0]) for k in range(NOISE_SAMPLES)]
+        )
+        noise = np.sqrt((np.diff(samples, 4, axis=0) ** 2).mean(axis=0) / 70)
+        return np.maximum(noise, np.finfo(float).eps * abs(self.value) / 4)
 
     def inside(self, direction: np.ndarray, h: float) -> float:
         """Return the largest step in the branch of the state, at most `STEP`."""

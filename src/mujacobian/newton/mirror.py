@@ -14,12 +14,17 @@ from mujacobian.convergence import converge
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.internals import FIELDS, OPTIONS
 from mujacobian.parameters import restore_derived
+from mujacobian.placement import bound_body
 
 Array = NDArray[np.float64]
 Values = dict[str, Array]
 
 _UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "jnt_axis")
 _NONE = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
+_INERTIAL = (
+    int(mujoco.mjtSameFrame.mjSAMEFRAME_INERTIA),
+    int(mujoco.mjtSameFrame.mjSAMEFRAME_INERTIAROT),
+)
 # an angle in single precision that is none
 _ROUNDING = 1e-6
 
@@ -102,7 +107,12 @@ def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> b
 
 
 def _release_inertial_frames(model: mujoco.MjModel) -> None:
-    """Inertial frames that were the bodies' own may not be so any more."""
+    """Inertial frames that were those of bodies, geoms or sites may not be so any more."""
+    for kind in ("geom", "site"):
+        flags = getattr(model, f"{kind}_sameframe")
+        flags[np.isin(flags, _INERTIAL)] = _NONE
+    for body in range(1, model.nbody):
+        bound_body(model, body)
     for body in np.flatnonzero(model.body_sameframe):
         off = np.abs(model.body_ipos[body]).max() > 0
         turned = np.abs(model.body_iquat[body][1:]).max() > _ROUNDING

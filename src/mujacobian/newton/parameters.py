@@ -12,7 +12,10 @@ import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian.derived import DOF, depends_on, derived_constants
+from mujacobian.derived_slopes import derived_slopes
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.inertia import PAIRS
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
 
@@ -22,9 +25,8 @@ _KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
 _FORCE_SPACE, _RAW_SOLREF = 0, 1
+_LIMIT_TENDON = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
-# places of the moments xx yy zz xy xz yz, as the core has them
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def array_of(model: newton.Model, name: str) -> wp.array | None:
@@ -47,11 +49,57 @@ class _World:
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """A term of an array's element, given by its place in the flat array."""
-        raw = (_KINDS[kind], int(row), component)
+        self.terms.append((name, int(target), self._place((_KINDS[kind], int(row), component)), by))
+
+    def _place(self, raw: tuple[int, int, int]) -> int:
+        """Where a parameter of the core is, which is added to them if it is new."""
         if raw not in self._places:
             self._places[raw] = len(self.core)
             self.core.append(raw)
-        self.terms.append((name, int(target), self._places[raw], by))
+        return self._places[raw]
+
+    def derive(self) -> Array:
+        """Add what MuJoCo and Newton derive from the core's parameters; return its derivatives.
+
+        Row k says how the k-th of the core's parameters, derived ones included, changes with those
+        that arrays contain. Newton scales the stiffness and damping of limits in force space by
+        invweight0 (1 - dmax), so that the time constant is in proportion to 1 / invweight0 and the
+        damping ratio to its root (NWT-10).
+        """
+        given = list(self.core)
+        constants = derived_constants(self.mj, given)
+        slopes = derived_slopes(self.mj, constants, given)
+        solref = _KINDS["limit_solref"]
+        limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
+        rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]
+        for k, (kind, dof, _) in enumerate(constants):
+            weight = self.mj.dof_invweight0[dof] if kind == DOF else 0
+            if dof not in limits or not weight > 0:
+                continue
+            time, ratio = self.mj.jnt_solref[limits[dof]]
+            rows.append((self._place((solref, limits[dof], 0)), -time / weight * slopes[k]))
+            rows.append((self._place((solref, limits[dof], 1)), ratio / (2 * weight) * slopes[k]))
+        chain = np.eye(len(self.core), len(given))
+        for place, row in rows:
+            chain[place] += row
+        return chain
+
+    def in_force_space(self) -> Iterator[tuple[int, int]]:
+        """MuJoCo's limited joints whose solref Newton makes of ke and kd, and Newton's dofs."""
+        mode = array_of(self.model, "mujoco.solreflimit_mode")
+        modes = None if mode is None else mode.numpy()
+        ke, kd = self.model.joint_limit_ke.numpy(), self.model.joint_limit_kd.numpy()
+        for j, dof in self.limited():
+            raw = modes is not None and modes[dof] != _FORCE_SPACE
+            if not raw and ke[dof] > 0 and kd[dof] > 0:
+                yield j, dof
+
+    def scaled_tendons(self) -> set[int]:
+        """MuJoCo's tendons whose limits Newton scales by derived constants on which arrays act."""
+        mode = array_of(self.model, "mujoco.tendon_solref_limit_mode")
+        if mode is None or not depends_on(self.core):
+            return set()
+        return {t for t, tendon in self.tendons() if mode.numpy()[tendon] == _FORCE_SPACE}
 
     def offset(self, count: int) -> int:
         """Where this world begins in an array with so many rows in all worlds."""
@@ -90,7 +138,7 @@ def _mass(world: _World, name: str) -> None:
     for b, body in world.bodies():
         c = world.mj.body_ipos[b]
         steiner = c @ c * np.eye(3) - np.outer(c, c)
-        slopes = [1.0, *c, *(steiner[place] for place in _PAIRS)]
+        slopes = [1.0, *c, *(steiner[place] for place in PAIRS)]
         for k, slope in enumerate(slopes):
             world.add(name, body, "inertial", b, k, slope)
 
@@ -98,7 +146,7 @@ def _mass(world: _World, name: str) -> None:
 def _inertia(world: _World, name: str) -> None:
     """Of the symmetric part of the matrix."""
     for b, body in world.bodies():
-        for k, (i, j) in enumerate(_PAIRS):
+        for k, (i, j) in enumerate(PAIRS):
             for row, column in {(i, j), (j, i)}:
                 share = 1.0 if i == j else 0.5
                 world.add(name, 9 * body + 3 * row + column, "inertial", b, 4 + k, share)
@@ -248,6 +296,8 @@ class ModelParameters:
         for world in worlds:
             for name in self.arrays:
                 _ARRAYS[name](world, name)
+        self._scaled = [world.scaled_tendons() for world in worlds]
+        self._chains = [world.derive() for world in worlds]
         self.core = [world.core for world in worlds]  # the core's parameters
         # all arrays in a row, so that one sum makes all of their gradients
         sizes = [array.grad.numpy().size for array in self.arrays.values()]
@@ -262,10 +312,23 @@ class ModelParameters:
             for world in worlds
         ]
 
+    def require(self, world: int, data: mujoco.MjData) -> None:
+        """Raise where a step has rows whose derivative is not complete."""
+        rows = data.efc_id[data.efc_type == _LIMIT_TENDON]
+        for t in self._scaled[world].intersection(rows.tolist()):
+            raise UnsupportedFeatureError(
+                f"tendon {t}",
+                "its limit in force space is scaled by tendon_invweight0: leave body_mass,"
+                " body_inertia and joint_armature out of parameters=",
+            )
+
     def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
         """The gradients of the arrays, given the core's, per world."""
         total = np.zeros(self._ends[-1])
-        for (place, source, factor), values in zip(self._terms, raw, strict=True):
-            total += np.bincount(place, values[source] * factor, len(total))
+        for (place, source, factor), chain, values in zip(
+            self._terms, self._chains, raw, strict=True
+        ):
+            given = values @ chain
+            total += np.bincount(place, given[source] * factor, len(total))
         for array, (first, last) in zip(self.arrays.values(), pairwise(self._ends), strict=True):
             yield array, total[first:last]

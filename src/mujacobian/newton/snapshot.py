@@ -122,6 +122,7 @@ class Snapshot:
                     )
                 raise
             watch.judge()
+            self.parameters.require(world, data)
             if pairs and self.contacts_agree:
                 self.contacts_agree = compare(pairs[world], data, world, number)
         q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
