@@ -12,7 +12,6 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mujacobian.arguments import count
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -24,7 +23,7 @@ from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 Item = TypeVar("Item")
