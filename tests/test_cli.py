@@ -289,3 +289,71 @@ def test_as_a_module():
     )
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == "mujacobian: nowhere.xml: no such file\n"
+
+
+def hurried(tmp_path):
+    """Return the path of a stack of spheres whose solver may iterate once."""
+    path = tmp_path / "hurried.xml"
+    text = (FOLDER / "contacts" / "stacked_spheres.xml").read_text()
+    path.write_text(text.replace("<option ", '<option iterations="1" ls_iterations="5" '))
+    return path
+
+
+def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
+    path = hurried(tmp_path)
+    status, report = run_json(capsys, str(path), "--states", "1")
+    assert status == 1
+    (state,) = report["states"]
+    assert state["verdict"] == "unconverged"
+    assert state["solver_error"] > 1e-4
+    assert state["error"]["A"] > 1e-2
+    assert state["error_converged"]["A"] <= state["tolerance"]
+    assert state["solver_share"] > 0.999
+    assert "the solver accounts for 100.00 % of the error" in state["reason"]
+    assert "mujacobian.converged(model)" in state["reason"]
+    assert cli.main(["check", str(path), "--states", "1"]) == 1
+    assert "in 1 MuJoCo's solver stops before it converges" in capsys.readouterr().out
+
+
+def test_a_converged_model_is_exact(capsys, tmp_path):
+    model = mujacobian.converged(mujoco.MjModel.from_xml_path(str(hurried(tmp_path))))
+    path = tmp_path / "converged.mjb"
+    mujoco.mj_saveModel(model, str(path), None)
+    status, report = run_json(capsys, str(path), "--states", "2")
+    assert status == 0
+    for state in report["states"]:
+        assert state["verdict"] == "exact"
+        assert state["solver_error"] < 1e-6
+        assert state["error_converged"] == {}
+
+
+def test_names_cannot_command_the_terminal(capsys, tmp_path):
+    path = tmp_path / "name.xml"
+    path.write_text(
+        '<mujoco><worldbody><body><joint/><geom size=".1"/></body></worldbody>'
+        '<sensor><user name="a&#27;[31mb&#8238;c" dim="1"/></sensor></mujoco>'
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    assert "\x1b" in model.sensor(0).name
+    cli.main(["check", str(path), "--states", "1"])
+    shown = capsys.readouterr().out
+    assert r"a\x1b[31mb\u202ec" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert cli.main(["check", "no\x1b[31msuch.xml"]) == 2
+    assert r"no\x1b[31msuch.xml: no such file" in capsys.readouterr().err
+
+
+def test_a_model_that_does_not_fit_into_memory_is_one_line(capsys, monkeypatch, tmp_path):
+    path = tmp_path / "huge.xml"
+    path.write_text("<mujoco/>")
+    for error in (MemoryError(), RuntimeError("Caught an unknown exception!")):
+
+        def load(_, error=error):
+            raise error
+
+        monkeypatch.setattr(mujoco.MjModel, "from_xml_path", load)
+        assert cli.main(["check", str(path)]) == 2
+        text = capsys.readouterr().err
+        assert text.startswith(f"mujacobian: {path}: ")
+        assert text.count("\n") == 1

@@ -358,7 +358,7 @@ def test_bad_input(given, error, text):
 
 def test_bad_states():
     other = mujoco.MjData(load("hinge_chain"))
-    with pytest.raises(ValueError, match="state is of another model"):
+    with pytest.raises(ValueError, match="state was made from another model"):
         mujacobian.rollout(scene("pendulum")[0], other, np.zeros((9, 1)))
     model = load("free_body")
     with pytest.raises(ValueError, match=r"a quaternion of length 0 at qpos\[3\]"):

@@ -1,5 +1,7 @@
 #include "adjoint/frame.h"
 
+#include <algorithm>
+
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "sensor/frame.h"
@@ -130,6 +132,14 @@ void Frames::start_forward(const StepDifferential& s) {
     std::copy(from.force, from.force + kMaxRows, to.force);
     std::copy(from.hessian, from.hessian + kMaxRows * kMaxRows, to.hessian);
     to.active = from.active;
+    if (!from.idle) continue;
+    // where a frame moves the contact, a force of 1e16 that pushed nothing may push something
+    for (int i = 0; i < to.n; i++) {
+      if (std::find(e.carrier, e.carrier + count(), to.dofs[i]) == e.carrier + count()) continue;
+      throw Unsupported(contact_name(m_, to.contact),
+                        "frames as parameters of a contact that cannot push its bodies");
+    }
+    to.n = to.stride = 0;
   }
   forward_.solved = extended(m_, e, s.forward.solved, arena_);
   forward_.acc = extended(m_, e, s.forward.acc, arena_);

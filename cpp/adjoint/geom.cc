@@ -108,6 +108,10 @@ void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, 
     if (!b.geometry || !b.active) continue;
     for (int side = 0; side < 2; side++) {
       if (b.contact.geom.v[side] != p.id) continue;
+      if (b.idle) {
+        throw Unsupported(contact_name(m, b.contact),
+                          "geoms as parameters of a contact that cannot push its bodies");
+      }
       add_shifted(m, d, b, motion, geom_variation(m, d, p, b, side), column.early);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/interrupt.h"
 #include "smooth/unsupported.h"
 #include "step/support.h"
 
@@ -90,6 +91,7 @@ int run(const void* model, void* data, const double* state, int T, const Inputs&
   DataView d = view_data(data);
   record_state(m, d, record.states, 0);
   for (int t = 0; t < T; t++) {
+    poll_interrupt();
     apply(m, d, inputs, t);
     if (record.start && t % record.every == 0) {
       engine().mj_getState(model, data, row(record.start, t / record.every, size),
@@ -191,6 +193,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   const bool wants_force = out.force || out.wrench;
   for (int t = T - 1; t >= 0; t--) {
     try {
+      poll_interrupt();
       if (out.wrench && m.opt.integrator == integrator::kRK4) {
         throw Unsupported("xfrc_applied", "the integrator RK4 applies it at several poses");
       }
@@ -226,6 +229,7 @@ std::optional<BatchFailure> push_forward(const void* model, void* data, const do
   Pusher pusher(m, params, along);
   for (int t = 0; t < T; t++) {
     try {
+      poll_interrupt();
       engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
       require_state(m, view_data(data));
       forward(model, data);

@@ -29,18 +29,13 @@ ParameterList view(const std::vector<Parameter>& list) {
 
 // The model and data of a call that is about one state, on which mj_forward is run if asked for.
 struct State {
-  const void* model;
-  void* data;
-  ModelView m;
-  DataView d;
+  Pair pair;
+  const void* model = pair.model;
+  void* data = pair.data;
+  ModelView m = view_model(model);
+  DataView d = view_data(data);
 
-  State(nb::handle model_object, nb::handle data_object)
-      : model(model_address(model_object)),
-        data(data_address(data_object)),
-        m(view_model(model)),
-        d(view_data(data)) {
-    require_pair(m, d);
-  }
+  State(nb::handle model_object, nb::handle data_object) : pair(model_object, data_object) {}
 
   void evaluate(bool run_forward, bool sensors) {
     require_model(m);
@@ -229,27 +224,30 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
   module.def("parameter_kinds", &parameter_kinds);
-  module.def("vjp_into", &vjp_into, arg("model"), arg("data"), arg("next_state").none(),
-             arg("sensors").none(), arg("parameters"), arg("state").none(), arg("ctrl").none(),
-             arg("force").none(), arg("params").none(), arg("mocap"), arg("forward"));
-  module.def("jvp_into", &jvp_into, arg("model"), arg("data"), arg("state").none(),
+  module.def("vjp_into", &vjp_into, arg("model").none(), arg("data").none(),
+             arg("next_state").none(), arg("sensors").none(), arg("parameters"),
+             arg("state").none(), arg("ctrl").none(), arg("force").none(), arg("params").none(),
+             arg("mocap"), arg("forward"));
+  module.def("jvp_into", &jvp_into, arg("model").none(), arg("data").none(), arg("state").none(),
              arg("ctrl").none(), arg("force").none(), arg("parameters"), arg("params").none(),
              arg("mocap"), arg("next_state").none(), arg("sensors").none(), arg("forward"));
-  module.def("simulate_into", &simulate_into, arg("model"), arg("data"), arg("state"), arg("steps"),
-             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
-             arg("every"), arg("start").none(), arg("states").none(), arg("sensors").none());
-  module.def("pull_back_into", &pull_back_into, arg("model"), arg("data"), arg("start"),
-             arg("steps"), arg("d_states").none(), arg("d_sensors").none(), arg("parameters"),
-             arg("ctrl").none(), arg("force").none(), arg("wrench").none(), arg("mocap").none(),
-             arg("params").none(), arg("norms").none(), arg("cotangent"), arg("first"));
-  module.def("simulate_and_push_into", &simulate_and_push_into, arg("model"), arg("data"),
-             arg("state"), arg("steps"), arg("ctrl").none(), arg("force").none(),
-             arg("wrench").none(), arg("mocap").none(), arg("visited"), arg("sensordata"),
-             arg("count"), arg("parameters"), arg("params"), arg("states"), arg("sensors").none(),
-             arg("weights"));
-  module.def("push_forward_into", &push_forward_into, arg("model"), arg("data"), arg("start"),
-             arg("steps"), arg("count"), arg("parameters"), arg("params").none(), arg("states"),
-             arg("sensors").none(), arg("weights").none(), arg("first"));
+  module.def("simulate_into", &simulate_into, arg("model").none(), arg("data").none(), arg("state"),
+             arg("steps"), arg("ctrl").none(), arg("force").none(), arg("wrench").none(),
+             arg("mocap").none(), arg("every"), arg("start").none(), arg("states").none(),
+             arg("sensors").none());
+  module.def("pull_back_into", &pull_back_into, arg("model").none(), arg("data").none(),
+             arg("start"), arg("steps"), arg("d_states").none(), arg("d_sensors").none(),
+             arg("parameters"), arg("ctrl").none(), arg("force").none(), arg("wrench").none(),
+             arg("mocap").none(), arg("params").none(), arg("norms").none(), arg("cotangent"),
+             arg("first"));
+  module.def("simulate_and_push_into", &simulate_and_push_into, arg("model").none(),
+             arg("data").none(), arg("state"), arg("steps"), arg("ctrl").none(),
+             arg("force").none(), arg("wrench").none(), arg("mocap").none(), arg("visited"),
+             arg("sensordata"), arg("count"), arg("parameters"), arg("params"), arg("states"),
+             arg("sensors").none(), arg("weights"));
+  module.def("push_forward_into", &push_forward_into, arg("model").none(), arg("data").none(),
+             arg("start"), arg("steps"), arg("count"), arg("parameters"), arg("params").none(),
+             arg("states"), arg("sensors").none(), arg("weights").none(), arg("first"));
 }
 
 }  // namespace mujacobian

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace mujacobian {
 namespace {
@@ -32,14 +34,35 @@ void* address(nb::handle object, Known& known, const nb::object& type, const cha
               const char* expected) {
   if (known.is(object)) return known.address;
   if (!nb::isinstance(object, type)) {
-    throw nb::type_error(
-        (std::string(name) + " must be a " + expected + ", got " + class_name(object)).c_str());
+    raise_argument_type(std::string(name) + " must be a " + expected + ", got " +
+                        class_name(object));
   }
   known.address = PyLong_AsVoidPtr(nb::object(object.attr("_address")).ptr());
   Py_XDECREF(known.weak);
   known.weak = PyWeakref_NewRef(object.ptr(), nullptr);
   if (!known.weak || PyErr_Occurred()) throw nb::python_error();
   return known.address;
+}
+
+// The C struct behind a mujoco.MjData that fits the model.
+void* data_of(nb::handle model, nb::handle data) {
+  static Known known;
+  static const void* owner = nullptr;  // the model that it was made from
+  const bool is_known = known.is(data);
+  void* found = address(data, known, python_types().data, "data", "mujoco.MjData");
+  if (!is_known) owner = PyLong_AsVoidPtr(nb::object(data.attr("model").attr("_address")).ptr());
+  if (owner != model_address(model)) python_types().require_data("data", model, data);
+  return found;
+}
+
+// What InUse knows, under the interpreter lock.
+struct Use {
+  const void* object;
+  std::thread::id thread;
+};
+std::vector<Use>& uses() {
+  static std::vector<Use> all;
+  return all;
 }
 
 std::string describe(const Py_ssize_t* shape, std::size_t ndim) {
@@ -66,17 +89,42 @@ void* model_address(nb::handle model) {
   return address(model, known, python_types().model, "model", "mujoco.MjModel");
 }
 
-void* data_address(nb::handle data) {
-  static Known known;
-  return address(data, known, python_types().data, "data", "mujoco.MjData");
+void raise_argument(const std::string& message) {
+  PyErr_SetString(python_types().argument_error.ptr(), message.c_str());
+  throw nb::python_error();
 }
+
+void raise_argument_type(const std::string& message) {
+  PyErr_SetString(python_types().argument_type_error.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+InUse::InUse(const void* object, const char* name) : object_(object) {
+  const std::thread::id here = std::this_thread::get_id();
+  for (const Use& use : uses()) {
+    if (use.object != object || use.thread == here) continue;
+    raise_argument(std::string(name) + " is in use by another thread: give each thread its own");
+  }
+  uses().push_back({object, here});
+}
+
+InUse::~InUse() {
+  std::vector<Use>& all = uses();
+  const auto is_this = [this](const Use& use) { return use.object == object_; };
+  all.erase(std::find_if(all.begin(), all.end(), is_this));
+}
+
+Pair::Pair(nb::handle model_object, nb::handle data_object)
+    : model(model_address(model_object)),
+      data(data_of(model_object, data_object)),
+      in_use(data, "data") {}
 
 Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,
              bool writable) {
   if (object.is_none()) return;
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO)) {
     PyErr_Clear();
-    throw nb::type_error((wanted(name, shape) + class_name(object)).c_str());
+    raise_argument_type(wanted(name, shape) + class_name(object));
   }
   held_ = true;
   std::string problem;
@@ -91,7 +139,7 @@ Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize
   }
   if (!problem.empty()) {
     PyBuffer_Release(&buffer_);
-    throw nb::value_error((wanted(name, shape) + problem).c_str());
+    raise_argument(wanted(name, shape) + problem);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <initializer_list>
+#include <string>
 
 namespace mujacobian {
 
@@ -13,13 +14,40 @@ namespace nb = nanobind;
 struct PythonTypes {
   nb::object model, data;               // mujoco.MjModel, mujoco.MjData
   nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
-  nb::object notice;                    // mujacobian.notices.notice
+  nb::object argument_error, argument_type_error, domain_error;  // of mujacobian.errors
+  nb::object require_data;  // mujacobian.arguments.require_data
+  nb::object notice;        // mujacobian.notices.notice
 };
 PythonTypes& python_types();
 
-// Address of the C struct behind a mujoco.MjModel or mujoco.MjData.
+// Raise ArgumentError or ArgumentTypeError.
+[[noreturn]] void raise_argument(const std::string& message);
+[[noreturn]] void raise_argument_type(const std::string& message);
+
+// Address of the C struct behind a mujoco.MjModel.
 void* model_address(nb::handle model);
-void* data_address(nb::handle data);
+
+// An object that other threads must not hand to us while this lives: they get an error that names
+// it. Made and destroyed under the interpreter lock.
+class InUse {
+ public:
+  InUse(const void* object, const char* name);
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse();
+
+ private:
+  const void* object_;
+};
+
+// A mujoco.MjModel and a mujoco.MjData that was made from it, or from one of the same sizes.
+struct Pair {
+  const void* model;
+  void* data;
+  InUse in_use;
+
+  Pair(nb::handle model_object, nb::handle data_object);
+};
 
 // A float64 array of a given shape, held while the call runs; None gives a null pointer.
 class Array {

@@ -137,7 +137,7 @@ struct PolicyArrays {
         controls(arrays[2], "controls", {n, m.nu}, false),
         gains(arrays[3], "gains", {n, m.nu, 2 * m.nv + m.na}, false),
         is_linear(nb::cast<bool>(arrays[4])) {
-    if (!n) throw nb::value_error("a policy needs at least one knot");
+    if (!n) raise_argument("a policy needs at least one knot");
   }
 
   Policy view() const {
@@ -260,6 +260,7 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
     self.planner->begin(t.T, 0);
     self.planner->differentiate(t.view(self.model, cost), k.view(), e.view());
   });
+  if (self.failed() < 0) self.raise_failure("");
   report_notices(self.object);
   return self.failed();
 }
@@ -296,10 +297,8 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
 int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::handle lower,
                   nb::handle upper, nb::handle times, nb::handle states, nb::handle controls,
                   nb::handle sensors) {
-  const void* mj_model = model_address(model);
-  void* mj_data = data_address(data);
-  const ModelView m = view_model(mj_model);
-  require_pair(m, view_data(mj_data));
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
   const Py_ssize_t n = size_of(times);
   PolicyArrays p(m, policy);
   Array lo(lower, "lower", {m.nu}, false), hi(upper, "upper", {m.nu}, false),
@@ -307,7 +306,7 @@ int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::hand
       u(controls, "controls", {n, m.nu}, true), s(sensors, "sensors", {n, m.nsensordata}, true);
   int taken = 0;
   run([&] {
-    taken = follow(mj_model, mj_data, p.view(), {lo.data(), hi.data()}, static_cast<int>(n),
+    taken = follow(pair.model, pair.data, p.view(), {lo.data(), hi.data()}, static_cast<int>(n),
                    t.data(), x.data(), u.data(), s.data());
   });
   return taken;
@@ -344,7 +343,8 @@ void bind_control(nb::module_& module) {
            arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")
       .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
-           arg("model"), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"), arg("threads"))
+           arg("model").none(), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"),
+           arg("threads"))
       .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
       .def("derivative_seconds",
            [](BoundPlanner& self) { return self.planner->derivative_seconds(); })
@@ -358,11 +358,11 @@ void bind_control(nb::module_& module) {
   module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
              arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
              arg("steps"), arg("gains"));
-  module.def("follow_policy", &follow_policy, arg("model"), arg("data"), arg("policy"),
-             arg("lower"), arg("upper"), arg("times"), arg("states"), arg("controls"),
-             arg("sensors"));
-  module.def("policy_into", &policy_into, arg("model"), arg("policy"), arg("lower"), arg("upper"),
-             arg("times"), arg("states"), arg("feedback"), arg("controls"));
+  module.def("follow_policy", &follow_policy, arg("model").none(), arg("data").none(),
+             arg("policy"), arg("lower"), arg("upper"), arg("times"), arg("states"),
+             arg("controls"), arg("sensors"));
+  module.def("policy_into", &policy_into, arg("model").none(), arg("policy"), arg("lower"),
+             arg("upper"), arg("times"), arg("states"), arg("feedback"), arg("controls"));
   module.def("difference_count", [] { return difference_count().load(); });
 }
 

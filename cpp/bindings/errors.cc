@@ -2,22 +2,68 @@
 
 #include <nanobind/stl/string.h>
 
+#include <atomic>
+#include <stdexcept>
+
 #include "layout/engine.h"
 #include "smooth/unsupported.h"
 
 namespace mujacobian {
+namespace {
+
+// What a Python callback raised inside of MuJoCo on this thread, which is forgotten; null: nothing.
+nb::object take_raised() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (!type) return {};
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return nb::steal(value);
+}
+
+// Set a Python error with a cause. A cause that is not an error, such as KeyboardInterrupt, is
+// raised itself.
+void set_error(nb::handle type, const std::string& message, const nb::object& cause) {
+  if (cause.is_valid() && !PyErr_GivenExceptionMatches(cause.ptr(), PyExc_Exception)) {
+    PyErr_SetObject(cause.type().ptr(), cause.ptr());
+    return;
+  }
+  nb::object error = type(message);
+  if (cause.is_valid()) PyException_SetCause(error.ptr(), cause.inc_ref().ptr());
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+struct StopFlag {
+  std::atomic<bool> is_set{false};
+};
+
+// The flag that this thread works under.
+const StopFlag*& current_flag() {
+  thread_local const StopFlag* mine = nullptr;
+  return mine;
+}
+
+}  // namespace
 
 void raise(std::exception_ptr error, const std::string& where) {
+  const PythonTypes& types = python_types();
   try {
     std::rethrow_exception(error);
+  } catch (const Interrupted&) {
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const Unsupported& u) {
-    nb::object type = python_types().unsupported_error;
+    nb::object type = types.unsupported_error;
     PyErr_SetObject(type.ptr(), type(where + u.element, u.reason).ptr());
   } catch (const EngineError& e) {
-    std::string message = where + "MuJoCo stopped with an error: " + e.what();
-    PyErr_SetString(python_types().error.ptr(), message.c_str());
+    set_error(types.error, where + "MuJoCo stopped with an error: " + e.what(), take_raised());
   } catch (const std::domain_error& e) {
-    PyErr_SetString(PyExc_ValueError, (where + e.what()).c_str());
+    PyErr_SetString(types.domain_error.ptr(), (where + e.what()).c_str());
+  } catch (const std::invalid_argument& e) {
+    raise_argument(where + e.what());
+  } catch (const std::runtime_error& e) {
+    PyErr_SetString(types.error.ptr(), (where + e.what()).c_str());
   }
   throw nb::python_error();
 }
@@ -32,9 +78,21 @@ void report_notices(nb::handle model) {
   }
 }
 
-void require_pair(const ModelView& m, const DataView& d) {
-  if (m.signature == d.signature) return;
-  throw nb::value_error("model and data do not belong together: data was made from another model");
+bool is_interrupted() {
+  if (const StopFlag* flag = current_flag(); flag && flag->is_set) return true;
+  nb::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() != 0;
+}
+
+void bind_stop_flag(nb::module_& module) {
+  nb::class_<StopFlag>(module, "StopFlag")
+      .def(nb::init<>())
+      .def("set", [](StopFlag& self) { self.is_set = true; })
+      .def("__enter__", [](const StopFlag& self) { current_flag() = &self; })
+      .def(
+          "__exit__",
+          [](const StopFlag&, nb::handle, nb::handle, nb::handle) { current_flag() = nullptr; },
+          nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none());
 }
 
 }  // namespace mujacobian

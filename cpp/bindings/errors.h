@@ -1,12 +1,12 @@
-// Errors of the core as Python exceptions.
+// Errors, notices and interrupts of the core, as Python knows them.
 #pragma once
 
 #include <exception>
 #include <string>
 
 #include "bindings/arguments.h"
+#include "layout/interrupt.h"
 #include "layout/notice.h"
-#include "layout/views.h"
 
 namespace mujacobian {
 
@@ -16,6 +16,13 @@ namespace mujacobian {
 // Hand this thread's notices about the model to Python, which may raise, and forget them.
 void report_notices(nb::handle model);
 
+// Whether the user wants the calling thread to stop: a signal handler of Python has raised, or the
+// thread works under a StopFlag that is set.
+bool is_interrupted();
+
+// Set by one thread of Python to interrupt others, which work inside a `with` of it.
+void bind_stop_flag(nb::module_& module);
+
 // Run f() without the interpreter lock and raise its error.
 template <class F>
 void run(F f) {
@@ -24,6 +31,7 @@ void run(F f) {
   {
     nb::gil_scoped_release release;
     try {
+      const Interruptible scope(is_interrupted);
       f();
     } catch (const std::exception&) {
       error = std::current_exception();
@@ -38,8 +46,5 @@ void run(nb::handle model, F f) {
   run(f);
   report_notices(model);
 }
-
-// Raise unless the data was made from the model.
-void require_pair(const ModelView& m, const DataView& d);
 
 }  // namespace mujacobian

@@ -46,7 +46,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
                int model_size, const std::map<std::string, std::uintptr_t>& symbols,
                const std::map<std::string, int>& constants, nb::object model_type,
                nb::object data_type, nb::object error, nb::object unsupported_error,
-               nb::object notice) {
+               nb::object argument_error, nb::object argument_type_error, nb::object domain_error,
+               nb::object require_data, nb::object notice) {
   std::vector<Place> all;
   for (auto [offset, size] : places) all.push_back({offset, size});
   set_layout(all, option_offset, contact_size, model_size);
@@ -86,17 +87,17 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   e.log_error = constants.at("mjLOG_ERROR");
   e.eq_stride = constants.at("mjNEQDATA");
   e.version = constants.at("version");
-  python_types() = {model_type, data_type, error, unsupported_error, notice};
+  python_types() = {model_type,        data_type,      error,
+                    unsupported_error, argument_error, argument_type_error,
+                    domain_error,      require_data,   notice};
 }
 
 // All blocks of one state, into the caller's arrays.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                     nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward) {
-  const void* mj_model = model_address(model);
-  void* mj_data = data_address(data);
-  const ModelView m = view_model(mj_model);
-  DataView d = view_data(mj_data);
-  require_pair(m, d);
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
+  DataView d = view_data(pair.data);
   const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
@@ -105,8 +106,8 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
     if (c.data() || dd.data() || df.data()) require_sensors(m);
     require_state(m, d);
     if (run_forward) {
-      forward(mj_model, mj_data);
-      d = view_data(mj_data);
+      forward(pair.model, pair.data);
+      d = view_data(pair.data);
     }
     thread_local Arena arena;
     arena.reset();
@@ -122,11 +123,9 @@ void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle
 void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle DfDv,
                   nb::handle DfDa, nb::handle DsDq, nb::handle DsDv, nb::handle DsDa,
                   nb::handle DmDq, bool actuation) {
-  const void* mj_model = model_address(model);
-  void* mj_data = data_address(data);
-  const ModelView m = view_model(mj_model);
-  DataView d = view_data(mj_data);
-  require_pair(m, d);
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
+  DataView d = view_data(pair.data);
   const Py_ssize_t nv = m.nv, ns = m.nsensordata;
   Array fq(DfDq, "DfDq", {nv, nv}, true), fv(DfDv, "DfDv", {nv, nv}, true),
       fa(DfDa, "DfDa", {nv, nv}, true), sq(DsDq, "DsDq", {nv, ns}, true),
@@ -135,8 +134,8 @@ void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle
   run(model, [&] {
     require_inverse(m, d);
     if (sq.data() || sv.data() || sa.data()) require_sensors(m);
-    run_inverse(mj_model, mj_data, actuation);
-    d = view_data(mj_data);
+    run_inverse(pair.model, pair.data, actuation);
+    d = view_data(pair.data);
     thread_local Arena arena;
     arena.reset();
     inverse(m, d, actuation,
@@ -169,18 +168,17 @@ using Rows = std::vector<std::tuple<std::string, std::string, double, double, do
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
 std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model, nb::handle data,
                                                                nb::handle K, bool run_forward) {
-  const void* mj_model = model_address(model);
-  void* mj_data = data_address(data);
-  const ModelView m = view_model(mj_model);
-  DataView d = view_data(mj_data);
-  require_pair(m, d);
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
+  DataView d = view_data(pair.data);
   Array k(K, "K", {m.nv, m.nv}, true);
-  Diagnostics result;
+  Diagnostics result{};
   run([&] {
+    require_model(m);
     require_state(m, d);
-    if (run_forward) forward(mj_model, mj_data);
+    if (run_forward) forward(pair.model, pair.data);
     Arena arena;
-    result = diagnose(m, view_data(mj_data), k.data(), arena);
+    result = diagnose(m, view_data(pair.data), k.data(), arena);
   });
   Rows rows;
   Clamps clamps;
@@ -231,24 +229,27 @@ NB_MODULE(_core, module) {
   module.def("fields", &list_fields);
   module.def("enumerators", &list_enumerators);
   module.def("configure", &configure);
-  module.def("linearize_into", &linearize_into, arg("model"), arg("data"), arg("A") = none(),
-             arg("B") = none(), arg("C") = none(), arg("D") = none(), arg("Bf") = none(),
-             arg("Df") = none(), arg("forward") = true);
-  module.def("transition", &transition_into, arg("model"), arg("data"), arg("A") = none(),
-             arg("B") = none(), arg("C") = none(), arg("D") = none(), nanobind::kw_only(),
-             arg("forward") = true);
-  module.def("inverse", &inverse_into, arg("model"), arg("data"), arg("DfDq") = none(),
-             arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(), arg("DsDv") = none(),
-             arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
+  module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
+             arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
+             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true);
+  module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
+             arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
+             nanobind::kw_only(), arg("forward") = true);
+  module.def("inverse", &inverse_into, arg("model").none(), arg("data").none(),
+             arg("DfDq") = none(), arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(),
+             arg("DsDv") = none(), arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
              arg("actuation") = false);
-  module.def("batch_into", &batch_into, arg("model"), arg("states"), arg("controls"), arg("nstate"),
-             arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(), arg("threads"));
+  module.def("batch_into", &batch_into, arg("model").none(), arg("states"), arg("controls"),
+             arg("nstate"), arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(),
+             arg("threads"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
   module.def("converged_collider",
              [] { return std::pair(kColliderTolerance, kColliderIterations); });
-  module.def("diagnose_into", &diagnose_into, arg("model"), arg("data"), arg("K"), arg("forward"));
-  module.def("unsupported", &unsupported, arg("model"));
+  module.def("diagnose_into", &diagnose_into, arg("model").none(), arg("data").none(), arg("K"),
+             arg("forward"));
+  module.def("unsupported", &unsupported, arg("model").none());
+  bind_stop_flag(module);
   bind_adjoint(module);
   bind_control(module);
   bind_rods(module);

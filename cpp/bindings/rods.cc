@@ -10,6 +10,7 @@
 #include <ctime>
 #include <optional>
 
+#include "bindings/errors.h"
 #include "rods/trajectory.h"
 
 namespace mujacobian {
@@ -28,9 +29,8 @@ using Maybe = std::optional<T>;
 template <class A>
 auto* data(const A& array, size_t size) {
   if (array.size() != size) {
-    throw nb::value_error(
-        ("an array has " + std::to_string(array.size()) + " entries, not " + std::to_string(size))
-            .c_str());
+    raise_argument("an array has " + std::to_string(array.size()) + " entries, not " +
+                   std::to_string(size));
   }
   return array.data();
 }
@@ -204,11 +204,10 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
   double* R = data(rotations, (T + 1) * 9 * m.moment.size());
   double* report = data(reports, 4 * static_cast<size_t>(T));
   std::vector<Report> made(T);
-  int taken;
-  {
-    nb::gil_scoped_release release;
+  int taken = 0;
+  run([&] {
     taken = simulate(m, step, T, rows, {tolerance, iterations}, persist, x, R, made.data());
-  }
+  });
   for (const Report& r : made) {
     *report++ = static_cast<double>(r.status), *report++ = r.iterations;
     *report++ = r.correction, *report++ = r.residual;
@@ -232,10 +231,8 @@ void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R
   for (int k = 0; k <= T; k++) given.push_back(read_tangent(m, dx + k * points, dR + k * frames));
   Tangent given_step = read_tangent(m, data(d_step_x, points), data(d_step_R, frames));
   Bars made(m);
-  {
-    nb::gil_scoped_release release;
-    pull_back_steps(m, step, T, rows, states, given, given_step, bars, data(norms, T + 1), made);
-  }
+  double* sizes = data(norms, T + 1);
+  run([&] { pull_back_steps(m, step, T, rows, states, given, given_step, bars, sizes, made); });
   write_parameters(made, parameter_bars);
   write_tangent(m, made.previous, first_bars[0], first_bars[1]);
   write_tangent(m, made.step, first_bars[2], first_bars[3]);

@@ -115,6 +115,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
     b.type = d.efc_type[row];
     b.id = d.efc_id[row];
     b.geometry = nullptr;
+    b.idle = false;
     if (is_contact(b.type)) {
       const int k = blocks.count - 1;
       make_contact(m, d, b, before, known ? known->block[k].geometry : nullptr, arena);

@@ -25,6 +25,7 @@ struct Block {
   const int* dofs;  // increasing
   double* J;        // (count, n)
 
+  bool idle;      // it pushes nothing: constraint/idle.h
   double weight;  // of a term of the metric: its Hessian                               (DIS-3)
 
   ContactView contact;

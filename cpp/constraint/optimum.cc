@@ -14,6 +14,7 @@
 #include "constraint/force_derivative.h"
 #include "constraint/rounding.h"
 #include "layout/enums.h"
+#include "layout/text.h"
 #include "spatial/lanes.h"
 
 namespace mujacobian {
@@ -360,7 +361,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     throw std::domain_error(
         "the constraint solver stopped too far from the optimum to be polished (relative "
         "residual " +
-        std::to_string(p.residual) +
+        in_words(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
   require_visible(m, d, blocks, arena);

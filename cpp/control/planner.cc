@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "layout/enums.h"
+#include "layout/interrupt.h"
 #include "spatial/lanes.h"
 
 namespace mujacobian {
@@ -190,7 +191,11 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
     if (thread == 0) simulate();
     while (const std::optional<Feed::Item> item = feed.next()) {
       try {
+        poll_interrupt();
         differentiate_knot(task, knots, out, item->t, thread, item->snapshot);
+      } catch (const Interrupted&) {
+        fail(-1);
+        feed.close(true);
       } catch (const std::exception&) {
         fail(item->t);
       }
@@ -207,7 +212,11 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
     const Quiet quiet;
     for (int t = next++; t < task.T; t = next++) {
       try {
+        poll_interrupt();
         differentiate_knot(task, knots, out, t, thread, nullptr);
+      } catch (const Interrupted&) {
+        fail(-1);
+        next = task.T;
       } catch (const std::exception&) {
         fail(t);
       }
@@ -236,6 +245,9 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
         results[k] = roll(
             task, data_[thread].get(), knots_of(m, task, knots, k), search.most,
             cost_arenas_[thread], control, [](int) {}, [&] { return accepted < k; });
+      } catch (const Interrupted&) {
+        fail(-1);
+        accepted = -1;
       } catch (const std::exception&) {
         fail(k);
       }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layout/interrupt.h"
+
 namespace mujacobian {
 
 int follow(const void* model, void* data, const Policy& policy, const Bounds& bounds, int n,
@@ -10,6 +12,7 @@ int follow(const void* model, void* data, const Policy& policy, const Bounds& bo
   const std::ptrdiff_t size = m.nq + m.nv + m.na, nu = m.nu, ns = m.nsensordata;
   Arena arena;
   for (int t = 0; t < n; t++) {
+    poll_interrupt();
     DataView d = view_data(data);
     double* state = states + t * size;
     read_state(m, d, state);

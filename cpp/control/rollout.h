@@ -9,6 +9,7 @@
 #include "control/cost.h"
 #include "control/policy.h"
 #include "layout/engine.h"
+#include "layout/interrupt.h"
 
 namespace mujacobian {
 
@@ -53,6 +54,7 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
   double sum = 0;
   Rolled result{0, false, std::numeric_limits<double>::infinity()};
   for (std::ptrdiff_t t = 0; t < task.T; t++) {
+    poll_interrupt();
     DataView d = view_data(data);
     if (t < task.T - 1) control(static_cast<int>(t), d, const_cast<double*>(d.ctrl));
     engine().mj_getState(task.model, data, out.rows + t * size, engine().integration_spec);

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
+#include "constraint/idle.h"
 #include "dynamics/lu.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
 #include "layout/notice.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
@@ -53,10 +58,13 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
   });
 }
 
+// Share of its diagonal entry below which a pivot of the mass matrix is rounding
+constexpr double kSingular = 1e-13;
+
 // Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
 constexpr double kNegligible = 1e-9;
 
-// Distance of MuJoCo's acceleration from that of f, relative within each component.
+// Distance of MuJoCo's acceleration from that of f, relative within each component.     (SOL-3)
 double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
@@ -70,6 +78,18 @@ double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
     if (distance * m.opt.timestep > kNegligible) worst = std::fmax(worst, distance / scale);
   }
   return worst;
+}
+
+// Throw std::domain_error if the mass matrix has no inverse.
+void require_regular(const ModelView& m, const DataView& d) {
+  for (int i = 0; i < m.nv; i++) {
+    const double diagonal = d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1];
+    if (d.qLDiagInv[i] * diagonal * kSingular < 1) continue;
+    throw std::domain_error(
+        "the mass matrix is singular: " + element_name(m, object::kJoint, m.dof_jntid[i]) +
+        " (dof " + std::to_string(i) +
+        ") moves only what other joints move in the same way; give it armature");
+  }
 }
 
 }  // namespace
@@ -89,7 +109,9 @@ Forward start_forward(const ModelView& m, const DataView& d, bool forces, const 
 }
 
 Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+  require_regular(m, d);
   Forward f = start_forward(m, d, forces, nullptr, arena);
+  if (m.opt.noslip_iterations == 0) set_aside_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];

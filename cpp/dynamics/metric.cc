@@ -80,6 +80,7 @@ Block* append_term(const Path& path, double weight, Blocks& blocks, Arena& arena
   Block* b = blocks.block + blocks.count++;
   *b = {};
   b->type = kMetricTerm;
+  b->idle = false;
   b->row = -1;
   b->count = b->edges = 1;
   b->weight = weight;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "layout/interrupt.h"
 #include "rods/algebra.h"
 
 namespace mujacobian::rods {
@@ -99,6 +100,7 @@ Report Newton::minimize(const Problem& p, const Options& options, State& q) {
   guess(p, q);
   Report report{Status::kIterations, 0, INFINITY, INFINITY};
   while (report.iterations < options.iterations) {
+    poll_interrupt();
     if (!direct(p, q)) {
       report.status = Status::kNotFinite;
       break;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "layout/interrupt.h"
 #include "rods/algebra.h"
 
 namespace mujacobian::rods {
@@ -111,6 +112,7 @@ void pull_back_steps(const Model& m, const State& first_step, int T, const Input
   Tangent state_bar = given[T], step_bar = given_step;
   norms[T] = std::sqrt(square(state_bar) + square(step_bar));
   for (int k = T; k > 0; k--) {
+    poll_interrupt();
     states.get(m, k, q);
     states.get(m, k - 1, previous);
     if (k > 1) {

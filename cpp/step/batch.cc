@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layout/engine.h"
+#include "layout/interrupt.h"
 #include "layout/notice.h"
 #include "step/support.h"
 
@@ -27,6 +28,7 @@ class Batch {
     int index = next_++;
     while (index < n_ && index <= first_failure_) {
       try {
+        poll_interrupt();
         if (!data) data = make_data(model_);
         step(data.get(), index, arena);
       } catch (const std::exception&) {

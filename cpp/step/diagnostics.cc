@@ -108,7 +108,6 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   }
 
   require_rows(m, d);
-  if (has_metric(m)) require_model(m);  // its actuators are part of K
   const Forward f = evaluate_forward(m, d, false, arena);
   const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;

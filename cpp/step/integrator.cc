@@ -8,6 +8,7 @@
 #include "dynamics/lu.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/text.h"
 #include "smooth/fluid.h"
 #include "smooth/inverse_dynamics.h"
 #include "smooth/passive.h"
@@ -241,7 +242,7 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +
-                              std::to_string(step.w[i]) +
+                              in_words(step.w[i]) +
                               ": the simulation has diverged, and mj_step would reset it");
     }
   }

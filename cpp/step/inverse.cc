@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "constraint/force.h"
+#include "constraint/idle.h"
 #include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "dynamics/free_body.h"
@@ -52,6 +53,7 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
   f.paths.actuation = actuated || gains ? actuation(m, d, arena) : no_actuation(m, arena);
   if (gains && !actuated) hold_forces(m, f.paths.actuation, arena);
   f.blocks = make_blocks(m, d, arena, f.paths.count());
+  set_aside_idle(m, d, f.blocks, arena);
   f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);

@@ -5,6 +5,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/text.h"
 #include "sensor/sensor.h"
 #include "smooth/actuation.h"
 #include "smooth/passive.h"
@@ -16,8 +17,16 @@ namespace {
 void require_finite(const char* name, const double* x, int n) {
   for (int i = 0; i < n; i++) {
     if (std::abs(x[i]) <= kMaxVal) continue;
-    throw std::domain_error(std::string(name) + "[" + std::to_string(i) + "] is " +
-                            std::to_string(x[i]) + ": MuJoCo takes numbers up to 1e10");
+    throw std::domain_error(std::string(name) + "[" + std::to_string(i) + "] is " + in_words(x[i]) +
+                            ": MuJoCo takes numbers up to 1e10");
+  }
+}
+
+void require_option(const char* name, const double* x, int n) {
+  for (int i = 0; i < n; i++) {
+    if (std::isfinite(x[i])) continue;
+    throw std::domain_error(std::string("model.opt.") + name + " must be finite, got " +
+                            in_words(x[i]));
   }
 }
 
@@ -102,6 +111,12 @@ void require_model(const ModelView& m) {
 }
 
 void require_state(const ModelView& m, const DataView& d) {
+  require_option("timestep", &m.opt.timestep, 1);
+  require_option("gravity", m.opt.gravity.v, 3);
+  require_option("wind", m.opt.wind.v, 3);
+  require_option("magnetic", m.opt.magnetic.v, 3);
+  require_option("density", &m.opt.density, 1);
+  require_option("viscosity", &m.opt.viscosity, 1);
   require_finite("qpos", d.qpos, m.nq);
   require_finite("qvel", d.qvel, m.nv);
   require_finite("act", d.act, m.na);

@@ -17,6 +17,7 @@ from mujacobian import _core, info
 from mujacobian.check import Study
 from mujacobian.check.plot import draw, require_matplotlib
 from mujacobian.check.report import as_dict, as_text
+from mujacobian.check.terminal import printable
 from mujacobian.control import command
 from mujacobian.errors import MujacobianError
 from mujacobian.reference import quiet
@@ -29,7 +30,8 @@ reference and with mjd_transitionFD.
 
 exit status:
   0  every state is exact in every block
-  1  something is wrong, refused by name, or could not be judged
+  1  something is wrong, refused or could not be judged, or MuJoCo's solver stops before it
+     converges at the model's own settings
   2  the file is missing or broken, or the command line is wrong
 """
 
@@ -44,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return COMMANDS[options.command](options)
     except MujacobianError as error:
-        print(f"mujacobian: {error}", file=sys.stderr)
+        print(f"mujacobian: {printable(str(error))}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"mujacobian: out of memory {printable(_in_one_line(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -140,7 +145,9 @@ def load(path: Path) -> mujoco.MjModel:
                 return mujoco.MjModel.from_binary_path(str(path))
             # MuJoCo does not find all files that nested includes name under a relative path
             return mujoco.MjModel.from_xml_path(str(path.resolve()))
-    except (ValueError, OSError, mujoco.FatalError) as error:
+    except MemoryError:
+        raise InputError(f"{path}: it needs more memory than there is") from None
+    except (ValueError, OSError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise InputError(f"{path}: {_in_one_line(error)}") from None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian.arguments import require_model
 from mujacobian.notices import solver_text
 
 SOLVER_LIMIT = _core.solver_limit()
@@ -81,8 +82,7 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     that branch extends. The state in `data` is not changed. `forward=False`: the caller has just
     run `mj_forward` on this state.
     """
-    if not isinstance(model, mujoco.MjModel):
-        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    require_model(model)
     K = np.empty((model.nv, model.nv))
     rows, clamps, before, residual, error = _core.diagnose_into(model, data, K, forward)
     return Diagnostics(

@@ -9,6 +9,38 @@ class MujacobianError(Exception):
     """Base class of the errors of this package."""
 
 
+class ArgumentError(MujacobianError, ValueError):
+    """An argument has a value that is not valid; the message names it."""
+
+
+class ArgumentTypeError(MujacobianError, TypeError):
+    """An argument is of a type that is not valid; the message names it."""
+
+
+class ArgumentIndexError(MujacobianError, IndexError):
+    """An index is out of range; the message names it."""
+
+
+class DomainError(MujacobianError, ValueError):
+    """The state is not one that MuJoCo can step, or the step has no derivative there."""
+
+
+class NotFiniteError(MujacobianError, ArithmeticError):
+    """The step from a state is not finite."""
+
+
+class PrecisionError(MujacobianError, RuntimeError):
+    """A library is set to work in less than double precision."""
+
+
+class MissingPackageError(MujacobianError, ImportError):
+    """An optional package is not installed; the message says how to install it."""
+
+
+class UnusableError(MujacobianError, ImportError):
+    """This machine or the installed MuJoCo cannot be used; the message says why."""
+
+
 class UnsupportedFeatureError(MujacobianError):
     """Something that is active in this state has no exact derivative here.
 

@@ -29,11 +29,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import count, require_batch
-from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.errors import (
+    ArgumentTypeError,
+    MissingPackageError,
+    PrecisionError,
+    UnsupportedFeatureError,
+)
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import INTEGRATION, apply, core_poses
 from mujacobian.rollout import rollout as simulate
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 from mujacobian.trajectory import Inputs as trajectory_inputs
 from mujacobian.trajectory import Trajectory
 
@@ -41,7 +46,7 @@ try:
     import jax
     import jax.numpy as jnp
 except ImportError as error:
-    raise ImportError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
+    raise MissingPackageError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
 
 Array = NDArray[np.float64]
 Inputs = dict[str, Any]
@@ -99,7 +104,7 @@ def rollout(
             require_batch(name, inputs[name].shape, shape)
             axes[name] = 0 if inputs[name].ndim > len(shape) else None
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
-    threads = available_cores() if threads is None else count("threads", threads)
+    threads = thread_count(threads)
     run = _Rollout(model, parameters, every, threads).function(T)
     if 0 in axes.values():
         run = jax.vmap(run, in_axes=(axes,))
@@ -109,11 +114,13 @@ def rollout(
 def as_array(name: str, values: ArrayLike) -> jax.Array:
     """`values` as an array of double precision."""
     if jnp.result_type(float) != np.float64:
-        raise RuntimeError(
+        raise PrecisionError(
             'mujacobian.jax needs double precision: jax.config.update("jax_enable_x64", True)'
         )
     if isinstance(values, jax.Array) and values.dtype == jnp.float32:
-        raise TypeError(f"{name} must have double precision, got float32: use {name}.astype(float)")
+        raise ArgumentTypeError(
+            f"{name} must have double precision, got float32: use {name}.astype(float)"
+        )
     return jnp.asarray(values, dtype=jnp.float64)
 
 

@@ -18,7 +18,15 @@ import numpy as np
 from mujoco.introspect import ast_nodes, enums, structs
 
 from mujacobian import _core
-from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.arguments import require_data
+from mujacobian.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DomainError,
+    MujacobianError,
+    UnsupportedFeatureError,
+    UnusableError,
+)
 from mujacobian.notices import notice
 
 # size and alignment of C types, by the name that introspect prints
@@ -98,8 +106,8 @@ _CALLBACKS = (
 )
 
 
-def _refuse(what: str) -> ImportError:
-    return ImportError(
+def _refuse(what: str) -> UnusableError:
+    return UnusableError(
         f"mujacobian cannot read MuJoCo {mujoco.__version__}: {what}. "
         "Install a supported release (3.15 to 4.0), or a newer mujacobian."
     )
@@ -248,7 +256,7 @@ def _library_path() -> str:
 def install() -> None:
     """Hand the installed MuJoCo's layout to the core; ImportError says what cannot be read."""
     if not _core.processor_supported():
-        raise ImportError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
+        raise UnusableError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()
     _check_enumerators()
     _check_statistic()
@@ -270,5 +278,9 @@ def install() -> None:
         mujoco.MjData,
         MujacobianError,
         UnsupportedFeatureError,
+        ArgumentError,
+        ArgumentTypeError,
+        DomainError,
+        require_data,
         notice,
     )

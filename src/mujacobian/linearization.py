@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.errors import Unsupported, UnsupportedFeatureError
-from mujacobian.threads import available_cores
+from mujacobian.arguments import numbers, require_model
+from mujacobian.errors import ArgumentError, Unsupported, UnsupportedFeatureError
+from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 
@@ -65,8 +66,7 @@ def linearize(
       >>> mujacobian.linearize(model, mujoco.MjData(model)).A.shape
       (2, 2)
     """
-    if not isinstance(model, mujoco.MjModel):
-        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    require_model(model)
     nv, nu, ns = model.nv, model.nu, model.nsensordata
     nx = 2 * nv + model.na
     lin = Linearization(
@@ -98,20 +98,18 @@ def linearize_batch(
       sensors: also C and D.
       threads: number of threads, by default one per available core. Results do not depend on it.
 
-    Applied forces are zero and mocap bodies at their initial poses.
+    Everything that these rows do not hold is as after `mj_resetData`: applied forces are zero,
+    mocap bodies are at their initial poses, equality constraints are active where `eq_active0` of
+    the model says so (`eq_active` of a data is not used), and the solver has no warm start.
     """
-    if not isinstance(model, mujoco.MjModel):
-        raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+    require_model(model)
     nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     rows = _rows("states", states, nstate)
     inputs = _rows("controls", controls, model.nu)
     n = len(rows)
     if len(inputs) != n:
-        raise ValueError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
-    if threads is None:
-        threads = available_cores()
-    if not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+        raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
+    threads = thread_count(threads)
     nx, ns = 2 * model.nv + model.na, model.nsensordata
     lin = Linearization(
         A=np.empty((n, nx, nx)),
@@ -135,13 +133,13 @@ def wrench(
       body: index of the body. Its six columns are force, then torque, at its centre of mass.
     """
     if lin.Bf is None:
-        raise ValueError("lin has no derivatives of applied forces: use linearize(forces=True)")
+        raise ArgumentError("lin has no derivatives of applied forces: use linearize(forces=True)")
     if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
         raise UnsupportedFeatureError(
             "xfrc_applied", "the integrator RK4 applies it at several poses"
         )
     if not 0 <= body < model.nbody:
-        raise ValueError(f"body must be between 0 and {model.nbody - 1}, got {body}")
+        raise ArgumentError(f"body must be between 0 and {model.nbody - 1}, got {body}")
     # a wrench acts as J^T (force, torque) on the joints
     jacobian = np.zeros((6, model.nv))
     mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
@@ -150,12 +148,9 @@ def wrench(
 
 def _rows(name: str, values: ArrayLike, width: int) -> Array:
     """`values` as a contiguous float64 array with rows of the given width."""
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+    array = numbers(name, values, finite=False)  # the core names what is not
     if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{name} must have shape (n, {width}), got {array.shape}")
+        raise ArgumentError(f"{name} must have shape (n, {width}), got {array.shape}")
     return array
 
 

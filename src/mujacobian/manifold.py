@@ -10,6 +10,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian.errors import ArgumentError
+
 Array = NDArray[np.float64]
 
 # numbers that a joint has as they are, and whether a quaternion follows them
@@ -78,7 +80,7 @@ class Manifold:
         norms = np.linalg.norm(states[..., self._quaternions], axis=-1)
         for index in np.argwhere(norms < mujoco.mjMINVAL)[:1]:
             first = int(self._quaternions[index[-1], 0])
-            raise ValueError(f"state has a quaternion of length 0 at qpos[{first}]")
+            raise ArgumentError(f"state has a quaternion of length 0 at qpos[{first}]")
 
 
 def pull_poses(poses: Array, gradients: Array) -> Array:

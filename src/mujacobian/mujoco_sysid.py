@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian.errors import ArgumentError, MissingPackageError
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import rollout
 from mujacobian.trajectory import Trajectory
@@ -17,7 +18,7 @@ try:
     from mujoco import sysid
     from mujoco.sysid import ModelSequences, SystemTrajectory, TimeSeries, build_residual_fn
 except ImportError as error:  # without its extras, the module of MuJoCo's wheel is empty
-    raise ImportError(
+    raise MissingPackageError(
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
 
@@ -38,7 +39,7 @@ def parameter_dict(
         parameters.names, parameters.values, low, high, strict=True
     ):
         if not (np.isfinite(least) and np.isfinite(most)):
-            raise ValueError(f"{name} needs finite bounds, got {least:g} to {most:g}")
+            raise ArgumentError(f"{name} needs finite bounds, got {least:g} to {most:g}")
         result.add(sysid.Parameter(name, value, least, most))
     return result
 
@@ -66,7 +67,7 @@ def exact_residual(
     """
     for name in _FIXED:
         if name in options:
-            raise ValueError(f"{name} has no exact derivative here: leave it out")
+            raise ArgumentError(f"{name} has no exact derivative here: leave it out")
     _require_one_model(parameters, models_sequences)
     n = len(parameters)
     simulator = _Simulator(parameters)
@@ -98,7 +99,7 @@ def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelS
         mujoco.mj_saveModel(logs.gt_model, None, numbers)
         first = numbers if first is None else first
         if not same or not np.array_equal(numbers, first):
-            raise ValueError(
+            raise ArgumentError(
                 f'the logs "{logs.name}" are of another model: all must be of the one of the '
                 "parameters"
             )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
 
@@ -154,14 +155,16 @@ class Parameters:
 
     def __init__(self, model: mujoco.MjModel, items: Iterable[Item]) -> None:
         if not isinstance(model, mujoco.MjModel):
-            raise TypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+            raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
         if isinstance(items, str):
-            raise TypeError(f'items must be a list of fields, such as ["{items}"]')
+            raise ArgumentTypeError(f'items must be a list of fields, such as ["{items}"]')
+        if not isinstance(items, Iterable):
+            raise ArgumentTypeError(f"items must be a list of fields, got {items!r}")
         self.model = copy.copy(model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
         if repeated:
-            raise ValueError(f"{_name(model, repeated[0])} is asked for twice")
+            raise ArgumentError(f"{_name(model, repeated[0])} is asked for twice")
         self._refuse_overlap()
         self._bodies = self._elements(*_INERTIA_FIELDS)
         self._turned = [(field, element) for field in _TURNED for element in self._elements(field)]
@@ -208,13 +211,13 @@ class Parameters:
         """`values` as a vector, or an error that says what is wrong with it."""
         vector = np.asarray(values, dtype=np.float64)
         if vector.shape != (len(self),):
-            raise ValueError(f"values must have shape ({len(self)},), got {vector.shape}")
+            raise ArgumentError(f"values must have shape ({len(self)},), got {vector.shape}")
         lower = self.lower
         for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
             name, value = self.names[k], vector[k]
             if not np.isfinite(value):
-                raise ValueError(f"{name} must be finite, got {value}")
-            raise ValueError(f"{name} must be at least {lower[k]:g}, got {value:g}")
+                raise ArgumentError(f"{name} must be finite, got {value}")
+            raise ArgumentError(f"{name} must be at least {lower[k]:g}, got {value:g}")
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:
@@ -284,7 +287,7 @@ class Parameters:
         for e in self._entries:
             name = mujoco.mj_id2name(self.model, _OBJ.mjOBJ_BODY, e.element)
             if e.field in ("body_ipos", "body_log_cholesky") and self.model.body_simple[e.element]:
-                raise ValueError(
+                raise ArgumentError(
                     f'{e.field} of body "{name}": MuJoCo compiled this body as simple (its frame is'
                     " at its centre of mass), so that its centre of mass cannot move. Use body_mass"
                     " and body_inertia, or compile the model with an inertial frame off the origin"
@@ -292,14 +295,14 @@ class Parameters:
             if e.field in ("jnt_pos", "jnt_axis"):
                 _require_single_joint(self.model, e)
             if e.field in ("body_pos", "body_quat") and self.model.body_mocapid[e.element] >= 0:
-                raise ValueError(
+                raise ArgumentError(
                     f'{e.field} of body "{name}": it is a mocap body, whose pose is an input of'
                     " rollouts and products (mocap) and no parameter"
                 )
             if e.field == "body_log_cholesky":
                 others = {"body_mass", "body_ipos", "body_inertia"}
                 if any(o.field in others and o.element == e.element for o in self._entries):
-                    raise ValueError(
+                    raise ArgumentError(
                         f'body_log_cholesky of body "{name}" already has its mass, centre of mass'
                         " and inertia"
                     )
@@ -307,9 +310,14 @@ class Parameters:
 
 def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
     """The numbers that an item of the list means."""
+    is_pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str)
+    if not isinstance(item, str) and not is_pair:
+        raise ArgumentTypeError(
+            f"items must be fields or pairs (field, element or elements), got {item!r}"
+        )
     name, chosen = (item, None) if isinstance(item, str) else item
     if name not in _FIELDS:
-        raise ValueError(f"unknown field {name!r}, known are {', '.join(_FIELDS)}")
+        raise ArgumentError(f"unknown field {name!r}, known are {', '.join(_FIELDS)}")
     field = _FIELDS[name]
     components = field.components or (-1,)
     if field.element is None:
@@ -320,7 +328,7 @@ def _expand(model: mujoco.MjModel, item: Item) -> list[_Entry]:
             if name.endswith("frictionloss") and getattr(model, name)[row] == 0:
                 if chosen is None:
                     continue
-                raise ValueError(
+                raise ArgumentError(
                     f"{_name(model, _Entry(name, element, row, -1))} is zero, where MuJoCo has no"
                     " dry friction at all: give it a small value first"
                 )
@@ -339,7 +347,7 @@ def _has_frame(model: mujoco.MjModel, field: str, joint: int) -> bool:
 
 def _require_single_joint(model: mujoco.MjModel, e: _Entry) -> None:
     if not _has_frame(model, e.field, e.element):
-        raise ValueError(
+        raise ArgumentError(
             f"{_name(model, e)}: only of a body's one hinge, ball (jnt_pos) or slide (jnt_axis)"
         )
 
@@ -360,12 +368,16 @@ def _elements(
             return [int(j) for j in np.flatnonzero(model.jnt_limited.astype(bool) & scalar)]
         first = 1 if kind == _OBJ.mjOBJ_BODY else 0  # the world has no inertia
         return range(first, count)
-    several = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)  # type: ignore[call-overload]
+    several = (
+        list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
+    )
     result = []
     for element in several:
+        if isinstance(element, bool) or not isinstance(element, str | int | np.integer):
+            raise ArgumentTypeError(f"{field}: elements must be names or indices, got {element!r}")
         index = mujoco.mj_name2id(model, kind, element) if isinstance(element, str) else element
         if not 0 <= index < count:
-            raise ValueError(f"{field}: the model has no {kind.name[6:].lower()} {element!r}")
+            raise ArgumentError(f"{field}: the model has no {kind.name[6:].lower()} {element!r}")
         result.append(int(index))
     return result
 
@@ -545,7 +557,7 @@ def _log_cholesky(model: mujoco.MjModel, body: int) -> Array:
         upper = np.linalg.cholesky(pseudo[::-1, ::-1])[::-1, ::-1]
     except np.linalg.LinAlgError:
         name = mujoco.mj_id2name(model, _OBJ.mjOBJ_BODY, body)
-        raise ValueError(
+        raise ArgumentError(
             f'the inertia of body "{name}" is not that of any distribution of mass (zero, or it'
             " violates the triangle inequality): body_log_cholesky cannot describe it"
         ) from None

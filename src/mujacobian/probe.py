@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian import convergence
+from mujacobian.errors import NotFiniteError
 from mujacobian.sweeps import sweep
 
 Array = NDArray[np.float64]
@@ -75,7 +76,7 @@ class Step:
         self.forget()
         self.value = self(np.zeros(self.nz))
         if not np.isfinite(self.value).all():
-            raise ArithmeticError("the step is not finite at this state")
+            raise NotFiniteError("the step is not finite at this state")
         self.noise = self._noise()
 
     def __call__(self, z: Array) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import require_model, shaped
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.manifold import pull_poses, push_poses
 from mujacobian.parameters import Parameters
 
@@ -137,7 +138,7 @@ def jvp(
     """
     require_model(model)
     if d_params is not None and params is None:
-        raise ValueError("d_params needs params, the parameters it is a change of")
+        raise ArgumentError("d_params needs params, the parameters it is a change of")
     nx = 2 * model.nv + model.na
     core: list[tuple[int, int, int]] = []
     raw = [np.zeros(0)]
@@ -167,18 +168,20 @@ def jvp(
 def _poses(data: mujoco.MjData) -> Array:
     """Positions and quaternions of mocap bodies, `(nmocap, 7)`."""
     if not isinstance(data, mujoco.MjData):
-        raise TypeError(f"data must be a mujoco.MjData, got {type(data).__name__}")
+        raise ArgumentTypeError(f"data must be a mujoco.MjData, got {type(data).__name__}")
     if (np.linalg.norm(data.mocap_quat, axis=-1) < mujoco.mjMINVAL).any():
-        raise ValueError("data.mocap_quat has a quaternion of length 0")
+        raise ArgumentError("data.mocap_quat has a quaternion of length 0")
     return np.concatenate([data.mocap_pos, data.mocap_quat], axis=-1)
 
 
 def bind(params: Parameters, model: mujoco.MjModel) -> Parameters:
     """The same parameters of this model, which has the sizes of the one they were made for."""
     if not isinstance(params, Parameters):
-        raise TypeError(f"params must be mujacobian.Parameters, got {type(params).__name__}")
+        raise ArgumentTypeError(
+            f"params must be mujacobian.Parameters, got {type(params).__name__}"
+        )
     if params.model.signature != model.signature:
-        raise ValueError("model and params do not belong together: params are of another model")
+        raise ArgumentError("model and params do not belong together: params are of another model")
     here = copy.copy(params)
     here.model = model
     return here

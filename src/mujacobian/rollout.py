@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core, notices
 from mujacobian.arguments import batched, count, require_data, require_model, shaped
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import ArgumentError, MujacobianError
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
 from mujacobian.product import bind
-from mujacobian.threads import available_cores, borrowed, each
+from mujacobian.threads import borrowed, each, thread_count
 from mujacobian.trajectory import Inputs, Trajectory
 
 Array = NDArray[np.float64]
@@ -67,7 +67,7 @@ def rollout(
     if chosen is not None:
         model = chosen[0].model
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
-    threads = available_cores() if threads is None else count("threads", threads)
+    threads = thread_count(threads)
 
     starts, inputs, n = prepare(model, state, controls, forces, wrenches, mocap)
     return _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
@@ -167,6 +167,7 @@ def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Arr
     size = mujoco.mj_stateSize(model, INTEGRATION)
     if isinstance(state, mujoco.MjData):
         require_data("state", model, state)
+        Manifold(model).require_rotations(np.concatenate([state.qpos, state.qvel, state.act]))
         first = np.empty(size)
         mujoco.mj_getState(model, state, first, INTEGRATION)
         return first
@@ -190,14 +191,14 @@ def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
     }
     if len(set(sizes.values())) > 1:
         text = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise ValueError(f"batches must be of one size, got {text}")
+        raise ArgumentError(f"batches must be of one size, got {text}")
     return next(iter(sizes.values()), None)
 
 
 def core_poses(poses: Array) -> Array:
     """Rows of all positions, then all quaternions."""
     if (np.linalg.norm(poses[..., 3:], axis=-1) < mujoco.mjMINVAL).any():
-        raise ValueError("mocap has a quaternion of length 0")
+        raise ArgumentError("mocap has a quaternion of length 0")
     lead = poses.shape[:-2]
     parts = poses[..., :3].reshape(*lead, -1), poses[..., 3:].reshape(*lead, -1)
     return np.ascontiguousarray(np.concatenate(parts, axis=-1))

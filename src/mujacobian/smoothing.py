@@ -8,6 +8,7 @@ import math
 import mujoco
 
 from mujacobian.arguments import require_model
+from mujacobian.errors import ArgumentError
 
 
 def smoothed(model: mujoco.MjModel, margin: float = 0.005) -> mujoco.MjModel:
@@ -32,7 +33,7 @@ def smoothed(model: mujoco.MjModel, margin: float = 0.005) -> mujoco.MjModel:
     """
     require_model(model)
     if not (math.isfinite(margin) and margin > 0):
-        raise ValueError(f"margin must be a positive length, got {margin!r}")
+        raise ArgumentError(f"margin must be a positive length, got {margin!r}")
     soft = copy.copy(model)
     soft.geom_margin += margin / 2  # margins of two geoms add up
     soft.pair_margin += margin

@@ -13,16 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import count, shaped
-from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingPackageError,
+    MujacobianError,
+    UnsupportedFeatureError,
+)
 from mujacobian.manifold import Manifold
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import prepare
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 
 try:
     from scipy.optimize import least_squares
 except ImportError as error:
-    raise ImportError(
+    raise MissingPackageError(
         "mujacobian.sysid needs scipy: pip install 'mujacobian[sysid]'", name="scipy"
     ) from error
 
@@ -142,18 +148,18 @@ def identify(
       np.True_
     """
     if not isinstance(parameters, Parameters):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"parameters must be mujacobian.Parameters, got {type(parameters).__name__}"
         )
     if not len(parameters):
-        raise ValueError("there are no parameters to identify")
+        raise ArgumentError("there are no parameters to identify")
     most_evaluations = count("max_evaluations", max_evaluations)
     problem = _Problem(parameters, logs, tolerance, threads)
     lower, upper = _bounds(parameters, bounds)
     first = parameters.values if start is None else shaped("start", start, lower.shape)
     for name, value, least, most in zip(parameters.names, first, lower, upper, strict=True):
         if not least <= value <= most:
-            raise ValueError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
+            raise ArgumentError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
     problem.evaluate(first)  # raises if the first guess diverges
     # the optimiser sees the triangular factor, of the same norms and products, and not all rows
     try:
@@ -235,15 +241,15 @@ class _Problem:
     ) -> None:
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
-            raise ValueError("there are no logs")
+            raise ArgumentError("there are no logs")
         self.parameters, self.tolerance = parameters, tolerance
         self.fits = [_Fit(parameters, k, log) for k, log in enumerate(several)]
         self.size = sum(fit.size for fit in self.fits)
         if self.size < len(parameters):
-            raise ValueError(
+            raise ArgumentError(
                 f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
             )
-        threads = available_cores() if threads is None else count("threads", threads)
+        threads = thread_count(threads)
         self.threads = min(threads, len(self.fits))
         self.steps = 0
         self.history: list[Iterate] = []
@@ -315,13 +321,15 @@ class _Fit:
 
     def __init__(self, parameters: Parameters, k: int, log: Log) -> None:
         if not isinstance(log, Log):
-            raise TypeError(f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}")
+            raise ArgumentTypeError(
+                f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}"
+            )
         model = parameters.model
         starts, self.inputs, batch = prepare(
             model, log.state, log.controls, log.forces, log.wrenches, log.mocap
         )
         if batch is not None:
-            raise ValueError(f"log {k} has a batch in front: give a list of logs")
+            raise ArgumentError(f"log {k} has a batch in front: give a list of logs")
         self.start, self.core = starts[0], parameters.core
         self.steps = self.inputs.controls.shape[1]
         in_model = _sensor_noise(model), np.ones(model.nq + model.nv + model.na)
@@ -339,7 +347,7 @@ class _Fit:
         )
         self.size = self.sensors.size + self.states.size
         if not self.size:
-            raise ValueError(f"log {k} has no measurement: neither sensordata nor states")
+            raise ArgumentError(f"log {k} has no measurement: neither sensordata nor states")
         self.manifold = Manifold(model)
         self.data = mujoco.MjData(model)
 
@@ -384,7 +392,7 @@ class _Measured:
         none = np.full(shape, np.nan)
         given = none if values is None else shaped(name, values, shape, finite=False)
         if np.isinf(given).any():
-            raise ValueError(f"{name} must be finite, or NaN where nothing was measured")
+            raise ArgumentError(f"{name} must be finite, or NaN where nothing was measured")
         self.there = ~np.isnan(given)
         self.values = given
         self.weights = 1 / noise
@@ -418,7 +426,7 @@ def _noise(name: str, given: ArrayLike | None, default: Array) -> Array:
         return default
     noise = shaped(name, given, default.shape)
     if (noise <= 0).any():
-        raise ValueError(f"{name} must be positive, got {noise.min():g}")
+        raise ArgumentError(f"{name} must be positive, got {noise.min():g}")
     return noise
 
 
@@ -428,17 +436,17 @@ def _bounds(
     if given is None:
         return parameters.lower, parameters.upper
     if len(given) != 2:
-        raise ValueError("bounds must be a pair of lower and upper bounds")
+        raise ArgumentError("bounds must be a pair of lower and upper bounds")
     lower, upper = (np.asarray(bound, np.float64) for bound in given)
     for name, bound in (("lower", lower), ("upper", upper)):
         if bound.shape != (len(parameters),) or np.isnan(bound).any():
-            raise ValueError(f"{name} bounds must be {len(parameters)} numbers, got {bound}")
+            raise ArgumentError(f"{name} bounds must be {len(parameters)} numbers, got {bound}")
     for k, name in enumerate(parameters.names):
         if not lower[k] < upper[k]:
-            raise ValueError(f"bounds: {name} must have {lower[k]:g} < {upper[k]:g}")
+            raise ArgumentError(f"bounds: {name} must have {lower[k]:g} < {upper[k]:g}")
         if lower[k] < parameters.lower[k] or upper[k] > parameters.upper[k]:
             own = f"{parameters.lower[k]:g} to {parameters.upper[k]:g}"
-            raise ValueError(f"bounds: {name} can be {own} only")
+            raise ArgumentError(f"bounds: {name} can be {own} only")
     return lower, upper
 
 

@@ -10,7 +10,10 @@ from threading import Lock
 
 import mujoco
 
-from mujacobian import notices
+from mujacobian import _core, notices
+from mujacobian.arguments import count
+
+MOST_THREADS = 1024  # more is a mistake
 
 
 def available_cores() -> int:
@@ -18,6 +21,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of threads to use, by default one per available core."""
+    return available_cores() if threads is None else count("threads", threads, MOST_THREADS)
 
 
 # Data of the model that was used last, for the next call: to make one takes as long as many steps.
@@ -46,9 +54,10 @@ def each(
     """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each."""
     threads = max(1, min(threads, n))
     found: list[tuple[mujoco.MjModel, str, Warning]] = []
+    stop = _core.StopFlag()
 
     def some(first: int) -> None:
-        with borrowed(model) as data, notices.waiting(found):
+        with borrowed(model) as data, notices.waiting(found), stop:
             for k in range(first, n, threads):
                 try:
                     work(k, data)
@@ -61,6 +70,10 @@ def each(
         some(0)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(some, range(threads)):
-                pass
+            try:
+                for _ in pool.map(some, range(threads)):
+                    pass
+            except BaseException:  # the other threads work in vain
+                stop.set()
+                raise
     notices.show(found)

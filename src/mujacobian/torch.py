@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import refuse_single_precision
-from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.errors import ArgumentError, MissingPackageError, UnsupportedFeatureError
 from mujacobian.gradient import NO_MOCAP_GRADIENT
 from mujacobian.parameters import Parameters
 from mujacobian.rollout import rollout as simulate
@@ -32,7 +32,9 @@ try:
     import torch
     from torch.autograd.function import once_differentiable
 except ImportError as error:
-    raise ImportError("mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'") from error
+    raise MissingPackageError(
+        "mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'"
+    ) from error
 
 Tensors = torch.Tensor | ArrayLike
 
@@ -153,7 +155,7 @@ def as_tensor(name: str, values: Tensors) -> torch.Tensor:
     refuse_single_precision(name, values)
     tensor = torch.as_tensor(values, dtype=torch.float64)
     if tensor.device.type != "cpu":
-        raise ValueError(f"{name} must be on the CPU, got {tensor.device}: use {name}.cpu()")
+        raise ArgumentError(f"{name} must be on the CPU, got {tensor.device}: use {name}.cpu()")
     return tensor
 
 

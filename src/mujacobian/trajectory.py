@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import count, shaped
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import ArgumentError, MujacobianError
 from mujacobian.gradient import Adjoint, Gradient
 from mujacobian.manifold import Manifold, pull_poses
 from mujacobian.parameters import Parameters
@@ -179,9 +179,9 @@ class Trajectory:
           (51, 2, 2)
         """
         if wrt not in ("params", "state"):
-            raise ValueError(f'wrt must be "params" or "state", got {wrt!r}')
+            raise ArgumentError(f'wrt must be "params" or "state", got {wrt!r}')
         if wrt == "params" and self.params is None:
-            raise ValueError("the rollout was given no params: use rollout(..., params=...)")
+            raise ArgumentError("the rollout was given no params: use rollout(..., params=...)")
         manifold = Manifold(self.model)
         n, T, ns = self.batch, self.steps, self.model.nsensordata
         core, directions, columns = [], None, manifold.nx
@@ -234,7 +234,7 @@ class Trajectory:
             return list(range(ns)) if sensors else None
         chosen = [int(k) for k in sensors]
         if any(k not in range(ns) for k in chosen):
-            raise ValueError(f"sensors must be entries of sensordata below {ns}, got {chosen}")
+            raise ArgumentError(f"sensors must be entries of sensordata below {ns}, got {chosen}")
         return chosen
 
     @property

@@ -25,6 +25,8 @@ ROW_TOLERANCE = 1e-8
 CONTACT_TOLERANCE = 1e-6
 # An entry is judged where the reference is this many times better than the bar.
 TRUST_MARGIN = 5
+# Step of the differences at a model's own settings: the best for central ones.
+OWN_STEP = 1e-6
 # Estimates this many times better than the bar need no improvement.
 SETTLED_MARGIN = 1000
 
@@ -96,6 +98,24 @@ class Judge:
         trust = self.tolerance / TRUST_MARGIN
         return reference.compare(J[:, self.columns], ref.J[:rows], ref.err[:rows], blocks, trust)
 
+    def at_own_settings(self, data: mujoco.MjData) -> Array:
+        """Central differences of the model's own `mj_step`, whatever its solver does.
+
+        Columns are those of `compare`. They are not extrapolated: a solver that stops early takes
+        other branches at larger steps.
+        """
+        with reference.quiet():
+            step = reference.Step(self.model, data)
+            directions = OWN_STEP * np.eye(step.nz)[self.columns]
+            slopes = [(step(z) - step(-z)) / (2 * OWN_STEP) for z in directions]
+        return np.array(slopes).T.reshape(-1, len(self.columns))
+
+    def compare_with(self, own: Array, J: Array) -> Comparison:
+        """Compare as `compare` does, with what `at_own_settings` returned."""
+        blocks = self._blocks if len(J) > self.reference.nx else self._blocks[:4]
+        own = own[: len(J)]
+        return reference.compare(J[:, self.columns], own, np.zeros_like(own), blocks)
+
     def error_when_converged(self, data: mujoco.MjData, *, sensors: bool) -> float:
         """Our error on a copy with a converged solver and collider, infinite if refused there.
 
@@ -105,7 +125,7 @@ class Judge:
         try:
             with reference.quiet():
                 lin = linearize(*converged(self.model, data), sensors=sensors)
-        except (MujacobianError, ValueError):
+        except MujacobianError:
             return float("inf")
         return self.compare(stack(lin)).error
 

@@ -14,12 +14,20 @@ from rich.table import Table
 from rich.text import Text
 
 from mujacobian.check.study import Report, StateReport
+from mujacobian.check.terminal import printable
 
 BLOCKS = "ABCD"
-STYLES = {"exact": "green", "wrong": "bold red", "refused": "yellow", "loose": "yellow"}
+STYLES = {
+    "exact": "green",
+    "wrong": "bold red",
+    "refused": "yellow",
+    "unconverged": "yellow",
+    "loose": "yellow",
+}
 TIMED = ("ours", "fd")
 CAPTION = (
-    "A to D: worst relative error against extrapolated differences of mj_step. FDc is centred "
+    "A to D: worst relative error against extrapolated differences of mj_step (unconverged: "
+    "plain ones, at the model's own settings). FDc is centred "
     "mjd_transitionFD; /step is our derivative alone over one mj_step."
 )
 SHOWN = 4  # elements named per reason of refusal
@@ -63,7 +71,10 @@ def _state_dict(state: StateReport) -> dict[str, Any]:
         "tolerance": state.tolerance,
         "columns_judged": state.columns,
         "share_trusted": state.share,
+        "solver_error": state.solver,
+        "solver_share": state.solver_share,
         "error": {key: _finite(value) for key, value in state.ours.items()},
+        "error_converged": {key: _finite(value) for key, value in state.converged.items()},
         "error_fd_centred": {key: _finite(value) for key, value in state.fd.items()},
         "microseconds": state.times,
         "fd_over_ours": state.speedup,
@@ -88,7 +99,7 @@ def _counts(report: Report) -> Iterator[tuple[str, int, int]]:
 def _coverage(report: Report, name: str) -> Text:
     model = report.model
     text = Text()
-    text.append(f"{name}", style="bold")
+    text.append(printable(name), style="bold")
     text.append(f"  nv {model.nv}, na {model.na}, nu {model.nu}, sensors {model.nsensordata}\n")
     for k, (kind, total, refused) in enumerate(_counts(report)):
         text.append(", " if k else "covered: ")
@@ -104,7 +115,8 @@ def _refusals(report: Report) -> Table:
     table = Table("refused", "elements", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for reason, elements in reasons.items():
         more = f" and {len(elements) - SHOWN} more" if len(elements) > SHOWN else ""
-        table.add_row(escape(reason), escape(", ".join(elements[:SHOWN]) + more), style="yellow")
+        named = printable(", ".join(elements[:SHOWN]) + more)
+        table.add_row(escape(reason), escape(named), style="yellow")
     return table
 
 
@@ -119,7 +131,7 @@ def _states(report: Report) -> Table:
     for state in report.states:
         label = f"{state.name}\n{state.contacts} contacts, {state.rows} rows"
         verdict = Text(_verdict(state), style=STYLES.get(state.verdict, "magenta"))
-        table.add_row(escape(label), verdict, *_cells(state, blocks))
+        table.add_row(escape(printable(label, keep="\n")), verdict, *_cells(state, blocks))
     return table
 
 
@@ -145,7 +157,7 @@ def _notes(report: Report) -> Iterator[Text]:
                 notes.setdefault(note, []).append(state.name)
     for note, names in notes.items():
         where = "every state" if len(names) == len(report.states) else ", ".join(names)
-        yield Text(f"{where}: {note}", style="yellow")
+        yield Text(printable(f"{where}: {note}"), style="yellow")
 
 
 def _verdict(state: StateReport) -> str:
@@ -160,7 +172,11 @@ def _number(error: float | None) -> str:
 
 def _summary(report: Report) -> Text:
     exact = sum(state.exact for state in report.states)
+    early = sum(state.verdict == "unconverged" for state in report.states)
+    text = f"{exact} of {len(report.states)} states exact in every block"
+    if early:
+        text += f"; in {early} MuJoCo's solver stops before it converges"
     return Text(
-        f"{exact} of {len(report.states)} states exact in every block",
+        text,
         style="bold green" if report.exact else "bold yellow",
     )

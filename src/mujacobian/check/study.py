@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from mujacobian._core import transition
 from mujacobian.check.states import states
-from mujacobian.errors import MujacobianError, Unsupported, UnsupportedFeatureError
+from mujacobian.diagnostics import SOLVER_LIMIT, diagnose
+from mujacobian.errors import (
+    MujacobianError,
+    NotConvergedWarning,
+    Unsupported,
+    UnsupportedFeatureError,
+)
 from mujacobian.linearization import Linearization, fd_count, linearize, support
+from mujacobian.notices import solver_advice, solver_text
 from mujacobian.reference import quiet
 from mujacobian.timing import beside_step, has_differences
 from mujacobian.verdict import Judge, stack
@@ -27,10 +36,14 @@ ROUNDS, BUDGET = 15, 0.002  # of a measurement of time, and seconds of one of it
 class StateReport:
     """What was found at one state.
 
-    `verdict` is "exact", "wrong", "refused", "loose" (exact with a converged collider, but the
-    model's own `ccd_tolerance` is larger) or "unknown" (the reference cannot tell); `reason` says
-    what is behind any but the first. Errors are the worst relative ones of the blocks A to D that
-    could be judged, over the `share` of trusted entries; times are in microseconds.
+    `verdict` is "exact", "wrong", "refused", "unconverged" (the model's own settings stop the
+    solver before its optimum, which is what is differentiated), "loose" (exact with a converged
+    collider, but the model's own `ccd_tolerance` is larger) or "unknown" (the reference cannot
+    tell); `reason` says what is behind any but the first. Errors are the worst relative ones of
+    the blocks A to D that could be judged, over the `share` of trusted entries, against the step
+    of the model as it is; times are in microseconds. `solver` is what `diagnose` calls
+    `solver_error`, `converged` are the errors of an unconverged state against the converged step,
+    and `solver_share` is the share of the error that the solver accounts for.
     """
 
     name: str
@@ -45,6 +58,9 @@ class StateReport:
     ours: dict[str, float] = field(default_factory=dict)
     fd: dict[str, float] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
+    solver: float = 0.0
+    converged: dict[str, float] = field(default_factory=dict)
+    solver_share: float = 0.0
 
     @property
     def speedup(self) -> float | None:
@@ -99,9 +115,11 @@ class Study:
             state = StateReport(name, rows=int(data.nefc), contacts=int(data.ncon))
             self.report.states.append(state)
             yield f"{name}: reference"
-            lin = _linearize(self.model, data, state)
-            if lin is not None:
-                self._judge(data, lin, state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NotConvergedWarning)  # the report says it
+                lin = _linearize(self.model, data, state)
+                if lin is not None:
+                    self._judge(data, lin, state)
             yield f"{name}: times"
             if lin is not None:
                 state.times = _time(self.model, data, lin)
@@ -117,9 +135,13 @@ class Study:
         state.tolerance, state.share = judge.tolerance, result.share
         state.columns = len(judge.columns)
         state.ours = judge.block_errors(result)
+        theirs = None
         if has_differences(self.model):
             theirs = stack(_differences(self.model, data, sensors=lin.C is not None))
             state.fd = judge.block_errors(judge.compare(theirs))
+        state.solver = diagnose(self.model, data).solver_error
+        if state.solver > SOLVER_LIMIT and self._judge_own(judge, data, J, theirs, state):
+            return
         if result.error > judge.tolerance:
             state.verdict, state.reason = "wrong", judge.describe(result, J)
             best_case = judge.error_when_converged(data, sensors=lin.C is not None)
@@ -131,6 +153,37 @@ class Study:
             state.verdict = "unknown"
             state.reason = f"the reference knows only {result.share:.0%} of the entries (kinks)"
 
+    def _judge_own(
+        self,
+        judge: Judge,
+        data: mujoco.MjData,
+        J: NDArray[np.float64],
+        theirs: NDArray[np.float64] | None,
+        state: StateReport,
+    ) -> bool:
+        """Judge against the model's own step, whose solver has not converged; whether it differs.
+
+        The errors in `state` are those against the converged step on entry.
+        """
+        own = judge.at_own_settings(data)
+        result = judge.compare_with(own, J)
+        if result.error <= judge.tolerance:
+            return False
+        state.converged, state.ours = state.ours, judge.block_errors(result)
+        if theirs is not None:
+            state.fd = judge.block_errors(judge.compare_with(own, theirs))
+        left = max(state.converged.values(), default=0.0)
+        state.solver_share = max(0.0, 1 - left / result.error)
+        state.verdict = "unconverged"
+        state.reason = (
+            f"the solver stops early at the model's own settings: "
+            f"{solver_text(state.solver, SOLVER_LIMIT)}. Ours differs from differences of that "
+            f"mj_step by {result.error:.0e}, and from those of the converged step by {left:.0e}: "
+            f"the solver accounts for {_percent(state.solver_share)} of the error. "
+            f"{solver_advice(self.model)}"
+        )
+        return True
+
     def _columns(self) -> list[int]:
         """All columns of A and B, or a random choice where there are too many."""
         count = 2 * self.model.nv + self.model.na + self.model.nu
@@ -138,6 +191,11 @@ class Study:
             return list(range(count))
         rng = np.random.default_rng(self.seed)
         return sorted(rng.choice(count, MAX_COLUMNS, replace=False).tolist())
+
+
+def _percent(share: float) -> str:
+    """A share that is called 100 % only if it is, but for rounding."""
+    return f"{100 * share:.{2 if share > 0.999 else 0}f} %"
 
 
 def _linearize(
@@ -156,7 +214,7 @@ def _linearize(
         # the refusal of the dynamics came first, or it is not the sensors' alone
         state.verdict, state.reason, state.sensors_refused = "refused", str(error), ""
         return None
-    except (MujacobianError, ValueError) as error:
+    except MujacobianError as error:
         state.verdict, state.reason = "refused", str(error)
         return None
     if fd_count() > differences:

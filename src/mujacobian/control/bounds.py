@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import ArgumentError, MujacobianError
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ def control_bounds(
     for name, given, own in (("lower", lower, ranges[:, 0]), ("upper", upper, ranges[:, 1])):
         array = own if given is None else np.asarray(given, dtype=np.float64)
         if array.shape != (model.nu,) or np.isnan(array).any():
-            raise ValueError(f"{name} must be {model.nu} numbers, got {given!r}")
+            raise ArgumentError(f"{name} must be {model.nu} numbers, got {given!r}")
         bounds.append(np.ascontiguousarray(array))
     least, most = bounds[0], bounds[1]
     for k in np.flatnonzero((least > most) | (least == np.inf) | (most == -np.inf)):

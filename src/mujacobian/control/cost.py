@@ -13,6 +13,7 @@ from mujacobian.arguments import numbers, require_model, shaped
 from mujacobian.control.norm import Null
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term, UserResidual
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
 
@@ -44,13 +45,13 @@ class Cost:
         require_model(model)
         self.terms = list(terms)
         if not self.terms:
-            raise ValueError("a cost needs at least one term")
+            raise ArgumentError("a cost needs at least one term")
         for term in self.terms:
             if not isinstance(term, Term):
-                raise TypeError(f"terms must be control.Term, got {type(term).__name__}")
+                raise ArgumentTypeError(f"terms must be control.Term, got {type(term).__name__}")
         names = [term.name for term in self.terms]
         if len(set(names)) < len(names):
-            raise ValueError(f"names of terms must differ, got {', '.join(names)}")
+            raise ArgumentError(f"names of terms must differ, got {', '.join(names)}")
         self.ns, self.nu, self.nx = model.nsensordata, model.nu, 2 * model.nv + model.na
         self.nstate = model.nq + model.nv + model.na
         self.weights = np.array([term.weight for term in self.terms], dtype=np.float64)
@@ -203,7 +204,7 @@ class Cost:
         weights = shaped("weights", self.weights, (len(self.terms),))
         if (weights < 0).any():
             name = self.terms[int(np.argmax(weights < 0))].name
-            raise ValueError(f'the weight of term "{name}" must be at least 0')
+            raise ArgumentError(f'the weight of term "{name}" must be at least 0')
         return weights
 
     def _arguments(
@@ -215,12 +216,12 @@ class Cost:
     ) -> tuple[Array, Array, Array, Array]:
         t = numbers("times", times)
         if t.ndim != 1:
-            raise ValueError(f"times must have shape (n,), got {t.shape}")
+            raise ArgumentError(f"times must have shape (n,), got {t.shape}")
         s = shaped("sensordata", sensordata, (len(t), self.ns))
         u = shaped("controls", controls, (len(t), self.nu))
         if states is None:
             if self.users:
-                raise ValueError("states are needed: the cost has user-defined residuals")
+                raise ArgumentError("states are needed: the cost has user-defined residuals")
             return t, s, u, np.empty((len(t), 0))
         return t, s, u, shaped("states", states, (len(t), self.nstate))
 
@@ -231,9 +232,9 @@ class Cost:
             term = self.terms[k]
             assert isinstance(term.residual, Rows)
             if term.residual.matrix.shape[1] != width:
-                raise ValueError(f'term "{term.name}" has rows of another model')
+                raise ArgumentError(f'term "{term.name}" has rows of another model')
             if not len(term.residual):
-                raise ValueError(f'term "{term.name}" has no rows')
+                raise ArgumentError(f'term "{term.name}" has no rows')
             size, norm = len(term.residual), term.norm
             terms.append((len(starts) - 1, size, norm.kind, *norm.parameters))
             for row in term.residual.matrix:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
+from mujacobian.errors import MissingPackageError
 from mujacobian.selfcheck import linearize
 
 try:
     import crocoddyl
 except ImportError as error:
-    raise ImportError(
+    raise MissingPackageError(
         "mujacobian.control.crocoddyl needs Crocoddyl: pip install 'mujacobian[crocoddyl]'"
     ) from error
 

@@ -20,10 +20,10 @@ from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
 from mujacobian.control.plan import History, Plan, Policy
 from mujacobian.control.regularization import Regularization
-from mujacobian.errors import MujacobianError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 from mujacobian.linearization import Linearization
 from mujacobian.rollout import first_states
-from mujacobian.threads import available_cores
+from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 
@@ -105,26 +105,26 @@ class ILQR:
         _one_of("regularization", regularization, REGULARIZATIONS)
         _one_of("interpolation", interpolation, ("linear", "hold"))
         if not isinstance(cost, Cost):
-            raise TypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
+            raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
         if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
-            raise ValueError("the cost is of another model: its sensors or controls differ")
+            raise ArgumentError("the cost is of another model: its sensors or controls differ")
         if not model.nu:
-            raise ValueError("the model has no actuators: there is nothing to plan")
+            raise ArgumentError("the model has no actuators: there is nothing to plan")
         if count("horizon", horizon) < 2:
-            raise ValueError(f"horizon must be at least 2 knots, got {horizon}")
+            raise ArgumentError(f"horizon must be at least 2 knots, got {horizon}")
         self.model, self.cost, self.horizon = model, cost, int(horizon)
         self.derivatives = derivatives
-        self.threads = available_cores() if threads is None else count("threads", threads)
+        self.threads = thread_count(threads)
         self.lower, self.upper = control_bounds(model, lower, upper)
         self.regularization = regularization
         self.mu_settings = (mu, mu_bounds, mu_factor)
         self.step_sizes = np.atleast_1d(numbers("step_sizes", step_sizes))
         if not len(self.step_sizes) or (self.step_sizes <= 0).any():
-            raise ValueError(f"step_sizes must be positive, got {step_sizes}")
+            raise ArgumentError(f"step_sizes must be positive, got {step_sizes}")
         if not eps > 0:
-            raise ValueError(f"eps must be positive, got {eps!r}")
+            raise ArgumentError(f"eps must be positive, got {eps!r}")
         if not tolerance >= 0:
-            raise ValueError(f"tolerance must be at least 0, got {tolerance!r}")
+            raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
         self._passes = Passes(
@@ -192,7 +192,7 @@ class ILQR:
         """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
         start = first_states(self.model, state)
         if start.ndim != 1:
-            raise ValueError("a plan begins at one state, not at a batch of them")
+            raise ArgumentError("a plan begins at one state, not at a batch of them")
         return start
 
     @property
@@ -385,4 +385,4 @@ def _gains_at(policy: Policy, times: Array) -> Array:
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        raise ArgumentError(f"{name} must be one of {', '.join(known)}, got {value!r}")

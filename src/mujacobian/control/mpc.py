@@ -23,6 +23,7 @@ from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
+from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
@@ -145,7 +146,7 @@ class MPC:
         require_model(model)
         planned = planner.model
         if model.signature != planned.signature:
-            raise ValueError("the planner's model has other elements than the simulated one")
+            raise ArgumentError("the planner's model has other elements than the simulated one")
         ratio = max(1, round(planned.opt.timestep / model.opt.timestep))
         self.model, self.planner, self.realtime = model, planner, realtime
         self.steps_per_plan = (
@@ -169,7 +170,7 @@ class MPC:
           progress: show a bar.
         """
         if not (math.isfinite(seconds) and seconds > 0):
-            raise ValueError(f"seconds must be a positive number, got {seconds!r}")
+            raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
         require_data("data", self.model, data)
         record, plans = _Record(self.model, n), _Plans(plan)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mujacobian.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Norm:
@@ -82,7 +84,7 @@ class Power(_OneParameter):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.p) and self.p >= 2):
-            raise ValueError(f"p must be at least 2, got {self.p!r}: use SmoothAbs2 below it")
+            raise ArgumentError(f"p must be at least 2, got {self.p!r}: use SmoothAbs2 below it")
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class _TwoParameters(Norm):
     def __post_init__(self) -> None:
         _require_positive("p", self.p)
         if not (math.isfinite(self.q) and self.q >= 2):
-            raise ValueError(f"q must be at least 2, got {self.q!r}")
+            raise ArgumentError(f"q must be at least 2, got {self.q!r}")
 
     @property
     def parameters(self) -> tuple[float, float]:
@@ -117,4 +119,4 @@ class SmoothAbs2(_TwoParameters):
 
 def _require_positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a number above 0, got {value!r}")
+        raise ArgumentError(f"{name} must be a number above 0, got {value!r}")

@@ -7,6 +7,7 @@ import copy
 import mujoco
 
 from mujacobian.arguments import require_model
+from mujacobian.errors import ArgumentError
 
 INTEGRATORS = {
     "euler": mujoco.mjtIntegrator.mjINT_EULER,
@@ -36,12 +37,12 @@ def planning_model(
     planned = copy.copy(model)
     if timestep is not None:
         if not 0 < timestep < 1:
-            raise ValueError(f"timestep must be between 0 and 1 s, got {timestep!r}")
+            raise ArgumentError(f"timestep must be between 0 and 1 s, got {timestep!r}")
         planned.opt.timestep = timestep
     if integrator is not None:
         if integrator not in INTEGRATORS:
             known = ", ".join(INTEGRATORS)
-            raise ValueError(f"integrator must be one of {known}, got {integrator!r}")
+            raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
         planned.opt.integrator = INTEGRATORS[integrator]
     if differentiable:
         for solimp in (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from mujacobian.errors import ArgumentError
+
 
 class Regularization:
     """mu, raised where steps fail and lowered where they succeed, faster each time in a row."""
@@ -11,7 +13,7 @@ class Regularization:
     def __init__(self, mu: float, bounds: tuple[float, float], factor: float) -> None:
         least, most = bounds
         if not (0 <= least <= most and mu >= 0 and factor > 1):
-            raise ValueError(
+            raise ArgumentError(
                 f"mu must be at least 0, its bounds ascending and mu_factor above 1, got mu={mu}, "
                 f"mu_bounds={bounds}, mu_factor={factor}"
             )

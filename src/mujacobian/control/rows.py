@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, require_model
+from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Rows:
     def __add__(self, other: Rows | ArrayLike) -> Rows:
         if isinstance(other, Rows):
             if self.matrix.shape[1] != other.matrix.shape[1]:
-                raise ValueError("rows of different models cannot be added")
+                raise ArgumentError("rows of different models cannot be added")
             a, b = self._repeated(len(other)), other._repeated(len(self))
             return Rows(a.matrix + b.matrix, a.constant + b.constant)
         values = _vector("what is added to rows", other)
@@ -56,7 +57,7 @@ class Rows:
     def __rmatmul__(self, matrix: ArrayLike) -> Rows:
         left = numbers("matrix", matrix)
         if left.ndim not in (1, 2) or left.shape[-1] != len(self):
-            raise ValueError(f"matrix must have shape (n, {len(self)}), got {left.shape}")
+            raise ArgumentError(f"matrix must have shape (n, {len(self)}), got {left.shape}")
         left = np.atleast_2d(left)
         return Rows(left @ self.matrix, left @ self.constant)
 
@@ -80,14 +81,14 @@ class Rows:
         if len(self) == 1 and count > 1:
             return self[[0] * count]
         if count not in (1, len(self)):
-            raise ValueError(f"{len(self)} rows and {count} numbers do not fit together")
+            raise ArgumentError(f"{len(self)} rows and {count} numbers do not fit together")
         return self
 
 
 def _vector(name: str, values: ArrayLike) -> Array:
     array = np.atleast_1d(numbers(name, values))
     if array.ndim != 1:
-        raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
+        raise ArgumentError(f"{name} must be a number or a vector, got shape {array.shape}")
     return array
 
 
@@ -99,7 +100,7 @@ def sensor(model: mujoco.MjModel, name: str) -> Rows:
         names = [model.sensor(k).name for k in range(model.nsensor)]
         close = difflib.get_close_matches(name, names, 5, 0.4) or names[:10]
         hint = f"did you mean {', '.join(close)}?" if names else "the model has no sensors"
-        raise ValueError(f'the model has no sensor "{name}": {hint}')
+        raise ArgumentError(f'the model has no sensor "{name}": {hint}')
     first, count = int(model.sensor_adr[index]), int(model.sensor_dim[index])
     return _unit(model, first, count)
 
@@ -113,9 +114,9 @@ def controls(model: mujoco.MjModel) -> Rows:
 def stack(*parts: Rows) -> Rows:
     """All rows of the parts, one below the other."""
     if not parts:
-        raise ValueError("stack needs rows")
+        raise ArgumentError("stack needs rows")
     if len({part.matrix.shape[1] for part in parts}) > 1:
-        raise ValueError("rows of different models cannot be stacked")
+        raise ArgumentError("rows of different models cannot be stacked")
     return Rows(
         np.concatenate([part.matrix for part in parts]),
         np.concatenate([part.constant for part in parts]),

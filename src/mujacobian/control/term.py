@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.control.norm import Norm, Quadratic
 from mujacobian.control.rows import Rows
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
 
@@ -72,14 +73,16 @@ class Term:
         self._require("residual", self.residual, (Rows, UserResidual))
         self._require("norm", self.norm, (Norm,))
         if not (np.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f'term "{self.name}": weight must be at least 0, got {self.weight!r}')
+            raise ArgumentError(
+                f'term "{self.name}": weight must be at least 0, got {self.weight!r}'
+            )
         if self.target is not None and not callable(self.target):
             self._checked(self.target, ())
 
     def _require(self, name: str, value: object, kinds: tuple[type, ...]) -> None:
         if not isinstance(value, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f'term "{self.name}": {name} must be {wanted}, got {value!r}')
+            raise ArgumentTypeError(f'term "{self.name}": {name} must be {wanted}, got {value!r}')
 
     def targets(self, times: Array) -> Array:
         """The targets at these times, `(n, k)`."""
@@ -96,9 +99,9 @@ class Term:
         if given.shape == lead:
             given = np.broadcast_to(given[..., None], wanted)
         if given.shape != wanted:
-            raise ValueError(
+            raise ArgumentError(
                 f'term "{self.name}": target must have shape {wanted}, got {given.shape}'
             )
         if np.isinf(given).any():
-            raise ValueError(f'term "{self.name}": target is infinite')
+            raise ArgumentError(f'term "{self.name}": target is infinite')
         return given

@@ -9,7 +9,7 @@ import newton
 import numpy as np
 import warp as wp
 
-from mujacobian.errors import MujacobianError, UnsupportedFeatureError
+from mujacobian.errors import ArgumentError, MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs, wrenches
 from mujacobian.newton.parameters import KNOWN, array_of
 
@@ -83,11 +83,13 @@ def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
     for name in names:
         array = array_of(model, name)
         if array is None:
-            raise ValueError(f"the model has no {name}")
+            raise ArgumentError(f"the model has no {name}")
         if name not in KNOWN:
             raise UnsupportedFeatureError(name, f"gradients are those of {', '.join(KNOWN)}")
         if not array.requires_grad:
-            raise ValueError(f"{name} does not require gradients: use finalize(requires_grad=True)")
+            raise ArgumentError(
+                f"{name} does not require gradients: use finalize(requires_grad=True)"
+            )
 
 
 def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:

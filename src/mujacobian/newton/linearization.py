@@ -9,6 +9,7 @@ import newton
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian.errors import ArgumentError
 from mujacobian.linearization import linearize
 from mujacobian.newton.guards import Watch
 from mujacobian.newton.host import by_world
@@ -37,7 +38,7 @@ class NewtonLinearization:
     def block(self, name: str) -> Array:
         """The columns of B that belong to an input, such as "joint_f"."""
         if name not in self.layout.inputs:
-            raise ValueError(
+            raise ArgumentError(
                 f"B has no columns of {name!r}, only of {', '.join(self.layout.inputs)}"
             )
         return self.B[:, self.layout.inputs[name]]

@@ -9,6 +9,7 @@ import newton
 import numpy as np
 import warp as wp
 
+from mujacobian.errors import ArgumentError
 from mujacobian.newton import guards, mirror
 from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
@@ -171,10 +172,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
           world: which one.
         """
         if coords not in ("tangent", "ambient"):
-            raise ValueError(f'coords must be "tangent" or "ambient", got {coords!r}')
+            raise ArgumentError(f'coords must be "tangent" or "ambient", got {coords!r}')
         worlds = self.mjw_data.nworld
         if not 0 <= world < worlds:
-            raise ValueError(f"world must be between 0 and {worlds - 1}, got {world}")
+            raise ArgumentError(f"world must be between 0 and {worlds - 1}, got {world}")
         with suspended_tape():
             return linearize_world(
                 self._now(), self, state, control, dt, world, tangent=coords == "tangent"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian.arguments import shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative
@@ -71,5 +72,5 @@ class Cable:
     def __post_init__(self) -> None:
         path = instances("path", self.path, Point)
         if len(path) < 2:
-            raise ValueError("path must be at least two points of bodies or rods")
+            raise ArgumentError("path must be at least two points of bodies or rods")
         object.__setattr__(self, "path", path)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, freeze
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, positive
@@ -57,7 +58,7 @@ class RigidBody:
             set_(self, name, nonnegative(name, getattr(self, name)))
         set_(self, "fixed", flag("fixed", self.fixed))
         if self.fixed and (np.any(self.velocity) or np.any(self.angular_velocity)):
-            raise ValueError("a fixed body must not have a velocity")
+            raise ArgumentError("a fixed body must not have a velocity")
         freeze(self)
 
     @property
@@ -82,13 +83,17 @@ def inertias(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
         return given
     scale = np.abs(given).max()
     if np.abs(given - np.swapaxes(given, -1, -2)).max() > 1e-9 * scale:
-        raise ValueError(f"{name} must be symmetric")
+        raise ArgumentError(f"{name} must be symmetric")
     made: Array = 0.5 * (given + np.swapaxes(given, -1, -2))
     principal = np.linalg.eigvalsh(made)
     if principal.min() <= 0:
-        raise ValueError(f"{name} must be positive definite, its least moment is {principal.min()}")
+        raise ArgumentError(
+            f"{name} must be positive definite, its least moment is {principal.min()}"
+        )
     if (principal[..., 2] > (principal[..., 0] + principal[..., 1]) * (1 + 1e-9)).any():
-        raise ValueError(f"no body has this {name}: a principal moment exceeds the other two's sum")
+        raise ArgumentError(
+            f"no body has this {name}: a principal moment exceeds the other two's sum"
+        )
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.body import RigidBody
 from mujacobian.rods.description import instance, instances
 from mujacobian.rods.point import Point
@@ -42,7 +43,7 @@ class Contact:
         if self.body is not None:
             instance("body", self.body, RigidBody)
         if any(p.owner is self.body for p in self.points):
-            raise ValueError("points of a body cannot touch the shape that is fixed to it")
+            raise ArgumentError("points of a body cannot touch the shape that is fixed to it")
         for name in ("stiffness", "friction", "radius"):
             set_(self, name, nonnegative(name, getattr(self, name)))
         set_(self, "slip", positive("slip", self.slip))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mujacobian.errors import ArgumentIndexError, ArgumentTypeError
+
 
 def freeze(description: object) -> None:
     """Replace the description's arrays by copies that cannot be written to."""
@@ -21,14 +23,14 @@ def instance(name: str, value: Any, *kinds: type) -> Any:  # noqa: ANN401
     """`value`, which must be of one of these kinds."""
     if not isinstance(value, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"{name} must be of type {wanted}, got {type(value).__name__}")
+        raise ArgumentTypeError(f"{name} must be of type {wanted}, got {type(value).__name__}")
     return value
 
 
 def instances(name: str, values: Iterable[object], *kinds: type) -> tuple[Any, ...]:
     """`values`, each of which must be of one of these kinds."""
     if not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a sequence, got {type(values).__name__}")
+        raise ArgumentTypeError(f"{name} must be a sequence, got {type(values).__name__}")
     return tuple(instance(name, each, *kinds) for each in values)
 
 
@@ -41,5 +43,5 @@ def index(name: str, i: object, count: int) -> int:
     """A number below `count`; negative ones count from the end."""
     number = int(instance(name, i, int, np.integer))
     if isinstance(i, bool) or not -count <= number < count:
-        raise IndexError(f"{name} must be below {count}, got {i}")
+        raise ArgumentIndexError(f"{name} must be below {count}, got {i}")
     return number + count if number < 0 else number

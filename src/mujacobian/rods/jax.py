@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mujacobian.errors import MissingPackageError
 from mujacobian.rods.description import instance
 from mujacobian.rods.rollout import check_inputs, check_state, step_count
 from mujacobian.rods.rollout import rollout as simulate
@@ -33,7 +34,9 @@ from mujacobian.rods.world import World
 try:
     import jax
 except ImportError as error:
-    raise ImportError("mujacobian.rods.jax needs JAX: pip install 'mujacobian[jax]'") from error
+    raise MissingPackageError(
+        "mujacobian.rods.jax needs JAX: pip install 'mujacobian[jax]'"
+    ) from error
 
 from mujacobian.jax import as_array
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, require_model, shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.manifold import Manifold
 from mujacobian.rods.attachment import Attachment
 from mujacobian.rods.description import freeze, instance, instances
@@ -114,13 +115,13 @@ def rollout(
     """
     require_model(model)
     if instance("data", data, mujoco.MjData).signature != model.signature:
-        raise ValueError("model and data do not belong together: data is of another model")
+        raise ArgumentError("model and data do not belong together: data is of another model")
     instance("world", world, World)
     u = numbers("controls", controls)
     if u.ndim != 2 or u.shape[1] != model.nu or not len(u):
-        raise ValueError(f"controls must have shape (T, {model.nu}), got {u.shape}")
+        raise ArgumentError(f"controls must have shape (T, {model.nu}), got {u.shape}")
     if abs(model.opt.timestep - world.timestep) > 1e-12:
-        raise ValueError(f"time steps differ: {model.opt.timestep} and {world.timestep}")
+        raise ArgumentError(f"time steps differ: {model.opt.timestep} and {world.timestep}")
     start, here = copy(data), copy(data)
     carried = _carry(model, world, links)
     rods_state = world.state() if state is None else state
@@ -282,12 +283,12 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
     for link in instances("links", links, Link):
         target = next((k for k, a in enumerate(springs) if a is link.attachment), None)
         if target is None:
-            raise ValueError("a link's attachment must be one of the world's to a place in it")
+            raise ArgumentError("a link's attachment must be one of the world's to a place in it")
         if any(each.target == target for each in made):
-            raise ValueError("two links carry the same attachment")
+            raise ArgumentError("two links carry the same attachment")
         body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link.body)
         if body < 0:
-            raise ValueError(f"the model has no body '{link.body}'")
+            raise ArgumentError(f"the model has no body '{link.body}'")
         a, offset = link.attachment, np.asarray(link.offset)
         made.append(_Carried(target, body, a.first, a.stiffness, offset))
     return made

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import shaped
+from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.rods.description import freeze, index
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Point:
         points, frames = _sizes(self.owner)
         set_(self, "points", tuple(index("points", i, points) for i in self.points))
         if len(self.points) not in (1, 2):
-            raise ValueError(f"points must be one or two, got {len(self.points)}")
+            raise ArgumentError(f"points must be one or two, got {len(self.points)}")
         set_(self, "weights", shaped("weights", self.weights, (len(self.points),)))
         if self.frame is not None:
             set_(self, "frame", index("frame", self.frame, frames))
@@ -62,4 +63,6 @@ def _sizes(owner: RigidBody | Rod) -> tuple[int, int]:
     try:
         return owner.sizes
     except AttributeError:
-        raise TypeError(f"owner must be a RigidBody or a Rod, got {type(owner).__name__}") from None
+        raise ArgumentTypeError(
+            f"owner must be a RigidBody or a Rod, got {type(owner).__name__}"
+        ) from None

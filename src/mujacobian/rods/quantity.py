@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers
+from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
@@ -14,7 +15,7 @@ def positive(name: str, value: float) -> float:
     """`value` as a number above zero."""
     number = float(spread(name, value, ()))
     if number <= 0:
-        raise ValueError(f"{name} must be positive, got {value}")
+        raise ArgumentError(f"{name} must be positive, got {value}")
     return number
 
 
@@ -27,7 +28,7 @@ def nonnegatives(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     """`values`, given for all or each, as an array of this shape of numbers of at least zero."""
     array = spread(name, values, shape)
     if (array < 0).any():
-        raise ValueError(f"{name} must not be negative, got {float(array.min())}")
+        raise ArgumentError(f"{name} must not be negative, got {float(array.min())}")
     return array
 
 
@@ -37,4 +38,4 @@ def spread(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     try:
         return np.array(np.broadcast_to(array, shape))
     except ValueError:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}") from None
+        raise ArgumentError(f"{name} must have shape {shape}, got {array.shape}") from None

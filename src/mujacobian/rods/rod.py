@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import freeze, index, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
@@ -71,7 +72,7 @@ class Rod:
         set_ = object.__setattr__
         x = numbers("nodes", self.nodes)
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
-            raise ValueError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
+            raise ArgumentError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
         set_(self, "nodes", x)
         n, lengths = len(x) - 1, np.linalg.norm(np.diff(x, axis=0), axis=1)
         _require_lengths("edge", lengths)
@@ -106,7 +107,7 @@ class Rod:
             or np.asarray(self.angular_velocities)[self.fixed_edges].any()
         )
         if moving:
-            raise ValueError("fixed nodes and edges must not have a velocity")
+            raise ArgumentError("fixed nodes and edges must not have a velocity")
         freeze(self)
 
     @property
@@ -147,4 +148,4 @@ class Rod:
 
 def _require_lengths(what: str, lengths: Array) -> None:
     for k in np.flatnonzero(~(lengths > 0))[:1]:
-        raise ValueError(f"{what} {k} must be positive, got length {lengths[k]}")
+        raise ArgumentError(f"{what} {k} must be positive, got length {lengths[k]}")

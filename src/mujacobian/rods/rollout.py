@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import count, shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
@@ -121,22 +122,22 @@ def check_state(world: World, state: State) -> State:
     R = rotations("rotations", state.rotations, (frames, 3, 3))
     fixed_points, fixed_frames = world.fixed()
     if v[fixed_points > 0].any() or w[fixed_frames > 0].any():
-        raise ValueError("fixed points and frames must not have a velocity")
+        raise ArgumentError("fixed points and frames must not have a velocity")
     # a step is a rotation: of more than half a turn it would be another one, the other way round
     with np.errstate(over="ignore"):
         fastest = np.linalg.norm(w, axis=1).max(initial=0) * world.timestep
     if fastest >= np.pi:
-        raise ValueError(
+        raise ArgumentError(
             f"angular_velocities must be below half a turn per step, got {fastest:.3g} rad"
         )
     for rod in world.rods:
         lengths = np.linalg.norm(np.diff(x[world.points(rod)], axis=0), axis=1)
         if not lengths.min() > 0:
-            raise ValueError(f"edge {int(np.argmin(lengths))} of a rod has length zero")
+            raise ArgumentError(f"edge {int(np.argmin(lengths))} of a rod has length zero")
     for number, cable in enumerate(world.cables):
         path = [world.place(p, x, R) for p in cable.path]
         if not np.linalg.norm(np.diff(path, axis=0), axis=1).min() > 0:
-            raise ValueError(f"two points of cable {number} that follow each other are the same")
+            raise ArgumentError(f"two points of cable {number} that follow each other are the same")
     return State(x.copy(), R, v.copy(), w.copy())
 
 
@@ -166,4 +167,4 @@ def step_count(steps: int | None, inputs: Iterable[ArrayLike | None]) -> int:
     for values in inputs:
         if values is not None:
             return count("steps", np.shape(values)[0] if np.ndim(values) else 0)
-    raise ValueError("steps must be given where there are no inputs")
+    raise ArgumentError("steps must be given where there are no inputs")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian.arguments import numbers, shaped
+from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def exp(w: ArrayLike) -> Array:
     """
     v = numbers("w", w)
     if v.shape[-1:] != (3,):
-        raise ValueError(f"w must have shape (..., 3), got {v.shape}")
+        raise ArgumentError(f"w must have shape (..., 3), got {v.shape}")
     angle = np.linalg.norm(v, axis=-1)[..., None, None]
     s = skew(v)
     # np.sinc(x) = sin(pi x) / (pi x)
@@ -82,7 +83,7 @@ def rotations(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     if wrong.any():
         where = np.argwhere(np.atleast_1d(wrong))[0] if R.ndim > 2 else []
         index = "".join(f"[{int(i)}]" for i in where)
-        raise ValueError(
+        raise ArgumentError(
             f"{name}{index} is not a rotation matrix: R^T R differs from 1 by "
             f"{float(np.max(error)):.1e}, det R = {float(np.min(np.linalg.det(R))):.3g}"
         )
@@ -102,22 +103,22 @@ def frames_along(nodes: ArrayLike, up: ArrayLike | None = None) -> Array:
     """
     x = numbers("nodes", nodes)
     if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
-        raise ValueError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
+        raise ArgumentError(f"nodes must have shape (n + 1, 3) with n >= 1, got {x.shape}")
     along = np.diff(x, axis=0)
     lengths = np.linalg.norm(along, axis=1, keepdims=True)
     if not lengths.min() > 0:
-        raise ValueError(f"edge {int(np.argmin(lengths))} has length zero")
+        raise ArgumentError(f"edge {int(np.argmin(lengths))} has length zero")
     d = along / lengths
     hint = np.eye(3)[np.argmin(np.abs(d[0]))] if up is None else shaped("up", up, (3,))
     first = hint - (hint @ d[0]) * d[0]
     if np.linalg.norm(first) < 1e-9:
-        raise ValueError("up must not be parallel to the first edge")
+        raise ArgumentError("up must not be parallel to the first edge")
     first /= np.linalg.norm(first)
     frames = [np.column_stack([first, np.cross(d[0], first), d[0]])]
     for before, after in pairwise(d):
         axis, cosine = np.cross(before, after), float(before @ after)
         if cosine < -1 + 1e-12:
-            raise ValueError("an edge turns back on the one before: give frames")
+            raise ArgumentError("an edge turns back on the one before: give frames")
         turn = np.eye(3) + skew(axis) + skew(axis) @ skew(axis) / (1 + cosine)
         frames.append(turn @ frames[-1])
     return np.array(frames)
@@ -131,7 +132,7 @@ def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
     """
     length = numbers("lengths", lengths)
     if length.ndim != 1 or not (length > 0).all():
-        raise ValueError("lengths must be positive, of shape (n,)")
+        raise ArgumentError("lengths must be positive, of shape (n,)")
     R = shaped("frames", frames, (len(length), 3, 3))
     Q = np.swapaxes(R[:-1], -1, -2) @ R[1:]
     made: Array = axial(Q) / (length[:-1] + length[1:])[:, None]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian.arguments import numbers, shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
@@ -34,7 +35,7 @@ class Plane(Shape):
     def __post_init__(self) -> None:
         n = shaped("normal", self.normal, (3,))
         if not np.linalg.norm(n) > 0:
-            raise ValueError("normal must not be zero")
+            raise ArgumentError("normal must not be zero")
         object.__setattr__(self, "normal", n / np.linalg.norm(n))
         object.__setattr__(self, "offset", float(shaped("offset", self.offset, ())))
         freeze(self)
@@ -53,9 +54,9 @@ class Tube(Shape):
     def __post_init__(self) -> None:
         x = numbers("vertices", self.vertices)
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 1:
-            raise ValueError(f"vertices must have shape (n, 3), got {x.shape}")
+            raise ArgumentError(f"vertices must have shape (n, 3), got {x.shape}")
         if len(x) > 1 and not np.linalg.norm(np.diff(x, axis=0), axis=1).min() > 0:
-            raise ValueError("vertices that follow each other must differ")
+            raise ArgumentError("vertices that follow each other must differ")
         object.__setattr__(self, "vertices", x)
         object.__setattr__(self, "radius", positive("radius", self.radius))
         freeze(self)
@@ -85,7 +86,7 @@ class Box(Shape):
     def __post_init__(self) -> None:
         half = shaped("half", self.half, (3,))
         if half.min() <= 0:
-            raise ValueError(f"half must be positive, got {half}")
+            raise ArgumentError(f"half must be positive, got {half}")
         object.__setattr__(self, "half", half)
         object.__setattr__(self, "centre", shaped("centre", self.centre, (3,)))
         object.__setattr__(self, "axes", rotations("axes", self.axes, (3, 3)))
@@ -105,7 +106,7 @@ class Union(Shape):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", instances("parts", self.parts, Shape))
         if not self.parts:
-            raise ValueError("parts must be one shape or more")
+            raise ArgumentError("parts must be one shape or more")
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         return model.add_union([part.add_to(model) for part in self.parts])

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mujacobian.errors import MissingPackageError
 from mujacobian.rods.description import instance
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.rollout import rollout as simulate
@@ -33,7 +34,7 @@ try:
     from torch.autograd.function import once_differentiable
 except ImportError as error:
     message = "mujacobian.rods.torch needs PyTorch: pip install 'mujacobian[torch]'"
-    raise ImportError(message) from error
+    raise MissingPackageError(message) from error
 
 from mujacobian.torch import as_tensor
 

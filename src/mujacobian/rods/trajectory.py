@@ -199,25 +199,22 @@ class Trajectory:
         params = Parameters(**{name: np.zeros_like(x) for name, x in vars(self.params).items()})
         first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
         norms = np.empty(T + 1)
-        try:
-            _core.rods_pull_back_into(
-                self.model,
-                h * self.first.velocities,
-                np.ascontiguousarray(exp(h * self.first.angular_velocities)),
-                T,
-                core_inputs(world, self.inputs),
-                self.positions,
-                self.rotations,
-                x_bar,
-                R_bar,
-                *last_step,
-                list(vars(inputs).values()),
-                list(vars(params).values()),
-                first,
-                norms,
-            )
-        except RuntimeError as error:
-            raise MujacobianError(str(error)) from None
+        _core.rods_pull_back_into(
+            self.model,
+            h * self.first.velocities,
+            np.ascontiguousarray(exp(h * self.first.angular_velocities)),
+            T,
+            core_inputs(world, self.inputs),
+            self.positions,
+            self.rotations,
+            x_bar,
+            R_bar,
+            *last_step,
+            list(vars(inputs).values()),
+            list(vars(params).values()),
+            first,
+            norms,
+        )
         if not np.isfinite(norms).all():
             raise MujacobianError("the gradient overflows on its way back: see docs/rods.md")
         # the map from inertias to moments is its own adjoint                        (ROD-5)

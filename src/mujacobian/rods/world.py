@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import shaped
+from mujacobian.errors import ArgumentError
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody, inertias
 from mujacobian.rods.contact import Contact
@@ -69,14 +70,14 @@ class World:
         points = frames = 0
         for each in self.owners:
             if id(each) in self._first:
-                raise ValueError("a rod or body is in the world twice")
+                raise ArgumentError("a rod or body is in the world twice")
             self._first[id(each)] = points, frames
             points, frames = points + each.sizes[0], frames + each.sizes[1]
         self.n_points, self.n_frames = points, frames
         self.n_edges = sum(rod.edges for rod in self.rods)
         self.n_bends = self.n_edges - len(self.rods)
         if not points:
-            raise ValueError("a world needs a rod or a body")
+            raise ArgumentError("a world needs a rod or a body")
         springs = (each for each in self.attachments if isinstance(each, Attachment))
         places = [each.second for each in springs if not isinstance(each.second, Point)]
         self.anchors = np.array(places, dtype=np.float64).reshape(-1, 3)
@@ -163,7 +164,7 @@ class World:
                 continue
             made[name] = nonnegatives(name, given, shape)
             if name in ("mass", "length") and not (given > 0).all():
-                raise ValueError(f"{name} must be positive")
+                raise ArgumentError(f"{name} must be positive")
         return Parameters(**made)
 
     def model(self, parameters: Parameters | None = None) -> _core.RodModel:
@@ -213,7 +214,7 @@ class World:
     def _find(self, owner: Rod | RigidBody) -> tuple[int, int]:
         found = self._first.get(id(owner))
         if found is None:
-            raise ValueError(f"this {type(owner).__name__} is not in the world: {owner!r:.60}")
+            raise ArgumentError(f"this {type(owner).__name__} is not in the world: {owner!r:.60}")
         return found
 
     def _gather(self, of_rods: str, of_bodies: str, shape: tuple[int, ...]) -> Array:

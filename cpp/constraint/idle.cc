@@ -1,0 +1,94 @@
+#include "constraint/idle.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "constraint/force.h"
+#include "constraint/rounding.h"
+
+namespace mujacobian {
+namespace {
+
+// Share of its summands below which an entry of J is their rounding
+constexpr double kRounding = 1e-12;
+// Entries above it are no rounding of any geometry: a quick look at most blocks
+constexpr double kCertain = 1e-6;
+// Share of the largest force that rounding of J^T f may have
+constexpr double kUnseen = 1e-9;
+
+// The size of the summands of J: of dofs' axes, about the contact.
+double scale_of(const Block& b) {
+  double largest_axis = 0;
+  for (int k = 0; k < b.n; k++) {
+    const double arm = std::fmax(norm(b.chain->offset[0]), norm(b.chain->offset[1]));
+    const Motion& axis = b.chain->axis[k];
+    const double size = norm(axis.lin) + (1 + arm) * norm(axis.ang);
+    largest_axis = std::fmax(largest_axis, size);
+  }
+  return largest_axis;
+}
+
+bool stays_zero(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
+                double limit, Arena& arena) {
+  double* y = arena.zeros<double>(m.nv);
+  for (int k = 0; k < b.n; k++) {
+    y[b.dofs[k]] = 1;
+    const double* change = jacobian_change(m, d, blocks, b, y, arena);
+    if (largest(change, b.count * b.stride) > limit) return false;
+    y[b.dofs[k]] = 0;
+  }
+  return true;
+}
+
+bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block& b, Arena& arena) {
+  if (b.n == 0 || !b.geometry) return false;
+  const int size = b.count * b.stride;
+  for (int k = 0; k < size; k++) {
+    if (std::abs(b.J[k]) > kCertain) return false;
+  }
+  const double limit = kRounding * scale_of(b);
+  std::memset(b.force, 0, sizeof b.force);  // of which nothing here depends
+  return largest(b.J, size) <= limit && stays_zero(m, d, blocks, b, limit, arena);
+}
+
+// MuJoCo's constraint forces on these dofs must be those of the other blocks.
+void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
+                    Arena& arena) {
+  double* force = arena.zeros<double>(m.nv);
+  for (int k = 0; k < blocks.count; k++) {
+    Block& b = blocks.block[k];
+    evaluate(m, d, d.qacc, b);
+    for (int r = 0; r < b.count; r++)
+      for (int i = 0; i < b.n; i++) force[b.dofs[i]] += b.J[r * b.stride + i] * b.force[r];
+  }
+  const double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(force, m.nv));
+  for (int i = 0; i < m.nv; i++) {
+    const double noise = std::abs(d.qfrc_constraint[i] - force[i]);
+    if (!touched[i] || noise <= kUnseen * scale) continue;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "rounding of huge constraint forces moves dof %d by %.0e: a contact pushes a "
+                  "body that cannot move that way, and the step has no derivative",
+                  i, noise);
+    throw std::domain_error(text);
+  }
+}
+
+}  // namespace
+
+void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
+  bool* touched = nullptr;
+  for (int k = 0; k < blocks.count; k++) {
+    Block& b = blocks.block[k];
+    if (!is_idle(m, d, blocks, b, arena)) continue;
+    if (!touched) touched = arena.zeros<bool>(m.nv);
+    for (int i = 0; i < b.n; i++) touched[b.dofs[i]] = true;
+    b.idle = true;
+    b.n = b.stride = 0;
+  }
+  if (touched) require_unseen(m, d, blocks, touched, arena);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,46 @@
+// Long computations end when the user asks for it (Ctrl-C): they poll between steps.
+#pragma once
+
+#include <chrono>
+#include <exception>
+
+namespace mujacobian {
+
+struct Interrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// While one lives, this thread's polls ask `asked`, which may take time, every 50 ms.
+class Interruptible {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Interruptible(bool (*asked)()) : outer_(current()), asked_(asked) { current() = this; }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+  ~Interruptible() { current() = outer_; }
+
+  void poll() {
+    const Clock::time_point now = Clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::milliseconds(50);
+    if (asked_()) throw Interrupted();
+  }
+
+  // That of this thread, null if nothing can interrupt it.
+  static Interruptible*& current() {
+    thread_local Interruptible* mine = nullptr;
+    return mine;
+  }
+
+ private:
+  Interruptible* outer_;
+  bool (*asked_)();
+  Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(50);
+};
+
+// Throw Interrupted if the user wants this thread to stop.
+inline void poll_interrupt() {
+  if (Interruptible* mine = Interruptible::current()) mine->poll();
+}
+
+}  // namespace mujacobian
