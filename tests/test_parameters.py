@@ -748,3 +748,30 @@ def test_friction_of_a_slide_along_the_second_tangent() -> None:
         parameters = mujacobian.Parameters(model, [("geom_friction", 1)])
         judge(parameters, data, share=1 / 3)
         assert np.abs(analytic(parameters, data)[:, 0]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("field", "sensor"),
+    [
+        ("jnt_range", "jointlimitpos"),
+        ("jnt_range", "jointlimitfrc"),
+        ("jnt_solref", "jointlimitfrc"),
+    ],
+)
+def test_limit_sensors_do_not_see_their_own_limit(field: str, sensor: str) -> None:
+    """They change with the limit other than through the state: an error, not a wrong number."""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <worldbody>
+          <body>
+            <joint name="j" type="slide" axis="1 0 0" limited="true" range="-.1 .1"/>
+            <geom size=".1"/>
+          </body>
+        </worldbody>
+        <sensor><{sensor} joint="j"/></sensor>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    data.qpos[0] = 0.11
+    params = mujacobian.Parameters(model, [(field, "j")])
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="sensor"):
+        mujacobian.jvp(model, data, params=params, d_params=np.ones(len(params)))

@@ -43,6 +43,31 @@ def plates(first: str, second: str) -> str:
     </mujoco>"""
 
 
+def hinged(lower: float, upper: float, size: str) -> str:
+    """Return two pressed boxes that turn about pivots at these heights, on one common hinge."""
+    return f"""
+    <mujoco>
+      <option timestep=".002" cone="elliptic"/>
+      <worldbody>
+        <body>
+          <joint axis="0 1 0" pos="0 0 -1"/>
+          <geom size=".05" pos="0 0 -1" contype="0"/>
+          <body>
+            <joint type="slide" axis="0 0 1" stiffness="4000" springref=".1"/>
+            <joint axis="0 1 0" pos="0 0 {lower}"/>
+            <joint axis="1 .3 0" pos="0 0 {lower}"/>
+            <geom {SHAPES["box"]}/>
+          </body>
+          <body pos="0 0 .249">
+            <joint axis="0 1 0" pos="0 0 {upper}"/>
+            <joint type="slide" axis="1 0 0"/>
+            <geom type="box" size="{size}"/>
+          </body>
+        </body>
+      </worldbody>
+    </mujoco>"""
+
+
 def pair(fixed: str, moving: str, pos: str, *, more: str = "", option: str = "") -> str:
     """Return a free geom against a fixed one."""
     return f"""
@@ -101,6 +126,11 @@ TIES = (
               "large first": ('type="box" size=".25 .3 .125"', SHAPES["box"]),
               "of the same depth": (SHAPES["box"], 'type="box" size=".25 .125 .125"'),
               "of a mesh": (SHAPES["mesh"], 'type="box" size=".25 .3 .125"')}.items()),
+    *(Tie(f"hinged boxes, pivots at {lower} and {upper}, {size}", "contact/box.cc",
+          "at_point(motion[0], meeting), tilt) > 0", SMOOTH, ("q0", "q2", "q3", "q4", "q5"),
+          hinged(lower, upper, size)) for lower, upper, size in (
+              (0, 0, ".125 .125 .125"), (0.3, -0.4, ".125 .125 .125"),
+              (-0.3, 0.3, ".125 .125 .125"), (0.2, 0.1, ".125 .25 .125"))),
     *(Tie(f"box and box-shaped mesh, {name}", CLIP, SHARED, SMOOTH, ALL, plates(*shapes))
       for name, shapes in {"box on top": (SHAPES["box"], SHAPES["mesh"]),
                            "mesh on top": (SHAPES["mesh"], SHAPES["box"])}.items()),

@@ -60,7 +60,7 @@ OPTIONS = {
 
 
 def slippery(model):
-    """Less friction on the ground: of two equal ones both count."""
+    """Less friction on the ground: two equal coefficients would share the gradient."""
     model.shape_material_mu.assign(np.array([0.6, 0.3], dtype=np.float32))
     return model
 
