@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core
+from mujacobian import _core, notices
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
@@ -161,6 +161,7 @@ class Parameters:
         if not isinstance(items, Iterable):
             raise ArgumentTypeError(f"items must be a list of fields, got {items!r}")
         self.model = copy.copy(model)
+        notices.share(model, self.model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
         if repeated:
@@ -224,6 +225,7 @@ class Parameters:
         """A copy of the model with these values."""
         vector = self.check(values)
         model = copy.copy(self.model)
+        notices.share(self.model, model)
         for entry, value in zip(self._entries, vector, strict=True):
             if entry.field != "body_log_cholesky":
                 _write(model, entry, value)
