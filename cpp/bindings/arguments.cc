@@ -18,7 +18,7 @@ struct Known {
   void* address = nullptr;
 
   bool is(nb::handle object) const {
-    if (!weak) return false;
+    if (!weak || object.is_none()) return false;  // None stands for a reference that is dead
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject* alive = nullptr;
     if (PyWeakref_GetRef(weak, &alive) < 1) return false;

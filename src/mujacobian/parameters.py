@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core
+from mujacobian import _core, notices
 from mujacobian.arguments import suggestion
 from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
 from mujacobian.derived_slopes import derived_slopes, derived_values
@@ -184,6 +184,7 @@ class Parameters:
         if not isinstance(items, Iterable):
             raise ArgumentTypeError(f"items must be a list of fields, got {items!r}")
         self.model = copy.copy(model)
+        notices.share(model, self.model)
         self._entries = tuple(e for item in items for e in _expand(model, item))
         repeated = [e for k, e in enumerate(self._entries) if e in self._entries[:k]]
         if repeated:
@@ -268,6 +269,7 @@ class Parameters:
         """
         vector = self.check(values)
         model = copy.copy(self.model)
+        notices.share(self.model, model)
         edited = vector != self.values
         entries = [e for e, new in zip(self._entries, edited, strict=True) if new]
 

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core, notices
+from mujacobian import _core
 from mujacobian.arguments import batched, count, require_data, require_model, shaped
 from mujacobian.errors import ArgumentError, MujacobianError
 from mujacobian.manifold import Manifold
@@ -157,9 +157,7 @@ def apply(
     parameters, values = params if isinstance(params, tuple) else (params, None)
     here = bind(parameters, model)
     chosen = here.values if values is None else shaped("params", values, (len(here),))
-    applied = here.apply(chosen)
-    notices.share(model, applied)
-    return bind(parameters, applied), chosen
+    return bind(parameters, here.apply(chosen)), chosen
 
 
 def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:
