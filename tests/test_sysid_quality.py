@@ -139,6 +139,13 @@ def test_parameter_without_effect():
     assert "not determined: geom_friction[0][0]" in str(found)
 
 
+def test_windows_that_are_too_short():
+    """Three positions tell an acceleration, but hardly what it is made of."""
+    parameters, log = cart(MASS_AND_DAMPING)
+    with pytest.warns(IdentificationWarning, match=r'hardly determined: body_mass\["cart"\] = '):
+        identify(parameters, log, window=3)
+
+
 @pytest.mark.parametrize("bounds", [(0, 1.8), (2.2, 5)])
 def test_bounds(bounds):
     parameters, log = cart(MASS_AND_DAMPING)

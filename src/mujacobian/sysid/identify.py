@@ -20,6 +20,7 @@ from mujacobian.sysid.quality import (
     IdentificationWarning,
     judge_bounds,
     judge_chi_square,
+    judge_errors,
     judge_rank,
     on_bounds,
 )
@@ -71,7 +72,7 @@ def identify(
     in ways that are not covered raise `UnsupportedFeatureError` where they are measured.
 
     Issues an `IdentificationWarning` if the optimizer did not converge, if the reduced chi-square
-    is far from 1, if parameters are not determined and if they are on bounds.
+    is far from 1, if parameters are not or hardly determined and if they are on bounds.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -95,6 +96,8 @@ def identify(
         raise ArgumentError("there are no parameters to identify")
     if initial_states not in ("estimate", "given"):
         raise ArgumentError(f'initial_states must be "estimate" or "given", got {initial_states!r}')
+    if not np.finfo(np.float64).eps < tolerance < 1:
+        raise ArgumentError(f"tolerance must be between 2.3e-16 and 1, got {tolerance:g}")
     most_evaluations = count("max_evaluations", max_evaluations)
     length = None if window is None else count("window", window)
     box = read_bounds(parameters, bounds)
@@ -172,6 +175,7 @@ def _report(
         _judge_first_states(unsettled),
         _judge_residuals(problem, reduced, freedom),
         judge_rank(fit, names),
+        judge_errors(names, values, errors, problem.history[0].values, parameters.lower),
         judge_bounds(names, values, bound),
     ]
     lost = sorted(k for group in fit.undetermined() for k in group)

@@ -49,6 +49,8 @@ class Log:
         if not isinstance(self.state, mujoco.MjData):
             self._convert("state", (None,))
         T = len(self._convert("controls", (None, None)))
+        if T == 0:
+            raise ArgumentError("controls must have at least one row, one per step")
         self._convert("forces", (T, None))
         self._convert("wrenches", (T, None, 6))
         self._convert("mocap", (T, None, 7))

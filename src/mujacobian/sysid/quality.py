@@ -89,20 +89,37 @@ def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
     )
 
 
+def judge_errors(
+    names: Sequence[str], values: Array, errors: Array, start: Array, lower: Array
+) -> str | None:
+    """Which positive parameters are known less well than by their first guess, if any."""
+    scale = np.maximum(np.abs(values), np.abs(start))
+    places = np.flatnonzero((lower == 0) & np.isfinite(errors) & (errors > scale)).tolist()
+    if not places:
+        return None
+    listed = ", ".join(f"{names[k]} = {values[k]:.2g} ± {errors[k]:.2g}" for k in places)
+    return (
+        f"hardly determined: {listed}. The standard error is larger than the value and than its"
+        " first guess: leave such parameters out, record logs that excite them, or use longer"
+        " windows"
+    )
+
+
 def on_bounds(
     fit: LinearFit, values: Array, errors: Array, lower: Array, upper: Array
-) -> NDArray[np.intp]:
+) -> list[int]:
     """Parameters that would leave their bounds if they could."""
     step = fit.step()
     target = values + step
     beyond = np.maximum(lower - target, target - upper)
     room = np.where(step < 0, values - lower, upper - values)
-    return np.flatnonzero((beyond > BEYOND * errors) & (room <= NEAR * errors))
+    places = np.flatnonzero((beyond > BEYOND * errors) & (room <= NEAR * errors))
+    return [int(k) for k in places]
 
 
-def judge_bounds(names: Sequence[str], values: Array, places: NDArray[np.intp]) -> str | None:
+def judge_bounds(names: Sequence[str], values: Array, places: Sequence[int]) -> str | None:
     """Which parameters are on bounds, if any."""
-    if not len(places):
+    if not places:
         return None
     listed = ", ".join(f"{names[k]} = {values[k]:.4g}" for k in places)
     return (
