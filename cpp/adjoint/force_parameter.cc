@@ -235,7 +235,7 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
     if (side < 0) return;
     return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
-  // a spring at its only rest length: both ends of the dead band meet, and share the slope (PAR-20)
+  // a spring at its only rest length: both ends of the dead band meet, and share the slope (PAR-24)
   const bool at_rest = side < 0 && rest[0] == rest[1];
   const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
   if (share == 0 || !acts) return;

@@ -84,7 +84,7 @@ double mix_weight(const ModelView& m, const ContactView& c, int side) {
   return a < kMinVal ? 0 : 1;
 }
 
-// Derivative of max(a, b) with respect to a. Equal numbers share it: each gets half.     (PAR-20)
+// Derivative of max(a, b) with respect to a. Equal numbers share it: each gets half.     (PAR-24)
 double max_weight(double a, double b) { return a > b ? 1 : a < b ? 0 : 0.5; }
 
 // Weight of geom `side` in the friction of the contact, which is the larger coefficient, but at

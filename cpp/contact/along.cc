@@ -219,7 +219,7 @@ Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, Seg
 }
 
 // A cylinder sees it in the direction of least depth: where that is `tolerance` more, the direction
-// is off by the root of twice the tolerance over the radius (CON-25). Where rounding stops the
+// is off by the root of twice the tolerance over the radius (CON-28). Where rounding stops the
 // collider earlier, only one direction may come close.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, double tolerance,
                     SegmentPoint& s) {

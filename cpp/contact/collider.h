@@ -38,7 +38,7 @@ const ModelView& converged_model(const ModelView& m);
 double converged_distance(const ModelView& m, const DataView& d, int geom1, int geom2, double most,
                           double fromto[6]);
 
-// Distance (CON-26) between contact k of `converged` and the one of `d` that it comes from: the
+// Distance (CON-29) between contact k of `converged` and the one of `d` that it comes from: the
 // changes of position, depth (both in m) and normal (rad), added up. Infinite if the number of
 // contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);

@@ -109,9 +109,8 @@ class _Slopes:
     def values(self) -> Array:
         """The constants themselves: w x . row, summed (PAR-21)."""
         model, data = self.model, self.data
-        result = np.bincount(
-            self.owner, self.weight * (self.x * self.rows).sum(axis=0), len(self.constants)
-        )
+        result = np.zeros(len(self.constants))
+        np.add.at(result, self.owner, self.weight * (self.x * self.rows).sum(axis=0))
         for row, (kind, element, component) in enumerate(self.constants):
             if self._is_slider(kind, element):
                 body = model.dof_bodyid[element] if kind == DOF else element
@@ -128,7 +127,7 @@ class _Slopes:
         """The point of its first body that a connect holds."""
         first = self.model.eq_obj1id[eq]
         local = self.model.eq_data[eq, :3]
-        return self.data.xpos[first] + self.data.xmat[first].reshape(3, 3) @ local
+        return np.asarray(self.data.xpos[first] + self.data.xmat[first].reshape(3, 3) @ local)
 
     def _is_slider(self, kind: int, element: int) -> bool:
         """The body has sliders only: MuJoCo takes the inverse of its mass."""
@@ -147,9 +146,8 @@ class _Slopes:
                 return np.eye(nv)[first + (element - first) // 3 * 3 :][:3]
             return np.eye(nv)[element : element + 1]
         if kind == BODY:
-            if component:
-                return self.ang[element]
-            return self.lin[element] + _cross(self.ang[element], data.xipos[element])
+            turn = np.asarray(self.ang[element])
+            return turn if component else self.lin[element] + _cross(turn, data.xipos[element])
         if kind == TENDON:
             dense = np.zeros((model.ntendon, nv))
             mujoco.mju_sparse2dense(
@@ -209,7 +207,7 @@ class _Slopes:
         """Add dM, d(rows), lengths and anchors with motions of subtrees (PAR-23)."""
         model = self.model
         armature = _tendon_armature(model)
-        pattern = _pattern(model) if armature else None
+        pattern = _pattern(model)
         x, y = self._momentum(self.x), self._momentum(self.y)
         paths = self._paths([self.core[k] for k in frames], armature)
         for place, column in enumerate(frames):
@@ -227,8 +225,8 @@ class _Slopes:
             for tendon, inertia in armature.items():
                 own = self._rows(TENDON, tendon, 0)
                 turned = np.outer(paths[TENDON, tendon][place, 1:], own)
-                change = inertia * pattern * (turned + turned.T)
-                self._add(column, -self.weight * ((change @ self.x) * self.y).sum(axis=0))
+                dM = inertia * pattern * (turned + turned.T)
+                self._add(column, -self.weight * ((dM @ self.x) * self.y).sum(axis=0))
             for row, (kind, element, _) in enumerate(self.constants):
                 if (kind, element) not in paths:
                     continue

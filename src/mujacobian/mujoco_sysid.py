@@ -51,8 +51,8 @@ def exact_residual(
 
     Args:
       parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
-        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled, so
-        that constants of the compiler are held in the residual as they are in its Jacobian.
+        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled.
+        Derived constants are renewed, as a compilation would, unless `derived="hold"`.
       models_sequences: logs of one model, that of the parameters.
       options: of `mujoco.sysid.build_residual_fn`: sensor_weights, ...; not build_model,
         custom_rollout and modify_residual, of which there are no derivatives.

@@ -111,8 +111,8 @@ def _release_inertial_frames(model: mujoco.MjModel) -> None:
     for kind in ("geom", "site"):
         flags = getattr(model, f"{kind}_sameframe")
         flags[np.isin(flags, _INERTIAL)] = _NONE
-    for body in range(1, model.nbody):
-        bound_body(model, body)
+    for each in range(1, model.nbody):
+        bound_body(model, each)
     for body in np.flatnonzero(model.body_sameframe):
         off = np.abs(model.body_ipos[body]).max() > 0
         turned = np.abs(model.body_iquat[body][1:]).max() > _ROUNDING
