@@ -34,10 +34,11 @@ SOLVER = (
     "and the derivative is that of the side on which the optimum is."
 )
 SIGN = "The sign of a damping or stiffness; at zero both branches add nothing."
+DERIVED = "The guard of a quotient whose denominator is zero only where the numerator is."
 SINGULAR = "A singular pose: it raises, or both branches are zero."
 NO_TIES = {
     BOOKKEEPING: (
-        "adjoint/carrier.cc adjoint/frame.cc adjoint/frame.h adjoint/inertial.cc "
+        "adjoint/carrier.cc adjoint/column.h adjoint/frame.cc adjoint/frame.h adjoint/inertial.cc "
         "adjoint/parameter.cc adjoint/product.cc adjoint/sensed.cc adjoint/trajectory.cc "
         "constraint/contact.cc constraint/equality.cc constraint/noslip_derivative.cc "
         "contact/wrench.cc dynamics/forward.cc sensor/frame.cc sensor/frame.h sensor/inertial.cc "
@@ -48,6 +49,7 @@ NO_TIES = {
     ),
     NUMERICS: (
         "adjoint/pass.cc constraint/cholesky.cc constraint/elimination.cc constraint/rounding.cc "
+        "constraint/idle.cc constraint/regularization.h contact/collider.cc "
         "dynamics/lu.cc smooth/inertia.cc spatial/dual.h step/diagnostics.cc step/integrator.cc"
     ),
     FEATURES: (
@@ -59,6 +61,7 @@ NO_TIES = {
         "constraint/optimum.cc constraint/qcqp.cc constraint/rub.cc"
     ),
     SIGN: "dynamics/metric.cc",
+    DERIVED: "adjoint/constant.cc",
     SINGULAR: (
         "sensor/camera.cc sensor/subtree.cc smooth/law.cc smooth/orientation.cc "
         "smooth/transmission.cc smooth/wrap.cc"
