@@ -112,7 +112,7 @@ class Judge:
 
     def compare_with(self, own: Array, J: Array) -> Comparison:
         """Compare as `compare` does, with what `at_own_settings` returned."""
-        blocks = self._blocks if len(J) > self.reference.nx else self._blocks[:4]
+        blocks = self.blocks if len(J) > self.reference.nx else self.blocks[:4]
         own = own[: len(J)]
         return reference.compare(J[:, self.columns], own, np.zeros_like(own), blocks)
 
