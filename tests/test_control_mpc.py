@@ -167,7 +167,7 @@ def test_what_cannot_be_run_says_why():
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="other elements"):
         control.MPC(slides(), planner)
-    with pytest.raises(ValueError, match="data is of another model"):
+    with pytest.raises(ValueError, match="data was made from another model"):
         control.MPC(model, planner).run(mujoco.MjData(slides()), 1.0)
     with pytest.raises(TypeError, match=r"data must be a mujoco\.MjData, got MjModel"):
         control.MPC(model, planner).run(model, 1.0)

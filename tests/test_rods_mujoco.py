@@ -178,10 +178,10 @@ def test_bad_links(scene):
         rollout(model, data, controls, world, [None])
     with pytest.raises(TypeError, match="world must be of type World"):
         rollout(model, data, controls, None, links)
-    with pytest.raises(TypeError, match="data must be of type MjData"):
+    with pytest.raises(TypeError, match="data must be a mujoco.MjData"):
         rollout(model, None, controls, world, links)
     other = mujoco.MjModel.from_xml_string("<mujoco/>")
-    with pytest.raises(ValueError, match="data is of another model"):
+    with pytest.raises(ValueError, match="data was made from another model"):
         rollout(model, mujoco.MjData(other), controls, world, links)
     with pytest.raises(ValueError, match="controls must have shape"):
         rollout(model, data, controls[:, :1], world, links)

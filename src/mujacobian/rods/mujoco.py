@@ -28,7 +28,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import numbers, require_model, shaped
+from mujacobian.arguments import numbers, require_data, require_model, shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.manifold import Manifold
 from mujacobian.rods.attachment import Attachment
@@ -114,8 +114,7 @@ def rollout(
       state: where the rods start; by default `world.state()`.
     """
     require_model(model)
-    if instance("data", data, mujoco.MjData).signature != model.signature:
-        raise ArgumentError("model and data do not belong together: data is of another model")
+    require_data("data", model, data)
     instance("world", world, World)
     u = numbers("controls", controls)
     if u.ndim != 2 or u.shape[1] != model.nu or not len(u):
