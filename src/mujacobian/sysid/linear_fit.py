@@ -15,7 +15,7 @@ RANK = 1e-10
 BLIND = 1e-6
 # Numbers in a block of rows that is factored at a time. For larger ones BLAS would start threads,
 # which cost several times what they save.
-BLOCK = 4096
+BLOCK = 8192
 
 
 class LinearFit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -56,13 +57,12 @@ class Evaluation:
 
     def __init__(self, values: Array, points: Sequence[Sequence[Point]]) -> None:
         self.values, self.points = values, points
-        rows = [triangular(point.reduced()) for of_log in points for point in of_log]
-        whole = triangular(np.vstack(rows))
+        whole = triangular(np.vstack([point.reduced() for of_log in points for point in of_log]))
         self.slopes, self.residual = whole[:, :-1], whole[:, -1]
         self.squares = float(self.residual @ self.residual)
         self.first_state_rank = sum(point.fit.rank for of_log in points for point in of_log)
 
-    @property
+    @cached_property
     def fit(self) -> LinearFit:
         """The linear problem of the parameters, with all first states eliminated."""
         return LinearFit(self.slopes, self.residual)

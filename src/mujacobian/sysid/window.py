@@ -52,6 +52,8 @@ class Point:
 
     def reduced(self) -> Array:
         """Slopes along the parameters while the first state follows; last, residuals (SID-3)."""
+        if not self._unknowns:
+            return self._rows
         slopes = self._rows[:, self._unknowns : -1]
         return np.column_stack([self.fit.eliminate(slopes), self._rows[:, -1]])
 
