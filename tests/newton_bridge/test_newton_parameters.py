@@ -138,6 +138,29 @@ def test_gradient(scene, name):
     assert abs(got - wanted) < (2e-4 if name == "body_inertia" else 2e-5) * abs(wanted)
 
 
+def test_equal_friction_is_shared():
+    """Each of two shapes with the same friction has half of the slope of both together."""
+    model = scenes.resting("box")
+    mu = model.shape_material_mu
+    mu.fill_(0.5)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["shape_material_mu"])
+    state, control = scenes.touching(model, solver)
+    loss = Loss(model, 1)
+    gradients, visited = taped(solver, state, control, 1, DT, loss, of=mu)
+    exact = Exact(solver, state, control, 1, DT, loss, visited)
+
+    def value(friction):
+        mu.fill_(friction)
+        exact.oracle = Oracle(newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True))
+        return exact.value(exact.x)
+
+    wanted = (value(0.505) - value(0.495)) / 0.01
+    found = gradients["of"]
+    assert abs(wanted) > 1e-6
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    assert found.sum() == pytest.approx(wanted, rel=1e-4)
+
+
 def test_all_are_listed():
     assert {name for _, name in CASES} == set(PARAMETERS)
 
