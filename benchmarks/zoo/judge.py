@@ -195,9 +195,11 @@ def judge_own(
     """Return the verdict on a linearization with the model's own settings."""
     if attempt.lin is None:
         return Verdict(REFUSED, reason=attempt.refused)
-    result = differences.compare(attempt.lin, OWN_TOLERANCE)
+    # without constraints both steps are the same, and the reference is known better
+    tolerance = differences.tolerance if differences.is_smooth else OWN_TOLERANCE
+    result = differences.compare(attempt.lin, tolerance)
     if at_best.word == REFUSED:  # it has no word on the differences
-        known = result.error <= OWN_TOLERANCE and not differences.unknown
+        known = result.error <= tolerance and not differences.unknown
         at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
     if differences.is_smooth:
         return _copied(at_best, result)
