@@ -178,7 +178,7 @@ def test_bad_links(scene):
         rollout(model, data, controls, world, [None])
     with pytest.raises(TypeError, match="world must be of type World"):
         rollout(model, data, controls, None, links)
-    with pytest.raises(TypeError, match="data must be a mujoco.MjData"):
+    with pytest.raises(TypeError, match=r"data must be a mujoco\.MjData"):
         rollout(model, None, controls, world, links)
     other = mujoco.MjModel.from_xml_string("<mujoco/>")
     with pytest.raises(ValueError, match="data was made from another model"):
