@@ -127,7 +127,7 @@ def test_a_solver_that_stops_early_is_reported_once_per_model(use):
     (first,) = found_by(USES[use], model, data)
     if use not in ("torch", "jax"):  # which call back from frames of their own
         assert first.filename == __file__
-    assert first.message.value > first.message.limit == 1e-4
+    assert first.message.value > first.message.limit == 1e-3
     assert f"{first.message.value:.1e}" in str(first.message)
     assert "iterations (now 1)" in str(first.message)
     (other,) = found_by(USES[use], copy.copy(model), data)
@@ -170,7 +170,7 @@ def test_bundled_models_converge_with_their_own_settings(name):
     states = simulated_states if name.startswith("contacts") else constrained_states
     for label, data in states(model, name):
         found = mujacobian.diagnose(model, data)
-        assert found.solver_error <= 1e-4, f"{label}: {found.solver}"
+        assert found.solver_error <= 1e-3, f"{label}: {found.solver}"
 
 
 @pytest.mark.parametrize("name", CONTACT_MODELS)

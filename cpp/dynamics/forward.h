@@ -10,9 +10,10 @@
 namespace mujacobian {
 
 // Distance of MuJoCo's qacc from the optimum beyond which its solver counts as not converged:
-// relative to the largest of qacc and qacc_smooth in the same component. Scenes of the Menagerie
-// with default settings end below 1e-5; its three scenes of one to five iterations reach 4e-2 to 2.
-constexpr double kSolverLimit = 1e-4;
+// relative to the largest of qacc and qacc_smooth in the same component. With default settings,
+// scenes of the Menagerie end below 1e-5, and a die or a geom that falls on a height field below
+// 3e-4; scenes of one to five iterations reach 4e-2 to 2.
+constexpr double kSolverLimit = 1e-3;
 
 struct Forward {
   Topology tree;
