@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core, notices
-from mujacobian.arguments import suggestion
+from mujacobian.arguments import shaped, suggestion
 from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
 from mujacobian.derived_slopes import derived_slopes, derived_values
 from mujacobian.errors import ArgumentError, ArgumentTypeError
@@ -250,9 +250,7 @@ class Parameters:
 
     def check(self, values: ArrayLike) -> Array:
         """`values` as a vector, or an error that says what is wrong with it."""
-        vector = np.asarray(values, dtype=np.float64)
-        if vector.shape != (len(self),):
-            raise ArgumentError(f"values must have shape ({len(self)},), got {vector.shape}")
+        vector = shaped("values", values, (len(self),), finite=False)
         lower = self.lower
         for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
             name, value = self.names[k], vector[k]
@@ -306,8 +304,8 @@ class Parameters:
 
         `applied` is the model with these values, if it is there already.
         """
-        model = self.apply(values) if applied is None else applied
-        vector = np.asarray(values, dtype=np.float64)
+        vector = self.check(values)
+        model = self.apply(vector) if applied is None else applied
         result = np.zeros((len(self._raw), len(self)))
         for k, body in enumerate(self._bodies):
             rows = slice(10 * k, 10 * k + 10)
