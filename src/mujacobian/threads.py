@@ -28,24 +28,28 @@ def thread_count(threads: int | None) -> int:
     return available_cores() if threads is None else count("threads", threads, MOST_THREADS)
 
 
-# Data of the model that was used last, for the next call: to make one takes as long as many steps.
+# Data for the next call: to make one takes as long as many steps. They are of the two models that
+# were used last, because a rollout with parameters uses a model and an edited copy of it.
 _lock = Lock()
-_idle: list[mujoco.MjData] = []
+_idle: dict[mujoco.MjModel, list[mujoco.MjData]] = {}
+MODELS = 2
 
 
 @contextmanager
 def borrowed(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
     """A data of the model in whatever state, for one thread."""
     with _lock:
-        if _idle and _idle[0].model is not model:
-            _idle.clear()
-        data = _idle.pop() if _idle else None
+        of_model = _idle.pop(model, [])
+        _idle[model] = of_model  # the last one now
+        while len(_idle) > MODELS:
+            del _idle[next(iter(_idle))]
+        data = of_model.pop() if of_model else None
     data = data or mujoco.MjData(model)
     yield data
     # not after an error: it may have been MuJoCo's
     with _lock:
-        if len(_idle) < available_cores() and all(other.model is model for other in _idle):
-            _idle.append(data)
+        if len(of_model) < available_cores():
+            of_model.append(data)
 
 
 def each(
