@@ -173,18 +173,15 @@ class _Slopes:
 
     def _add_inertia(self) -> None:
         """Add dM with inertia and armature, and motions of centers of mass (PAR-22)."""
-        sums = np.zeros((len(self.constants), len(self.owner)))
-        sums[self.owner, np.arange(len(self.owner))] = self.weight
         kinds, elements, components = np.array(self.core, dtype=np.intp).reshape(-1, 3).T
         of_dofs = np.flatnonzero(kinds == ARMATURE)
         dofs = elements[of_dofs]
-        self.result[:, of_dofs] -= sums @ (self.x[dofs] * self.y[dofs]).T
+        self._add_terms(of_dofs, self.x[dofs] * self.y[dofs])
         of_bodies = np.flatnonzero(kinds == INERTIAL)
         if not len(of_bodies):
             return
         bodies, places = np.unique(elements[of_bodies], return_inverse=True)
-        changes = self._quadratic(bodies)[places, components[of_bodies]]
-        self.result[:, of_bodies] -= sums @ changes.T
+        self._add_terms(of_bodies, self._quadratic(bodies)[places, components[of_bodies]])
         columns = {self.core[k]: k for k in of_bodies.tolist()}
         for row, (kind, element, component) in enumerate(self.constants):
             if self._is_slider(kind, element):
@@ -197,6 +194,14 @@ class _Slopes:
                 for k, value in enumerate(change):
                     if (column := columns.get((INERTIAL, element, k))) is not None:
                         self.result[row, column] += value
+
+    def _add_terms(self, columns: NDArray[np.intp], changes: Array) -> None:
+        """Add -w x . dM y of the terms of each constant, with changes x . dM y of each column."""
+        if not len(self.owner):
+            return
+        rows, first = np.unique(self.owner, return_index=True)  # terms are in the order of rows
+        sums = np.add.reduceat(self.weight * changes, first, axis=1)
+        self.result[np.ix_(rows, columns)] -= sums.T
 
     def _center_change(self, body: int, of_row: Array) -> Array:
         """How a body's weight changes as its mass and its first moments move its center of mass."""

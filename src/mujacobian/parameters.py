@@ -336,7 +336,9 @@ class Parameters:
                 row += 1
         with borrowed(self.model) as data:
             require_data("applied", model, data)
-            derived = derived_slopes(model, data, self._derived, self._raw) @ result
+            slopes_of_derived = derived_slopes(model, data, self._derived, self._raw)
+        # a product of BLAS would start threads, which take longer than it
+        derived = np.einsum("ij,jk->ik", slopes_of_derived, result)
         return np.concatenate([result, derived, np.zeros((len(self._frames), len(self)))])
 
     def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: _Entry) -> Array:
