@@ -330,7 +330,8 @@ def _compute_at_qpos0(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 def _cross(columns: Array, vector: Array) -> Array:
     """Each column times a vector: column x vector."""
-    return np.cross(columns, vector[:, None], axis=0)
+    (a, b, c), (x, y, z) = columns, vector
+    return np.stack([b * z - c * y, c * x - a * z, a * y - b * x])
 
 
 def _subtree(model: mujoco.MjModel, root: int) -> Array:
