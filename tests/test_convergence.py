@@ -9,7 +9,7 @@ import pytest
 
 import mujacobian
 from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
-from mujacobian import SolverNotConvergedWarning, control
+from mujacobian import SolverNotConvergedWarning, control, notices, sysid
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 LANDED = 0.1  # s
@@ -89,6 +89,20 @@ def plan(threads):
     return use
 
 
+def logged(model, data):
+    """Return the arguments of an identification from two logs."""
+    state = np.concatenate([data.qpos, data.qvel, data.act])
+    controls = np.zeros((5, model.nu))
+    states = mujacobian.rollout(model, state, controls).states
+    parameters = mujacobian.Parameters(model, [("body_mass", 1)])
+    return {
+        "parameters": parameters,
+        "logs": [sysid.Log(state, controls, states=states)] * 2,
+        "start": parameters.values * 1.1,
+        "initial_states": "given",
+    }
+
+
 USES = {
     "linearize": lambda m, d: mujacobian.linearize(m, d),
     "transition": lambda m, d: mujacobian.transition(m, d, np.empty((2 * m.nv, 2 * m.nv))),
@@ -108,6 +122,8 @@ USES = {
     "jax": differentiate_jax,
     "planner": plan(1),
     "planner in threads": plan(2),
+    "identification": lambda m, d: sysid.identify(**logged(m, d), threads=1),
+    "identification in threads": lambda m, d: sysid.identify(**logged(m, d), threads=2),
 }
 
 
@@ -132,6 +148,26 @@ def test_a_solver_that_stops_early_is_reported_once_per_model(use):
     assert "iterations (now 1)" in str(first.message)
     (other,) = found_by(USES[use], copy.copy(model), data)
     assert str(other.message) == str(first.message)
+
+
+def test_a_warning_from_inside_an_optimizer_is_at_the_line_of_the_user(monkeypatch):
+    model = quadruped(**FEW)
+    arguments = logged(model, moving(model))
+    calls = []
+
+    def show(found, original=notices.show):
+        calls.append(found)
+        if len(calls) > 1:  # scipy's optimizer has begun
+            original(found)
+
+    monkeypatch.setattr(notices, "show", show)
+    user = compile("identify(**arguments)", "user.py", "exec")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        exec(user, {"identify": sysid.identify, "arguments": arguments})
+    assert len(calls) > 1
+    (first,) = (w for w in found if issubclass(w.category, SolverNotConvergedWarning))
+    assert first.filename == "user.py"
 
 
 @pytest.mark.parametrize("use", USES)

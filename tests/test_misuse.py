@@ -17,7 +17,7 @@ import pytest
 import mujacobian
 from cases import load, snapshot
 from control_models import quadratic_cost, slides
-from mujacobian import MujacobianError, control, rods
+from mujacobian import MujacobianError, control, rods, sysid
 
 SOURCES = Path(mujacobian.__file__).parent
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -115,6 +115,15 @@ BAD = {
         m, [("body_mass", 1.5)]
     ),
     "got None": lambda m, d: mujacobian.Parameters(m, [("body_mass", [0, None])]),
+    "values must be an array of numbers": lambda m, d: mujacobian.Parameters(m, ["gravity"]).apply(
+        ["a", "b", "c"]
+    ),
+    "values must be an array of numbers: its el": lambda m, d: mujacobian.Parameters(
+        m, ["gravity"]
+    ).jacobian([1j, 0, 0], m),
+    r"values must have shape \(3,\), got \(2,\)": lambda m, d: mujacobian.Parameters(
+        m, ["gravity"]
+    ).apply([0, 0]),
 }
 
 
@@ -284,6 +293,15 @@ def long_plan():
     return lambda: planner.solve(np.zeros(model.nq + model.nv))
 
 
+def long_identification(logs):
+    model, data = arm()
+    controls = np.zeros((10000, model.nu))
+    states = mujacobian.rollout(model, data, controls).states
+    parameters = mujacobian.Parameters(model, ["dof_damping"])
+    log = sysid.Log(data, controls, states=states)
+    return lambda: sysid.identify(parameters, [log] * logs)
+
+
 def long_rods():
     bodies = [rods.RigidBody(mass=1, inertia=[1, 1, 1]) for _ in range(20)]
     world = rods.World(timestep=1e-3, gravity=(0, 0, -9.81), bodies=bodies)
@@ -297,6 +315,8 @@ LONG = {
     "gradient": long_gradient,
     "plan": long_plan,
     "rods": long_rods,
+    "identification": lambda: long_identification(1),
+    "identification in threads": lambda: long_identification(4),
 }
 
 

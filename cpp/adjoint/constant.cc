@@ -161,9 +161,14 @@ RowShift row_shift(const ModelView& m, const DataView& d, const Block& b, const 
   return anchor_shift(m, d, b, motion, anchor_motion(m, d, p), arena);
 }
 
+// R of some row contains the weight; the last rows of a weld have those of rotations.
+bool reads_weight(const ModelView& m, const Block& b, const Parameter& p) {
+  return dlog_weight(m, b, 0, p) != 0 || (b.count > 3 && dlog_weight(m, b, b.count - 1, p) != 0);
+}
+
 bool reads(const ModelView& m, const Block& b, const Parameter& p) {
   if (b.type == kMetricTerm) return false;
-  if (is_weight(p.kind)) return true;
+  if (is_weight(p.kind)) return reads_weight(m, b, p);
   if (b.type != constraint::kEquality || !b.active) return false;
   if (p.kind == Parameter::kAnchor) return b.id == p.id;
   const bool coupling = m.eq_type[b.id] == equality::kTendon;

@@ -43,14 +43,16 @@ _OF_BODIES = int(mujoco.mjtObj.mjOBJ_BODY)
 _DIAG_EXACT = int(getattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT", 0))
 
 
-def recompute(model: mujoco.MjModel) -> bool:
+def recompute(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
 
-    False if `mj_setConst` took frames for the same that are not: it does so within 1e-6.
+    `data` may be in any state and is overwritten. The result is False if `mj_setConst` took frames
+    for the same that are not: it does so within 1e-6.
     """
     fresh = copy.copy(model)
+    mujoco.mj_resetData(fresh, data)
     try:
-        mujoco.mj_setConst(fresh, mujoco.MjData(fresh))
+        mujoco.mj_setConst(fresh, data)
     except mujoco.FatalError as error:
         raise ArgumentError(f"these values have no derived constants: {error}") from error
     for name in _FIELDS:
@@ -90,8 +92,9 @@ def derived_constants(model: mujoco.MjModel, core: list[Raw]) -> list[Raw]:
     frames = any(kind in FRAMES for kind, _, _ in core)
     result = [(ACTUATOR, a, 0) for a in _muscles(model)]
     if not (model.opt.enableflags & _DIAG_EXACT):
-        result += [(DOF, d, 0) for d in sorted(_dofs(model))]
-        result += [(BODY, b, k) for b, k in sorted(_bodies(model))]
+        trees, of_dof, of_body = _trees(model, core), model.dof_treeid, model.body_treeid
+        result += [(DOF, d, 0) for d in sorted(_dofs(model)) if of_dof[d] in trees]
+        result += [(BODY, b, k) for b, k in sorted(_bodies(model)) if of_body[b] in trees]
         result += [(TENDON, t, 0) for t in sorted(_tendons(model))]
     if frames:
         result += [(LENGTH, t, 0) for t in sorted(_coupled(model, _TENDON))]
@@ -102,6 +105,16 @@ def derived_constants(model: mujoco.MjModel, core: list[Raw]) -> list[Raw]:
             if model.eq_objtype[e] == _OF_BODIES
         ]
     return result
+
+
+def _trees(model: mujoco.MjModel, core: list[Raw]) -> set[int]:
+    """The trees whose inertia matrices change with the core's parameters; all, with frames."""
+    elements = {(kind, element) for kind, element, _ in core}
+    if any(kind in FRAMES for kind, _ in elements):
+        return set(range(model.ntree))
+    dofs = [element for kind, element in elements if kind == ARMATURE]
+    bodies = [element for kind, element in elements if kind == INERTIAL]
+    return {*model.dof_treeid[dofs].tolist(), *model.body_treeid[bodies].tolist()}
 
 
 def _coupled(model: mujoco.MjModel, kind: int) -> set[int]:

@@ -34,16 +34,21 @@ _FREE, _BALL, _SLIDE = (
 )
 
 
-def derived_slopes(model: mujoco.MjModel, constants: list[Raw], core: list[Raw]) -> Array:
-    """How the constants change with the core's parameters, (constants, parameters)."""
+def derived_slopes(
+    model: mujoco.MjModel, data: mujoco.MjData, constants: list[Raw], core: list[Raw]
+) -> Array:
+    """How the constants change with the core's parameters, (constants, parameters).
+
+    `data` may be in any state and is overwritten.
+    """
     if not constants:
         return np.zeros((0, len(core)))
-    return _Slopes(model, constants, core).result
+    return _Slopes(model, data, constants, core).result
 
 
-def derived_values(model: mujoco.MjModel, constants: list[Raw]) -> Array:
-    """The constants, with every frame exactly where it is."""
-    return _Slopes(model, constants, []).values()
+def derived_values(model: mujoco.MjModel, data: mujoco.MjData, constants: list[Raw]) -> Array:
+    """The constants, with every frame exactly where it is; `data` is overwritten."""
+    return _Slopes(model, data, constants, []).values()
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,11 @@ class _Carrier:
 class _Slopes:
     """Each constant is a sum of terms w x . M y, with x and y that solve M x = a row (PAR-21)."""
 
-    def __init__(self, model: mujoco.MjModel, constants: list[Raw], core: list[Raw]) -> None:
-        self.model, self.constants, self.core = model, constants, core
-        self.data = _at_qpos0(model)
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, constants: list[Raw], core: list[Raw]
+    ) -> None:
+        self.model, self.data, self.constants, self.core = model, data, constants, core
+        _compute_at_qpos0(model, data)
         self.result = np.zeros((len(constants), len(core)))
         self.inverse = np.empty((model.nv, model.nv))
         mujoco.mj_solveM(model, self.data, self.inverse, np.eye(model.nv))
@@ -166,42 +173,60 @@ class _Slopes:
 
     def _add_inertia(self) -> None:
         """Add dM with inertia and armature, and motions of centers of mass (PAR-22)."""
-        model, data = self.model, self.data
-        motions: dict[int, Array] = {}
-        for column, (kind, element, component) in enumerate(self.core):
-            if kind == ARMATURE:
-                self._add(column, -self.weight * self.x[element] * self.y[element])
-            if kind != INERTIAL:
-                continue
-            if element not in motions:
-                motions[element] = self._quadratic(element)
-            self._add(column, -self.weight * motions[element][component])
-            mass, axes = model.body_mass[element], data.xmat[element].reshape(3, 3)
-            if component > 3 or mass == 0:
-                continue
-            com = model.body_ipos[element]
-            moved = axes @ (-com if component == 0 else np.eye(3)[component - 1]) / mass
-            for row, (of, body, rotation) in enumerate(self.constants):
-                if of == BODY and body == element and self._is_slider(of, body):
-                    self.result[row, column] -= (component == 0 and not rotation) / mass**2
-                elif of == BODY and body == element and not rotation:
-                    turns = self.ang[body] @ self.x[:, self.owner == row]
-                    self.result[row, column] += 2 / 3 * np.trace(np.cross(turns.T, moved))
-                elif of == DOF and self._is_slider(of, body):
-                    own = model.dof_bodyid[body] == element and component == 0
-                    self.result[row, column] -= own / mass**2
+        kinds, elements, components = np.array(self.core, dtype=np.intp).reshape(-1, 3).T
+        of_dofs = np.flatnonzero(kinds == ARMATURE)
+        dofs = elements[of_dofs]
+        self._add_terms(of_dofs, self.x[dofs] * self.y[dofs])
+        of_bodies = np.flatnonzero(kinds == INERTIAL)
+        if not len(of_bodies):
+            return
+        bodies, places = np.unique(elements[of_bodies], return_inverse=True)
+        self._add_terms(of_bodies, self._quadratic(bodies)[places, components[of_bodies]])
+        columns = {self.core[k]: k for k in of_bodies.tolist()}
+        for row, (kind, element, component) in enumerate(self.constants):
+            if self._is_slider(kind, element):
+                body = int(self.model.dof_bodyid[element]) if kind == DOF else element
+                column, mass = columns.get((INERTIAL, body, 0)), self.model.body_mass[body]
+                if column is not None and component == 0 and mass != 0:
+                    self.result[row, column] -= 1 / mass**2
+            elif kind == BODY and component == 0:
+                change = self._center_change(element, self.owner == row)
+                for k, value in enumerate(change):
+                    if (column := columns.get((INERTIAL, element, k))) is not None:
+                        self.result[row, column] += value
 
-    def _quadratic(self, body: int) -> Array:
-        """Return x . dM y of all terms for each of the ten numbers of a body's inertia."""
-        axes, origin = self.data.xmat[body].reshape(3, 3), self.data.xpos[body]
+    def _add_terms(self, columns: NDArray[np.intp], changes: Array) -> None:
+        """Add -w x . dM y of the terms of each constant, with changes x . dM y of each column."""
+        if not len(self.owner):
+            return
+        rows, first = np.unique(self.owner, return_index=True)  # terms are in the order of rows
+        sums = np.add.reduceat(self.weight * changes, first, axis=1)
+        self.result[np.ix_(rows, columns)] -= sums.T
+
+    def _center_change(self, body: int, of_row: Array) -> Array:
+        """How a body's weight changes as its mass and its first moments move its center of mass."""
+        mass, axes = self.model.body_mass[body], self.data.xmat[body].reshape(3, 3)
+        if mass == 0:
+            return np.zeros(4)
+        t = self.ang[body] @ self.x[:, of_row]
+        along = np.array([t[2, 1] - t[1, 2], t[0, 2] - t[2, 0], t[1, 0] - t[0, 1]]) @ axes
+        unit = np.array([-along @ self.model.body_ipos[body], *along])
+        return np.asarray(2 / 3 / mass * unit)
+
+    def _quadratic(self, bodies: NDArray[np.intp]) -> Array:
+        """Return x . dM y of all terms for each of the ten numbers of the bodies' inertias."""
+        inward = self.data.xmat[bodies].reshape(-1, 3, 3).transpose(0, 2, 1)
+        origin = self.data.xpos[bodies][:, :, None]
         moved = []
         for z in (self.x, self.y):
-            turn = self.ang[body] @ z
-            moved.append((axes.T @ turn, axes.T @ (self.lin[body] @ z + _cross(turn, origin))))
+            turn = self.ang[bodies] @ z
+            shift = self.lin[bodies] @ z + np.cross(turn, origin, axis=1)
+            moved.append((inward @ turn, inward @ shift))
         (w, v), (w2, v2) = moved
-        first = np.cross(v, w2, axis=0) + np.cross(v2, w, axis=0)
-        second = [w[i] * w2[j] + (w[j] * w2[i] if i != j else 0) for i, j in PAIRS]
-        return np.vstack([(v * v2).sum(axis=0), first, second])
+        first = np.cross(v, w2, axis=1) + np.cross(v2, w, axis=1)
+        second = [w[:, i] * w2[:, j] + (w[:, j] * w2[:, i] if i != j else 0) for i, j in PAIRS]
+        whole = (v * v2).sum(axis=1, keepdims=True)
+        return np.concatenate([whole, first, np.stack(second, axis=1)], axis=1)
 
     def _add_frames(self, frames: list[int]) -> None:
         """Add dM, d(rows), lengths and anchors with motions of subtrees (PAR-23)."""
@@ -293,20 +318,20 @@ class _Slopes:
         return found | {(ACTUATOR, a): out[len(tendons) + k] for k, a in enumerate(muscles)}
 
 
-def _at_qpos0(model: mujoco.MjModel) -> mujoco.MjData:
-    data = mujoco.MjData(model)
+def _compute_at_qpos0(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    mujoco.mj_resetData(model, data)
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
     mujoco.mj_tendon(model, data)
     mujoco.mj_makeM(model, data)
     mujoco.mj_factorM(model, data)
     mujoco.mj_transmission(model, data)
-    return data
 
 
 def _cross(columns: Array, vector: Array) -> Array:
     """Each column times a vector: column x vector."""
-    return np.cross(columns, vector[:, None], axis=0)
+    (a, b, c), (x, y, z) = columns, vector
+    return np.stack([b * z - c * y, c * x - a * z, a * y - b * x])
 
 
 def _subtree(model: mujoco.MjModel, root: int) -> Array:

@@ -47,19 +47,18 @@ def inertial(model: mujoco.MjModel, body: int) -> Array:
     return np.concatenate([[mass], mass * com, _pack(moments)])
 
 
-def inertial_slopes(model: mujoco.MjModel, body: int) -> dict[str, Array]:
-    """Derivatives of the ten numbers with respect to the fields of mjModel."""
-    mass, com, axes = model.body_mass[body], model.body_ipos[body], principal_axes(model, body)
-    of_mass = np.concatenate([[1.0], com, _pack(_steiner(com, com))])
-    of_com = [
-        np.concatenate([[0.0], mass * e, 2 * mass * _pack(_steiner(com, e))]) for e in np.eye(3)
-    ]
-    of_inertia = [np.concatenate([np.zeros(4), _pack(np.outer(axis, axis))]) for axis in axes.T]
-    return {
-        "body_mass": of_mass[:, None],
-        "body_ipos": np.array(of_com).T,
-        "body_inertia": np.array(of_inertia).T,
-    }
+def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
+    """Derivatives of the ten numbers with respect to a field of mjModel, a column per component."""
+    mass, com = model.body_mass[body], model.body_ipos[body]
+    if field == "body_mass":
+        return np.concatenate([[1.0], com, _pack(_steiner(com, com))])[:, None]
+    result = np.zeros((10, 3))
+    if field == "body_ipos":
+        result[1:4] = mass * np.eye(3)
+        result[4:] = np.transpose([2 * mass * _pack(_steiner(com, e)) for e in np.eye(3)])
+    else:
+        result[4:] = np.transpose([_pack(np.outer(a, a)) for a in principal_axes(model, body).T])
+    return result
 
 
 def write_inertia(model: mujoco.MjModel, body: int, numbers: Array) -> None:

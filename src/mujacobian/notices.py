@@ -1,7 +1,7 @@
 """Warnings about results that differ from what `mj_step` computes: once per model.
 
 The core notices while it computes (`cpp/layout/notice.h`) and calls `notice` at the end of a call.
-In the threads of a batch of rollouts warnings wait for the end of the call: the caller's thread,
+In the threads of `threads.each` warnings wait for the end of the call: the caller's thread,
 where the filters of `warnings` apply, shows them.
 """
 
@@ -73,11 +73,17 @@ def share(model: mujoco.MjModel, copy: mujoco.MjModel) -> None:
 
 
 def _level() -> int:
-    """The stack level, as seen by the caller, of the first frame outside of this package."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level + 1
+    """The stack level, as seen by the caller, of the line outside of this package that called it.
+
+    Other packages may lie in between, such as an optimizer that this package hands a function.
+    """
+    level, found, frame = 1, 1, sys._getframe(1)
+    while frame.f_back is not None:
+        level += 1
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            found = level
+        frame = frame.f_back
+    return found
 
 
 def _solver(

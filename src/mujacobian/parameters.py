@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core, notices
-from mujacobian.arguments import suggestion
+from mujacobian.arguments import require_data, shaped, suggestion
 from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
 from mujacobian.derived_slopes import derived_slopes, derived_values
 from mujacobian.errors import ArgumentError, ArgumentTypeError
@@ -25,6 +25,7 @@ from mujacobian.inertia import (
     write_inertia,
 )
 from mujacobian.placement import bound_body, bound_geom, release, release_inertial_frame
+from mujacobian.threads import borrowed
 
 Array = NDArray[np.float64]
 
@@ -204,20 +205,24 @@ class Parameters:
         self._raw = core
         self._recomputes = derived == "recompute" and depends_on(core)
         self._frames = self._elements("body_ipos", "body_log_cholesky")
-        self._derive()
 
-    def _derive(self) -> None:
-        """Find the derived constants that steps of the model read."""
-        self._derived = derived_constants(self.model, self._raw) if self._recomputes else []
+    @cached_property
+    def _derived(self) -> list[tuple[int, int, int]]:
+        """The derived constants that steps of the model read."""
+        return derived_constants(self.model, self._raw) if self._recomputes else []
+
+    @cached_property
+    def core(self) -> list[tuple[int, int, int]]:
+        """The parameters of the core: kind, element, component."""
         frames = [(_INERTIAL_FRAME, body, 0) for body in self._frames]
-        self.core: list[tuple[int, int, int]] = [*self._raw, *self._derived, *frames]
+        return [*self._raw, *self._derived, *frames]
 
     def of_model(self, model: mujoco.MjModel) -> Parameters:
         """The same parameters of another model, which has the same elements."""
         here = copy.copy(self)
         here.model = model
-        here.__dict__.pop("names", None)
-        here._derive()
+        for cached in ("names", "core", "_derived"):
+            here.__dict__.pop(cached, None)
         return here
 
     def __len__(self) -> int:
@@ -250,9 +255,7 @@ class Parameters:
 
     def check(self, values: ArrayLike) -> Array:
         """`values` as a vector, or an error that says what is wrong with it."""
-        vector = np.asarray(values, dtype=np.float64)
-        if vector.shape != (len(self),):
-            raise ArgumentError(f"values must have shape ({len(self)},), got {vector.shape}")
+        vector = shaped("values", values, (len(self),), finite=False)
         lower = self.lower
         for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
             name, value = self.names[k], vector[k]
@@ -295,8 +298,10 @@ class Parameters:
         for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
             bound_body(model, body)
         if self._recomputes:
-            if not recompute(model):
-                write_constants(model, self._derived, derived_values(model, self._derived))
+            with borrowed(self.model) as data:
+                if not recompute(model, data):
+                    values = derived_values(model, data, self._derived)
+                    write_constants(model, self._derived, values)
         elif entries:
             restore_derived(model)
         return model
@@ -306,19 +311,18 @@ class Parameters:
 
         `applied` is the model with these values, if it is there already.
         """
-        model = self.apply(values) if applied is None else applied
-        vector = np.asarray(values, dtype=np.float64)
+        vector = self.check(values)
+        model = self.apply(vector) if applied is None else applied
         result = np.zeros((len(self._raw), len(self)))
-        for k, body in enumerate(self._bodies):
-            rows = slice(10 * k, 10 * k + 10)
-            chosen = self._places("body_log_cholesky", body)
-            if chosen:
-                result[rows, chosen] = from_log_cholesky(vector[chosen])[1]
+        slopes: dict[tuple[str, int], Array] = {}
+        for column, e in enumerate(self._entries):
+            if e.field not in _INERTIA_FIELDS:
                 continue
-            slopes = inertial_slopes(model, body)
-            for column, e in enumerate(self._entries):
-                if e.element == body and e.field in slopes:
-                    result[rows, column] = slopes[e.field][:, max(0, e.component)]
+            if (e.field, e.element) not in slopes:
+                slopes[e.field, e.element] = self._inertial_slopes(model, vector, e)
+            first = 10 * self._bodies.index(e.element)
+            of_field = slopes[e.field, e.element]
+            result[first : first + 10, column] = of_field[:, max(0, e.component)]
         row = 10 * len(self._bodies)
         for field, element in self._turned:
             w, x, y, z = getattr(model, field)[element]
@@ -330,8 +334,18 @@ class Parameters:
             if FIELDS[e.field].kind:
                 result[row, column] = 1
                 row += 1
-        derived = derived_slopes(model, self._derived, self._raw) @ result
+        with borrowed(self.model) as data:
+            require_data("applied", model, data)
+            slopes_of_derived = derived_slopes(model, data, self._derived, self._raw)
+        # a product of BLAS would start threads, which take longer than it
+        derived = np.einsum("ij,jk->ik", slopes_of_derived, result)
         return np.concatenate([result, derived, np.zeros((len(self._frames), len(self)))])
+
+    def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: _Entry) -> Array:
+        """How the ten numbers of a body change with the components of a field."""
+        if e.field == "body_log_cholesky":
+            return from_log_cholesky(vector[self._places(e.field, e.element)])[1]
+        return inertial_slopes(model, e.element, e.field)
 
     def _elements(self, *fields: str) -> tuple[int, ...]:
         """The elements, each once, of which one of the fields is in the vector."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
 
@@ -28,52 +28,74 @@ def thread_count(threads: int | None) -> int:
     return available_cores() if threads is None else count("threads", threads, MOST_THREADS)
 
 
-# Data of the model that was used last, for the next call: to make one takes as long as many steps.
+# Data for the next call: to make one takes as long as many steps. They are of the two models that
+# were used last, because a rollout with parameters uses a model and an edited copy of it.
 _lock = Lock()
-_idle: list[mujoco.MjData] = []
+_idle: dict[mujoco.MjModel, list[mujoco.MjData]] = {}
+MODELS = 2
 
 
 @contextmanager
 def borrowed(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
     """A data of the model in whatever state, for one thread."""
     with _lock:
-        if _idle and _idle[0].model is not model:
-            _idle.clear()
-        data = _idle.pop() if _idle else None
+        of_model = _idle.pop(model, [])
+        _idle[model] = of_model  # the last one now
+        while len(_idle) > MODELS:
+            del _idle[next(iter(_idle))]
+        data = of_model.pop() if of_model else None
     data = data or mujoco.MjData(model)
     yield data
     # not after an error: it may have been MuJoCo's
     with _lock:
-        if len(_idle) < available_cores() and all(other.model is model for other in _idle):
-            _idle.append(data)
+        if len(of_model) < available_cores():
+            of_model.append(data)
 
 
 def each(
-    model: mujoco.MjModel, n: int, threads: int, work: Callable[[int, mujoco.MjData], None]
+    model: mujoco.MjModel,
+    n: int,
+    threads: int,
+    work: Callable[[int, mujoco.MjData], None],
+    label: Callable[[int], str] | None = None,
 ) -> None:
-    """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each."""
+    """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each.
+
+    Of several errors the one with the least k is raised, with a note: `label(k)`, or by default the
+    number of the rollout. Warnings are shown by the calling thread, and an interrupt of the calling
+    thread ends the others.
+    """
     threads = max(1, min(threads, n))
     found: list[tuple[mujoco.MjModel, str, Warning]] = []
+    errors: dict[int, Exception] = {}
     stop = _core.StopFlag()
+    left = iter(range(n))  # threads take the next one in turn: some take longer than others
 
-    def some(first: int) -> None:
+    def some() -> None:
         with borrowed(model) as data, notices.waiting(found), stop:
-            for k in range(first, n, threads):
+            for k in left:
+                if errors:
+                    return
                 try:
                     work(k, data)
                 except Exception as error:
-                    if n > 1:
-                        error.add_note(f"in rollout {k} of {n}")
+                    if label is not None or n > 1:
+                        error.add_note(f"in rollout {k} of {n}" if label is None else label(k))
+                    errors[k] = error
                     raise
 
     if threads == 1:
-        some(0)
+        some()
     else:
         with ThreadPoolExecutor(threads) as pool:
+            jobs = [pool.submit(some) for _ in range(threads)]
             try:
-                for _ in pool.map(some, range(threads)):
-                    pass
-            except BaseException:  # the other threads work in vain
+                wait(jobs)
+            except BaseException:  # the threads work in vain
                 stop.set()
                 raise
+        if errors:
+            raise errors[min(errors)]
+        for job in jobs:
+            job.result()
     notices.show(found)

@@ -147,7 +147,7 @@ class Trajectory:
         if made.mocap is not None:
             made = replace(made, mocap=pull_poses(self.inputs.poses(), made.mocap))
         if self.params is not None and made.params is not None:
-            chain = self.params[0].jacobian(self.params[1])
+            chain = self.params[0].jacobian(self.params[1], self.model)
             # row by row: the products of a batch are those of single rollouts
             rows = np.array([row @ chain for row in made.params])
             made = replace(made, params=rows.reshape(n, chain.shape[1]))
@@ -187,7 +187,7 @@ class Trajectory:
         core, directions, columns = [], None, manifold.nx
         if wrt == "params" and self.params is not None:
             core = self.params[0].core
-            directions = np.ascontiguousarray(self.params[0].jacobian(self.params[1]).T)
+            directions = np.ascontiguousarray(self.params[0].jacobian(self.params[1], self.model).T)
             columns = len(directions)
         # the core has one row per column
         moved = np.zeros((n, T + 1, columns, manifold.nx))

@@ -18,6 +18,7 @@ from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.inertia import PAIRS
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
+from mujacobian.threads import borrowed
 
 Array = NDArray[np.float64]
 
@@ -68,7 +69,8 @@ class _World:
         """
         given = list(self.core)
         constants = derived_constants(self.mj, given)
-        slopes = derived_slopes(self.mj, constants, given)
+        with borrowed(self.mj) as data:
+            slopes = derived_slopes(self.mj, data, constants, given)
         solref = _KINDS["limit_solref"]
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]

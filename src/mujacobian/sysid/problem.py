@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from queue import SimpleQueue
 from typing import TypeVar
 
 import mujoco
@@ -24,7 +22,7 @@ from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
-from mujacobian.threads import thread_count
+from mujacobian.threads import each, thread_count
 
 Array = NDArray[np.float64]
 Item = TypeVar("Item")
@@ -117,11 +115,7 @@ class Problem:
             raise ArgumentError(
                 f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
             )
-        threads = thread_count(threads)
-        self._threads = min(threads, len(self.places))
-        self._data: SimpleQueue[mujoco.MjData] = SimpleQueue()
-        for _ in range(self._threads):
-            self._data.put(mujoco.MjData(parameters.model))
+        self._threads = thread_count(threads)
         self.steps = 0
         self.max_steps = max_evaluations * sum(w.steps for log in self.logs for w in log)
         self.history: list[Iterate] = []
@@ -235,18 +229,11 @@ class Problem:
         log: Callable[[Item], int],
     ) -> list[Made]:
         """Work on every item, in threads with a data each; errors name the log."""
+        made: dict[int, Made] = {}
 
-        def named(item: Item) -> Made:
-            data = self._data.get()
-            try:
-                return work(item, data)
-            except Exception as error:
-                error.add_note(f"in log {log(item)}")
-                raise
-            finally:
-                self._data.put(data)
+        def make(k: int, data: mujoco.MjData) -> None:
+            made[k] = work(items[k], data)
 
-        if self._threads == 1:
-            return [named(item) for item in items]
-        with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(named, items))
+        model = self.parameters.model
+        each(model, len(items), self._threads, make, lambda k: f"in log {log(items[k])}")
+        return [made[k] for k in range(len(items))]
