@@ -20,7 +20,7 @@ constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
 constexpr double kClearly = 4;
 
 // Depths that differ by less are equal up to rounding.
-constexpr double kTied = 1e-12;
+constexpr double kTied = 1e-14;
 
 // Change of a direction at which an iteration has converged.
 constexpr double kConverged = 1e-15;
@@ -261,7 +261,8 @@ struct Explanation {
 };
 
 // Look in the direction that explains a point best. Two sides that share the corner it leads to are
-// one. Of directions that are off by less than `limit` the collider takes the one of least depth.
+// one. Of directions that are off by less than `limit` the collider takes the one of least depth;
+// of those that tie, the face's normal comes first.
 Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, double limit,
                     SegmentPoint& s) {
   SegmentPoint best = s;
