@@ -19,6 +19,12 @@ constexpr double kSeen = 1e-6, kSeenByCylinder = 1e-5, kSeenAtRim = 1e-4;
 // How many times worse the next direction must explain a point than the only one that does.
 constexpr double kClearly = 4;
 
+// Depths that differ by less are equal up to rounding.
+constexpr double kTied = 1e-14;
+
+// Change of a direction at which an iteration has converged.
+constexpr double kConverged = 1e-15;
+
 // Nearest points of the segments from a to b and from c to d, by their place between 0 and 1.
 void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
   Vec3 u = b - a, v = d - c, w = c - a;
@@ -115,6 +121,39 @@ bool rim_against(const Geom& cylinder, Vec3 cap, Vec3 n, SupportSide& side) {
   return true;
 }
 
+// The normal between the side of a cylinder and that rim, where the side leaves the cap, at the
+// lesser (exit 0) or greater place (1) along the axis. The normal is perpendicular to the axis and
+// leans to the rim's center. If it is known, so is the place, and the other way round.    (CON-30)
+bool look_at_exit(const Geom& cylinder, const Polytope& p, int face, int exit, SegmentPoint& s) {
+  constexpr int kSteps = 50;
+  const Geom& other = p.geom();
+  const Vec3 a = cylinder.axis(), cap = p.face_normal(face);
+  const Vec3 from = cylinder.position - (other.position + other.size[1] * cap);
+  const double rise = dot(a, cap), height = dot(from, cap);
+  Vec3 d = -cap;
+  double along = 0, change = INFINITY;
+  for (int step = 0; step < kSteps && change > kConverged; step++) {
+    // the point of the cap's plane from which the normal leads to the axis, at a place x of that:
+    // start + x slope
+    const double down = dot(d, cap);
+    const Vec3 start = from - (height / down) * d, slope = a - (rise / down) * d;
+    const double uu = dot(slope, slope), uv = dot(slope, start);
+    const double root = uv * uv - uu * (dot(start, start) - other.size[0] * other.size[0]);
+    if (!(root > 0)) return false;
+    along = (-uv + (exit ? 1 : -1) * std::sqrt(root)) / uu;
+    const Vec3 radial = (1 / other.size[0]) * (start + along * slope);
+    const double lean = rise / dot(radial, a);
+    if (!(lean < 0)) return false;
+    const Vec3 next = (1 / std::sqrt(1 + lean * lean)) * (lean * radial - cap);
+    change = norm(next - d), d = next;
+  }
+  if (change > kConverged || std::abs(along) > cylinder.size[1]) return false;
+  s.look = SegmentPoint::kRim;
+  s.direction = d;
+  s.rim.side[0] = {cylinder.position + along * a, cylinder.size[0], {}, {a, {}}, 1};
+  return rim_against(other, cap, d, s.rim.side[1]);
+}
+
 // The normal between the side of a cylinder or capsule, or the end of a capsule, and that rim.
 bool look_at_rim(const Geom& geom, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
   const Geom& other = p.geom();
@@ -191,27 +230,68 @@ bool looks_at_fold(const Geom& capsule, const Polytope& p, int face, Vec3 off, S
   return false;
 }
 
-// The angles by which the two directions that explain a point best, along the face's normal or
-// towards one of its sides, are off.
+// How far a cylinder reaches from its center along a direction.
+double cylinder_reach(const Geom& cylinder, Vec3 direction) {
+  const Vec3 a = cylinder.axis();
+  const double along = dot(direction, a);
+  return cylinder.size[1] * std::abs(along) + cylinder.size[0] * norm(direction - along * a);
+}
+
+// How deep the geom and the polytope are in one another along the direction in which `s` looks.
+double depth_along(const Geom& geom, const Polytope& p, const SegmentPoint& s) {
+  const Vec3 n = s.direction;
+  double depth =
+      s.unit ? cylinder_reach(geom, n) : geom.size[1] * std::abs(dot(n, s.axis)) + s.radius;
+  if (p.geom().type == geom::kCylinder) {
+    return depth + cylinder_reach(p.geom(), n) - dot(n, p.geom().position - geom.position);
+  }
+  constexpr int kRoom = 16;
+  int id[kRoom];
+  double nearest = INFINITY;
+  for (int k = 0, count = p.support(-n, id, kRoom); k < count; k++) {
+    nearest = std::fmin(nearest, dot(n, p.vertex(id[k]) - geom.position));
+  }
+  return depth - nearest;
+}
+
+// The directions along the face's normal and towards its sides that explain a point: the angle by
+// which the one that is taken is off, and the least such angle of the others.
 struct Explanation {
   double error = INFINITY, next = INFINITY;
 };
 
-// Look in the best of these directions. Two sides that share the corner it leads to are one.
-Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+// Look in the direction that explains a point best. Two sides that share the corner it leads to are
+// one. Of directions that are off by less than `limit` the collider takes the one of least depth;
+// of those that tie, the face's normal comes first.
+Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, double limit,
+                    SegmentPoint& s) {
   SegmentPoint best = s;
   Vec3 best_off{0, 0, 0};
   Explanation found;
-  for (int side = -1; side < p.face_size(face); side++) {
+  auto consider = [&] {
+    const Vec3 seen = off_segment(s);
+    const double error = norm(seen - off) / s.radius;
+    const bool same = norm(seen - best_off) < kOn * s.radius;
+    if (!same) found.next = std::fmin(found.next, std::fmax(found.error, error));
+    const bool both = error < limit && found.error < limit;
+    const bool better =
+        both ? depth_along(geom, p, s) < depth_along(geom, p, best) - kTied : error < found.error;
+    if (better) found.error = error, best = s, best_off = seen;
+  };
+  look(geom, p, face, -1, false, s);
+  consider();
+  const bool round = p.geom().type == geom::kCylinder;
+  for (int exit = 0; exit < 2 && round; exit++) {
+    if (look_at_exit(geom, p, face, exit, s)) consider();
+  }
+  for (int side = 0; side < p.face_size(face) && !round; side++) {
     for (bool beyond : {false, true}) {
       look(geom, p, face, side, beyond, s);
       const CenterContact::Slide* slide = s.nearest.slide;
-      if (beyond && (slide[0] != CenterContact::kLine || slide[1] != slide[0])) break;
-      const Vec3 seen = off_segment(s);
-      const double error = norm(seen - off) / s.radius;
-      const bool same = norm(seen - best_off) < kOn * s.radius;
-      if (!same) found.next = std::fmin(found.next, std::fmax(found.error, error));
-      if (error < found.error) found.error = error, best = s, best_off = seen;
+      const bool along = slide[0] == CenterContact::kLine;
+      if (!along && s.unit) break;  // the end of a cylinder is a rim
+      if (beyond && !(along && slide[1] == CenterContact::kLine)) break;
+      consider();
     }
   }
   s = best;
@@ -223,8 +303,9 @@ Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, Seg
 // collider earlier, only one direction may come close.
 bool cylinder_looks(const Geom& cylinder, const Polytope& p, int face, Vec3 off, double tolerance,
                     SegmentPoint& s) {
-  const Explanation found = explain(cylinder, p, face, off, s);
-  if (found.error < kSeenByCylinder + std::sqrt(2 * tolerance / s.radius)) return true;
+  const double limit = kSeenByCylinder + std::sqrt(2 * tolerance / s.radius);
+  const Explanation found = explain(cylinder, p, face, off, limit, s);
+  if (found.error < limit) return true;
   const SegmentPoint seen = s;
   if (look_from_rim(cylinder, p, face, off, s) || look_at_rim(cylinder, p, face, off, s) ||
       look_from_rim_at_rim(cylinder, p, face, off, s)) {
