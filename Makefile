@@ -86,7 +86,8 @@ docs: .venv/.tools  ## check links between pages and the equation labels cited i
 
 # without leaks, seen in the size of the process, which a sanitizer changes, and without long simulations of code that
 # other tests run too
-UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes
+UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
+  sysid_first_states parameter_frames
 sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behaviour sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
