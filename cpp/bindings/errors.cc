@@ -69,8 +69,9 @@ void raise(std::exception_ptr error, const std::string& where) {
 }
 
 void report_notices(nb::handle model) {
-  const Notices found = take_notices();
-  constexpr const char* kNames[Notices::kCount] = {"solver", "collider"};
+  Notices found = take_notices();
+  found.keep_worse(Notices::kContact, Notices::kCollider);
+  constexpr const char* kNames[Notices::kCount] = {"solver", "contact", "collider"};
   for (int k = 0; k < Notices::kCount; k++) {
     if (!found.has(k)) continue;
     const Notice& n = found[k];

@@ -163,11 +163,14 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
   report_notices(model);
 }
 
-// (rows, clamps, residual before, residual, solver error) as plain tuples; K is filled
+// (rows, clamps, residual before, residual, solver error, collider error) as plain tuples; K is
+// filled
 using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
-std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model, nb::handle data,
-                                                               nb::handle K, bool run_forward) {
+std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handle model,
+                                                                       nb::handle data,
+                                                                       nb::handle K,
+                                                                       bool run_forward) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
   DataView d = view_data(pair.data);
@@ -188,7 +191,12 @@ std::tuple<Rows, Clamps, double, double, double> diagnose_into(nb::handle model,
   for (const ClampDiagnostic& c : result.clamps) {
     clamps.emplace_back(c.element, c.clamp, c.distance);
   }
-  return {rows, clamps, result.residual_before, result.residual, result.solver_error};
+  return {rows,
+          clamps,
+          result.residual_before,
+          result.residual,
+          result.solver_error,
+          result.collider_error};
 }
 
 std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {

@@ -8,6 +8,7 @@
 #include "contact/geometry.h"
 #include "layout/engine.h"
 #include "layout/notice.h"
+#include "smooth/acceleration.h"
 
 namespace mujacobian {
 namespace {
@@ -107,9 +108,9 @@ bool agree(const DataView& one, const DataView& other, int k) {
 }
 
 // Notice contacts of the user's collider that are far from the converged ones, or not among them.
-void notice_errors(const DataView& d, const DataView& converged) {
+void notice_contacts(const DataView& d, const DataView& converged) {
   auto notice = [](double error, const ContactView& c) {
-    notices().add(Notices::kCollider, {error, kColliderLimit, {c.geom.v[0], c.geom.v[1]}});
+    notices().add(Notices::kContact, {error, kColliderLimit, {c.geom.v[0], c.geom.v[1]}});
   };
   for (int k = 0; k < std::max(d.ncon, converged.ncon); k++) {
     if (agree(d, converged, k)) continue;
@@ -118,6 +119,22 @@ void notice_errors(const DataView& d, const DataView& converged) {
     const ContactView c = view_contact(d, k);
     if (count_pair(converged, c) == 0) notice(kNone, c);
   }
+}
+
+// Notice accelerations that are far from the converged ones, with the contact that is furthest off.
+void notice_accelerations(const ModelView& m, const DataView& d, const DataView& converged) {
+  const double error = collider_error(m, d, converged);
+  if (error <= kColliderLimit) return;
+  Notice notice{error, kColliderLimit};
+  double largest = -1;
+  for (int k = 0; k < converged.ncon; k++) {
+    const double off = contact_error(d, converged, k);
+    if (off <= largest) continue;
+    const ContactView c = view_contact(converged, k);
+    notice.element[0] = c.geom.v[0], notice.element[1] = c.geom.v[1];
+    largest = off;
+  }
+  notices().add(Notices::kCollider, notice);
 }
 
 }  // namespace
@@ -133,7 +150,8 @@ Evaluation converge_collider(const ModelView& m, const DataView& d) {
   void* data = mine.data(m, d);
   const Quiet quiet;
   forward(converging.address, data);
-  notice_errors(d, mine.view());
+  notice_contacts(d, mine.view());
+  notice_accelerations(m, d, mine.view());
   return {converging, mine.view()};
 }
 
@@ -148,7 +166,7 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
   copy(to.actuator_force, d.actuator_force, m.nactuator);
   const Quiet quiet;
   run_inverse(converging.address, data, actuation);
-  notice_errors(d, mine.view());
+  notice_contacts(d, mine.view());
   return {converging, mine.view()};
 }
 
@@ -178,6 +196,19 @@ double contact_error(const DataView& d, const DataView& converged, int k) {
     if (is_same_pair(c, from)) least = std::fmin(least, difference(from, c));
   }
   return least;
+}
+
+double collider_error(const ModelView& m, const DataView& d, const DataView& converged) {
+  double worst = 0;
+  for (int t = 0; t < m.ntree; t++) {
+    AccelerationDistance distance;
+    for (int k = 0; k < m.tree_dofnum[t]; k++) {
+      const int dof = m.tree_dofadr[t] + k;
+      distance.add(d.qacc[dof], d.qacc_smooth[dof], converged.qacc[dof]);
+    }
+    worst = std::fmax(worst, distance.relative(m.opt.timestep));
+  }
+  return worst;
 }
 
 }  // namespace mujacobian

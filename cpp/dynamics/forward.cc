@@ -11,6 +11,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/notice.h"
+#include "smooth/acceleration.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
 #include "smooth/inertia_derivative.h"
@@ -61,21 +62,17 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
 // Share of its diagonal entry below which a pivot of the mass matrix is rounding
 constexpr double kSingular = 1e-13;
 
-// Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
-constexpr double kNegligible = 1e-9;
-
 // Distance of MuJoCo's acceleration from that of f, relative within each component.     (SOL-3)
 double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
     const Component& part = f.residual.components[c];
-    double distance = 0, scale = 0;
+    AccelerationDistance distance;
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
-      distance = std::fmax(distance, std::abs(d.qacc[dof] - f.acc[dof]));
-      scale = std::max({scale, std::abs(d.qacc[dof]), std::abs(d.qacc_smooth[dof])});
+      distance.add(d.qacc[dof], d.qacc_smooth[dof], f.acc[dof]);
     }
-    if (distance * m.opt.timestep > kNegligible) worst = std::fmax(worst, distance / scale);
+    worst = std::fmax(worst, distance.relative(m.opt.timestep));
   }
   return worst;
 }

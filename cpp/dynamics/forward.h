@@ -9,10 +9,9 @@
 
 namespace mujacobian {
 
-// Distance of MuJoCo's qacc from the optimum beyond which its solver counts as not converged:
-// relative to the largest of qacc and qacc_smooth in the same component. With default settings,
-// scenes of the Menagerie end below 1e-5, and a die or a geom that falls on a height field below
-// 3e-4; scenes of one to five iterations reach 4e-2 to 2.
+// Relative distance of MuJoCo's qacc from the optimum beyond which its solver counts as not
+// converged. With default settings, scenes of the Menagerie end below 1e-5, and a die or a geom that
+// falls on a height field below 3e-4; scenes of one to five iterations reach 4e-2 to 2.
 constexpr double kSolverLimit = 1e-3;
 
 struct Forward {
@@ -26,7 +25,7 @@ struct Forward {
   const double* acc;        // the constrained acceleration: the same, unless noslip changes it
   const double* force;      // the total generalized force, M acc
   const bool* constrained;  // per component: solved by the optimum
-  double solver_error;      // distance of MuJoCo's qacc from acc: see kSolverLimit
+  double solver_error;      // distance of MuJoCo's qacc from acc: see AccelerationDistance
   Residual residual;        // zero, but for the columns of applied force
 };
 

@@ -13,7 +13,8 @@ struct Notice {
 
 class Notices {
  public:
-  enum Kind { kSolver, kCollider, kCount };
+  // kContact: a contact is far from that of a converged collider; kCollider: accelerations are.
+  enum Kind { kSolver, kContact, kCollider, kCount };
 
   // Keep the notice if its value exceeds its limit, by more than that of the one kept so far.
   void add(Kind kind, const Notice& notice) {
@@ -21,6 +22,10 @@ class Notices {
   }
   void merge(const Notices& other) {
     for (int k = 0; k < kCount; k++) add(static_cast<Kind>(k), other.kept_[k]);
+  }
+  // Of two kinds with the same remedy, keep the one that exceeds its limit by more.
+  void keep_worse(Kind one, Kind other) {
+    kept_[excess(kept_[one]) < excess(kept_[other]) ? one : other] = {};
   }
   bool has(int kind) const { return kept_[kind].value > 0; }
   const Notice& operator[](int kind) const { return kept_[kind]; }

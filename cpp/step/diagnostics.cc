@@ -101,7 +101,7 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 
 Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
   const auto& [m, d] = converge_collider(given_m, given_d);
-  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0};
+  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0, collider_error(m, given_d, d)};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;

@@ -27,7 +27,8 @@ struct Diagnostics {
   std::vector<RowDiagnostic> rows;
   std::vector<ClampDiagnostic> clamps;
   double residual_before, residual;  // of the constraint solver, before and after polishing
-  double solver_error;               // distance of MuJoCo's qacc from the optimum: kSolverLimit
+  double solver_error;               // distance of MuJoCo's qacc from the optimum
+  double collider_error;             // its distance from that of a converged collider
 };
 
 // Diagnose the state of an mjData on which mj_forward has just run; K (nv, nv) receives

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import require_model
-from mujacobian.notices import solver_text
+from mujacobian.notices import collider_text, solver_text
 
 SOLVER_LIMIT = _core.solver_limit()
 COLLIDER_LIMIT = _core.collider_limit()
@@ -51,9 +51,11 @@ class Diagnostics:
 
     `residual_before` and `residual` are the relative residuals of `M a = qfrc_smooth + J^T f` at
     MuJoCo's `qacc` and after polishing. `solver_error` is the distance of MuJoCo's `qacc` from the
-    optimum, relative to the largest acceleration of the bodies that constraints couple; above
-    `SOLVER_LIMIT`, functions that differentiate the step warn. `K = M + J^T H J` is the matrix that
-    the derivative of the acceleration is solved with.
+    optimum, relative to the largest acceleration of the bodies that constraints couple;
+    `collider_error` is its distance from that of a step with a converged collider, relative to the
+    largest acceleration of the same tree. Functions that differentiate the step warn if the first
+    exceeds `SOLVER_LIMIT`, or the second or the error of a contact `COLLIDER_LIMIT`.
+    `K = M + J^T H J` is the matrix that the derivative of the acceleration is solved with.
     """
 
     rows: list[Row]
@@ -61,6 +63,7 @@ class Diagnostics:
     residual_before: float
     residual: float
     solver_error: float
+    collider_error: float
     K: NDArray[np.float64]
 
     @property
@@ -68,6 +71,18 @@ class Diagnostics:
         """Whether MuJoCo's solver converged in this state, in words."""
         verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
         return f"{verdict}: {solver_text(self.solver_error, SOLVER_LIMIT)}"
+
+    @property
+    def collider(self) -> str:
+        """Whether MuJoCo's collider converged in this state, in words."""
+        contact = max((row.contact_error for row in self.rows), default=0.0)
+        verdict = (
+            "converged" if max(contact, self.collider_error) <= COLLIDER_LIMIT else "not converged"
+        )
+        return (
+            f"{verdict}: the worst contact is {contact:.1e} away from the optimum, and "
+            f"{collider_text(self.collider_error, COLLIDER_LIMIT)}"
+        )
 
     @property
     def condition(self) -> float:
@@ -84,12 +99,13 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     """
     require_model(model)
     K = np.empty((model.nv, model.nv))
-    rows, clamps, before, residual, error = _core.diagnose_into(model, data, K, forward)
+    rows, clamps, before, residual, solver, collider = _core.diagnose_into(model, data, K, forward)
     return Diagnostics(
         rows=[Row(*r) for r in rows],
         clamps=[Clamp(*c) for c in clamps],
         residual_before=before,
         residual=residual,
-        solver_error=error,
+        solver_error=solver,
+        collider_error=collider,
         K=K,
     )

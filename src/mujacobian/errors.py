@@ -98,8 +98,9 @@ class SolverNotConvergedWarning(NotConvergedWarning):
 class ColliderNotConvergedWarning(NotConvergedWarning):
     """The convex collider stopped short of the contact where the step is differentiated.
 
-    `value` is the distance between MuJoCo's contact and that of a converged collider, as
-    `contact_error` in `mujacobian.diagnose`; infinite where their numbers of contacts differ.
+    `value` is the distance between MuJoCo's contact and that of a converged collider, or the
+    relative distance between the accelerations with either: `contact_error` and `collider_error` in
+    `mujacobian.diagnose`. It is infinite where the numbers of contacts differ.
     """
 
 

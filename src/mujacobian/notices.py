@@ -24,8 +24,8 @@ from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWar
 PACKAGE = str(Path(__file__).parent)
 CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 
-# what a model was warned about already; copies of a model share its set
-_seen: WeakKeyDictionary[mujoco.MjModel, set[str]] = WeakKeyDictionary()
+# classes of the warnings about a model so far; copies of a model share its set
+_seen: WeakKeyDictionary[mujoco.MjModel, set[type[Warning]]] = WeakKeyDictionary()
 _lock = threading.Lock()
 _thread = threading.local()
 
@@ -40,24 +40,24 @@ def notice(
     warning = _WARNINGS[kind](model, value, limit, first, second)
     waiting = getattr(_thread, "waiting", None)
     if waiting is None:
-        show([(model, kind, warning)])
+        show([(model, warning)])
     else:
-        waiting.append((model, kind, warning))
+        waiting.append((model, warning))
 
 
-def show(found: list[tuple[mujoco.MjModel, str, Warning]]) -> None:
+def show(found: list[tuple[mujoco.MjModel, Warning]]) -> None:
     """Warn about what no warning was shown of yet, at the line that called this package."""
-    for model, kind, warning in found:
+    for model, warning in found:
         with _lock:
             seen = _seen.setdefault(model, set())
-            known = kind in seen
-            seen.add(kind)
+            known = type(warning) in seen
+            seen.add(type(warning))
         if not known:
             warnings.warn(warning, stacklevel=_level())
 
 
 @contextmanager
-def waiting(found: list[tuple[mujoco.MjModel, str, Warning]]) -> Iterator[None]:
+def waiting(found: list[tuple[mujoco.MjModel, Warning]]) -> Iterator[None]:
     """Keep the warnings of this thread in `found` for another thread to `show`."""
     _thread.waiting = found
     try:
@@ -102,7 +102,7 @@ def solver_text(value: float, limit: float) -> str:
     """How far the acceleration is from the optimum, in words."""
     return (
         f"the acceleration of mj_step is {value:.1e} away from the optimum, relative to the "
-        f"largest acceleration beside it (converged: up to {limit:.0e})"
+        f"largest acceleration beside it (limit {limit:.0e})"
     )
 
 
@@ -117,16 +117,38 @@ def solver_advice(model: mujoco.MjModel) -> str:
     )
 
 
-def _collider(
+def _contact(
     model: mujoco.MjModel, value: float, limit: float, first: int, second: int
 ) -> ColliderNotConvergedWarning:
-    names = " and ".join(_geom(model, geom) for geom in (first, second))
+    names = _names(model, first, second)
     what = (
         f"its contact between {names} is {value:.1e} away from the optimum, in m and rad "
-        f"(converged: up to {limit:.0e})"
+        f"(limit {limit:.0e})"
         if np.isfinite(value)
         else f"it finds another number of contacts between {names} than if it converges"
     )
+    return _collider_warning(model, what, value, limit)
+
+
+def _collider(
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int
+) -> ColliderNotConvergedWarning:
+    names = _names(model, first, second)
+    what = f"{collider_text(value, limit)}. The least accurate contact is that of {names}"
+    return _collider_warning(model, what, value, limit)
+
+
+def collider_text(value: float, limit: float) -> str:
+    """How far the acceleration is from that with a converged collider, in words."""
+    return (
+        f"the acceleration of mj_step is {value:.1e} away from that with a converged collider, "
+        f"relative to the largest acceleration beside it (limit {limit:.0e})"
+    )
+
+
+def _collider_warning(
+    model: mujoco.MjModel, what: str, value: float, limit: float
+) -> ColliderNotConvergedWarning:
     return ColliderNotConvergedWarning(
         f"MuJoCo's convex collider stopped before it converged: {what}. "
         "The derivative is that of the converged step, so mj_step itself moves differently. "
@@ -134,6 +156,10 @@ def _collider(
         value,
         limit,
     )
+
+
+def _names(model: mujoco.MjModel, first: int, second: int) -> str:
+    return " and ".join(_geom(model, geom) for geom in (first, second))
 
 
 def _geom(model: mujoco.MjModel, geom: int) -> str:
@@ -154,5 +180,6 @@ def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
 
 _WARNINGS: dict[str, Callable[[mujoco.MjModel, float, float, int, int], Warning]] = {
     "solver": _solver,
+    "contact": _contact,
     "collider": _collider,
 }

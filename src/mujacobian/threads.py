@@ -66,7 +66,7 @@ def each(
     thread ends the others.
     """
     threads = max(1, min(threads, n))
-    found: list[tuple[mujoco.MjModel, str, Warning]] = []
+    found: list[tuple[mujoco.MjModel, Warning]] = []
     errors: dict[int, Exception] = {}
     stop = _core.StopFlag()
     left = iter(range(n))  # threads take the next one in turn: some take longer than others
