@@ -22,13 +22,13 @@ FLAWS = (
     judge.RAISED,
 )
 LOST = (CRASHED, HUNG, FAILED)
-FAILURES = {judge.WRONG, *FLAWS, *LOST}
 SILENT = "silent"  # solver or collider not converged, and no warning
+FAILURES = {judge.WRONG, SILENT, *FLAWS, *LOST}
 SHOWN = 12  # models named for a reason
 
 
 def failures(records: list[Record]) -> int:
-    """Return how many states are wrong, flawed or lost."""
+    """Return how many states are wrong, silent, flawed or lost."""
     return sum(bool(FAILURES & set(_words(state))) for _, state in _states(records))
 
 
@@ -65,7 +65,7 @@ def report(records: list[Record], sources: list[Source], failed: dict[str, str])
         ("Not judged", _reasons(records, judge.NOT_JUDGED)),
     ):
         lines += ["", f"## {title}", "", *_grouped(found)]
-    lines += ["", "## Wrong, flawed or lost", "", *_list(records, FAILURES)]
+    lines += ["", "## Wrong, silent, flawed or lost", "", *_list(records, FAILURES)]
     lines += ["", "## Solver or collider", "", *_list(records, {judge.SOLVER, judge.COLLIDER})]
     lines += ["", "## Refused states", "", *_list(records, {judge.REFUSED})]
     lines += ["", "## Sources", "", *_sources(sources, failed)]
@@ -88,6 +88,8 @@ def _words(state: Record) -> Iterator[str]:
         yield state["fate"]
         return
     yield from {state["own"]["word"], state["converged"]["word"]}
+    if state["own"]["word"] in (judge.SOLVER, judge.COLLIDER) and not state["has_warned"]:
+        yield SILENT
 
 
 def _word(state: Record, settings: str) -> str:
@@ -96,7 +98,7 @@ def _word(state: Record, settings: str) -> str:
 
 def _total(states: list[tuple[Record, Record]]) -> str:
     words = Counter(word for _, state in states for word in set(_words(state)))
-    return ", ".join(f"{words[word]} {word}" for word in (judge.WRONG, *LOST, *FLAWS))
+    return ", ".join(f"{words[word]} {word}" for word in (judge.WRONG, SILENT, *LOST, *FLAWS))
 
 
 def _table(
@@ -119,10 +121,8 @@ def _table(
 def _counts(record: Record, settings: str) -> Counter[str]:
     counts = Counter(files=1, load="hash" in record, models=bool(record["states"]))
     for _, state in _states([record]):
-        word = _word(state, settings)
-        counts.update(["states", word, *state.get("flaws", [])])
-        quiet = word in (judge.SOLVER, judge.COLLIDER) and not state["has_warned"]
-        counts[SILENT] += quiet
+        counts.update(["states", _word(state, settings), *state.get("flaws", [])])
+        counts[SILENT] += SILENT in _words(state)
     return counts
 
 
@@ -201,7 +201,7 @@ def _list(records: list[Record], words: set[str]) -> Iterator[str]:
 def _details(state: Record, words: set[str]) -> str:
     if "fate" in state:
         return f"{state['fate']}: {state['reason']}"
-    parts = [flaw for flaw in state["flaws"] if flaw in words]
+    parts = [word for word in (SILENT, *state["flaws"]) if word in words]
     told = set()
     for settings in ("converged", "own"):
         verdict = state[settings]
