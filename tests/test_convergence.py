@@ -177,7 +177,8 @@ def test_default_settings_are_not_reported(use):
 
 
 def test_the_distance_is_that_of_the_accelerations():
-    model = quadruped(**FEW)
+    model = quadruped(**FEW, integrator=mujoco.mjtIntegrator.mjINT_EULER)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP  # the step integrates qacc
     data = moving(model)
     found = mujacobian.diagnose(model, data)
     tight = mujacobian.converged(model)
@@ -187,6 +188,31 @@ def test_the_distance_is_that_of_the_accelerations():
     assert found.solver_error == pytest.approx(expected, rel=1e-6)
     assert found.solver.startswith("not converged: the acceleration of mj_step is ")
     assert mujacobian.diagnose(tight, other).solver.startswith("converged: ")
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
+def test_the_distance_is_also_that_of_the_velocities(integrator):
+    """Damping is integrated with the force, where an error shows that stiff rows hide in qacc."""
+    model = quadruped(integrator=getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}"))
+    model.dof_damping[6:] = 0.5
+    model.geom_solref[:] = (0.005, 1.0)
+    data = moving(model)
+    rough = copy.copy(model)
+    rough.opt.iterations = 2
+    found = mujacobian.diagnose(rough, data)
+    ends = []
+    for each in (rough, mujacobian.converged(model)):
+        after = same_state(model, data, each)
+        ends.append((after.qacc.copy(), after.qacc_smooth.copy()))
+        mujoco.mj_step(each, after)
+        ends[-1] += (after.qvel.copy(),)
+    (qacc, smooth, velocity), (best_qacc, _, best_velocity) = ends
+    integrated = (velocity - data.qvel) / model.opt.timestep
+    distance = abs(velocity - best_velocity).max() / model.opt.timestep
+    of_velocity = distance / max(abs(integrated).max(), abs(smooth).max())
+    of_qacc = abs(qacc - best_qacc).max() / max(abs(qacc).max(), abs(smooth).max())
+    assert of_velocity > 2 * of_qacc
+    assert found.solver_error == pytest.approx(of_velocity, rel=1e-6)
 
 
 def test_a_warning_may_be_an_error():

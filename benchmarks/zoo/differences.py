@@ -235,15 +235,18 @@ class Differences:
         return max(self._gap(model, data), best.max())
 
     def _central(self, model: mujoco.MjModel, data: mujoco.MjData, h: float) -> Array:
-        """Return central differences of the state along all directions.
+        """Return central differences of the state along all directions, of lengths that match.
 
-        Controls change by h times their largest range, as their units may be anything.
+        Velocities change by ten times as much as positions, controls by h times their largest
+        range, as their units may be anything.
         """
         step = reference.Step(model, data)
         ranges = np.diff(model.actuator_ctrlrange[model.actuator_ctrllimited > 0])
-        columns = []
+        nv, columns = model.nv, []
         for z in self.directions:
-            length = h * max(1.0, ranges.max(initial=0.0)) if z[self.nx :].any() else h
+            length = 10 * h if z[nv : 2 * nv].any() else h
+            if z[self.nx :].any():
+                length = h * max(1.0, ranges.max(initial=0.0))
             columns.append((step(length * z) - step(-length * z))[: self.nx] / (2 * length))
         return np.transpose(columns)
 

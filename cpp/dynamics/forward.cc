@@ -62,21 +62,6 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
 // Share of its diagonal entry below which a pivot of the mass matrix is rounding
 constexpr double kSingular = 1e-13;
 
-// Distance of MuJoCo's acceleration from that of f, relative within each component.     (SOL-3)
-double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
-  double worst = 0;
-  for (int c = 0; c < f.residual.count; c++) {
-    const Component& part = f.residual.components[c];
-    AccelerationDistance distance;
-    for (int i = 0; i < part.nv; i++) {
-      const int dof = part.dofs[i];
-      distance.add(d.qacc[dof], d.qacc_smooth[dof], f.acc[dof]);
-    }
-    worst = std::fmax(worst, distance.relative(m.opt.timestep));
-  }
-  return worst;
-}
-
 // Throw std::domain_error if the mass matrix has no inverse.
 void require_regular(const ModelView& m, const DataView& d) {
   for (int i = 0; i < m.nv; i++) {
@@ -90,6 +75,21 @@ void require_regular(const ModelView& m, const DataView& d) {
 }
 
 }  // namespace
+
+double acceleration_distance(const ModelView& m, const DataView& d, const Residual& residual,
+                             const double* given, const double* exact) {
+  double worst = 0;
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    AccelerationDistance distance;
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i];
+      distance.add(given[dof], d.qacc_smooth[dof], exact[dof]);
+    }
+    worst = std::fmax(worst, distance.relative(m.opt.timestep));
+  }
+  return worst;
+}
 
 Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
                       Arena& arena) {
@@ -135,7 +135,7 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
-    f.solver_error = solver_error(m, d, f);
+    f.solver_error = acceleration_distance(m, d, f.residual, d.qacc, f.acc);
     notices().add(Notices::kSolver, {f.solver_error, kSolverLimit, {-1, -1}});
   }
   return f;

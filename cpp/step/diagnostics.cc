@@ -7,6 +7,7 @@
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "step/integrator.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -113,6 +114,9 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
   all.solver_error = f.solver_error;
+  if (m.opt.integrator != integrator::kRK4) {
+    all.solver_error = solver_error(m, d, f, integrate(m, d, f, arena), arena);
+  }
 
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];

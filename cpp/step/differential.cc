@@ -1,6 +1,7 @@
 #include "step/differential.h"
 
 #include "dynamics/lu.h"
+#include "layout/notice.h"
 #include "smooth/inertia_derivative.h"
 #include "step/support.h"
 
@@ -15,6 +16,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   const Forward& f = s.forward;
   const Residual& residual = f.residual;
   s.step = integrate(m, d, f, arena);
+  notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), kSolverLimit});
   s.twice = (f.blocks.count || senses) && !s.step.explicit_;
 
   double* at = arena.take<double>(m.nv);

@@ -156,26 +156,34 @@ StepMatrix implicit(const ModelView& m, const DataView& d, const Forward& f, Are
   return {nullptr, blocks};
 }
 
-// Factor the matrix in place and solve it for w.
-Integration solve_step(const ModelView& m, const StepMatrix& matrix, const double* force,
-                       Arena& arena) {
-  double* w = arena.take<double>(m.nv);
-  std::memcpy(w, force, m.nv * sizeof(double));
-  InertiaFactor factor{};
+// Factor the matrix in place.
+Integration factor_step(const ModelView& m, const StepMatrix& matrix, Arena& arena) {
+  Integration step{false, nullptr, {}, matrix.block};
   if (matrix.packed) {
     double* inverse = arena.take<double>(m.nv);
     if (!factor_inertia(m, matrix.packed, inverse)) throw_singular();
-    factor = {matrix.packed, inverse};
-    solve_inertia(m, factor, w);
+    step.factor = {matrix.packed, inverse};
   }
   for (int t = 0; matrix.block && t < m.ntree; t++) {
     TreeBlock* b = matrix.block[t];
+    if (b && !factor_lu(b->n, b->matrix, b->order, arena)) throw_singular();
+  }
+  return step;
+}
+
+// The acceleration that a force makes in the step.
+const double* accelerate(const ModelView& m, const Integration& step, const double* force,
+                         Arena& arena) {
+  double* w = arena.take<double>(m.nv);
+  std::memcpy(w, force, m.nv * sizeof(double));
+  if (step.factor.packed) solve_inertia(m, step.factor, w);
+  for (int t = 0; step.block && t < m.ntree; t++) {
+    const TreeBlock* b = step.block[t];
     if (!b) continue;
     for (int i = b->dof; i < b->dof + b->n; i++) w[i] = force[i];
-    if (!factor_lu(b->n, b->matrix, b->order, arena)) throw_singular();
     solve_lu(b->n, b->matrix, b->order, w + b->dof, 1, 0, 1, arena);
   }
-  return {false, w, factor, matrix.block};
+  return w;
 }
 
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
@@ -238,7 +246,10 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
   StepMatrix matrix{};
   if (!has_metric(m)) matrix = step_matrix(m, d, f, /*inverse=*/false, arena);
   Integration step{true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
-  if (!matrix.is_inertia()) step = solve_step(m, matrix, f.force, arena);
+  if (!matrix.is_inertia()) {
+    step = factor_step(m, matrix, arena);
+    step.w = accelerate(m, step, f.force, arena);
+  }
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
       throw std::domain_error("the acceleration of dof " + std::to_string(i) + " is " +
@@ -247,6 +258,15 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
     }
   }
   return step;
+}
+
+double solver_error(const ModelView& m, const DataView& d, const Forward& f,
+                    const Integration& step, Arena& arena) {
+  if (!f.blocks.count || step.explicit_) return f.solver_error;
+  double* force = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+  const double* w = accelerate(m, step, force, arena);
+  return std::fmax(f.solver_error, acceleration_distance(m, d, f.residual, w, step.w));
 }
 
 // Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)

@@ -39,6 +39,12 @@ struct Integration {
 
 Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
 
+// Relative distance (SOL-3) of MuJoCo's acceleration from the optimum: of qacc, and of the w that
+// it integrates, in which an error of the constraint forces shows that stiff constraints hide in
+// qacc.
+double solver_error(const ModelView& m, const DataView& d, const Forward& f,
+                    const Integration& step, Arena& arena);
+
 // Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
 // inverse dynamics does so even where dampers are disabled.
 bool euler_is_damped(const ModelView& m, bool inverse);
