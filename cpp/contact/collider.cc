@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "contact/geometry.h"
+#include "contact/recollision.h"
 #include "layout/engine.h"
+#include "layout/enums.h"
 #include "layout/notice.h"
 
 namespace mujacobian {
@@ -31,6 +33,19 @@ bool depends_on_tolerance(const ModelView& m, const DataView& d) {
   return false;
 }
 
+void copy(const double* to, const double* from, int n) {
+  std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
+}
+
+// Something that mj_forward computes before its constraint solver, other than the rows, depends on
+// contacts, or cannot be copied.
+bool depends_on_contacts_early(const ModelView& m) {
+  if (m.nplugin || m.nflex || m.opt.integrator == integrator::kDiscrete) return true;
+  const int* transmissions = m.actuator_trntype;
+  return std::find(transmissions, transmissions + m.nactuator, transmission::kBody) !=
+         transmissions + m.nactuator;
+}
+
 // The model and data with a converged collider, of one thread.
 class Converged {
  public:
@@ -45,11 +60,11 @@ class Converged {
   // An mjData of that model.
   void* data(const ModelView& m) {
     // it serves every model of the same sizes, unless plugins keep something in it
-    std::string sizes = model_sizes(m.address);
-    if (!data_ || sizes != sizes_ || m.nplugin) {
+    if (!data_ || !has_sizes(m.address, sizes_) || m.nplugin) {
       data_ = make_data(model_.address());
-      sizes_ = std::move(sizes);
+      sizes_ = model_sizes(m.address);
     }
+    unsolved_ = false;
     return data_.get();
   }
 
@@ -65,6 +80,35 @@ class Converged {
 
   const DataView& view() { return d_ = view_data(data_.get()); }
 
+  // Evaluate the caller's state again.
+  void evaluate(const ModelView& m, const DataView& d) {
+    const Quiet quiet;
+    if (depends_on_contacts_early(m)) {
+      forward(model_.address(), data(m, d));
+      view();
+      return;
+    }
+    copy_contacts(m, d, data(m));
+    find_contacts_again(m_, d_ = view_data(data_.get()));
+    make_constraints(model_.address(), data_.get());
+    // MuJoCo's solver begins where the caller's has ended
+    copy(d_.qacc_warmstart, d.qacc, m.nv);
+    unsolved_ = true;
+    view();
+  }
+
+  bool is_unsolved(const DataView& d) const { return unsolved_ && d.address == data_.get(); }
+
+  // Let MuJoCo solve for qacc and forces, if it has not yet; false if `d` is another data.
+  bool solve(const DataView& d) {
+    if (!is_unsolved(d)) return false;
+    const Quiet quiet;
+    unsolved_ = false;
+    mujacobian::solve_constraints(model_.address(), data_.get());
+    view();
+    return true;
+  }
+
  private:
   ModelCopy model_;
   ModelView m_;
@@ -72,15 +116,12 @@ class Converged {
   OwnedData data_;
   std::string sizes_;
   std::vector<double> state_;
+  bool unsolved_ = false;  // qacc and forces are still the caller's
 };
 
 Converged& converged() {
   thread_local Converged mine;
   return mine;
-}
-
-void copy(const double* to, const double* from, int n) {
-  std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
 
 bool is_same_pair(const ContactView& a, const ContactView& b) {
@@ -126,16 +167,21 @@ const ModelView& converged_model(const ModelView& m) {
   return has_converged_collider(m) ? m : converged().model(m);
 }
 
-Evaluation converge_collider(const ModelView& m, const DataView& d) {
+Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
   if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);
-  void* data = mine.data(m, d);
-  const Quiet quiet;
-  forward(converging.address, data);
+  mine.evaluate(m, d);
   notice_errors(d, mine.view());
+  if (solved || m.opt.noslip_iterations > 0 || m.opt.integrator == integrator::kRK4) {
+    mine.solve(mine.view());
+  }
   return {converging, mine.view()};
 }
+
+bool solve_again(const DataView& d) { return converged().solve(d); }
+
+bool is_unsolved(const DataView& d) { return converged().is_unsolved(d); }
 
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
   if (!depends_on_tolerance(m, d)) return {m, d};

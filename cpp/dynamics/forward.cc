@@ -7,6 +7,7 @@
 #include <string>
 
 #include "constraint/idle.h"
+#include "contact/collider.h"
 #include "dynamics/lu.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -64,20 +65,63 @@ constexpr double kSingular = 1e-13;
 // Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
 constexpr double kNegligible = 1e-9;
 
-// Distance of MuJoCo's acceleration from that of f, relative within each component.     (SOL-3)
-double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
+// Size of a change of MuJoCo's acceleration, relative within each component.
+template <class F>
+double relative_change(const ModelView& m, const DataView& d, const Forward& f, F change) {
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
     const Component& part = f.residual.components[c];
     double distance = 0, scale = 0;
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
-      distance = std::fmax(distance, std::abs(d.qacc[dof] - f.acc[dof]));
+      distance = std::fmax(distance, std::abs(change(dof)));
       scale = std::max({scale, std::abs(d.qacc[dof]), std::abs(d.qacc_smooth[dof])});
     }
     if (distance * m.opt.timestep > kNegligible) worst = std::fmax(worst, distance / scale);
   }
   return worst;
+}
+
+// Distance of MuJoCo's acceleration from that of f.                                     (SOL-3)
+double solver_error(const ModelView& m, const DataView& d, const Forward& f) {
+  return relative_change(m, d, f, [&](int dof) { return d.qacc[dof] - f.acc[dof]; });
+}
+
+// The same where the caller's solver has met other contacts than f: Newton's step in its own
+// problem, with the Hessian of f.                                                       (SOL-4)
+double solver_step(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  double* step = arena.zeros<double>(m.nv);
+  multiply_inertia(m, d, d.qacc, step);
+  for (int i = 0; i < m.nv; i++) step[i] -= d.qfrc_smooth[i] + d.qfrc_constraint[i];
+  solve_metric(m, f.tree, f.optimum, f.residual, step, arena);
+  return relative_change(m, d, f, [&](int dof) { return step[dof]; });
+}
+
+// Share of the solver's limit from which on (SOL-4) is not trusted.
+constexpr double kSure = 0.1;
+
+// Error of the solver alone, though contacts have moved since it ran.
+double judge_solver(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+  const double both = solver_error(m, d, f);
+  if (both <= kSolverLimit || !is_unsolved(d)) return both;
+  const double alone = solver_step(m, d, f, arena);
+  if (m.opt.solver != solver::kPGS && alone <= kSure * kSolverLimit) return alone;
+  solve_again(d);
+  return solver_error(m, d, f);
+}
+
+// The optimum, found from qacc. MuJoCo's solver helps where that is too far away, if it has not
+// run.
+Optimum search(const ModelView& m, const DataView& d, Forward& f, Arena& arena) {
+  auto find = [&] {
+    return find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
+  };
+  try {
+    return find();
+  } catch (const std::domain_error&) {
+    if (!solve_again(d)) throw;
+    return find();
+  }
 }
 
 // Throw std::domain_error if the mass matrix has no inverse.
@@ -127,7 +171,7 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   f.solved = f.acc = d.qacc;
   f.force = d.qfrc_smooth;
   if (f.blocks.count || has_metric(m)) {
-    f.optimum = find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
+    f.optimum = search(m, d, f, arena);
     f.solved = f.acc = f.optimum.acc;
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {
@@ -138,8 +182,10 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
-    f.solver_error = solver_error(m, d, f);
+    f.solver_error = judge_solver(m, d, f, arena);
     notices().add(Notices::kSolver, {f.solver_error, kSolverLimit, {-1, -1}});
+  } else {
+    solve_again(d);
   }
   return f;
 }

@@ -100,7 +100,7 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 }  // namespace
 
 Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d);
+  const auto& [m, d] = converge_collider(given_m, given_d, true);
   Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
