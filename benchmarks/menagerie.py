@@ -3,8 +3,8 @@
 Where curved geoms touch, MuJoCo's collider stops on a facet of its own making. A state that differs
 from differences of that is judged once more with these contacts converged, and told apart.
 
-Every exact state is also linearized with the scene's own solver and collider settings: no
-difference may be silent.
+Every exact state is also linearized with the scene's own solver and collider settings, and compared
+with the same differences of the converged step: no error may be silent.
 
 The scenes are those of the checkout that the environment variable MENAGERIE_ROOT names, else of the
 package mujoco-menagerie, which downloads them. Prints a table and writes build/menagerie.md; the
@@ -80,11 +80,11 @@ class Scene:
 
 @dataclass
 class State:
-    """The verdict on one state, and its Jacobian with the groups of its rows where it is exact."""
+    """The verdict on one state; where it is exact, its Jacobian and the judge that accepted it."""
 
     verdict: str
-    J: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    blocks: list[int] = field(default_factory=list)
+    J: np.ndarray | None = None
+    judge: Judge | None = None
 
 
 def main() -> None:
@@ -160,7 +160,7 @@ def label(path: Path) -> str:
 def judge_scene(path: Path, states: int, seeds: int, own: OwnSettings) -> Scene:
     """Judge one scene at states of several seeds; time it where it has the most contacts.
 
-    The derivative is judged with converged settings; exact ones meet the scene's own.
+    The derivative is judged with converged settings; where it is exact, with the scene's own too.
     """
     model = mujoco.MjModel.from_xml_path(str(path))
     scene = Scene(label(path), model.nv)
@@ -171,10 +171,10 @@ def judge_scene(path: Path, states: int, seeds: int, own: OwnSettings) -> Scene:
             where = f"seed {seed}, {name}"
             judged = judge_state(scene, where, converged, data)
             scene.verdicts.append(judged.verdict)
-            if judged.verdict not in EXACT:
+            if judged.judge is None or judged.J is None:
                 continue
             exact.append(data)
-            own.compare(model, data, judged.J, judged.blocks, f"{scene.name}, {where}")
+            own.compare(model, data, judged.judge, judged.J, f"{scene.name}, {where}")
     if exact:
         busiest = max(exact, key=lambda data: data.ncon)
         scene.times = measure(model, busiest, sensors=not scene.sensors_refused)
@@ -203,10 +203,10 @@ def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.Mj
     scene.shares.append(result.share)
     if mujacobian.fd_count() == 0:
         if result.error <= judge.tolerance:
-            return State("exact", J, judge.blocks)
+            return State("exact", J, judge)
         only_A = all(error <= judge.tolerance for name, error in errors.items() if name != "A")
         if only_A and converged_error(model, data) <= judge.tolerance:
-            return State(directional.CONVERGED, J, judge.blocks)
+            return State(directional.CONVERGED, J, judge)
     scene.notes.append(f"{where}: {judge.describe(result, J)}")
     return State("wrong")
 

@@ -1,4 +1,8 @@
-"""Derivatives at a model's own solver and collider settings, beside those of its converged step."""
+"""Derivatives at a model's own solver and collider settings, against the converged step.
+
+They are compared with differences of the converged step wherever these are trusted, and in every
+entry with the linearization of the converged step, which the caller has judged.
+"""
 
 import warnings
 from copy import copy
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 import mujacobian
 from mujacobian import reference
 from mujacobian.errors import NotConvergedWarning
-from mujacobian.verdict import stack
+from mujacobian.verdict import Judge, stack
 
 Array = NDArray[np.float64]
 
@@ -30,16 +34,12 @@ class OwnSettings:
     notes: list[str] = field(default_factory=list)  # states that are wrong without a warning
 
     def compare(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        wanted: Array,
-        blocks: list[int],
-        name: str,
+        self, model: mujoco.MjModel, data: mujoco.MjData, judge: Judge, J: Array, name: str
     ) -> None:
-        """Compare a state's linearization with the `wanted` one of the converged step.
+        """Compare a state's linearization with the converged step, for which `judge` accepted `J`.
 
-        `blocks` are the boundaries of the groups of rows, `name` is for the notes.
+        Differences that `judge` does not trust, as on a facet of the collider, are left out. `name`
+        is for the notes.
         """
         model = copy(model)  # every model warns once
         own = mujoco.MjData(model)
@@ -47,12 +47,15 @@ class OwnSettings:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always", NotConvergedWarning)
             try:
-                lin = mujacobian.linearize(model, own, sensors=len(wanted) > blocks[3])
+                lin = mujacobian.linearize(model, own, sensors=len(J) > judge.reference.nx)
             except (mujacobian.MujacobianError, ValueError):
                 self.refused += 1
                 return
-        result = reference.compare(stack(lin), wanted, np.zeros_like(wanted), blocks)
-        self.errors.append(result.error)
+        given, blocks = stack(lin), [edge for edge in judge.blocks if edge <= len(J)]
+        error = reference.compare(given, J, np.zeros_like(J), blocks).error
+        accepted = judge.compare(J).matrix <= judge.tolerance
+        error = max(error, judge.compare(given).matrix[accepted].max(initial=0.0))
+        self.errors.append(float(error))
         rows = mujacobian.diagnose(model, own, forward=False).rows
         self.contact_errors.append(max((row.contact_error for row in rows), default=0.0))
         self.warned += bool(found)

@@ -354,7 +354,7 @@ void clear(double* x, int n) {
 
 void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
          const ParameterList& params, const Pullback& out, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d);
+  const auto& [m, d] = converge_collider(given_m, given_d, given.sensors || params.count > 0);
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
@@ -384,9 +384,8 @@ void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& giv
 
 void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along,
          const ParameterList& params, bool seen, const Change* out, int count, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d);
-  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
-  const bool factors = has_factors(m);
+  const int nx = 2 * given_m.nv + given_m.na, ns = given_m.nsensordata;
+  const bool factors = has_factors(given_m);
   Wanted inputs{};
   bool next = false, sensed = false, driven = false;
   for (int k = 0; k < count; k++) {
@@ -398,6 +397,7 @@ void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along
     next |= out[k].state != nullptr;
     sensed |= out[k].sensors != nullptr;
   }
+  const auto& [m, d] = converge_collider(given_m, given_d, sensed || driven);
   const bool shared = shares_factors(m, next);
   ProductBlocks b{};
   if (sensed && driven && seen) {

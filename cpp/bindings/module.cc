@@ -10,7 +10,7 @@
 #include "bindings/errors.h"
 #include "bindings/rods.h"
 #include "contact/collider.h"
-#include "dynamics/forward.h"
+#include "dynamics/convergence.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/batch.h"
@@ -60,6 +60,13 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   function(e.mj_resetData, "mj_resetData");
   function(e.mj_inverse, "mj_inverse");
   function(e.mj_fwdActuation, "mj_fwdActuation");
+  function(e.mj_collision, "mj_collision");
+  function(e.mj_makeConstraint, "mj_makeConstraint");
+  function(e.mj_referenceConstraint, "mj_referenceConstraint");
+  function(e.mj_island, "mj_island");
+  function(e.mj_projectConstraint, "mj_projectConstraint");
+  function(e.mj_forwardSkip, "mj_forwardSkip");
+  function(e.collision_functions, "mjCOLLISIONFUNC");
   function(e.mj_makeData, "mj_makeData");
   function(e.mj_deleteData, "mj_deleteData");
   function(e.mj_stateSize, "mj_stateSize");

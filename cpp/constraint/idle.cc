@@ -7,6 +7,7 @@
 
 #include "constraint/force.h"
 #include "constraint/rounding.h"
+#include "contact/collider.h"
 
 namespace mujacobian {
 namespace {
@@ -56,6 +57,7 @@ bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block&
 // MuJoCo's constraint forces on these dofs must be those of the other blocks.
 void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
                     Arena& arena) {
+  solve_again(d);
   double* force = arena.zeros<double>(m.nv);
   for (int k = 0; k < blocks.count; k++) {
     Block& b = blocks.block[k];

@@ -31,19 +31,6 @@ constexpr int kMaxHalvings = 40;
 // Share of a dense factor's entries up to which blocks are faster, by measurement
 constexpr double kSparse = 0.5;
 
-// y += M x
-void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y) {
-  for (int i = 0; i < m.nv; i++) {
-    int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
-    y[i] += d.M[last] * x[i];
-    for (int p = first; p < last; p++) {
-      int j = m.M_colind[p];
-      y[i] += d.M[p] * x[j];
-      y[j] += d.M[p] * x[i];
-    }
-  }
-}
-
 std::size_t matrix_size(const Block& b) { return static_cast<std::size_t>(b.n) * b.stride; }
 
 std::size_t largest_matrix(const Blocks& blocks) {
@@ -174,33 +161,10 @@ class Metric {
     }
   }
 
-  // x <- K^-1 x for one vector over all dofs; `rows` is scratch of nv lanes
-  void solve(double* x, double* rows) const {
-    for (int c = 0; c < residual_.count; c++) {
-      const Component& part = residual_.components[c];
-      for (int i = 0; i < part.nv; i++) {
-        rows[kLanes * i] = x[part.dofs[i]];
-        for (int k = 1; k < kLanes; k++) rows[kLanes * i + k] = 0;
-      }
-      if (dense_[c]) {
-        solve_dense(dense_[c], part.nv, stride(c), rows, kLanes, 0, 1);
-      } else if (sparse_[c]) {
-        sparse_[c]->solve(rows, kLanes, 0, 1);
-      } else {
-        for (int i = 0; i < part.nv;) {
-          int t = m_.dof_treeid[part.dofs[i]], num = m_.tree_dofnum[t];
-          solve_inertia(m_, tree_, {packed_, inverse_}, m_.tree_dofadr[t], num, rows + kLanes * i,
-                        kLanes, 0, 1);
-          i += num;
-        }
-      }
-      for (int i = 0; i < part.nv; i++) x[part.dofs[i]] = rows[kLanes * i];
-    }
+  // The optimum at p with the factor of K.
+  Optimum at(const Search& p, double before) const {
+    return {p.acc, p.force, p.residual, before, {packed_, inverse_}, dense_, sparse_};
   }
-
-  InertiaFactor tree() const { return {packed_, inverse_}; }
-  double* const* dense() const { return dense_; }
-  Elimination* const* sparse() const { return sparse_; }
 
  private:
   int stride(int c) const { return round_to_lanes(residual_.components[c].nv); }
@@ -323,12 +287,23 @@ class Metric {
 
 }  // namespace
 
+void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y) {
+  for (int i = 0; i < m.nv; i++) {
+    int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
+    y[i] += d.M[last] * x[i];
+    for (int p = first; p < last; p++) {
+      int j = m.M_colind[p];
+      y[i] += d.M[p] * x[j];
+      y[j] += d.M[p] * x[i];
+    }
+  }
+}
+
 Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
                      const Residual& residual, Blocks& blocks, Arena& arena) {
   Search p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   Search q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   double* step = arena.take<double>(m.nv);
-  double* rows = arena.take<double>(kLanes * m.nv);
   Metric metric(m, d, tree, residual, blocks, arena);
 
   std::memcpy(p.acc, d.qacc, m.nv * sizeof(double));
@@ -339,7 +314,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // Newton step; where it does not improve, the lowest point along it
     std::memcpy(step, p.gradient, m.nv * sizeof(double));
-    metric.solve(step, rows);
+    solve_metric(m, tree, metric.at(p, before), residual, step, arena);
     auto descend = [&](double length) {
       for (int i = 0; i < m.nv; i++) q.acc[i] = p.acc[i] - length * step[i];
       evaluate_all(m, d, blocks, q);
@@ -365,7 +340,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
   require_visible(m, d, blocks, arena);
-  return {p.acc, p.force, p.residual, before, metric.tree(), metric.dense(), metric.sparse()};
+  return metric.at(p, before);
 }
 
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
@@ -380,6 +355,18 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
     solve_inertia(m, tree, optimum.tree, m.tree_dofadr[t], num,
                   part.x + static_cast<std::ptrdiff_t>(i) * part.stride, part.stride, first, last);
     i += num;
+  }
+}
+
+void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                  const Residual& residual, double* x, Arena& arena) {
+  double* rows = arena.zeros<double>(kLanes * m.nv);
+  for (int c = 0; c < residual.count; c++) {
+    Component part = residual.components[c];
+    part.x = rows, part.stride = kLanes;
+    for (int i = 0; i < part.nv; i++) rows[kLanes * i] = x[part.dofs[i]];
+    solve_metric(m, tree, optimum, part, c, 0, 1);
+    for (int i = 0; i < part.nv; i++) x[part.dofs[i]] = rows[kLanes * i];
   }
 }
 

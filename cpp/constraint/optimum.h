@@ -26,6 +26,13 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
                   const Component& part, int index, int first, int last);
 
+// x <- K^-1 x for one vector over all dofs
+void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                  const Residual& residual, double* x, Arena& arena);
+
+// y += M x
+void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y);
+
 // K (nv, nv) at the blocks' current Hessians
 void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, double* K);
 

@@ -6,9 +6,10 @@
 #include <limits>
 
 #include "contact/geometry.h"
+#include "contact/recollision.h"
 #include "layout/engine.h"
+#include "layout/enums.h"
 #include "layout/notice.h"
-#include "smooth/acceleration.h"
 
 namespace mujacobian {
 namespace {
@@ -32,6 +33,19 @@ bool depends_on_tolerance(const ModelView& m, const DataView& d) {
   return false;
 }
 
+void copy(const double* to, const double* from, int n) {
+  std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
+}
+
+// Something that mj_forward computes before its constraint solver, other than the rows, depends on
+// contacts, or cannot be copied.
+bool depends_on_contacts_early(const ModelView& m) {
+  if (m.nplugin || m.nflex || m.opt.integrator == integrator::kDiscrete) return true;
+  const int* transmissions = m.actuator_trntype;
+  return std::find(transmissions, transmissions + m.nactuator, transmission::kBody) !=
+         transmissions + m.nactuator;
+}
+
 // The model and data with a converged collider, of one thread.
 class Converged {
  public:
@@ -46,11 +60,12 @@ class Converged {
   // An mjData of that model.
   void* data(const ModelView& m) {
     // it serves every model of the same sizes, unless plugins keep something in it
-    std::string sizes = model_sizes(m.address);
-    if (!data_ || sizes != sizes_ || m.nplugin) {
+    if (!data_ || !has_sizes(m.address, sizes_) || m.nplugin) {
       data_ = make_data(model_.address());
-      sizes_ = std::move(sizes);
+      sizes_ = model_sizes(m.address);
     }
+    unsolved_ = false;
+    given_ = nullptr;
     return data_.get();
   }
 
@@ -66,6 +81,42 @@ class Converged {
 
   const DataView& view() { return d_ = view_data(data_.get()); }
 
+  // Evaluate the caller's state again.
+  void evaluate(const ModelView& m, const DataView& d) {
+    const Quiet quiet;
+    if (depends_on_contacts_early(m)) {
+      forward(model_.address(), data(m, d));
+      given_ = &d;
+      view();
+      return;
+    }
+    copy_contacts(m, d, data(m));
+    given_ = &d;
+    find_contacts_again(m_, d_ = view_data(data_.get()));
+    make_constraints(model_.address(), data_.get());
+    // MuJoCo's solver begins where the caller's has ended
+    copy(d_.qacc_warmstart, d.qacc, m.nv);
+    unsolved_ = true;
+    view();
+  }
+
+  // The caller's data where `d` is this one, else null.
+  const DataView* given(const DataView& d) const {
+    return d.address == data_.get() ? given_ : nullptr;
+  }
+
+  bool is_unsolved(const DataView& d) const { return unsolved_ && d.address == data_.get(); }
+
+  // Let MuJoCo solve for qacc and forces, if it has not yet; false if `d` is another data.
+  bool solve(const DataView& d) {
+    if (!is_unsolved(d)) return false;
+    const Quiet quiet;
+    unsolved_ = false;
+    mujacobian::solve_constraints(model_.address(), data_.get());
+    view();
+    return true;
+  }
+
  private:
   ModelCopy model_;
   ModelView m_;
@@ -73,15 +124,13 @@ class Converged {
   OwnedData data_;
   std::string sizes_;
   std::vector<double> state_;
+  const DataView* given_ = nullptr;
+  bool unsolved_ = false;  // qacc and forces are still the caller's
 };
 
 Converged& converged() {
   thread_local Converged mine;
   return mine;
-}
-
-void copy(const double* to, const double* from, int n) {
-  std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
 
 bool is_same_pair(const ContactView& a, const ContactView& b) {
@@ -121,38 +170,45 @@ void notice_contacts(const DataView& d, const DataView& converged) {
   }
 }
 
-// Notice accelerations that are far from the converged ones, with the contact that is furthest off.
-void notice_accelerations(const ModelView& m, const DataView& d, const DataView& converged) {
-  const double error = collider_error(m, d, converged);
-  if (error <= kColliderLimit) return;
-  Notice notice{error, kColliderLimit};
-  double largest = -1;
-  for (int k = 0; k < converged.ncon; k++) {
-    const double off = contact_error(d, converged, k);
-    if (off <= largest) continue;
-    const ContactView c = view_contact(converged, k);
-    notice.element[0] = c.geom.v[0], notice.element[1] = c.geom.v[1];
-    largest = off;
-  }
-  notices().add(Notices::kCollider, notice);
-}
-
 }  // namespace
 
 const ModelView& converged_model(const ModelView& m) {
   return has_converged_collider(m) ? m : converged().model(m);
 }
 
-Evaluation converge_collider(const ModelView& m, const DataView& d) {
+Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
   if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);
-  void* data = mine.data(m, d);
-  const Quiet quiet;
-  forward(converging.address, data);
+  mine.evaluate(m, d);
   notice_contacts(d, mine.view());
-  notice_accelerations(m, d, mine.view());
+  if (solved || m.opt.noslip_iterations > 0 || m.opt.integrator == integrator::kRK4) {
+    mine.solve(mine.view());
+  }
   return {converging, mine.view()};
+}
+
+bool solve_again(const DataView& d) { return converged().solve(d); }
+
+bool is_unsolved(const DataView& d) { return converged().is_unsolved(d); }
+
+const double* given_acceleration(const DataView& d) {
+  const DataView* given = converged().given(d);
+  return given ? given->qacc : nullptr;
+}
+
+void notice_collider(const DataView& d, double error) {
+  if (error <= kColliderLimit) return;
+  Notice notice{error, kColliderLimit};
+  double largest = -1;
+  for (int k = 0; k < d.ncon; k++) {
+    const double off = contact_error(*converged().given(d), d, k);
+    if (off <= largest) continue;
+    const ContactView c = view_contact(d, k);
+    notice.element[0] = c.geom.v[0], notice.element[1] = c.geom.v[1];
+    largest = off;
+  }
+  notices().add(Notices::kCollider, notice);
 }
 
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
@@ -196,19 +252,6 @@ double contact_error(const DataView& d, const DataView& converged, int k) {
     if (is_same_pair(c, from)) least = std::fmin(least, difference(from, c));
   }
   return least;
-}
-
-double collider_error(const ModelView& m, const DataView& d, const DataView& converged) {
-  double worst = 0;
-  for (int t = 0; t < m.ntree; t++) {
-    AccelerationDistance distance;
-    for (int k = 0; k < m.tree_dofnum[t]; k++) {
-      const int dof = m.tree_dofadr[t] + k;
-      distance.add(d.qacc[dof], d.qacc_smooth[dof], converged.qacc[dof]);
-    }
-    worst = std::fmax(worst, distance.relative(m.opt.timestep));
-  }
-  return worst;
 }
 
 }  // namespace mujacobian

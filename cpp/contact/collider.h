@@ -1,8 +1,9 @@
 // Contacts at the optimum of MuJoCo's convex collider. At the user's ccd_tolerance the collider
 // stops short of the nearest or deepest points of curved geoms. Where a contact depends on that,
-// the state is evaluated once more by MuJoCo itself, with a collider that converges, in an mjData
-// of our own: what is differentiated is then consistent in all of its contacts, constraint rows and
-// forces. docs/derivations/contacts.md, "Contacts at the user's collider tolerance".
+// MuJoCo evaluates the state once more in an mjData of our own, with a collider that converges,
+// from the contacts on: what is differentiated is then consistent in all of its contacts,
+// constraint rows and forces. docs/derivations/contacts.md, "Contacts at the user's collider
+// tolerance".
 #pragma once
 
 #include "layout/views.h"
@@ -13,7 +14,7 @@ namespace mujacobian {
 constexpr double kColliderTolerance = 1e-13;
 constexpr int kColliderIterations = 500;
 
-// Error of a contact (see contact_error) or of the acceleration (see collider_error) beyond which
+// Error of a contact (see contact_error) or of the acceleration (see notice_collider) beyond which
 // the collider counts as not converged: over motions of less than that, a step with MuJoCo's own
 // contacts follows the facets at which the collider stops. A default tolerance of 1e-6 leaves
 // errors of 1e-3 to 1e-2 between ellipsoids and cylinders.
@@ -26,8 +27,15 @@ struct Evaluation {
 };
 
 // `d`, on which mj_forward has just run, or the same state with a converged collider. The second
-// one belongs to the calling thread and lives until its next call.
-Evaluation converge_collider(const ModelView& m, const DataView& d);
+// one belongs to the calling thread and lives until its next call. Unless it must be `solved`, its
+// qacc, constraint forces and sensors may still be those of `d`: find_optimum begins at that qacc.
+// Sensors, parameters and diagnostics need a solved one.
+Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved);
+
+// Solve for qacc, constraint forces and sensors of such an evaluation, in place. Returns false if
+// `d` is another data, or solved already.
+bool solve_again(const DataView& d);
+bool is_unsolved(const DataView& d);
 
 // The same after mj_inverse, and mj_fwdActuation if `actuation` is set.
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation);
@@ -45,7 +53,9 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
 // contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
-// Distance (SOL-3) between the accelerations of `d` and `converged`, relative within each tree.
-double collider_error(const ModelView& m, const DataView& d, const DataView& converged);
+// The caller's qacc where `d` is an evaluation with a converged collider, else null; and what to do
+// if that is `error` away from the acceleration of `d`: notice it, with the worst contact.
+const double* given_acceleration(const DataView& d);
+void notice_collider(const DataView& d, double error);
 
 }  // namespace mujacobian

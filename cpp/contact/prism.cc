@@ -8,8 +8,6 @@ constexpr int kEdges[9][2] = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5},
                               {5, 3}, {0, 3}, {1, 4}, {2, 5}};
 constexpr int kFaces[5][3] = {{0, 1, 2}, {3, 4, 5}, {0, 1, 4}, {1, 2, 5}, {2, 0, 3}};
 
-Vec3 unit(Vec3 a) { return (1 / norm(a)) * a; }
-
 }  // namespace
 
 SupportSide Prism::side(Vec3 n, Vec3 witness) const {

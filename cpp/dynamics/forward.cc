@@ -7,11 +7,11 @@
 #include <string>
 
 #include "constraint/idle.h"
+#include "contact/collider.h"
+#include "dynamics/convergence.h"
 #include "dynamics/lu.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "layout/notice.h"
-#include "smooth/acceleration.h"
 #include "smooth/external.h"
 #include "smooth/fluid.h"
 #include "smooth/inertia_derivative.h"
@@ -62,6 +62,20 @@ void put_free_bodies(const ModelView& m, const Forward& f, const Component& part
 // Share of its diagonal entry below which a pivot of the mass matrix is rounding
 constexpr double kSingular = 1e-13;
 
+// The optimum, found from qacc. MuJoCo's solver helps where that is too far away, if it has not
+// run.
+Optimum search(const ModelView& m, const DataView& d, Forward& f, Arena& arena) {
+  auto find = [&] {
+    return find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
+  };
+  try {
+    return find();
+  } catch (const std::domain_error&) {
+    if (!solve_again(d)) throw;
+    return find();
+  }
+}
+
 // Throw std::domain_error if the mass matrix has no inverse.
 void require_regular(const ModelView& m, const DataView& d) {
   for (int i = 0; i < m.nv; i++) {
@@ -75,21 +89,6 @@ void require_regular(const ModelView& m, const DataView& d) {
 }
 
 }  // namespace
-
-double acceleration_distance(const ModelView& m, const DataView& d, const Residual& residual,
-                             const double* given, const double* exact) {
-  double worst = 0;
-  for (int c = 0; c < residual.count; c++) {
-    const Component& part = residual.components[c];
-    AccelerationDistance distance;
-    for (int i = 0; i < part.nv; i++) {
-      const int dof = part.dofs[i];
-      distance.add(given[dof], d.qacc_smooth[dof], exact[dof]);
-    }
-    worst = std::fmax(worst, distance.relative(m.opt.timestep));
-  }
-  return worst;
-}
 
 Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
                       Arena& arena) {
@@ -124,7 +123,7 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   f.solved = f.acc = d.qacc;
   f.force = d.qfrc_smooth;
   if (f.blocks.count || has_metric(m)) {
-    f.optimum = find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
+    f.optimum = search(m, d, f, arena);
     f.solved = f.acc = f.optimum.acc;
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {
@@ -135,8 +134,9 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
-    f.solver_error = acceleration_distance(m, d, f.residual, d.qacc, f.acc);
-    notices().add(Notices::kSolver, {f.solver_error, kSolverLimit, {-1, -1}});
+    judge_convergence(m, d, f, arena);
+  } else {
+    solve_again(d);
   }
   return f;
 }

@@ -9,11 +9,6 @@
 
 namespace mujacobian {
 
-// Relative distance of MuJoCo's qacc from the optimum beyond which its solver counts as not
-// converged. With default settings, scenes of the Menagerie end below 1e-5, and a die or a geom
-// that falls on a height field below 3e-4; scenes of one to five iterations reach 4e-2 to 2.
-constexpr double kSolverLimit = 1e-3;
-
 struct Forward {
   Topology tree;
   PathForces paths;
@@ -25,13 +20,10 @@ struct Forward {
   const double* acc;        // the constrained acceleration: the same, unless noslip changes it
   const double* force;      // the total generalized force, M acc
   const bool* constrained;  // per component: solved by the optimum
-  double solver_error;      // distance of MuJoCo's qacc from acc: see AccelerationDistance
+  double solver_error;      // distance of MuJoCo's qacc from acc: dynamics/convergence.h
+  double collider_error;    // that of the caller's qacc, due to contacts that MuJoCo found
   Residual residual;        // zero, but for the columns of applied force
 };
-
-// Distance (SOL-3) of an acceleration from the exact one, relative within each component.
-double acceleration_distance(const ModelView& m, const DataView& d, const Residual& residual,
-                             const double* given, const double* exact);
 
 // What acts in the state: paths, rows and what they couple. The geometry of contacts is taken from
 // `known`, blocks of the same rows, where that is not null.

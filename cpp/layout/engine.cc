@@ -74,6 +74,29 @@ void run_inverse(const void* model, void* data, bool actuation) {
   if (actuation) call(engine().mj_fwdActuation, model, data);
 }
 
+void collide(const void* model, void* data) { call(engine().mj_collision, model, data); }
+
+void make_constraints(const void* model, void* data) {
+  call(engine().mj_makeConstraint, model, data);
+  call(engine().mj_referenceConstraint, model, data);
+}
+
+void solve_constraints(const void* model, void* data) {
+  call(engine().mj_island, model, data);
+  call(engine().mj_projectConstraint, model, data);
+  run(data, [=] { engine().mj_forwardSkip(model, data, stage::kVel, 0); });
+}
+
+int collide_pair(const ModelView& m, void* data, int geom1, int geom2, double margin,
+                 PreContact out[kMaxPairContacts]) {
+  const int type = m.geom_type[geom1] * geom::kCount + m.geom_type[geom2];
+  const Engine::Collide function = engine().collision_functions[type];
+  const void* model = m.address;
+  static thread_local int count;
+  run(data, [=] { count = function(model, data, out, geom1, geom2, margin); });
+  return count;
+}
+
 void reset(const void* model, void* data) { call(engine().mj_resetData, model, data); }
 
 bool step(const void* model, void* data, DataView& after) {

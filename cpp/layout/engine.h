@@ -10,12 +10,25 @@
 
 namespace mujacobian {
 
+constexpr int kMaxPairContacts = 50;  // mjMAXCONPAIR
+
+// What a collision function finds: mjPreContact.
+struct PreContact {
+  double dist, pos[3], normal[3], tangent[3];
+};
+
 struct Engine {
   void (*mj_forward)(const void* model, void* data);
   void (*mj_step)(const void* model, void* data);
   void (*mj_resetData)(const void* model, void* data);
   void (*mj_inverse)(const void* model, void* data);
   void (*mj_fwdActuation)(const void* model, void* data);
+  void (*mj_collision)(const void* model, void* data);
+  void (*mj_makeConstraint)(const void* model, void* data);
+  void (*mj_referenceConstraint)(const void* model, void* data);
+  void (*mj_island)(const void* model, void* data);
+  void (*mj_projectConstraint)(const void* model, void* data);
+  void (*mj_forwardSkip)(const void* model, void* data, int stage, int skip_sensors);
   void* (*mj_makeData)(const void* model);
   void (*mj_deleteData)(void* data);
   int (*mj_stateSize)(const void* model, int spec);
@@ -40,6 +53,11 @@ struct Engine {
   const void* (*mjp_getPluginAtSlot)(int slot);
   void* (*set_log_handler)(void (*handler)(const void* message));
   void* (*get_global_log_handler)();
+
+  // mjCOLLISIONFUNC, by the types of two geoms
+  using Collide = int (*)(const void* model, void* data, PreContact* out, int geom1, int geom2,
+                          double margin);
+  const Collide* collision_functions;
 
   // addresses of the global callbacks (mjcb_control, ...) that could change what a step computes
   struct Callback {
@@ -67,6 +85,16 @@ struct EngineError : std::runtime_error {
 // handler is thread-local.
 void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
+
+// Stages of mj_forward, guarded in the same way: all contacts; the constraint rows of the contacts
+// there are; what follows mj_fwdVelocity, which ends in qacc and sensors.
+void collide(const void* model, void* data);
+void make_constraints(const void* model, void* data);
+void solve_constraints(const void* model, void* data);
+
+// The contacts of two geoms, in the order of their types; returns their number.
+int collide_pair(const ModelView& m, void* data, int geom1, int geom2, double margin,
+                 PreContact out[kMaxPairContacts]);
 
 // An mjData of our own.
 struct DeleteData {

@@ -76,6 +76,7 @@ namespace mujacobian {
   X(geom, kCylinder, mjtGeom, mjGEOM_CYLINDER, 5)                                     \
   X(geom, kBox, mjtGeom, mjGEOM_BOX, 6)                                               \
   X(geom, kMesh, mjtGeom, mjGEOM_MESH, 7)                                             \
+  X(geom, kCount, mjtGeom, mjNGEOMTYPES, 9)                                           \
   X(equality, kConnect, mjtEq, mjEQ_CONNECT, 0)                                       \
   X(equality, kWeld, mjtEq, mjEQ_WELD, 1)                                             \
   X(equality, kJoint, mjtEq, mjEQ_JOINT, 2)                                           \

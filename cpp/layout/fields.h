@@ -41,6 +41,7 @@
   REQ(SIZE, nsensor)                      \
   REQ(SIZE, nsensordata)                  \
   REQ(SIZE, nflex)                        \
+  REQ(SIZE, nbvh)                         \
   REQ(SIZE, nplugin)                      \
   REQ(WORD, narena)                       \
   REQ(SIZE, nmocap)                       \
@@ -228,6 +229,9 @@
   REQ(WORD, signature)                   \
   REQ(WORD, pstack)                      \
   REQ(WORD, pbase)                       \
+  REQ(WORD, nbuffer)                     \
+  REQ(VOID, buffer)                      \
+  REQ(FLAGS, bvh_active)                 \
   REQ(WARNINGS, warning)                 \
   REQ(NUM, time)                         \
   REQ(NUMS, qpos)                        \

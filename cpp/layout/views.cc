@@ -38,6 +38,7 @@ constexpr int kLogFirst = kContactFirst + kContactCount;
 std::vector<Place> places;
 int option_offset = 0, contact_size = 0, model_size = 0;
 int stack_place = 0, frame_place = 0, arena_place = 0, tolerance_place = 0, iterations_place = 0;
+int time_place = 0, contacts_place = 0, dist_place = 0, pos_place = 0, normal_place = 0;
 
 template <class T>
 void read(const char* base, Place place, T& value) {
@@ -90,6 +91,11 @@ void set_layout(const std::vector<Place>& all, int option, int contact, int mode
   arena_place = find_place("mjModel", "narena");
   tolerance_place = find_place("mjOption", "ccd_tolerance");
   iterations_place = find_place("mjOption", "ccd_iterations");
+  time_place = find_place("mjData", "time");
+  contacts_place = find_place("mjData", "ncon");
+  dist_place = find_place("mjContact", "dist");
+  pos_place = find_place("mjContact", "pos");
+  normal_place = find_place("mjContact", "frame");
 }
 
 #define MUJACOBIAN_READ(KIND, NAME) read(base, *place++, view.NAME);
@@ -168,6 +174,34 @@ void ModelCopy::enlarge_arena(std::uint64_t bytes) {
   std::uint64_t size;
   read(bytes_.data(), places[arena_place], size);
   write(bytes_.data(), places[arena_place], size + bytes);
+}
+
+void copy_contacts(const ModelView& m, const DataView& from, void* to) {
+  const DataView view = view_data(to);
+  char* buffer = const_cast<char*>(view.buffer);
+  // meshes have large trees of bounding boxes; which of them were visited is only for the eye
+  const std::size_t head = reinterpret_cast<const char*>(from.bvh_active) - from.buffer;
+  const std::size_t tail = from.bvh_active ? head + m.nbvh : from.nbuffer;
+  std::memcpy(buffer, from.buffer, from.bvh_active ? head : tail);
+  std::memcpy(buffer + tail, from.buffer + tail, from.nbuffer - tail);
+  std::memcpy(const_cast<char*>(view.contact), from.contact,
+              static_cast<std::size_t>(contact_size) * from.ncon);
+  char* base = static_cast<char*>(to);
+  write(base, places[time_place], from.time);
+  write(base, places[contacts_place], from.ncon);
+}
+
+void write_contact(const DataView& data, int index, double dist, const double pos[3],
+                   const double frame[9]) {
+  char* base = const_cast<char*>(data.contact) + static_cast<std::size_t>(contact_size) * index;
+  write(base, places[dist_place], dist);
+  std::memcpy(base + places[pos_place].offset, pos, 3 * sizeof(double));
+  std::memcpy(base + places[normal_place].offset, frame, 9 * sizeof(double));
+}
+
+bool has_sizes(const void* model, const std::string& sizes) {
+  return sizes.size() == static_cast<std::size_t>(option_offset) &&
+         std::memcmp(model, sizes.data(), sizes.size()) == 0;
 }
 
 std::string model_sizes(const void* model) {

@@ -110,6 +110,15 @@ class ModelCopy {
 
 // The sizes with which mjModel begins, as bytes: the layout of an mjData depends on nothing else.
 std::string model_sizes(const void* model);
+bool has_sizes(const void* model, const std::string& sizes);
+
+// Copy what mj_forward computes before constraints, and the contacts, to an mjData of the same
+// sizes, which may have a larger arena. Neither may have plugins.
+void copy_contacts(const ModelView& m, const DataView& from, void* to);
+
+// Put a contact elsewhere; a frame has the normal, then two tangents.
+void write_contact(const DataView& data, int index, double dist, const double pos[3],
+                   const double frame[9]);
 
 // Where mjData's stack stands.
 struct Stack {

@@ -22,6 +22,7 @@ inline Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
 inline Vec3& operator+=(Vec3& a, Vec3 b) { return a = a + b; }
 inline double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 inline double norm(Vec3 a) { return std::sqrt(dot(a, a)); }
+inline Vec3 unit(Vec3 a) { return (1 / norm(a)) * a; }
 inline Vec3 cross(Vec3 a, Vec3 b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }

@@ -101,8 +101,8 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 }  // namespace
 
 Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d);
-  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0, collider_error(m, given_d, d)};
+  const auto& [m, d] = converge_collider(given_m, given_d, true);
+  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;
@@ -114,6 +114,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
   all.solver_error = f.solver_error;
+  all.collider_error = f.collider_error;
   if (m.opt.integrator != integrator::kRK4) {
     all.solver_error = solver_error(m, d, f, integrate(m, d, f, arena), arena);
   }

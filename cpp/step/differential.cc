@@ -1,5 +1,6 @@
 #include "step/differential.h"
 
+#include "dynamics/convergence.h"
 #include "dynamics/lu.h"
 #include "layout/notice.h"
 #include "smooth/inertia_derivative.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "dynamics/convergence.h"
 #include "dynamics/free_body.h"
 #include "dynamics/lu.h"
 #include "layout/engine.h"
@@ -263,10 +264,14 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
 double solver_error(const ModelView& m, const DataView& d, const Forward& f,
                     const Integration& step, Arena& arena) {
   if (!f.blocks.count || step.explicit_) return f.solver_error;
-  double* force = arena.take<double>(m.nv);
-  for (int i = 0; i < m.nv; i++) force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
-  const double* w = accelerate(m, step, force, arena);
-  return std::fmax(f.solver_error, acceleration_distance(m, d, f.residual, w, step.w));
+  auto measure = [&](const double* optimum) {
+    double *force = arena.take<double>(m.nv), *exact = arena.zeros<double>(m.nv);
+    for (int i = 0; i < m.nv; i++) force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+    if (optimum) multiply_inertia(m, d, optimum, exact);
+    const double* w = optimum ? accelerate(m, step, exact, arena) : step.w;
+    return acceleration_distance(m, d, f, accelerate(m, step, force, arena), w);
+  };
+  return std::fmax(f.solver_error, solver_share(m, d, f, measure, arena));
 }
 
 // Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)

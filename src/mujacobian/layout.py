@@ -78,6 +78,12 @@ _FUNCTIONS = (
     "mj_resetData",
     "mj_inverse",
     "mj_fwdActuation",
+    "mj_collision",
+    "mj_makeConstraint",
+    "mj_referenceConstraint",
+    "mj_island",
+    "mj_projectConstraint",
+    "mj_forwardSkip",
     "mj_makeData",
     "mj_deleteData",
     "mj_stateSize",
@@ -96,6 +102,7 @@ _FUNCTIONS = (
     "_mjPRIVATE_getGlobalLogHandler",
 )
 _OPTIONAL = ("mj_stepSkip",)  # of a derivative to compare with
+_TABLE = "mjCOLLISIONFUNC"
 _CALLBACKS = (
     "mjcb_control",
     "mjcb_passive",
@@ -194,15 +201,19 @@ def _check_enumerators() -> None:
         "mjNPOLY": 2,
         "mjNFLUID": 12,
         "mjNSENS": 3,
+        "mjMAXCONPAIR": 50,
     }
     for name, value in extents.items():
         if getattr(mujoco, name) != value:
             raise _refuse(f"the constant {name} is no longer {value}")
 
 
-def _check_statistic() -> None:
+def _check_structs() -> None:
     if _table("mjStatistic")["meaninertia"][1] != 0:
         raise _refuse("mjStatistic.meaninertia is no longer its first member")
+    found = {name: offset for name, (_, offset) in _table("mjPreContact").items()}
+    if found != {"dist": 0, "pos": 8, "normal": 32, "tangent": 56}:
+        raise _refuse("mjPreContact has other members")
 
 
 def _check_live() -> None:
@@ -235,9 +246,9 @@ def _symbols() -> dict[str, int]:
     for name in _OPTIONAL:
         if hasattr(library, name):
             found[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-    for name in _FUNCTIONS + _CALLBACKS:
+    for name in (*_FUNCTIONS, _TABLE, *_CALLBACKS):
         try:
-            if name in _CALLBACKS:
+            if name == _TABLE or name in _CALLBACKS:
                 found[name] = ctypes.addressof(ctypes.c_void_p.in_dll(library, name))
             else:
                 found[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
@@ -259,7 +270,7 @@ def install() -> None:
         raise UnusableError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()
     _check_enumerators()
-    _check_statistic()
+    _check_structs()
     _check_live()
     _core.configure(
         places,

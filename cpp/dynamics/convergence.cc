@@ -1,0 +1,54 @@
+#include "dynamics/convergence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "layout/notice.h"
+
+namespace mujacobian {
+namespace {
+
+// Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
+constexpr double kNegligible = 1e-9;
+
+}  // namespace
+
+double acceleration_distance(const ModelView& m, const DataView& d, const Forward& f,
+                             const double* given, const double* exact) {
+  double worst = 0;
+  for (int c = 0; c < f.residual.count; c++) {
+    const Component& part = f.residual.components[c];
+    double apart = 0, scale = 0;
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i];
+      apart = std::fmax(apart, std::abs(given[dof] - exact[dof]));
+      scale = std::max({scale, std::abs(given[dof]), std::abs(d.qacc_smooth[dof])});
+    }
+    if (apart * m.opt.timestep > kNegligible) worst = std::fmax(worst, apart / scale);
+  }
+  return worst;
+}
+
+const double* estimate_optimum(const ModelView& m, const DataView& d, const Forward& f,
+                               Arena& arena) {
+  double* step = arena.zeros<double>(m.nv);
+  multiply_inertia(m, d, d.qacc, step);
+  for (int i = 0; i < m.nv; i++) step[i] -= d.qfrc_smooth[i] + d.qfrc_constraint[i];
+  solve_metric(m, f.tree, f.optimum, f.residual, step, arena);
+  for (int i = 0; i < m.nv; i++) step[i] = d.qacc[i] - step[i];
+  return step;
+}
+
+void judge_convergence(const ModelView& m, const DataView& d, Forward& f, Arena& arena) {
+  auto measure = [&](const double* optimum) {
+    return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
+  };
+  f.solver_error = solver_share(m, d, f, measure, arena);
+  notices().add(Notices::kSolver, {f.solver_error, kSolverLimit});
+  const double* given = given_acceleration(d);
+  if (!given) return;
+  f.collider_error = acceleration_distance(m, d, f, given, is_unsolved(d) ? f.acc : d.qacc);
+  notice_collider(d, f.collider_error);
+}
+
+}  // namespace mujacobian
