@@ -51,7 +51,7 @@ def judge_field(
     yield LINEARIZING
     try:
         whole, held = (product(p, data, along, sensors=False) for p in parameters.values())
-    except mujacobian.UnsupportedFeatureError as error:
+    except mujacobian.MujacobianError as error:
         yield Verdict(REFUSED, why=str(error))
         return
     if abs(whole - held).max() <= LEAST_SHARE * abs(whole).max():

@@ -145,20 +145,14 @@ def judge_family(
     if not direction.any():
         yield Verdict(NOT_JUDGED, why="all values are zero")
         return
-    sensors, why = sensors and model.nsensordata > 0, ""
+    sensors &= model.nsensordata > 0
     yield LINEARIZING
     try:
-        column = product(parameters, data, direction, sensors)
-    except mujacobian.UnsupportedFeatureError as error:
-        if not sensors or not error.element.startswith("sensor"):
-            yield Verdict(REFUSED, why=str(error))
-            return
-        sensors, why = False, str(error)
-        try:
-            column = product(parameters, data, direction, sensors)
-        except mujacobian.UnsupportedFeatureError as again:
-            yield Verdict(REFUSED, why=str(again))
-            return
+        column, why = _product_with_sensors(parameters, data, direction, sensors)
+    except mujacobian.MujacobianError as error:
+        yield Verdict(REFUSED, why=str(error))
+        return
+    sensors &= not why
     yield JUDGING
     if not np.isfinite(column).all():
         yield Verdict(WRONG, np.inf, why="not finite")
@@ -169,6 +163,18 @@ def judge_family(
     except ArithmeticError as error:  # of a state whose step is not finite
         verdict = Verdict(NOT_JUDGED, why=str(error))
     yield verdict if not why or verdict.why else dataclasses.replace(verdict, why=why)
+
+
+def _product_with_sensors(
+    parameters: mujacobian.Parameters, data: mujoco.MjData, direction: np.ndarray, sensors: bool
+) -> tuple[np.ndarray, str]:
+    """Return the product, and why it is without sensors if some sensor is not covered."""
+    try:
+        return product(parameters, data, direction, sensors), ""
+    except mujacobian.UnsupportedFeatureError as error:
+        if not sensors or not error.element.startswith("sensor"):
+            raise
+        return product(parameters, data, direction, sensors=False), str(error)
 
 
 def _compare(column: np.ndarray, step: ParameterStep, tolerance: float, sensors: bool) -> Verdict:

@@ -51,7 +51,9 @@ def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
     """Derivatives of the ten numbers with respect to a field of mjModel, a column per component."""
     mass, com = model.body_mass[body], model.body_ipos[body]
     if field == "body_mass":
-        return np.concatenate([[1.0], com, _pack(_steiner(com, com))])[:, None]
+        x, y, z = com.tolist()
+        xx, yy, zz = x * x, y * y, z * z
+        return np.array([[1.0, x, y, z, yy + zz, xx + zz, xx + yy, -x * y, -x * z, -y * z]]).T
     result = np.zeros((10, 3))
     if field == "body_ipos":
         result[1:4] = mass * np.eye(3)

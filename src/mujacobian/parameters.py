@@ -14,8 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core, notices
 from mujacobian.arguments import require_data, shaped, suggestion
-from mujacobian.derived import depends_on, derived_constants, recompute, write_constants
-from mujacobian.derived_slopes import derived_slopes, derived_values
+from mujacobian.derived import (
+    Scratch,
+    depends_on,
+    derived_constants,
+    structure_key,
+    write_constants,
+)
+from mujacobian.derived_slopes import DerivedSlopes
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.inertia import (
     from_log_cholesky,
@@ -205,17 +211,27 @@ class Parameters:
         self._raw = core
         self._recomputes = derived == "recompute" and depends_on(core)
         self._frames = self._elements("body_ipos", "body_log_cholesky")
+        # both are shared by all models that these parameters are bound to
+        self._known: dict[bytes, DerivedSlopes] = {}
+        self._scratch = Scratch()
 
     @cached_property
-    def _derived(self) -> list[tuple[int, int, int]]:
-        """The derived constants that steps of the model read."""
-        return derived_constants(self.model, self._raw) if self._recomputes else []
+    def _derived(self) -> DerivedSlopes:
+        """The derived constants that steps of the model read, and their derivatives.
+
+        Which these are is the same for most models that parameters are bound to, one per product.
+        """
+        key = structure_key(self.model) if self._recomputes else b""
+        if key not in self._known:
+            constants = derived_constants(self.model, self._raw) if self._recomputes else []
+            self._known[key] = DerivedSlopes(self.model, constants, self._raw)
+        return self._known[key]
 
     @cached_property
     def core(self) -> list[tuple[int, int, int]]:
         """The parameters of the core: kind, element, component."""
         frames = [(_INERTIAL_FRAME, body, 0) for body in self._frames]
-        return [*self._raw, *self._derived, *frames]
+        return [*self._raw, *self._derived.constants, *frames]
 
     def of_model(self, model: mujoco.MjModel) -> Parameters:
         """The same parameters of another model, which has the same elements."""
@@ -299,9 +315,9 @@ class Parameters:
             bound_body(model, body)
         if self._recomputes:
             with borrowed(self.model) as data:
-                if not recompute(model, data):
-                    values = derived_values(model, data, self._derived)
-                    write_constants(model, self._derived, values)
+                if not self._scratch.recompute(model, data):
+                    values = self._derived.values(model, data)
+                    write_constants(model, self._derived.constants, values)
         elif entries:
             restore_derived(model)
         return model
@@ -336,7 +352,7 @@ class Parameters:
                 row += 1
         with borrowed(self.model) as data:
             require_data("applied", model, data)
-            slopes_of_derived = derived_slopes(model, data, self._derived, self._raw)
+            slopes_of_derived = self._derived.slopes(model, data)
         # a product of BLAS would start threads, which take longer than it
         derived = np.einsum("ij,jk->ik", slopes_of_derived, result)
         return np.concatenate([result, derived, np.zeros((len(self._frames), len(self)))])
