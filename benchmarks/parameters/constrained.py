@@ -25,6 +25,7 @@ from benchmarks.parameters.judge import (
 
 FIELDS = ("body_mass", "body_inertia", "dof_armature")
 TOLERANCE = 1e-6  # relative to the largest entry of positions, and of velocities
+SMALL_ARMATURE = 0.01  # of the inertia of a dof; steps of the differences take 1 % of it
 # The share of the derivative that derived constants must have for a state to count: the tolerance
 # of the verdict, below which holding them would be exact, too.
 LEAST_SHARE = TOLERANCE
@@ -40,8 +41,10 @@ def judge_field(
     if data.nefc == 0:
         yield Verdict(NOT_JUDGED, why="no constraint is active")
         return
-    own = getattr(model, field)
-    direction = own * rng.uniform(0.3, 1, own.shape)
+    size = getattr(model, field)
+    if field == "dof_armature":
+        size = np.where(size == 0, SMALL_ARMATURE * model.dof_M0, size)
+    direction = size * rng.uniform(0.3, 1, size.shape)
     direction[~_is_chosen(model, field)] = 0
     parameters = {
         derived: mujacobian.Parameters(model, [field], derived=derived)

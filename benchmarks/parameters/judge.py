@@ -194,13 +194,15 @@ def _compare(column: np.ndarray, step: ParameterStep, tolerance: float, sensors:
         column[:, None], J[rows], err[rows], blocks, trust=tolerance / TRUST_MARGIN
     )
     wrong = result.matrix[:, 0]
-    wrong[abs(column - J[rows, 0]) <= _rounding(step, blocks)] = 0
     limits = np.full(len(wrong), tolerance)
     limits[step.nx :] = max(tolerance, SENSOR_TOLERANCE) if step.data.nefc else tolerance
-    row, error = int((wrong / limits).argmax()), float(wrong.max())
-    if wrong[row] > limits[row]:
+    judged = abs(column - J[rows, 0]) > _rounding(step, blocks)
+    excess = np.where(judged, wrong / limits, 0.0)
+    row = int(excess.argmax())
+    if excess[row] > 1:
         why = f"row {row} of {step.nx} and sensors: {column[row]:.9g} for {J[row, 0]:.9g}"
         return Verdict(WRONG, float(wrong[row]), result.share, why)
+    error = float(wrong[wrong <= limits].max(initial=0.0))
     if result.share < TRUSTED_SHARE:
         return Verdict(NOT_JUDGED, error, result.share, "a kink, or rounding")
     return Verdict(EXACT, error, result.share)
