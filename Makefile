@@ -5,6 +5,7 @@ PYTEST_ARGS ?=
 PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
 ZOO_ARGS ?=
+PARAMETERS_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # pip compiles no bytecode, most of which nobody imports: Python does, at the first import
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +25,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
-  menagerie zoo pairs docs sanitize clean
+  menagerie zoo parameters pairs docs sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -77,6 +78,9 @@ menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of
 
 zoo: .venv/.tools .venv/.installed  ## judge the models of many packages, MENAGERIE_ROOT and MUJOCO_ROOT: build/zoo.md
 	$(BIN)/python -m benchmarks.zoo $(ZOO_ARGS)
+
+parameters: .venv/.tools .venv/.installed  ## judge all families of parameters on the models of the zoo: build/parameters.md
+	$(BIN)/python -m benchmarks.parameters $(PARAMETERS_ARGS)
 
 pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs

@@ -15,7 +15,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.parameters import FIELDS
+from mujacobian.parameter_fields import FIELDS
 
 LEG = """
 <mujoco>

@@ -64,7 +64,7 @@ def report(records: list[Record], sources: list[Source], failed: dict[str, str])
         ("Sensors refused", _sensors(records)),
         ("Not judged", _reasons(records, judge.NOT_JUDGED)),
     ):
-        lines += ["", f"## {title}", "", *_grouped(found)]
+        lines += ["", f"## {title}", "", *grouped(found)]
     lines += ["", "## Wrong, silent, flawed or lost", "", *_list(records, FAILURES)]
     lines += ["", "## Solver or collider", "", *_list(records, {judge.SOLVER, judge.COLLIDER})]
     lines += ["", "## Refused states", "", *_list(records, {judge.REFUSED})]
@@ -158,7 +158,7 @@ def _sensors(records: list[Record]) -> Iterator[tuple[str, str]]:
             yield state["sensors_refused"], record["file"]
 
 
-def _grouped(found: Iterator[tuple[str, str]]) -> Iterator[str]:
+def grouped(found: Iterator[tuple[str, str]]) -> Iterator[str]:
     """Yield a table of reasons, most frequent first, whatever names and numbers they contain."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for reason, file in found:
@@ -168,7 +168,7 @@ def _grouped(found: Iterator[tuple[str, str]]) -> Iterator[str]:
     for reason, files in sorted(groups.items(), key=lambda group: -len(group[1])):
         names = ", ".join(_short(file) for file in list(files)[:SHOWN])
         more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-        yield f"| {_escaped(reason)} | {len(files)} | {files.total()} | {names}{more} |"
+        yield f"| {escaped(reason)} | {len(files)} | {files.total()} | {names}{more} |"
 
 
 def _general(reason: str) -> str:
@@ -182,7 +182,8 @@ def _short(file: str) -> str:
     return "/".join(dict.fromkeys([parts[0], *parts[-2:]]))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return text for a cell of a table."""
     return " ".join(text.replace("|", "\\|").split())
 
 
@@ -193,7 +194,7 @@ def _list(records: list[Record], words: set[str]) -> Iterator[str]:
         found = words & set(_words(state))
         if found:
             none = False
-            yield f"- {record['file']}, state {state['state']}: {_escaped(_details(state, found))}"
+            yield f"- {record['file']}, state {state['state']}: {escaped(_details(state, found))}"
     if none:
         yield "None."
 
@@ -218,4 +219,4 @@ def _sources(sources: list[Source], failed: dict[str, str]) -> Iterator[str]:
         version = f" {source.version}" if source.version else ""
         yield f"- {source.name}{version}: {len(source.files)} files"
     for package, reason in failed.items():
-        yield f"- {package} could not be installed: {_escaped(reason)}"
+        yield f"- {package} could not be installed: {escaped(reason)}"

@@ -96,27 +96,36 @@ def collect(
     With `installed` only those packages count that the running environment has anyway. `roots` are
     folders beside those that MENAGERIE_ROOT and MUJOCO_ROOT name.
     """
-    if installed:
-        return list(_in_environment()), {}
     named = {name: os.environ.get(variable) for name, variable in ROOTS.items()}
     folders = {name: Path(root).resolve() for name, root in named.items() if root}
     folders |= {root.resolve().name: root.resolve() for root in roots}
+    if installed:
+        sources, failed = list(_in_environment()), {}
+    else:
+        sources, failed = _installed(announce, folders.get("menagerie"))
+    for name, root in folders.items():
+        if not root.is_dir():
+            raise FileNotFoundError(f"the folder {root} of the source {name} does not exist")
+        sources.append(_folder(name, root))
+    return sources, failed
+
+
+def _installed(
+    announce: Callable[[str], object], menagerie: Path | None
+) -> tuple[list[Source], dict[str, str]]:
+    """Return the packages, after installing those that are missing, and why some are missing."""
     failed = {}
     for package in PACKAGES:
         announce(package)
         reason = install(package, FOLDER / package)
         if reason:
             failed[package] = reason
-    _link_menagerie(folders.get("menagerie"))
+    _link_menagerie(menagerie)
     sources = [
         _folder(package, (FOLDER / package).resolve(), _version(FOLDER / package))
         for package in PACKAGES
         if package not in failed
     ]
-    for name, root in folders.items():
-        if not root.is_dir():
-            raise FileNotFoundError(f"the folder {root} of the source {name} does not exist")
-        sources.append(_folder(name, root))
     return sources, failed
 
 

@@ -40,9 +40,9 @@ class Task:
 def work(task: Task) -> Iterator[Any]:
     """Yield the sizes of a model, or the stages and records of its states."""
     if task.first is None:
-        yield _loaded(task.path)
+        yield loaded(task.path)
         return
-    model, known = _model(task.path)
+    model, known = cached_model(task.path)
     seed = zlib.crc32(f"{known} {task.seed}".encode())
     yield DRIVING
     for k, (steps, data) in enumerate(driven(model, seed)):
@@ -67,29 +67,46 @@ def _judged(
 
 
 @lru_cache(maxsize=1)
-def _model(path: Path) -> tuple[mujoco.MjModel, str]:
+def cached_model(path: Path) -> tuple[mujoco.MjModel, str]:
+    """Return the model of a file and its fingerprint; that of the last file is remembered."""
     model = load(path)
     return model, fingerprint(model)
 
 
-def _loaded(path: Path) -> Record:
+def loaded(path: Path) -> Record:
+    """Return the sizes of the model of a file, or why MuJoCo does not load it."""
     try:
-        model, known = _model(path)
+        model, known = cached_model(path)
     except (ValueError, mujoco.FatalError) as error:
         return {"error": str(error)}
     return {"hash": known, "nv": model.nv, "nu": model.nu, "na": model.na, "ns": model.nsensordata}
 
 
 class Sweep:
-    """Judges files in parallel processes and appends a line of JSON for each file and each state.
+    """Judges files in parallel processes and appends a line of JSON for each file.
 
-    A file whose line is there is finished: an interrupted sweep goes on where it was.
+    A file whose line is there is finished: an interrupted sweep goes on where it was. `work` yields
+    at most `count` records for a model, numbered by their key `number`. Models with more than
+    `largest` degrees of freedom are left out.
     """
 
-    def __init__(self, lines: Path, log: Path, seed: int, work: Any = work) -> None:  # noqa: ANN401
+    number = "state"
+
+    def __init__(
+        self,
+        lines: Path,
+        log: Path,
+        seed: int,
+        work: Any = work,  # noqa: ANN401
+        count: int = len(STEPS),
+        largest: int | None = None,
+    ) -> None:
         self.lines, self.log, self.seed, self.work = lines, log, seed, work
+        self.count, self.largest = count, largest
         self.records = read(lines)
-        self.seen = {record["hash"] for record in self.records if record.get("nv")}
+        self.seen = {
+            record["hash"] for record in self.records if self._is_wanted(record.get("nv", 0))
+        }
         self._lock = threading.Lock()
 
     def run(
@@ -151,7 +168,7 @@ class Sweep:
             return head | {"error": f"while loading: {error}"}
         head |= loaded
         with self._lock:
-            new = head.get("nv", 0) > 0 and head["hash"] not in self.seen
+            new = self._is_wanted(head.get("nv", 0)) and head["hash"] not in self.seen
             if new:
                 self.seen.add(head["hash"])
         if new:
@@ -159,10 +176,16 @@ class Sweep:
             head["seconds"] = round(time.monotonic() - started, 1)
         return head
 
-    def _states(self, worker: Worker, file: File) -> Iterator[Record]:
-        """Yield the records of all states, those that a process was lost on too."""
-        first, stage = 0, DRIVING
-        while first < len(STEPS):
+    def _is_wanted(self, nv: int) -> bool:
+        return nv > 0 and (self.largest is None or nv <= self.largest)
+
+    def _states(self, worker: Worker, file: File, first: int = 0) -> Iterator[Record]:
+        """Yield the records of a model from a first one on, those that a process was lost on too.
+
+        A process that is lost while it simulates ends the records of its model.
+        """
+        stage = DRIVING
+        while first < self.count:
             try:
                 task = Task(file.path, self.seed, first)
                 for message in worker.run(task, _limit):
@@ -170,11 +193,11 @@ class Sweep:
                         stage = message
                     else:
                         yield message
-                        first = message["state"] + 1
+                        first = message[self.number] + 1
                 return
             except (CrashError, HangError) as error:
-                yield {"state": first, **_lost(error, stage)}
-                first = len(STEPS) if stage == DRIVING else first + 1
+                yield {self.number: first, **_lost(error, stage)}
+                first = self.count if stage == DRIVING else first + 1
 
     def _write(self, record: Record) -> None:
         with self._lock, self.lines.open("a") as output:

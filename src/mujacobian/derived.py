@@ -36,6 +36,34 @@ _FIELDS = (
     "actuator_length0",
     "actuator_acc0",
 )
+# What mj_setConst reads to compute these: all numbers that can be edited in a compiled model.
+_INPUTS = (
+    "qpos0",
+    "body_mass",
+    "body_ipos",
+    "body_iquat",
+    "body_inertia",
+    "body_pos",
+    "body_quat",
+    "jnt_pos",
+    "jnt_axis",
+    "dof_armature",
+    "geom_pos",
+    "geom_quat",
+    "geom_size",
+    "site_pos",
+    "site_quat",
+    "tendon_armature",
+    "wrap_prm",
+    "eq_data",
+    "eq_obj1id",
+    "eq_obj2id",
+    "actuator_gear",
+    "actuator_armature",
+    "actuator_cranklength",
+    "actuator_trnid",
+)
+_FLAGS = ("body_sameframe", "geom_sameframe", "site_sameframe")
 _CONNECT, _WELD, _JOINT, _TENDON = (
     int(getattr(mujoco.mjtEq, f"mjEQ_{name}")) for name in ("CONNECT", "WELD", "JOINT", "TENDON")
 )
@@ -43,24 +71,36 @@ _OF_BODIES = int(mujoco.mjtObj.mjOBJ_BODY)
 _DIAG_EXACT = int(getattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT", 0))
 
 
-def recompute(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
+class Scratch:
+    """Models on which `mj_setConst` is run, kept because making a copy takes longer than it.
 
-    `data` may be in any state and is overwritten. The result is False if `mj_setConst` took frames
-    for the same that are not: it does so within 1e-6.
+    They are copies of models that differ in `_INPUTS` and in what `mj_setConst` does not read.
     """
-    fresh = copy.copy(model)
-    mujoco.mj_resetData(fresh, data)
-    try:
-        mujoco.mj_setConst(fresh, data)
-    except mujoco.FatalError as error:
-        raise ArgumentError(f"these values have no derived constants: {error}") from error
-    for name in _FIELDS:
-        getattr(model, name)[:] = getattr(fresh, name)
-    connects = (model.eq_type == _CONNECT) & (model.eq_objtype == _OF_BODIES)
-    model.eq_data[connects, 3:6] = fresh.eq_data[connects, 3:6]
-    flags = ("body_sameframe", "geom_sameframe", "site_sameframe")
-    return all(np.array_equal(getattr(model, name), getattr(fresh, name)) for name in flags)
+
+    def __init__(self) -> None:
+        self._idle: list[mujoco.MjModel] = []
+
+    def recompute(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
+
+        `data` may be in any state and is overwritten. The result is False if `mj_setConst` took
+        frames for the same that are not: it does so within 1e-6.
+        """
+        fresh = self._idle.pop() if self._idle else copy.copy(model)
+        for name in _INPUTS:
+            getattr(fresh, name)[:] = getattr(model, name)
+        mujoco.mj_resetData(fresh, data)
+        try:
+            mujoco.mj_setConst(fresh, data)
+        except mujoco.FatalError as error:
+            raise ArgumentError(f"these values have no derived constants: {error}") from error
+        for name in _FIELDS:
+            getattr(model, name)[:] = getattr(fresh, name)
+        connects = (model.eq_type == _CONNECT) & (model.eq_objtype == _OF_BODIES)
+        model.eq_data[connects, 3:6] = fresh.eq_data[connects, 3:6]
+        same = all(np.array_equal(getattr(model, name), getattr(fresh, name)) for name in _FLAGS)
+        self._idle.append(fresh)
+        return same
 
 
 def write_constants(model: mujoco.MjModel, constants: list[Raw], values: Array) -> None:
@@ -105,6 +145,31 @@ def derived_constants(model: mujoco.MjModel, core: list[Raw]) -> list[Raw]:
             if model.eq_objtype[e] == _OF_BODIES
         ]
     return result
+
+
+def structure_key(model: mujoco.MjModel) -> bytes:
+    """What `derived_constants` reads of a model beside what its signature fixes."""
+    arrays = (
+        [model.opt.enableflags & _DIAG_EXACT],
+        model.jnt_limited,
+        model.dof_frictionloss > 0,
+        model.tendon_limited,
+        model.tendon_frictionloss > 0,
+        model.eq_type,
+        model.eq_objtype,
+        model.eq_obj1id,
+        model.eq_obj2id,
+        model.geom_contype,
+        model.geom_conaffinity,
+        model.pair_geom1,
+        model.pair_geom2,
+        model.actuator_gaintype,
+        model.actuator_biastype,
+        model.actuator_gainprm[:, 2] < 0,
+        model.actuator_biasprm[:, 2] < 0,
+        model.body_simple,
+    )
+    return b"".join(np.asarray(array).tobytes() for array in arrays)
 
 
 def _trees(model: mujoco.MjModel, core: list[Raw]) -> set[int]:

@@ -12,6 +12,10 @@ from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
+_FREE, _SLIDE, _HINGE = (
+    int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in ("FREE", "SLIDE", "HINGE")
+)
+
 # The ten numbers of the core are the mass, mass * com, and the moments xx yy zz xy xz yz about the
 # body's origin, all in the body's frame.
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -51,7 +55,9 @@ def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
     """Derivatives of the ten numbers with respect to a field of mjModel, a column per component."""
     mass, com = model.body_mass[body], model.body_ipos[body]
     if field == "body_mass":
-        return np.concatenate([[1.0], com, _pack(_steiner(com, com))])[:, None]
+        x, y, z = com.tolist()
+        xx, yy, zz = x * x, y * y, z * z
+        return np.array([[1.0, x, y, z, yy + zz, xx + zz, xx + yy, -x * y, -x * z, -y * z]]).T
     result = np.zeros((10, 3))
     if field == "body_ipos":
         result[1:4] = mass * np.eye(3)
@@ -131,3 +137,24 @@ def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
 
     slopes = [numbers(change @ upper.T + upper @ change.T) for change in changes]
     return numbers(upper @ upper.T), np.array(slopes).T
+
+
+def restore_derived(model: mujoco.MjModel) -> None:
+    """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
+    model.body_subtreemass[:] = model.body_mass
+    for body in range(model.nbody - 1, 0, -1):
+        model.body_subtreemass[model.body_parentid[body]] += model.body_subtreemass[body]
+    for dof in np.flatnonzero(model.dof_simplenum):
+        body, joint = model.dof_bodyid[dof], model.dof_jntid[dof]
+        place = dof - model.jnt_dofadr[joint]
+        kind = model.jnt_type[joint]
+        if kind == _SLIDE or (kind == _FREE and place < 3):
+            inertia = model.body_mass[body]
+        elif kind == _HINGE:
+            axis = model.jnt_axis[joint]
+            inertia = model.body_inertia[body] @ (principal_axes(model, body).T @ axis) ** 2
+            arm = np.cross(axis, model.body_ipos[body] - model.jnt_pos[joint])
+            inertia += model.body_mass[body] * (arm @ arm)
+        else:
+            inertia = model.body_inertia[body][place % 3]
+        model.dof_M0[dof] = inertia + model.dof_armature[dof]

@@ -90,7 +90,7 @@ def vjp(
         state,
         controls,
         applied,
-        None if here is None else of_params @ here.jacobian(here.values),
+        None if here is None else of_params @ here.jacobian(here.values, model),
         None if poses is None else pull_poses(poses, of_poses),
     )
 
@@ -144,7 +144,7 @@ def jvp(
     if params is not None and d_params is not None:
         here = bind(params, model)
         core = here.core
-        raw.append(here.jacobian(here.values) @ shaped("d_params", d_params, (len(here),)))
+        raw.append(here.jacobian(here.values, model) @ shaped("d_params", d_params, (len(here),)))
     if d_mocap is not None:
         moved = shaped("d_mocap", d_mocap, (model.nmocap, 7))
         raw.append(push_poses(_poses(data), moved).ravel())

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mujacobian.convergence import converge
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.inertia import restore_derived
 from mujacobian.newton.internals import FIELDS, OPTIONS
-from mujacobian.parameters import restore_derived
 from mujacobian.placement import bound_body
 
 Array = NDArray[np.float64]

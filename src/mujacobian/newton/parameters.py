@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mujacobian import _core
 from mujacobian.derived import DOF, depends_on, derived_constants
-from mujacobian.derived_slopes import derived_slopes
+from mujacobian.derived_slopes import DerivedSlopes
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.inertia import PAIRS
 from mujacobian.newton.inputs import Inputs
@@ -70,7 +70,7 @@ class _World:
         given = list(self.core)
         constants = derived_constants(self.mj, given)
         with borrowed(self.mj) as data:
-            slopes = derived_slopes(self.mj, data, constants, given)
+            slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data)
         solref = _KINDS["limit_solref"]
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]

@@ -1,0 +1,109 @@
+"""The sweep over models, states and families: one line of JSON for each verdict."""
+
+import dataclasses
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+
+from benchmarks.parameters import constrained
+from benchmarks.parameters.judge import (
+    NOT_JUDGED,
+    Verdict,
+    choose,
+    judge_family,
+    random_direction,
+    tolerance_of,
+)
+from benchmarks.zoo import sweep
+from benchmarks.zoo.catalog import File
+from benchmarks.zoo.sweep import Record, Task
+from benchmarks.zoo.worker import Worker
+from mujacobian import reference
+from mujacobian.check.states import states
+from mujacobian.verdict import converged
+
+
+@dataclass(frozen=True)
+class Families:
+    """Judges families of parameters at states of a model; a process of its own calls it."""
+
+    families: tuple[str, ...]
+    states: int
+    derived: Literal["recompute", "hold"] = "recompute"
+    constrained: bool = False  # against mj_setConst, where derived constants matter
+
+    def __len__(self) -> int:
+        return self.states * len(self.families)
+
+    def __call__(self, task: Task) -> Iterator[Any]:
+        """Yield the sizes of a model, or the stages and verdicts from a first one on."""
+        if task.first is None:
+            yield sweep.loaded(task.path)
+            return
+        model, known = sweep.cached_model(task.path)
+        with reference.quiet():
+            yield sweep.DRIVING
+            # the first state, at home, often has no velocities that parameters act on
+            found = states(model, self.states + 1, seed=task.seed)
+            next(found)
+            for k, (label, data) in enumerate(found):
+                for j, family in enumerate(self.families):
+                    item = k * len(self.families) + j
+                    if item >= task.first:
+                        seed = zlib.crc32(f"{known} {task.seed} {label} {family}".encode())
+                        yield from self._judged(model, data, family, item, label, seed)
+                yield sweep.DRIVING
+
+    def _judged(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        family: str,
+        item: int,
+        label: str,
+        seed: int,
+    ) -> Iterator[str | Record]:
+        head = {"item": item, "state": label, "family": family}
+        if not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+            yield head | {"fate": NOT_JUDGED, "reason": "the simulation diverged"}
+            return
+        try:
+            twin, same = converged(model, data)
+            head |= {"rows": int(same.nefc), "contacts": int(same.ncon)}
+            rng = np.random.default_rng(seed)
+            for message in self._verdict(twin, same, family, rng):
+                if isinstance(message, Verdict):
+                    yield head | dataclasses.asdict(message)
+                else:
+                    yield message
+        except Exception as error:  # of the judge: the sweep goes on, the report fails
+            yield head | {"fate": sweep.FAILED, "reason": f"{type(error).__name__}: {error}"}
+
+    def _verdict(
+        self, twin: mujoco.MjModel, same: mujoco.MjData, family: str, rng: np.random.Generator
+    ) -> Iterator[str | Verdict]:
+        if self.constrained:
+            yield from constrained.judge_field(twin, same, family, rng)
+            return
+        parameters = choose(twin, family, self.derived)
+        if parameters is None:
+            return
+        direction, tolerance = random_direction(parameters, rng), tolerance_of(family, twin, same)
+        yield from judge_family(parameters, same, direction, tolerance)
+
+
+class ParameterSweep(sweep.Sweep):
+    """Writes each verdict when it is there; an unfinished model goes on after its last one."""
+
+    number = "item"
+
+    def _states(self, worker: Worker, file: File, first: int = 0) -> Iterator[Record]:
+        """Write the verdicts on a model; the closing line of the file has none of them."""
+        done = [r["item"] for r in self.records if r["file"] == file.label and "item" in r]
+        for verdict in super()._states(worker, file, max(done, default=first - 1) + 1):
+            self._write({"file": file.label, **verdict})
+        return iter(())
