@@ -106,6 +106,7 @@ BlockChange make_change(const Block& b, Arena& arena) {
 
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room,
                    const Blocks* known) {
+  require_limits(m, d, arena);
   const int most = d.nefc + room;
   Blocks blocks{arena.take<Block>(most), 0, arena.zeros<ForceSlopes>(most)};
   const ContactGeometry* before = nullptr;
