@@ -72,6 +72,17 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
   }
 }
 
+// A ray that passes a curved surface at a distance e from its silhouette meets it at an angle whose
+// sine is x = sqrt(2 e / r). Rounding of e changes 1 / x by epsilon / x^2, relative: beyond 1e-6
+// of it the derivative is not known.                                                     (SEN-30)
+constexpr double kGrazing = 1.5e-5;
+
+bool grazes(const Geom& g, const Ray& ray) {
+  const bool curved = g.type == geom::kSphere || g.type == geom::kCapsule ||
+                      g.type == geom::kCylinder || g.type == geom::kEllipsoid;
+  return curved && std::abs(dot(ray.normal, ray.direction)) < kGrazing;
+}
+
 // What moves with a dof, by itself or through the others.
 struct RayChange {
   Vec3 origin, direction;  // of the ray
@@ -130,6 +141,10 @@ void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, 
     geom = load_geom(m, s.d, ray.geom);
     if (geom.type > geom::kMesh) {
       throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
+    }
+    if (grazes(geom, ray)) {
+      throw Unsupported(element_name(m, object::kSensor, sensor),
+                        "its ray is tangent to the surface that it hits");
     }
   }
   for (int i = 0; i < frame.n; i++) {
