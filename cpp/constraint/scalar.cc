@@ -16,6 +16,7 @@ namespace {
 // At mid-range both ends have the same distance, and both or none have a row.
 double limit_sign(const DataView& d, const Block& b, const double range[2], double x) {
   const int before = b.row - 1;
+  // tie: side of a limit
   if (before >= 0 && d.efc_type[before] == b.type && d.efc_id[before] == b.id) return -1;
   const double pos = d.efc_pos[b.row];
   return std::abs(x - range[0] - pos) <= std::abs(range[1] - x - pos) ? 1 : -1;
@@ -44,10 +45,12 @@ Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
 }
 
 // MuJoCo replaces the axis of a rotation whose half angle has a sine below mjMINVAL.
+// tie: axis of a ball limit
 bool has_axis(double angle) { return angle >= 2 * kMinVal; }
 
 // Number of the limits that are exactly at their margin: MuJoCo has no row of them yet.
 int limits_reached(const double range[2], double margin, double x) {
+  // tie: both limits at their margin
   return (x - range[0] == margin) + (range[1] - x == margin);
 }
 
@@ -59,6 +62,7 @@ void require_joint_limit(const ModelView& m, const DataView& d, int j) {
   const double *range = m.jnt_range + 2 * j, margin = m.jnt_margin[j];
   const int type = m.jnt_type[j];
   if (type == joint::kBall) {
+    // tie: ball limit at its margin
     const bool near = std::fmax(range[0], range[1]) <= margin;
     if (!near || has_axis(norm(ball_angle(m, d, j)))) return;
     throw Unsupported(element_name(m, object::kJoint, j),

@@ -16,6 +16,7 @@ namespace mujacobian {
 namespace {
 
 // Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
+// tie: force range, implicit
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
 
 // The implicit integrators leave out what depends on the rate or length at a limit, the end of the
@@ -56,6 +57,7 @@ bool on_tendon(const ModelView& m, int actuator) {
 // The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
 bool near_limit(double x, const double range[2]) {
   constexpr double kSlack = 1e-10;
+  // tie: tendon force range, implicit
   return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
 }
 
@@ -75,6 +77,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
   for (int t = 0; t < m.ntendon; t++) {
     const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
     if (!m.tendon_actfrclimited[t] || !total) continue;
+    // tie: tendon force range
     if (outside(total, range) || (scaling[t].jumps && near_limit(total, range))) {
       scaling[t].scaled = true;
       scaling[t].ratio = clamp(total, range) / total;
@@ -86,6 +89,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
     if (s && s->scaled) o.force *= s->ratio;
     if (m.actuator_forcelimited[o.actuator]) {
       const double* range = m.actuator_forcerange + 2 * o.actuator;
+      // tie: force range
       o.clamped = outside(o.force, range) || (jumps(m, o.law) && at_limit(o.force, range));
       o.force = clamp(o.force, range);
     }
@@ -101,6 +105,7 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
   bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
   if (!on_joint || !m.jnt_actfrclimited[id]) return false;
+  // tie: joint force range, implicit
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
@@ -250,6 +255,7 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Lim
     if (!m.jnt_actfrclimited[j]) continue;
     int dof = m.jnt_dofadr[j];
     if (gravcomp && m.jnt_actgravcomp[j]) total[dof] += d.qfrc_gravcomp[dof];
+    // tie: joint force range
     if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
   }
   for (int k = 0; knows_all_ranges() && k < all.count; k++) {

@@ -50,6 +50,7 @@ bool knows_limits() { return engine().version >= 4000000; }
 
 // Clamp to [-limit, limit], if the limit is positive; `closed`: at the limit the outside counts.
 Number saturate(const Number& x, double limit, bool closed) {
+  // tie: limits of a motor, implicit
   if (closed && limit > 0 && std::abs(x.v) >= limit) return Number(std::copysign(limit, x.v));
   return clamp(x, limit);
 }
@@ -65,6 +66,7 @@ Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const Mo
   if (v.controlled) {
     Number wanted = controller(s, slot, x);
     v.total = saturate(wanted, s.supply, knows_limits() && has_rates_in_metric(m));
+    // tie: supply of a motor
     v.limited = s.supply > 0 && std::abs(wanted.v) >= s.supply;
   }
   // the raw voltage comes last and knows no limit
@@ -84,6 +86,7 @@ Number bristle_decay(const Motor& s, const Number& rate) {
   double fade = (s.stiction - s.coulomb) * std::exp(-ratio * ratio);
   Number friction = chain(s.coulomb + fade, -2 * ratio / width * fade, rate);
   if (friction.v < kMinVal) friction = Number(kMinVal);
+  // tie: bristle at rest
   double sign = (v > 0) - (v < 0);
   return (-s.stiffness) * (chain(std::abs(v), sign, rate) / friction);
 }
@@ -112,6 +115,7 @@ double motor_damping(const ModelView& m, int actuator, const Motor& s, const Vol
   const int current = motor_slots(m, actuator).current;
   double lag = 1;
   if (current >= 0) {
+    // tie: rate of a current
     bool limited = s.current_rate > 0 && std::abs(x.act_rate[current].v) >= s.current_rate;
     if (knows_limits() && (limited || !m.actuator_actearly[actuator])) return 0;
     lag = -std::expm1(-m.opt.timestep / s.current_time);
@@ -138,7 +142,9 @@ MotorSlots motor_slots(const ModelView& m, int actuator) {
 void slew(Variables& x, int k, double speed, double timestep) {
   const Number& last = x.act[k];
   double step = x.ctrl[0].v - last.v, most = speed * timestep;
+  // tie: slew rate
   if (step > most) x.ctrl[0] = last + most;
+  // tie: slew rate, falling
   if (step < -most) x.ctrl[0] = last - most;
   x.act_rate[k] = (1 / timestep) * (x.ctrl[0] - last);
   x.slewed = k;
@@ -146,6 +152,7 @@ void slew(Variables& x, int k, double speed, double timestep) {
 
 Number anti_windup(const Number& rate, double integral, double limit) {
   if (limit <= 0) return rate;
+  // tie: windup
   bool stops = integral >= limit ? rate.v > 0 : integral <= -limit && rate.v < 0;
   return stops ? Number(0) : rate;
 }

@@ -32,6 +32,7 @@ Target quaternion_target(const Number u[4]) {
   Target target{{1, 0, 0, 0}, {}};
   double square = 0;
   for (int k = 0; k < 4; k++) square += u[k].v * u[k].v;
+  // tie: setpoint of a zero quaternion
   if (square < kMinVal * kMinVal) return target;
   Quaternion q = {u[0].v, {u[1].v, u[2].v, u[3].v}};
   store_quaternion(target.quaternion, normalized(q));
@@ -63,6 +64,7 @@ Limit norm_limit(const ModelView& m, int actuator, Vec3 torque, bool jumps) {
   Limit limit{false, 1, identity3()};
   if (!m.actuator_forcelimited[actuator]) return limit;
   double most = m.actuator_forcerange[2 * actuator + 1], size = norm(torque);
+  // tie: torque of an orientation servo
   if (size <= most && !jumps) return limit;
   limit.active = true;
   limit.scale = most / size;
@@ -79,6 +81,7 @@ bool damping_left_out(const ModelView& m, const DataView& d, int actuator) {
   if (!m.actuator_forcelimited[actuator]) return false;
   const double* f = d.actuator_force + m.actuator_outadr[actuator];
   volatile double x = f[0] * f[0], y = f[1] * f[1], z = f[2] * f[2];
+  // tie: torque of an orientation servo, implicit
   return std::sqrt(x + y + z) >= m.actuator_forcerange[2 * actuator + 1];
 }
 
