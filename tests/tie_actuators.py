@@ -26,87 +26,93 @@ MUSCLE = '<muscle joint="j" timeconst=".01 .06" lengthrange="0 1" range=".5 1.5"
 SMOOTHED = slider(MUSCLE.format('tausmooth=".25"'))
 CURVES = MUSCLE.format('force="3" lmin=".5" lmax="1.5" vmax="2" fpmax="1.3" fvmax="1.25"')
 GENERAL = ".5 1.5 3 1 .5 1.5 2 1 1.2"  # gain and bias of a muscle
-MUSCLE_FILE, CLAMP = "smooth/muscle.cc", "outside(x.v, range) ? Number(clamp(x.v, range)) : x"
-EXCESS = "excess.v == 0 && prm[2] < kMinVal"
-BAND = "length > upper ? length - upper : length < lower ? length - lower : 0"
 
 
-def muscle(name: str, rule: str, along: str, ctrl: float, act: float, more: str = "") -> Tie:
+def muscle(
+    name: str, rule: str, along: str, ctrl: float, act: float, *, tie: str = "settled muscle",
+    more: str = "",
+) -> Tie:  # fmt: skip
     """Return a muscle whose control and activation are given."""
     return Tie(
-        name, MUSCLE_FILE, EXCESS, rule, (along,), slider(MUSCLE.format(more)),
+        name, tie, rule, (along,), slider(MUSCLE.format(more)),
         {"qpos": [0.4], "ctrl": [ctrl], "act": [act]},
     )  # fmt: skip
 
 
-def curve(name: str, comparison: str, length: float, rate: float, option: str = "") -> Tie:
+def curve(name: str, tie: str, length: float, rate: float, option: str = "") -> Tie:
     """Return an active muscle at a breakpoint of its curves."""
     return Tie(
-        name, MUSCLE_FILE, comparison, SMOOTH, ("q0", "v0"), slider(CURVES, option=option),
+        name, tie, SMOOTH, ("q0", "v0"), slider(CURVES, option=option),
         {"qpos": [length], "qvel": [rate], "ctrl": [0.7], "act": [0.4]},
     )  # fmt: skip
 
 
 LIMITED = '<motor joint="j" ctrlrange="-1 1"/>'
-CONTROL = "outside(value, range) ? 0.0 : 1.0"
 TIES = (
-    Tie("control at its upper end", "smooth/activation.cc", CONTROL, LEFT, ("u0",),
+    Tie("control at its upper end", "control range", LEFT, ("u0",),
         slider(LIMITED), {"ctrl": [1.0]}),
-    Tie("control at its lower end", "smooth/activation.cc", CONTROL, RIGHT, ("u0",),
+    Tie("control at its lower end", "control range", RIGHT, ("u0",),
         slider(LIMITED), {"ctrl": [-1.0]}),
-    Tie("activation at its upper end", "smooth/number.h", CLAMP, LEFT, ("act0", "u0"),
+    Tie("activation at its upper end", "activation range", LEFT, ("act0", "u0"),
         slider('<intvelocity joint="j" kp="2" actrange="-1 1"/>'), {"act": [1.0]}),
-    Tie("activation at its lower end", "smooth/number.h", CLAMP, RIGHT, ("act0", "u0"),
+    Tie("activation at its lower end", "activation range", RIGHT, ("act0", "u0"),
         slider('<intvelocity joint="j" kp="2" actrange="-1 1"/>'), {"act": [-1.0]}),
-    Tie("force at its upper end", "smooth/actuation.cc", "o.clamped = outside(o.force, range)",
+    Tie("force at its upper end", "force range",
         LEFT, ("u0",), slider('<motor joint="j" forcerange="-1 1"/>'), {"ctrl": [1.0]}),
-    Tie("force at its lower end", "smooth/actuation.cc", "o.clamped = outside(o.force, range)",
+    Tie("force at its lower end", "force range",
         RIGHT, ("u0",), slider('<motor joint="j" forcerange="-1 1"/>'), {"ctrl": [-1.0]}),
-    Tie("joint force at its upper end", "smooth/actuation.cc", "m.jnt_actfrcrange + 2 * id",
+    Tie("joint force at its upper end", "joint force range",
         LEFT, ("u0",), slider('<motor joint="j"/>', joint='actuatorfrcrange="-1 1"'),
         {"ctrl": [1.0]}),
-    Tie("tendon force at its upper end", "smooth/actuation.cc",
-        "outside(scaling[t].total, range)", LEFT, ("u0",),
+    Tie("tendon force at its upper end", "tendon force range",
+        LEFT, ("u0",),
         tendon('actuatorfrcrange="-1 1"', '<motor tendon="t"/>'), {"ctrl": [1.0]}),
-    muscle("muscle at rest, control", RIGHT, "u0", 0.0, 0.0),
+    muscle("muscle at rest, control", RIGHT, "u0", 0.0, 0.0, tie="least control of a muscle"),
     muscle("muscle at rest, activation", RIGHT, "act0", 0.0, 0.0),
     muscle("muscle settled, control", LEFT, "u0", 0.5, 0.5),
     muscle("muscle settled, activation", RIGHT, "act0", 0.5, 0.5),
     muscle("muscle fully active, control", LEFT, "u0", 1.0, 1.0),
-    muscle("muscle fully active, activation", LEFT, "act0", 1.0, 1.0),
-    muscle("muscle at its least control", RIGHT, "u0", 0.25, 0.25, 'ctrlrange=".25 1"'),
-    Tie("muscle at its most activation", MUSCLE_FILE, EXCESS, LEFT, ("act0",), slider(
+    muscle("muscle fully active, activation", LEFT, "act0", 1.0, 1.0,
+           tie="greatest activation of a muscle"),
+    muscle("muscle at its least control", RIGHT, "u0", 0.25, 0.25,
+           tie="least control of a muscle", more='ctrlrange=".25 1"'),
+    Tie("muscle at its most activation", "greatest activation of a muscle", LEFT, ("act0",), slider(
         '<general joint="j" dyntype="muscle" gaintype="muscle" biastype="muscle" '
         f'dynprm=".01 .06 0" gainprm="{GENERAL}" biasprm="{GENERAL}" lengthrange="0 1" '
         'actrange="0 .75"/>'),
         {"qpos": [0.4], "ctrl": [0.75], "act": [0.75]}),
-    Tie("smoothed muscle settled", MUSCLE_FILE, "prm[2] >= kMinVal", SMOOTH, ("u0", "act0"),
+    Tie("smoothed muscle settled", "smoothed muscle", SMOOTH, ("u0", "act0"),
         SMOOTHED, {"qpos": [0.4], "ctrl": [0.5], "act": [0.5]}),
-    Tie("smoothed muscle where smoothing ends", MUSCLE_FILE, "if (x >= 1) return {1, 0, 0}",
+    Tie("smoothed muscle where smoothing ends", "end of smoothing",
         SMOOTH, ("u0", "act0"), SMOOTHED, {"qpos": [0.4], "ctrl": [0.625], "act": [0.5]}),
-    Tie("smoothed muscle where smoothing begins", MUSCLE_FILE, "if (x <= 0) return {0, 0, 0}",
+    Tie("smoothed muscle where smoothing begins", "start of smoothing",
         SMOOTH, ("u0", "act0"), SMOOTHED, {"qpos": [0.4], "ctrl": [0.375], "act": [0.5]}),
-    curve("muscle at its least length", "lower <= l && l <= upper", 0.0, 0.1),
-    curve("muscle half way to its optimum", "if (l <= left)", 0.25, 0.1),
-    curve("muscle at its optimum length", "if (l <= 1) return parabola", 0.5, 0.1),
-    curve("muscle half way from its optimum", "if (l <= right)", 0.75, 0.1),
-    curve("muscle at its greatest length", "lower <= l && l <= upper", 1.0, 0.1),
-    curve("muscle at its greatest speed", "if (v <= -1) return {0, 0, 0}", 0.6, -2.0),
-    curve("muscle without speed", "if (v <= 0) return", 0.6, 0.0),
-    curve("muscle where it pulls most", "if (v > y) return {most, 0, 0}", 0.6, 0.5),
-    Tie("spring at the upper end of its dead band", "smooth/tendon.cc", BAND, LEFT, ("q0",),
+    curve("muscle at its least length", "lengths of a muscle", 0.0, 0.1),
+    curve("muscle half way to its optimum", "muscle half way to its optimum", 0.25, 0.1),
+    curve("muscle at its optimum length", "optimum length of a muscle", 0.5, 0.1),
+    curve("muscle half way from its optimum", "muscle half way from its optimum", 0.75, 0.1),
+    curve("muscle at its greatest length", "lengths of a muscle", 1.0, 0.1),
+    curve("muscle at its greatest speed", "greatest speed of a muscle", 0.6, -2.0),
+    curve("muscle without speed", "muscle without speed", 0.6, 0.0),
+    curve("muscle where it pulls most", "greatest pull of a muscle", 0.6, 0.5),
+    Tie("spring at the upper end of its dead band", "dead band", LEFT, ("q0",),
         tendon('stiffness="300" springlength=".125 .25"'), {"qpos": [0.25]}),
-    Tie("spring at the lower end of its dead band", "smooth/tendon.cc", BAND, RIGHT, ("q0",),
+    Tie("spring at the lower end of its dead band", "dead band", RIGHT, ("q0",),
         tendon('stiffness="300" springlength=".125 .25"'), {"qpos": [0.125]}),
-    Tie("spring at its only rest length", "smooth/tendon.cc", "lower < upper", SMOOTH, ("q0",),
+    Tie("spring at its only rest length", "only rest length", SMOOTH, ("q0",),
         tendon('stiffness="300" springlength=".25"'), {"qpos": [0.25]}),
-    Tie("rest length of a spring at rest", "adjoint/force_parameter.cc", "rest[0] == rest[1]",
+    Tie("rest length of a spring at rest", "only rest length as a parameter",
         AVERAGE, (("tendon_lengthspring", "t", 0), ("tendon_lengthspring", "t", 1)),
         tendon('stiffness="300" springlength=".25"'), {"qpos": [0.25]}),
-    Tie("damping without speed", "smooth/tendon.cc", "rate < 0 ? -rate : rate", SMOOTH, ("v0",),
+    Tie("rest length at the upper end of a dead band", "dead band as a parameter", RIGHT,
+        (("tendon_lengthspring", "t", 1),),
+        tendon('stiffness="300" springlength=".125 .25"'), {"qpos": [0.25]}),
+    Tie("rest length at the lower end of a dead band", "dead band as a parameter", LEFT,
+        (("tendon_lengthspring", "t", 0),),
+        tendon('stiffness="300" springlength=".125 .25"'), {"qpos": [0.125]}),
+    Tie("damping without speed", "tendon damping at rest", SMOOTH, ("v0",),
         tendon('damping="3 2 1"'), {}),
-    Tie("energy of a spring at the end of its dead band", "sensor/energy.cc",
-        "length > rest[1] ? length - rest[1]", SMOOTH, ("q0",),
+    Tie("energy of a spring at the end of its dead band", "energy of a dead band", SMOOTH, ("q0",),
         slider(other='<tendon><fixed name="t" stiffness="1e-6" springlength=".125 .25">'
                '<joint joint="j" coef="1"/></fixed></tendon>'
                "<sensor><e_potential/></sensor>"), {"qpos": [0.25]}),

@@ -2,12 +2,12 @@
 
 from itertools import product
 
-from tie_judge import AVERAGE, BETWEEN, JUMPS, LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
+from tie_judge import AVERAGE, JUMPS, LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 CUBE = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.125, 0.125), repeat=3))
 SHAPES = {"box": 'type="box" size=".125 .125 .125"', "mesh": 'type="mesh" mesh="cube"'}
 CONES, CONDIMS = ("pyramidal", "elliptic"), (1, 3, 4, 6)
-CLIP, SHARED = "contact/clip.cc", "std::abs(height[before]) <= tie_"
+SHARED = "edges in one plane"
 ALL = tuple(f"q{k}" for k in range(12) if k not in (5, 11))  # but the turns about the normal
 
 
@@ -98,69 +98,73 @@ def gripper(shape: str) -> str:
     </mujoco>"""
 
 
+CYLINDERS = 'type="cylinder" size=".2 .125"'
 BALL, BOX = 'size=".125"', 'type="box" size=".25 .25 .25"'
-SPHERE, DEEP = "contact/sphere.cc", 0.125 - 2.0**-10
+DEEP = 0.125 - 2.0**-10
 FLOOR = 'type="plane" size="5 5 1"'
 CAPSULE, CYLINDER = 'type="capsule" size=".0625 .25"', 'type="cylinder" size=".125 .25"'
 MOVING = {"qvel": [0.1, 0.2, -0.3, 0.4, 0.5, 0.6]}
-FRAME = "g.normal.y < 0.5 && g.normal.y > -0.5"
 TIES = (
-    *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", CLIP, SHARED, SMOOTH, ALL,
+    *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", SHARED, SMOOTH, ALL,
           stack(shape, condim=condim, cone=cone))
       for shape in SHAPES for condim in CONDIMS for cone in CONES),
-    *(Tie(f"stack of three, {shape}, condim {condim}", CLIP, SHARED, SMOOTH,
+    *(Tie(f"stack of three, {shape}, condim {condim}", SHARED, SMOOTH,
           (*ALL, "q12", "q13", "q14", "q15", "q16"),
           stack(shape, count=3, condim=condim)) for shape in SHAPES for condim in (1, 3)),
-    *(Tie(f"stack off by {offset}, {shape}", CLIP, SHARED, SMOOTH, ("q6", "q7", "q8"),
+    *(Tie(f"stack off by {offset}, {shape}", SHARED, SMOOTH, ("q6", "q7", "q8"),
           stack(shape, offset=offset)) for shape in SHAPES for offset in (1e-15, 1e-13, 1e-10)),
-    *(Tie(f"lopsided stack, {shape}, {cone}", CLIP, SHARED, AVERAGE, ("q6", "q7"),
+    *(Tie(f"lopsided stack, {shape}, {cone}", SHARED, AVERAGE, ("q6", "q7"),
           stack(shape, cone=cone, com=".02 .01 0")) for shape in SHAPES for cone in CONES),
-    *(Tie(f"pads on a cube of their width, {shape}", CLIP, SHARED, SMOOTH, ("q0", "q1", "q5"),
+    *(Tie(f"pads on a cube of their width, {shape}", SHARED, SMOOTH, ("q0", "q1", "q5"),
           gripper(shape), {"qpos": [2e-4, 0.0, 2e-4, 0.0]}) for shape in SHAPES),
-    Tie("stack turned about the normal", CLIP, SHARED, JUMPS, ("q5", "q11"), stack("box")),
-    *(Tie(f"stack off by .03 that tilts, {axis}", "contact/box.cc", "wider > std::abs(leaning)",
-          ONE_SIDE, (axis,), stack("box", offset=0.03, solref=".5 1")) for axis in ("q3", "q9")),
-    *(Tie(f"box on a larger one, {name}", "contact/box.cc", "wider > std::abs(leaning)", SMOOTH,
+    Tie("stack turned about the normal", SHARED, JUMPS, ("q5", "q11"), stack("box")),
+    *(Tie(f"stack turned as one, {shape}", SHARED, SMOOTH, ("q5+q11",), stack(shape))
+      for shape in SHAPES),
+    *(Tie(f"stack off by .03 that tilts, {axis}", "reference face by width",
+          rule, (axis,), stack("box", offset=0.03, solref=".5 1"))
+      for axis, rule in (("q3", LEFT), ("q9", RIGHT))),
+    *(Tie(f"box on a larger one, {name}", "reference face by width", SMOOTH,
           ALL, plates(*shapes)) for name, shapes in {
               "small first": (SHAPES["box"], 'type="box" size=".25 .3 .125"'),
               "large first": ('type="box" size=".25 .3 .125"', SHAPES["box"]),
               "of the same depth": (SHAPES["box"], 'type="box" size=".25 .125 .125"'),
               "of a mesh": (SHAPES["mesh"], 'type="box" size=".25 .3 .125"')}.items()),
-    *(Tie(f"hinged boxes, pivots at {lower} and {upper}, {size}", "contact/box.cc",
-          "at_point(motion[0], meeting), tilt) > 0", SMOOTH, ("q0", "q2", "q3", "q4", "q5"),
+    *(Tie(f"hinged boxes, pivots at {lower} and {upper}, {size}", "reference face by motion",
+          SMOOTH, ("q0", "q2", "q3", "q4", "q5"),
           hinged(lower, upper, size)) for lower, upper, size in (
               (0, 0, ".125 .125 .125"), (0.3, -0.4, ".125 .125 .125"),
               (-0.3, 0.3, ".125 .125 .125"), (0.2, 0.1, ".125 .25 .125"))),
-    *(Tie(f"box and box-shaped mesh, {name}", CLIP, SHARED, SMOOTH, ALL, plates(*shapes))
+    *(Tie(f"box and box-shaped mesh, {name}", SHARED, SMOOTH, ALL, plates(*shapes))
       for name, shapes in {"box on top": (SHAPES["box"], SHAPES["mesh"]),
                            "mesh on top": (SHAPES["mesh"], SHAPES["box"])}.items()),
-    Tie("equal cylinders on one another", CLIP, SHARED, BETWEEN, ("q0", "q1", "q6", "q7"),
-        plates('type="cylinder" size=".2 .125"', 'type="cylinder" size=".2 .125"')),
-    Tie("sphere over the rim of a face of a box", SPHERE, "nearest[k] != p[k]", LEFT, ("q0",),
+    Tie("equal cylinders on one another", SHARED, JUMPS, ("q0", "q1", "q6", "q7"),
+        plates(CYLINDERS, CYLINDERS)),
+    Tie("equal cylinders moved as one", SHARED, SMOOTH, ("q0+q6", "q1+q7", "q5+q11"),
+        plates(CYLINDERS, CYLINDERS)),
+    Tie("sphere over the rim of a face of a box", "sphere at the rim of a box", LEFT, ("q0",),
         pair(BOX, BALL, f".25 0 {0.25 + DEEP!r}"), MOVING),
-    Tie("sphere at the end of a capsule", SPHERE, "clipped == x", LEFT, ("q2",),
+    Tie("sphere at the end of a capsule", "sphere at the end of a capsule", LEFT, ("q2",),
         pair(CAPSULE, BALL, f"{0.0625 + DEEP!r} 0 .25"), MOVING),
-    Tie("sphere over the rim of a cylinder's cap", SPHERE, "distance < radius", RIGHT, ("q0",),
-        pair(CYLINDER, BALL, f".125 0 {0.25 + DEEP!r}"), MOVING),
-    Tie("sphere beside the rim of a cylinder's side", SPHERE, "std::abs(x) < height", RIGHT,
+    Tie("sphere over the rim of a cylinder's cap", "sphere at the rim of a cylinder", RIGHT,
+        ("q0",), pair(CYLINDER, BALL, f".125 0 {0.25 + DEEP!r}"), MOVING),
+    Tie("sphere beside the rim of a cylinder's side", "sphere at the rim of a cylinder", RIGHT,
         ("q2",), pair(CYLINDER, BALL, f"{0.125 + DEEP!r} 0 .25"), MOVING),
-    Tie("sphere that just touches a plane", "constraint/block.cc", "row < d.nefc", RIGHT, ("q2",),
+    Tie("sphere that just touches a plane", "row of MuJoCo", RIGHT, ("q2",),
         pair(FLOOR, BALL, "0 0 .125"), MOVING),
-    Tie("frame between two hints", "contact/geometry.cc", FRAME, SMOOTH, ("q0", "q1", "q2"),
+    Tie("frame between two hints", "hint of a frame", SMOOTH, ("q0", "q1", "q2"),
         pair(FLOOR + ' euler="-30 0 0"', BALL, f"0 {DEEP / 2!r} {DEEP * 0.75**0.5!r}"), MOVING),
-    Tie("capsule standing on a plane", "contact/geometry.cc", "g.hint_length < kUpright", SMOOTH,
+    Tie("capsule standing on a plane", "upright capsule", SMOOTH,
         ("q0", "q2", "q3", "q4", "q5"),
         pair(FLOOR, CAPSULE, f"0 0 {0.25 + 0.0625 - 2.0**-10!r}"), MOVING),
-    Tie("parallel capsules", "contact/capsule.cc", "1 - b * b < 1e-15", SMOOTH,
+    Tie("parallel capsules", "parallel capsules", SMOOTH,
         ("q0", "q1"), pair(CAPSULE, CAPSULE, ".124 0 .05"), MOVING),
-    Tie("coincident spheres", "contact/geometry.cc", "< agreement(m, g)", RAISES, (),
+    Tie("coincident spheres", "features of a contact", RAISES, (),
         pair(BALL, BALL, "0 0 0")),
-    Tie("cylinder lying on a plane", "contact/geometry.cc", "flat < kFlat * kFlat", SMOOTH,
+    Tie("cylinder lying on a plane", "lower cap of a cylinder", SMOOTH,
         ("q0", "q1", "q2", "q5"), pair(FLOOR, CYLINDER + ' euler="90 0 0"', f"0 0 {DEEP!r}"),
         MOVING),
-    Tie("sphere over a box vertex", SPHERE, "outside == 2", BETWEEN, ("q0", "q1"),
+    Tie("sphere over a box vertex", "sphere at the rim of a box", LEFT, ("q0", "q1"),
         pair(BOX, BALL, f".25 .25 {0.25 + DEEP!r}"), MOVING),
-    Tie("sphere over the rim of a face of a mesh", "contact/round_mesh.cc",
-        "exact.size > 0 ? exact : feature", BETWEEN, ("q0",),
-        pair(SHAPES["mesh"], BALL, f".125 0 {0.125 + DEEP!r}"), MOVING),
+    Tie("sphere over the rim of a face of a mesh", "sphere over an edge of a mesh", RIGHT,
+        ("q0",), pair(SHAPES["mesh"], BALL, f".125 0 {0.125 + DEEP!r}"), MOVING),
 )  # fmt: skip

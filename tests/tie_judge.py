@@ -9,13 +9,14 @@ import mujacobian
 from mujacobian import reference
 
 SMOOTH, AVERAGE, LEFT, RIGHT, RAISES = "smooth", "average", "left", "right", "raises"
-ONE_SIDE, BETWEEN, JUMPS = "one side", "between", "jumps"
+ONE_SIDE, SUBGRADIENT, JUMPS = "one side", "subgradient", "jumps"
 STEP = 4e-6  # of the one-sided differences; extrapolated from STEP and STEP / 2
 # The extrapolated differences have an error of STEP^2 f''' and of rounding / STEP, relative to the
 # largest entry of their column.
 TOLERANCE = 2e-5
-JUMP = 0.1  # a derivative relative to the differences over a jump, which grow as 1 / STEP
 KINK = 1e-4  # how far the sides of a kink are apart at least, relative to the same
+LEAST = 1e-3  # a column whose entries are smaller is compared absolutely
+GROWTH = 8.0  # of the differences over a jump, for steps that are shorter by the same factor
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,21 @@ class Tie:
 
     rule: SMOOTH: both sides agree. AVERAGE: of the two sides, which differ. LEFT, RIGHT: of that
     side, because MuJoCo is on it or because it is the only feasible one. ONE_SIDE: of either side.
-    BETWEEN: each entry lies between the sides. JUMPS: the step is not continuous, and the
-    derivative is finite. RAISES: an UnsupportedFeatureError.
-    along: the inputs, such as q0, v1, act0, u0, or (field, element, component) of a parameter.
+    SUBGRADIENT: of a minimum of several numbers, of which MuJoCo reports none: each entry lies
+    between the sides. JUMPS: the step is not continuous on either side, and the derivative is
+    finite. RAISES: an UnsupportedFeatureError.
+    along: the inputs, such as q0, v1, act0, u0, q0+q6, or (field, element, component) of a
+    parameter.
+    step: of the differences, larger where the collider's own rounding shows.
     """
 
     name: str
-    source: str  # file in cpp/
-    comparison: str  # what stands there
+    tie: str  # of the comparison in cpp/ that is marked "// tie:"
     rule: str
     along: tuple[str | tuple[str, str, int], ...]
     xml: str
     state: dict[str, list[float]] = field(default_factory=dict)
+    step: float = STEP
 
 
 def load(tie: Tie) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -58,36 +62,45 @@ def judge(tie: Tie) -> None:
             return
         raise AssertionError(f"{tie.name}: no error")
     for along in tie.along:
-        left, right = one_sided(model, data, along, -1.0), one_sided(model, data, along, 1.0)
         given = derivative(model, data, along)
         assert np.isfinite(given).all(), f"{tie.name} along {along}"
-        scale = max(abs(left).max(), abs(right).max(), 1e-3)
-        assert_rule(tie, along, given / scale, left / scale, right / scale)
+        if tie.rule == JUMPS:
+            assert_jumps(tie, along, model, data)
+            continue
+        left, right = (one_sided(model, data, along, side, tie.step) for side in (-1.0, 1.0))
+        assert_rule(tie, along, given, left, right)
+
+
+def assert_jumps(tie: Tie, along: object, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Assert that the step jumps on both sides: its differences grow as one over their step."""
+    for side in (-1.0, 1.0):
+        sizes = [abs(one_sided(model, data, along, side, h)).max() for h in (STEP, STEP / GROWTH)]
+        assert sizes[1] > 0.9 * GROWTH * sizes[0], f"no jump: {tie.name} along {along}: {sizes}"
 
 
 def assert_rule(
     tie: Tie, along: object, given: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> None:
-    """Assert that the derivative is the one that the rule asks for."""
-    apart = abs(left - right).max()
+    """Assert that the derivative is the one that the rule asks for.
+
+    Differences are relative to the largest entry of the derivative that is asked for: beyond a jump
+    of the step the other side says nothing.
+    """
     what = f"{tie.name} along {along}: given {given}\nleft {left}\nright {right}"
-    if tie.rule == JUMPS:
-        assert apart > KINK, what
-        assert abs(given).max() < JUMP, what
-        return
+    wanted = {LEFT: left, RIGHT: right}.get(tie.rule, (left + right) / 2)
+    if tie.rule == ONE_SIDE:
+        wanted = min(left, right, key=lambda side: float(abs(given - side).max()))
+    scale = max(abs(wanted).max(), LEAST)
+    apart = abs(left - right).max() / scale
     if tie.rule == SMOOTH:
         assert apart < TOLERANCE, f"not smooth: {what}"
     else:
         assert apart > KINK, f"no kink: {what}"
-    if tie.rule == BETWEEN:
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        assert (given > low - TOLERANCE).all(), what
-        assert (given < high + TOLERANCE).all(), what
+    if tie.rule == SUBGRADIENT:
+        inside = (given - left) * (right - given) / scale**2
+        assert (inside > -TOLERANCE).all(), what
         return
-    wanted = {LEFT: left, RIGHT: right}.get(tie.rule, (left + right) / 2)
-    if tie.rule == ONE_SIDE:
-        wanted = min(left, right, key=lambda side: float(abs(given - side).max()))
-    assert abs(given - wanted).max() < TOLERANCE, what
+    assert abs(given - wanted).max() / scale < TOLERANCE, what
 
 
 def derivative(model: mujoco.MjModel, data: mujoco.MjData, along: object) -> np.ndarray:
@@ -97,18 +110,20 @@ def derivative(model: mujoco.MjModel, data: mujoco.MjData, along: object) -> np.
         direction = np.eye(len(params))[along[2]]
         return np.concatenate(mujacobian.jvp(model, data, params=params, d_params=direction))
     lin = mujacobian.linearize(model, data)
-    kind, index = _split(along)
-    if kind == "u":
-        return np.concatenate([lin.B[:, index], lin.D[:, index]])
-    column = index + {"q": 0, "v": model.nv, "act": 2 * model.nv}[kind]
-    return np.concatenate([lin.A[:, column], lin.C[:, column]])
+    nx = 2 * model.nv + model.na
+    first = {"q": 0, "v": model.nv, "act": 2 * model.nv, "u": nx}
+    columns = [first[kind] + index for kind, index in _split(along)]
+    full = np.block([[lin.A, lin.B], [lin.C, lin.D]])
+    return full[:, columns].sum(axis=1)
 
 
-def one_sided(model: mujoco.MjModel, data: mujoco.MjData, along: object, side: float) -> np.ndarray:
+def one_sided(
+    model: mujoco.MjModel, data: mujoco.MjData, along: object, side: float, step: float = STEP
+) -> np.ndarray:
     """Return the one-sided derivative of mj_step, from two steps to that side."""
     here = advance(model, data, along, 0.0)
     differences = []
-    for h in (STEP, STEP / 2):
+    for h in (step, step / 2):
         there = advance(model, data, along, side * h)
         nq, nv = model.nq, model.nv
         moved = np.zeros(nv)
@@ -127,16 +142,16 @@ def advance(model: mujoco.MjModel, data: mujoco.MjData, along: object, h: float)
     for name in ("qpos", "qvel", "act", "ctrl", "qacc_warmstart"):
         getattr(moved, name)[:] = getattr(data, name)
     if not isinstance(along, tuple):
-        kind, index = _split(along)
-        if kind == "q":
-            direction = np.eye(model.nv)[index]
-            mujoco.mj_integratePos(model, moved.qpos, direction, h)
-        else:
-            getattr(moved, {"v": "qvel", "act": "act", "u": "ctrl"}[kind])[index] += h
+        for kind, index in _split(along):
+            if kind == "q":
+                mujoco.mj_integratePos(model, moved.qpos, np.eye(model.nv)[index], h)
+            else:
+                getattr(moved, {"v": "qvel", "act": "act", "u": "ctrl"}[kind])[index] += h
     mujoco.mj_step(model, moved)
     return np.concatenate([moved.qpos, moved.qvel, moved.act, moved.sensordata])
 
 
-def _split(along: str) -> tuple[str, int]:
-    kind = along.rstrip("0123456789")
-    return kind, int(along[len(kind) :])
+def _split(along: str) -> list[tuple[str, int]]:
+    """Return the kinds and indices of inputs that are moved together."""
+    kinds = [(part.rstrip("0123456789"), part) for part in along.split("+")]
+    return [(kind, int(part[len(kind) :])) for kind, part in kinds]

@@ -1,11 +1,9 @@
 """Ties of sensors, and of what is left: singular poses and fluids."""
 
 from tie_actuators import slider
-from tie_contacts import BALL, BOX, FLOOR, MOVING, SHAPES, pair
-from tie_judge import BETWEEN, JUMPS, LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
+from tie_contacts import BALL, BOX, CAPSULE, FLOOR, MOVING, SHAPES, pair
+from tie_judge import LEFT, RAISES, RIGHT, SMOOTH, SUBGRADIENT, Tie
 
-DISTANCE = "sensor/distance.cc"
-ORDER = "distance < nearest.distance"
 FAR = 0.5  # m: between surfaces, beyond any contact
 
 
@@ -44,19 +42,6 @@ SITES = """
   <tendon><spatial name="t" stiffness="9" springlength=".5"><site site="a"/><site site="b"/>
   </spatial></tendon>
 </mujoco>"""
-WRAP = """
-<mujoco>
-  <option timestep=".002"/>
-  <worldbody>
-    <site name="a" pos="-.5 0 .25"/><geom name="s" type="sphere" size=".25" contype="0"/>
-    <site name="side" pos="0 0 .5"/>
-    <body pos=".5 0 .25"><joint type="slide" axis="0 0 1"/><geom size=".05" contype="0"/>
-      <site name="b"/></body>
-  </worldbody>
-  <tendon><spatial name="t" stiffness="90" springlength=".5">
-    <site site="a"/><geom geom="s" sidesite="side"/><site site="b"/>
-  </spatial></tendon>
-</mujoco>"""
 FLUID = """
 <mujoco>
   <option timestep=".002" density="900" viscosity=".3" gravity="0 0 0"/>
@@ -67,41 +52,48 @@ FLUID = """
 CUT = '<sensor><jointpos joint="j" cutoff=".25"/></sensor>'
 PID = '<pid joint="j" kp="5" kv=".6" {}/>'
 LEAST = '<sensor><contact geom1="moving" data="dist" reduce="mindist" num="1"/></sensor>'
+LYING, ON_EDGE = 'euler="0 90 0"', 'euler="0 45 0"'
+TILTS = (("q3", LEFT), ("q4", RIGHT))  # of the vertex that MuJoCo reports
 TIES = (
-    Tie("sensor at its cutoff", "sensor/sensor.cc", "std::abs(value) >= cutoff", RIGHT, ("q0",),
+    Tie("sensor at its cutoff", "cutoff", RIGHT, ("q0",),
         slider(other=CUT), {"qpos": [0.25]}),
-    Tie("sensor at its negative cutoff", "sensor/sensor.cc", "std::abs(value) >= cutoff", LEFT,
+    Tie("sensor at its negative cutoff", "cutoff", LEFT,
         ("q0",), slider(other=CUT), {"qpos": [-0.25]}),
-    Tie("two geoms at the same distance", DISTANCE, ORDER, ONE_SIDE, ("q0",), TWO),
-    *(Tie(f"distance over an edge of a {name}", "contact/sphere.cc", "nearest[k] != p[k]", SMOOTH,
+    Tie("two geoms at the same distance", "nearest of several geoms", LEFT, ("q0",), TWO),
+    *(Tie(f"distance over an edge of a {name}", "sphere at the rim of a box", SMOOTH,
           ("q0", "q1", "q2"), over_edge("distance", *shape))
       for name, shape in {"box": (BOX, 0.25), "mesh": (SHAPES["mesh"], 0.125)}.items()),
-    *(Tie(f"{kind} over an edge of a {name}", "contact/sphere.cc", "nearest[k] != p[k]", ONE_SIDE,
-          ("q0",), over_edge(kind, *shape)) for kind in ("normal", "fromto")
-      for name, shape in {"box": (BOX, 0.25), "mesh": (SHAPES["mesh"], 0.125)}.items()),
-    Tie("distance of parallel faces", "contact/convex.cc", "identify_simplex(vertices", SMOOTH,
+    *(Tie(f"{kind} over an edge of a {name}", tie, rule, ("q0",), over_edge(kind, *shape))
+      for kind in ("normal", "fromto") for name, tie, rule, shape in (
+          ("box", "sphere at the rim of a box", LEFT, (BOX, 0.25)),
+          ("mesh", "sphere over an edge of a mesh", RIGHT, (SHAPES["mesh"], 0.125)))),
+    Tie("distance of parallel faces", "nearest features", SMOOTH,
         ("q0", "q1", "q2", "q5"), pair(BOX, BOX, "0 0 1", more=sensed("distance"))),
-    Tie("distance of parallel faces that tilt", "contact/convex.cc", "identify_simplex(vertices",
-        BETWEEN, ("q3", "q4"), pair(BOX, BOX, "0 0 1", more=sensed("distance"))),
-    Tie("nearest points of equal faces that tilt", "contact/convex.cc", "other.is_vertex(x",
-        JUMPS, ("q3", "q4"), pair(BOX, BOX, "0 0 1", more=sensed("fromto"))),
-    Tie("nearest points of parallel faces", "contact/convex.cc", "other.is_vertex(x", JUMPS,
-        ("q0", "q1"), pair(BOX, SHAPES["box"], "0 0 1", more=sensed("fromto"))),
-    Tie("nearest of four corners", "sensor/contact.cc", "a.criterion != b.criterion", SMOOTH,
+    *(Tie(f"distance of parallel faces that tilt, {axis}", "nearest point of a face", rule, (axis,),
+          pair(BOX, BOX, "0 0 1", more=sensed("distance"))) for axis, rule in TILTS),
+    *(Tie(f"distance of faces that overlap, {axis}", "nearest features", SUBGRADIENT, (axis,),
+          pair(BOX, BOX, ".01 .02 1", more=sensed("distance"))) for axis in ("q3", "q4")),
+    *(Tie(f"{kind} of {name}", "parallel features", RAISES, (),
+          pair(fixed, moving, "0 0 1", more=sensed(kind)))
+      for kind in ("normal", "fromto") for name, fixed, moving in (
+          ("equal faces", BOX, BOX), ("parallel faces", BOX, SHAPES["box"]),
+          ("parallel faces of meshes", SHAPES["mesh"], SHAPES["mesh"]),
+          ("a capsule along a face", BOX, f"{CAPSULE} {LYING}"),
+          ("parallel capsules", f"{CAPSULE} {LYING}", f"{CAPSULE} {LYING}"),
+          ("edges along one another", f"{BOX} {ON_EDGE}", f"{BOX} {ON_EDGE}"))),
+    Tie("nearest of four corners", "order of contacts", SMOOTH,
         ("q2",), pair(FLOOR, SHAPES["box"], "0 0 .1245", more=LEAST), MOVING),
-    Tie("nearest of four corners that tilt", "sensor/contact.cc", "a.criterion != b.criterion",
-        BETWEEN, ("q3", "q4"), pair(FLOOR, SHAPES["box"], "0 0 .1245", more=LEAST)),
-    Tie("limit of a ball joint without rotation", "constraint/scalar.cc", "size == 0", RAISES,
+    *(Tie(f"nearest of four corners that tilt, {axis}", "order of contacts", rule, (axis,),
+          pair(FLOOR, SHAPES["box"], "0 0 .1245", more=LEAST))
+      for axis, rule in (("q3", RIGHT), ("q4", LEFT))),
+    Tie("limit of a ball joint without rotation", "axis of a ball limit", RAISES,
         (), BALL_JOINT),
-    Tie("tendon of no length", "smooth/tendon.cc", "length < kMinLength", RAISES, (), SITES),
-    Tie("tendon that just touches a sphere", "smooth/tendon.cc", "d.wrap_obj[entry] < 0",
-        ONE_SIDE, ("q0",), WRAP),
-    *(Tie(f"body at rest in a fluid{name}", "smooth/fluid.cc", "value(f.den) == 0", SMOOTH,
+    Tie("tendon of no length", "tendon of no length", RAISES, (), SITES),
+    *(Tie(f"body at rest in a fluid{name}", "body at rest in a fluid", SMOOTH,
           tuple(f"v{k}" for k in range(6)), FLUID.format(shape))
       for name, shape in {"": "", ", ellipsoid": 'fluidshape="ellipsoid"'}.items()),
-    Tie("setpoint at its greatest speed", "smooth/motor.cc", "if (step > most)", LEFT, ("u0",),
+    Tie("setpoint at its greatest speed", "slew rate", LEFT, ("u0",),
         slider(PID.format('slewmax="125"'), option='integrator="Euler"'), {"ctrl": [0.25]}),
-    Tie("integral at its limit without error", "smooth/motor.cc",
-        "integral >= limit ? rate.v > 0", LEFT, ("u0",),
+    Tie("integral at its limit without error", "windup", LEFT, ("u0",),
         slider(PID.format('ki="3" imax=".5"')), {"act": [0.5]}),
 )  # fmt: skip

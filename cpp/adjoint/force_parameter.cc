@@ -229,6 +229,7 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
     rest = d_.plastic + m_.tendon_plasticadr[p.id];
   }
   const double length = d_.ten_length[p.id];
+  // tie: dead band as a parameter
   const int side = length > rest[1] ? 1 : length < rest[0] ? 0 : -1;
   const bool stabilizes = f.stiffness <= 0;
   if (p.kind == Parameter::kTendonStiffness) {
@@ -236,6 +237,7 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
     return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
   // a spring at its only rest length: both ends of the dead band meet, and share the slope (PAR-24)
+  // tie: only rest length as a parameter
   const bool at_rest = side < 0 && rest[0] == rest[1];
   const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
   if (share == 0 || !acts) return;

@@ -18,6 +18,7 @@ constexpr double kMinMu = 1e-5;
 double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 // 1 within the range where MuJoCo takes a number as it is, else 0.
+// tie: range of solimp
 double inside(double x, double low, double high) { return x >= low && x <= high ? 1 : 0; }
 
 // column += J^T change, a change of the block's forces
@@ -79,12 +80,14 @@ double mix_weight(const ModelView& m, const ContactView& c, int side) {
     return m.geom_priority[own] > m.geom_priority[other] ? 1 : 0;
   }
   const double a = m.geom_solmix[own], b = m.geom_solmix[other];
+  // tie: solmix
   if (a >= kMinVal && b >= kMinVal) return a / (a + b);
   if (a < kMinVal && b < kMinVal) return 0.5;
   return a < kMinVal ? 0 : 1;
 }
 
 // Derivative of max(a, b) with respect to a. Equal numbers share it: each gets half.     (PAR-24)
+// tie: larger of two parameters
 double max_weight(double a, double b) { return a > b ? 1 : a < b ? 0 : 0.5; }
 
 // Weight of geom `side` in the friction of the contact, which is the larger coefficient, but at
@@ -92,6 +95,7 @@ double max_weight(double a, double b) { return a > b ? 1 : a < b ? 0 : 0.5; }
 double friction_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   const double a = m.geom_friction[3 * own + component];
+  // tie: least friction
   if (a < kMinMu) return 0;
   if (m.geom_priority[own] != m.geom_priority[other]) return mix_weight(m, c, side);
   return max_weight(a, m.geom_friction[3 * other + component]);
@@ -102,6 +106,7 @@ double solref_weight(const ModelView& m, const ContactView& c, int side, int com
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   const double *a = m.geom_solref + 2 * own, *b = m.geom_solref + 2 * other;
   const bool same = m.geom_priority[own] == m.geom_priority[other];
+  // tie: format of solref
   if (!same || (a[0] > 0 && b[0] > 0)) return mix_weight(m, c, side);
   return max_weight(-a[component], -b[component]);
 }
@@ -121,6 +126,7 @@ void pyramid_change(const Block& b, const DataView& d, const Gap& g, const doubl
     for (int side = 0; side < 2; side++) {
       const double sign = side ? -1 : 1, friction = sign * b.contact.friction.v[k - 1];
       const double x = g.x[0] + friction * g.x[k], D = d.efc_D[b.row + 2 * (k - 1) + side];
+      // tie: edge of a pyramid as a parameter
       if (x >= 0) continue;
       const double force = -D * x;
       const double dforce = force * dlogD - D * sign * dmu[k - 1] * g.x[k];
@@ -168,10 +174,13 @@ double impedance_slope(const double given[5], double gap, int k) {
   const double free[5] = {inside(given[0], kMinImp, kMaxImp), inside(given[1], kMinImp, kMaxImp),
                           inside(given[2], 0, INFINITY), inside(given[3], kMinImp, kMaxImp),
                           inside(given[4], 1, INFINITY)};
+  // tie: width of solimp
   if (width <= kMinVal) return k < 2 ? 0.5 * free[k] : 0;
   const double x = std::abs(gap) / width;
+  // tie: saturated solimp
   if (x >= 1) return k == 1 ? free[1] : 0;
   if (x <= 0) return k == 0 ? free[0] : 0;
+  // tie: midpoint of solimp
   const bool early = x <= mid;
   const double from = early ? x : 1 - x, end = early ? mid : 1 - mid;
   const double rest = std::pow(from, power) / std::pow(end, power - 1);  // y, or 1 - y
@@ -196,12 +205,14 @@ SpringChange spring_change(const ModelView& m, const double ref[2], double d0, d
                            double top, double dtop) {
   // MuJoCo replaces a solref with one positive number by its default
   const double fallback[2] = {0.02, 1};
+  // tie: solref of mixed signs
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback, d0 = d1 = 0;
   if (ref[0] <= 0) {
     return {(-d0 + 2 * ref[0] * dtop / top) / (top * top), (-d1 + ref[1] * dtop / top) / top};
   }
   const bool safe = !(m.opt.disableflags & disable::kRefSafe);
   const double least = safe ? 2 * m.opt.timestep : 0;
+  // tie: solref of two timesteps
   d0 *= max_weight(ref[0], least);
   const double time = std::fmax(ref[0], least), ratio = ref[1];
   const double k = 1 / (top * top * time * time * ratio * ratio);
@@ -276,6 +287,7 @@ void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s,
     const double gap = d.efc_pos[b.row] - d.efc_margin[b.row], velocity = d.efc_vel[b.row];
     double change;
     if (p.kind == Parameter::kLimit) {
+      // tie: side of a limit as a parameter
       if ((p.component == 0) != (b.J[0] > 0)) continue;
       const Reference r = reference(m, d, b.row);
       const double pull = r.stiffness + r.through(gap, velocity, d.efc_aref[b.row]);

@@ -53,6 +53,7 @@ bool is_resolved(const ModelView& m, const DataView& d, int row) {
   if ((m.opt.disableflags & disable::kRefSafe) || d.efc_type[row] < constraint::kLimitJoint) {
     return false;
   }
+  // tie: stiffest resolved spring
   return std::abs(h * h * kbip[0] * kbip[2] - 1) < kSame;
 }
 
@@ -61,6 +62,7 @@ bool is_resolved(const ModelView& m, const DataView& d, int row) {
 double resolved_damping_slope(double b, double imp, double h) {
   const double ceiling = kMaxImp / (1 - kMaxImp);
   const double most = (ceiling * (1 - imp) / imp - 2) / h;
+  // tie: greatest damping of a resolved spring
   if (b < most * (1 - kSame)) return -b / (2 * imp);
   return most > 0 ? -ceiling / (imp * imp * h) : 0;
 }
@@ -72,6 +74,7 @@ Reference reference(const ModelView& m, const DataView& d, int row) {
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
   const bool regular = d.efc_R[row] > kMinR;
   Reference r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
+  // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));
   if (m.opt.integrator != integrator::kDiscrete) return r;
 
@@ -86,6 +89,7 @@ Reference reference(const ModelView& m, const DataView& d, int row) {
   r.damping = (b + h * k * imp) / r.factor;
   r.stiffness /= r.factor;
   r.bias /= r.factor;
+  // tie: cap of the discrete diagonal
   const bool capped = (1 - imp) / (imp * r.factor) <= (1 - kMaxImp) / kMaxImp;
   r.dlogD = regular && !capped ? r.dlogD + r.factor_slope / r.factor : 0;
   return r;
@@ -106,9 +110,11 @@ BlockChange make_change(const Block& b, Arena& arena) {
 
 Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room,
                    const Blocks* known) {
+  require_limits(m, d, arena);
   const int most = d.nefc + room;
   Blocks blocks{arena.take<Block>(most), 0, arena.zeros<ForceSlopes>(most)};
   const ContactGeometry* before = nullptr;
+  // tie: row of MuJoCo
   for (int row = 0; row < d.nefc;) {
     Block& b = blocks.block[blocks.count++];
     b.row = row;

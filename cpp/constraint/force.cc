@@ -16,6 +16,7 @@ void set_quadratic(const DataView& d, Block& b, int r, double x) {
 
 void evaluate_friction(const DataView& d, Block& b, double x) {
   double limit = d.efc_frictionloss[b.row];
+  // tie: bound of dry friction
   if (std::abs(x) < d.efc_R[b.row] * limit) return set_quadratic(d, b, 0, x);
   b.force[0] = x < 0 ? limit : -limit;
   b.active = true;
@@ -46,7 +47,9 @@ void evaluate_cone(const DataView& d, Block& b, const double* x) {
   for (int r = 0; r < dim; r++) u[r] = scale[r] * x[r];
   for (int r = 1; r < dim; r++) t2 += u[r] * u[r];
   const double n = u[0], t = std::sqrt(t2);
+  // tie: cone and no force
   if (n >= mu * t || (t <= 0 && n >= 0)) return;
+  // tie: cone and sticking
   if (mu * n + t <= 0 || (t <= 0 && n < 0)) {
     for (int r = 0; r < dim; r++) set_quadratic(d, b, r, x[r]);
     return;
@@ -74,6 +77,7 @@ Edge pyramid_edge(const DataView& d, const Block& b, const double* moved, int k,
   int row = b.row + 2 * (k - 1) + side;
   double mu = side ? -b.contact.friction.v[k - 1] : b.contact.friction.v[k - 1];
   double x = moved[0] + mu * moved[k] - d.efc_aref[row];
+  // tie: edge of a pyramid
   if (x >= 0) return {mu, 0, 0};
   return {mu, -d.efc_D[row] * x, d.efc_D[row]};
 }
@@ -102,7 +106,7 @@ void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) 
     evaluate_friction(d, b, x[0]);
   } else if (b.type == constraint::kContactElliptic) {
     evaluate_cone(d, b, x);
-  } else if (x[0] < 0) {
+  } else if (x[0] < 0) {  // tie: row without force
     set_quadratic(d, b, 0, x[0]);
   }
 }

@@ -55,6 +55,7 @@ void update_bounded(const Rub& rub, double res, Visit& visit) {
   } else {
     force = rub.force[0] - res / rub.A[0];
     visit.outcome = Visit::kInside;
+    // tie: noslip and the bound of dry friction
     if (force < -rub.limit) {
       force = -rub.limit;
       visit.outcome = Visit::kLow;

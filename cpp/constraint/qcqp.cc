@@ -78,6 +78,7 @@ Qcqp solve_qcqp(int n, const double* A, const double* b, const double* mu, doubl
   }
   const double* v = p.step[p.count - 1].v;
   p.on_edge = multiplier != 0;
+  // tie: noslip and the cone
   p.scale = p.on_edge ? r / std::sqrt(std::fmax(kMinNorm, dot(v, v, n))) : 1;
   for (int i = 0; i < n; i++) p.x[i] = p.scale * mu[i] * v[i];
   return p;

@@ -16,6 +16,7 @@ namespace {
 // At mid-range both ends have the same distance, and both or none have a row.
 double limit_sign(const DataView& d, const Block& b, const double range[2], double x) {
   const int before = b.row - 1;
+  // tie: side of a limit
   if (before >= 0 && d.efc_type[before] == b.type && d.efc_id[before] == b.id) return -1;
   const double pos = d.efc_pos[b.row];
   return std::abs(x - range[0] - pos) <= std::abs(range[1] - x - pos) ? 1 : -1;
@@ -43,7 +44,51 @@ Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
   return quaternion_difference(d.qpos + m.jnt_qposadr[jnt], unit);
 }
 
+// MuJoCo replaces the axis of a rotation whose half angle has a sine below mjMINVAL.
+// tie: axis of a ball limit
+bool has_axis(double angle) { return angle >= 2 * kMinVal; }
+
+// Number of the limits that are exactly at their margin: MuJoCo has no row of them yet.
+int limits_reached(const double range[2], double margin, double x) {
+  // tie: both limits at their margin
+  return (x - range[0] == margin) + (range[1] - x == margin);
+}
+
+[[noreturn]] void reject_both_limits(const ModelView& m, int type, int id) {
+  throw Unsupported(element_name(m, type, id), "both of its limits are exactly at their margin");
+}
+
+void require_joint_limit(const ModelView& m, const DataView& d, int j) {
+  const double *range = m.jnt_range + 2 * j, margin = m.jnt_margin[j];
+  const int type = m.jnt_type[j];
+  if (type == joint::kBall) {
+    // tie: ball limit at its margin
+    const bool near = std::fmax(range[0], range[1]) <= margin;
+    if (!near || has_axis(norm(ball_angle(m, d, j)))) return;
+    throw Unsupported(element_name(m, object::kJoint, j),
+                      "the limit of a ball joint that is not rotated has no axis");
+  }
+  if (type == joint::kFree) return;
+  if (limits_reached(range, margin, d.qpos[m.jnt_qposadr[j]]) == 2) {
+    reject_both_limits(m, object::kJoint, j);
+  }
+}
+
 }  // namespace
+
+void require_limits(const ModelView& m, const DataView& d, Arena& arena) {
+  if (m.opt.disableflags & (disable::kConstraint | disable::kLimit)) return;
+  for (int j = 0; j < m.njnt; j++) {
+    if (m.jnt_limited[j]) require_joint_limit(m, d, j);
+  }
+  for (int t = 0; t < m.ntendon; t++) {
+    if (!m.tendon_limited[t]) continue;
+    const int reached = limits_reached(m.tendon_range + 2 * t, m.tendon_margin[t], d.ten_length[t]);
+    if (reached == 2) reject_both_limits(m, object::kTendon, t);
+    // its length has no gradient if two points of its path coincide: this throws then
+    if (reached == 1) tendon_path(m, d, t, arena);
+  }
+}
 
 void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   b.count = b.edges = 1;
@@ -58,13 +103,8 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
     int* dofs = arena.take<int>(3);
     for (int k = 0; k < 3; k++) dofs[k] = m.jnt_dofadr[b.id] + k;
     Vec3 angle = ball_angle(m, d, b.id);
-    const double size = norm(angle);
-    if (size == 0) {
-      throw Unsupported(element_name(m, object::kJoint, b.id),
-                        "the limit of a ball joint that is not rotated has no axis");
-    }
     take_jacobian(b, 3, dofs, arena);
-    store3(b.J, (-1 / size) * angle);
+    store3(b.J, (-1 / norm(angle)) * angle);
     return;
   }
   if (b.type == constraint::kFrictionDof) {

@@ -347,6 +347,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
   Vec3 x = g.position + (half_margin - g.distance / 2) * n;
   double along = dot(x - geom.position, a);
   Vec3 off = x - geom.position - along * a;
+  // tie: segment as long as a face
   bool at_end = std::abs(std::abs(along) - geom.size[1]) < kOn;
   bool capsule = geom.type == geom::kCapsule;
 
@@ -362,6 +363,7 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
       return false;
     // an end over a side of the face: whichever of the two is farther inside has the point (CON-27)
     const bool crosses = other.crossed_side(f, x, a, s.side);
+    // tie: segment within a face
     if (!at_end && !crosses) return false;
     if (crosses) s.rule = SegmentPoint::kPlane, s.share = at_end ? 0.5 : 1;
     g.kind = ContactGeometry::kFace;

@@ -158,8 +158,10 @@ bool takes_twin(const ContactGeometry& g, const Motion motion[2]) {
   if (std::abs(leaning) <= rounding && std::abs(wider) <= rounding) {
     // to second order, by how the boxes slide where their centers' line meets the contact's plane
     const Vec3 meeting = first.position + dot(g.position - first.position, n) * n - g.position;
+    // tie: reference face by motion
     owner = dot(at_point(motion[1], meeting) - at_point(motion[0], meeting), tilt) > 0;
   } else {
+    // tie: reference face by width
     owner = wider > std::abs(leaning);
   }
   return owner != g.face.owner;

@@ -21,6 +21,7 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
     double sign = s == 0 ? -1 : 1, half = capsule[s].size[1];
     Vec3 witness = g.position + (sign * (g.distance / 2 + capsule[s].size[0])) * g.normal;
     double x = dot(witness - capsule[s].position, capsule[s].axis());
+    // tie: end of a capsule
     bool inside = std::abs(x) < half * (1 - 1e-9);
     g.region = std::fmin(g.region, half - std::fmin(half, std::abs(x)));
     if (!inside) x = x > 0 ? half : -half;
@@ -34,6 +35,7 @@ bool identify_capsule(const ModelView& m, const DataView& d, const ContactView& 
   double b = dot(capsule[0].axis(), capsule[1].axis());
   bool both =
       g.centers.slide[0] == CenterContact::kLine && g.centers.slide[1] == CenterContact::kLine;
+  // tie: parallel capsules
   return !(both && 1 - b * b < 1e-15);
 }
 

@@ -47,6 +47,7 @@ void over_faces(const Segment& s, const double* size, Nearest& best) {
       outside++, face = k;
       gap += beyond * beyond;
     }
+    // tie: end of a capsule over a box
     if (outside <= 1 && gap < best.gap) best = {gap, double(end), false, face, -1, 0, 0, false};
   }
 }
@@ -102,6 +103,7 @@ bool ends_over_edge(const Segment& s, const double* size) {
     int outside = 0;
     for (int k = 0; k < 3; k++) {
       const double beyond = std::abs(s.at(end, k)) - size[k];
+      // tie: capsule as long as a box
       if (std::abs(beyond) <= kTie) {
         tied |= std::abs(s.half[k]) > kTie;
       } else {

@@ -89,6 +89,7 @@ class Clipper {
     int ends[kRoom], count = 0;
     for (int i = 0; i < size_; i++) {
       const int before = i > 0 ? i - 1 : size_ - 1, after = i + 1 < size_ ? i + 1 : 0;
+      // tie: edges in one plane
       const bool edge_before = std::abs(height[before]) <= tie_;
       const bool edge_after = std::abs(height[after]) <= tie_;
       if (std::abs(height[i]) > tie_ || edge_before == edge_after) continue;

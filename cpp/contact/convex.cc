@@ -36,6 +36,7 @@ bool identify_vertex(const Polytope p[2], int owner, const Feature& face, Vec3 x
   Vec3 outward = owner == 0 ? g.normal : -g.normal;
   g.kind = ContactGeometry::kFace;
   g.face = face_contact(owner, outward, face.point[0], x, 0, other.geom(), ref.flatness(), g);
+  // tie: nearest point of a face
   return std::abs(g.face.distance - g.distance) < kOn && other.is_vertex(x, -outward, seen(g));
 }
 
@@ -214,6 +215,7 @@ bool identify_parallel(const Polytope p[2], ContactGeometry& g) {
   Core core{nullptr, count[1], {}, 0};
   for (int k = 0; k < count[0]; k++) vertices[k] = p[0].vertex(id[0][k]);
   for (int k = 0; k < count[1]; k++) core.points[k] = p[1].vertex(id[1][k]);
+  // tie: nearest features
   return identify_simplex(vertices, count[0], core, {3, kOn, kOn, true}, g) ||
          identify_simplex(vertices, count[0], core, {2, kOn, kOn, true}, g);
 }

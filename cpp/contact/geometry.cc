@@ -69,6 +69,7 @@ double slack(const SupportContact& c, Vec3 normal) {
 // axis, or z where the normal is close to y.
 Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
   if (g.hint_owner >= 0) return owner.axis();
+  // tie: hint of a frame
   if (g.normal.y < 0.5 && g.normal.y > -0.5) return {0, 1, 0};
   return {0, 0, 1};
 }
@@ -89,6 +90,7 @@ Vec3 slide_velocity(const FaceContact& f, Vec3 turn) {
   }
   // the direction e = -(n_x, n_y)/|.| turns about the cylinder's axis                     (CON-8)
   double flat = n.x * n.x + n.y * n.y;
+  // tie: rim of a cylinder
   if (flat < kFlat * kFlat) return {0, 0, 0};
   double rate = (n.x * dn.y - n.y * dn.x) / flat;
   return rate * cross(other.axis(), f.center - other.position);
@@ -461,6 +463,7 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
       g = load_contact(contact, before);
       g.flipped = flipped;
       if (everywhere) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
+      // tie: features of a contact
       found = identify_features(m, d, contact, way, g, touches) < agreement(m, g);
     }
   };
@@ -495,6 +498,7 @@ Vec3 frame_turn(const ContactGeometry& g, Vec3 dn, Vec3 dhint) {
   double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
   // a capsule standing on end has no direction along the plane: any spin describes the same contact
   // unless its friction depends on the direction, where there is no derivative
+  // tie: upright capsule
   spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
   return cross(g.normal, dn) + spin * g.normal;
 }

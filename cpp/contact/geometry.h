@@ -189,6 +189,11 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
 bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& pair,
                       ContactGeometry& geometry);
 
+// Whether the nearest features of two geoms are parallel: faces, edges and axes along which both
+// nearest points can slide. MuJoCo reports one pair of points of many, which jumps when they tilt.
+enum class Parallel { kNone, kLines, kFace };
+Parallel parallel_features(const ModelView& m, const DataView& d, const ContactView& pair);
+
 // (CON-14) and its right-hand side solved: changes of normal, distance and points for given
 // motions.
 struct SupportChange {

@@ -57,6 +57,7 @@ class HeightField {
     for (int r = cell(y - slack[1], rows_); r <= cell(y + slack[1], rows_); r++) {
       for (int c = cell(x - slack[0], columns_); c <= cell(x + slack[0], columns_); c++) {
         double above = (y - r) - (x - c);  // the cell's diagonal
+        // tie: diagonal of a height field
         if (above > -slack[0] - slack[1] && visit(prism(r, c, r + 1, c))) return true;
         if (above < slack[0] + slack[1] && visit(prism(r, c, r, c + 1))) return true;
       }

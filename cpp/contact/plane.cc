@@ -9,6 +9,7 @@ namespace {
 
 bool is_corner(const Geom& box, Vec3 p) {
   Vec3 local = box.to_local(p);
+  // tie: corner of a box
   return std::abs(std::abs(local.x) - box.size[0]) < 1e-9 &&
          std::abs(std::abs(local.y) - box.size[1]) < 1e-9 &&
          std::abs(std::abs(local.z) - box.size[2]) < 1e-9;
@@ -30,9 +31,11 @@ bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
   Vec3 local = transpose_mul(cylinder.frame, n);
   double flat = std::sqrt(local.x * local.x + local.y * local.y);
   double radius = cylinder.size[0], height = cylinder.size[1];
+  // tie: upright cylinder
   Vec3 e = flat < 1e-15 ? Vec3{1, 0, 0} : Vec3{-local.x / flat, -local.y / flat, 0};
   Vec3 f = {-e.y, e.x, 0};
   Vec3 q = cylinder.to_local(p);
+  // tie: lower cap of a cylinder
   double lower = local.z > 0 ? -height : height;
   // nearly upright, rounding of the frame turns the lowest line
   double slack = 1e-9 + (flat < 1e-15 ? 0 : radius * 1e-14 / flat);
@@ -62,6 +65,7 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
     case geom::kCapsule: {
       Vec3 sphere = touch + other.size[0] * plane.axis();
       Vec3 half = other.size[1] * other.axis();
+      // tie: lower end of a capsule
       g.face.center = other.position + (dot(sphere - other.position, half) > 0 ? half : -half);
       g.face.radius = other.size[0];
       g.hint_owner = 1;

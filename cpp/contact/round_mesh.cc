@@ -44,6 +44,7 @@ Feature facing_feature(const Polytope& mesh, double radius, const ContactGeometr
   const Feature feature = mesh.facing(-g.normal);
   if (feature.size == 1 || g.distance + radius <= 0) return feature;
   const Feature exact = boundary_at(mesh, g.position + (g.distance / 2) * g.normal, -g.normal);
+  // tie: sphere over an edge of a mesh
   return exact.size > 0 ? exact : feature;
 }
 

@@ -39,6 +39,7 @@ void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g
   double clipped = std::clamp(x, -capsule.size[1], capsule.size[1]);
   against_point(sphere, capsule.position + clipped * capsule.axis(), capsule.size[0], g);
   g.region = std::abs(std::abs(x) - capsule.size[1]);
+  // tie: sphere at the end of a capsule
   if (clipped == x) {
     g.centers.slide[1] = CenterContact::kLine;
     g.centers.axis[1] = capsule.axis();
@@ -54,13 +55,16 @@ void against_cylinder(const Geom& sphere, const Geom& cylinder, ContactGeometry&
 
   g.region = std::fmin(std::abs(std::abs(x) - height), std::abs(distance - radius));
   // inside both extents, the nearer of cap and side counts
+  // tie: sphere at the rim of a cylinder
   bool side = std::abs(x) < height, cap = distance < radius;
+  // tie: sphere in a cylinder
   if (side && cap) (height - std::abs(x) < radius - distance ? side : cap) = false;
   if (side) {
     against_point(sphere, cylinder.position + x * axis, radius, g);
     g.centers.slide[1] = CenterContact::kLine;
     g.centers.axis[1] = axis;
   } else if (cap) {
+    // tie: cap of a cylinder
     against_face(sphere, x > 0 ? axis : -axis, std::abs(x) - height, g);
   } else {
     Vec3 middle = cylinder.position + (x > 0 ? height : -height) * axis;
@@ -80,6 +84,7 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
   for (int k = 0; k < 3; k++) {
     nearest[k] = std::clamp(p[k], -box.size[k], box.size[k]);
     g.region = std::fmin(g.region, std::abs(std::abs(p[k]) - box.size[k]));
+    // tie: sphere at the rim of a box
     if (nearest[k] != p[k]) {
       outside++, face_axis = k;
     } else {
@@ -92,12 +97,14 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
     face_axis = 0;
     for (int k = 1; k < 3; k++) {
       double gap = box.size[k] - std::abs(p[k]);
+      // tie: sphere in a box
       if (gap < least) least = gap, face_axis = k;
     }
   }
   if (outside <= 1) {
     Vec3 outward = column(box.frame, face_axis);
     double height = std::abs(p[face_axis]) - box.size[face_axis];
+    // tie: face of a box
     against_face(sphere, p[face_axis] > 0 ? outward : -outward, height, g);
     return;
   }

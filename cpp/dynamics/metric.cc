@@ -29,6 +29,7 @@ Gains gains(const PathForce& f) {
   Gains g{};
   if (f.stiffness < 0)
     g.k = -f.stiffness, g.k_dlength = -f.stiffness_dlength, g.k_drate = -f.stiffness_drate;
+  // tie: sign of a slope in the metric
   if (f.damping < 0)
     g.b = -f.damping, g.b_dlength = -f.damping_dlength, g.b_drate = -f.damping_drate;
   return g;
@@ -165,6 +166,7 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
   const double h = m.opt.timestep;
   for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);
+    // tie: sign of joint damping in the metric
     if (damping.slope_odd(d.qvel[i]) <= 0) continue;
     residual.dv(i, i) -= h * damping.curvature_odd(d.qvel[i]) * acc[i];
   }

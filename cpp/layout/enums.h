@@ -17,6 +17,8 @@ namespace mujacobian {
   X(integrator, kDiscrete, mjtIntegrator, mjINT_DISCRETE, 4)                          \
   X(solver, kPGS, mjtSolver, mjSOL_PGS, 0)                                            \
   X(disable, kRefSafe, mjtDisableBit, mjDSBL_REFSAFE, 4096)                           \
+  X(disable, kConstraint, mjtDisableBit, mjDSBL_CONSTRAINT, 1)                        \
+  X(disable, kLimit, mjtDisableBit, mjDSBL_LIMIT, 8)                                  \
   X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)                               \
   X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)                               \
   X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)                            \

@@ -80,10 +80,14 @@
   REQ(FLAGS, jnt_actfrclimited)           \
   REQ(FLAGS, jnt_actgravcomp)             \
   REQ(NUMS, jnt_actfrcrange)              \
+  REQ(FLAGS, jnt_limited)                 \
   REQ(NUMS, jnt_range)                    \
+  REQ(NUMS, jnt_margin)                   \
   REQ(NUMS, jnt_solref)                   \
   REQ(NUMS, jnt_solimp)                   \
+  REQ(FLAGS, tendon_limited)              \
   REQ(NUMS, tendon_range)                 \
+  REQ(NUMS, tendon_margin)                \
   REQ(NUMS, jnt_axis)                     \
   REQ(NUMS, jnt_stiffness)                \
   REQ(NUMS, jnt_stiffnesspoly)            \

@@ -95,6 +95,7 @@ Frame follow(Sensing& s, int camera, const Frame& fixed) {
   const double* seen = (center ? s.d.subtree_com : s.d.xpos) + 3 * target;
   const Vec3 away = f.position - load3(seen);
   const double distance = norm(away);
+  // tie: camera at its target
   if (distance < kMinVal || norm(cross({0, 0, 1}, away)) < kMinVal * distance) {
     throw Unsupported(element_name(m, object::kCamera, camera),
                       "it looks straight up or down, where its axes are undefined");
@@ -116,6 +117,7 @@ void sense_projection(Sensing& s, int sensor, SensorRows& rows) {
   const Frame view = make_frame(s, object::kCamera, id);
   const Vec3 focal = focal_lengths(m, id), span = site.position - view.position;
   const Vec3 x = transpose_mul(view.axes, span);
+  // tie: site beside a camera
   if (std::abs(x.z) < kMinVal) {
     throw Unsupported(element_name(m, object::kSensor, sensor), "its site is beside the camera");
   }

@@ -127,6 +127,7 @@ SeenContacts find_contacts(Sensing& s, int sensor, int reduction) {
   }
   if (reduction == kMinDist || reduction == kMaxForce) {
     std::sort(all.contact, all.contact + all.count, [](const Seen& a, const Seen& b) {
+      // tie: order of contacts
       return a.criterion != b.criterion ? a.criterion < b.criterion : a.id < b.id;
     });
   }
@@ -265,6 +266,7 @@ void show_net(Sensing& s, const Slot& slot, const SeenContacts& all, SensorRows&
     const Block& b = *seen.block;
     const BlockWrench& w = s.wrench(seen.index);
     const double sign = seen.flip ? -1 : 1, size = norm(w.value.lin);
+    // tie: net force of zero
     const double share = net.weight > kMinVal ? size / net.weight : 0;
     const Vec3 arm = b.geometry->position - net.point;
 
@@ -313,16 +315,21 @@ bool inside_site(const ModelView& m, const DataView& d, int site, Vec3 point) {
   const double across = p.x * p.x + p.y * p.y, radius = size[0] * size[0];
   switch (m.site_type[site]) {
     case geom::kSphere:
+      // tie: zone of a contact sensor
       return across + p.z * p.z < radius;
     case geom::kCapsule: {
       const double beyond = p.z - std::clamp(p.z, -size[1], size[1]);
+      // tie: zone of a contact sensor
       return across + beyond * beyond < radius;
     }
     case geom::kEllipsoid:
+      // tie: zone of a contact sensor
       return norm({p.x / size[0], p.y / size[1], p.z / size[2]}) < 1;
     case geom::kCylinder:
+      // tie: zone of a contact sensor
       return std::abs(p.z) < size[1] && across < radius;
     case geom::kBox:
+      // tie: zone of a contact sensor
       return std::abs(p.x) < size[0] && std::abs(p.y) < size[1] && std::abs(p.z) < size[2];
     default:
       return false;
@@ -339,12 +346,14 @@ void sense_touch(Sensing& s, int sensor, SensorRows& rows) {
     const ContactView& c = b.contact;
     const bool second = m.geom_bodyid[c.geom.v[1]] == body;
     if (!second && m.geom_bodyid[c.geom.v[0]] != body) continue;
+    // tie: touch without force
     if (stored_force(s.d, c, &b).value[0] <= 0) continue;
     double ray[3];
     store3(ray, (second ? -1 : 1) * load3(c.frame.v));
     const double hit =
         engine().mju_rayGeom(s.d.site_xpos + 3 * site, s.d.site_xmat + 9 * site,
                              m.site_size + 3 * site, c.pos.v, ray, m.site_type[site], nullptr);
+    // tie: zone of a touch sensor
     if (hit < 0) continue;
     const double weight[kMaxRows] = {1};
     s.add_force(rows, 0, k, weight);

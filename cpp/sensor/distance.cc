@@ -39,6 +39,7 @@ Nearest find_nearest(const Sensing& s, int sensor) {
     for (int b = to.first; b < to.first + to.count; b++) {
       double x[6];
       const double distance = converged_distance(m, s.d, a, b, cutoff, x);
+      // tie: nearest of several geoms
       if (!(distance < nearest.distance)) continue;
       nearest = {{a, b}, m.geom_type[a] > m.geom_type[b], distance, {load3(x), load3(x + 3)}};
     }
@@ -58,6 +59,18 @@ ContactView as_contact(const Nearest& nearest) {
   store3(pair.frame.v, (1 / nearest.distance) * (nearest.point[1] - nearest.point[0]));
   for (int side = 0; side < 2; side++) pair.geom.v[side] = nearest.geom[side];
   return pair;
+}
+
+// Sine of the angle between an axis and a normal below which the axis is along the normal.
+constexpr double kLevel = 1e-9;
+
+// Whether a dof turns parallel features relative to one another, other than about the normal of a
+// face.
+bool tilts(Parallel parallel, const ContactDofs& c, int k, Vec3 normal) {
+  if (parallel == Parallel::kNone || c.sign(k) == 0) return false;
+  const Vec3 w = c.axis[k].ang;
+  const double least = kLevel * norm(w);
+  return norm(w) > 0 && (parallel == Parallel::kLines || norm(cross(w, normal)) > least);
 }
 
 // Rows first .. first + 2
@@ -82,13 +95,18 @@ void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
     refuse("the nearest points of " + element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
            element_name(s.m, object::kGeom, nearest.geom[1]));
   }
-  const bool parallel = g.kind == ContactGeometry::kSimplex;
-  if (parallel && type == sensor::kGeomFromTo) refuse("nearest points of parallel features");
+  const Parallel parallel =
+      type == sensor::kGeomDist ? Parallel::kNone : parallel_features(s.m, s.d, pair);
+  if (parallel != Parallel::kNone && type == sensor::kGeomFromTo) {
+    refuse("nearest points of parallel features");
+  }
 
   // the reported normal leads from one point to the other, also where they are inside
+  // tie: distance of zero
   const double towards = (nearest.swapped ? -1 : 1) * (nearest.distance < 0 ? -1 : 1);
   const ContactDofs c = contact_dofs(s.m, s.d, pair, s.arena);
   for (int k = 0; k < c.n; k++) {
+    if (tilts(parallel, c, k, g.normal)) refuse("the normal of parallel features that tilt");
     const ContactVariation v = vary(g, c, k);
     const Vec3 dn = cross(v.turn, g.normal);
     if (type == sensor::kGeomDist) {

@@ -58,6 +58,7 @@ void add_tendon_springs(Sensing& s, SensorRows& rows) {
     const Poly spring{m.tendon_stiffness[t], {p[0], p[1]}};
     const double length = s.d.ten_length[t], *rest = m.tendon_lengthspring + 2 * t;
     if (is_plastic(m.tendon_plasticadr, t)) rest = s.d.plastic + m.tendon_plasticadr[t];
+    // tie: energy of a dead band
     const double x = length > rest[1] ? length - rest[1] : length < rest[0] ? length - rest[0] : 0;
     const double pull = x * spring.coefficient(x);
     for (int k = m.ten_J_rowadr[t], last = k + m.ten_J_rownnz[t]; k < last; k++) {

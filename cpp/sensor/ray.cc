@@ -30,6 +30,7 @@ Ray cast(const Sensing& s, const Frame& frame, const LocalRay& local) {
   store3(from, ray.origin), store3(along, ray.direction);
   ray.distance = engine().mj_ray(s.m.address, s.d.address, from, along, nullptr, true,
                                  frame.point.body, &ray.geom, normal);
+  // tie: ray at the end of a surface
   if (ray.geom < 0) return ray;
   ray.point = ray.origin + ray.distance * ray.direction;
   ray.normal = load3(normal);
@@ -48,12 +49,14 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
     case geom::kSphere:
       return sphere_turn(from_center, ray.normal, slide);
     case geom::kCapsule:
+      // tie: ray at the end of a capsule
       if (std::abs(height) > g.size[1]) {
         const double end = height > 0 ? g.size[1] : -g.size[1];
         return sphere_turn(from_center - end * axis, ray.normal, slide);
       }
       return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
     case geom::kCylinder:
+      // tie: ray at the rim of a cylinder
       if (std::abs(dot(axis, ray.normal)) > 0.5) return {0, 0, 0};  // a cap
       return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
     case geom::kEllipsoid: {
@@ -70,6 +73,18 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
     default:
       return {0, 0, 0};  // flat
   }
+}
+
+// A ray that passes a curved surface at a distance e from its silhouette meets it at an angle whose
+// sine is x = sqrt(2 e / r). Rounding of e changes 1 / x by epsilon / x^2, relative: beyond 1e-6
+// of it the derivative is not known.                                                     (SEN-30)
+constexpr double kGrazing = 1.5e-5;
+
+bool grazes(const Geom& g, const Ray& ray) {
+  const bool curved = g.type == geom::kSphere || g.type == geom::kCapsule ||
+                      g.type == geom::kCylinder || g.type == geom::kEllipsoid;
+  // tie: tangent ray
+  return curved && std::abs(dot(ray.normal, ray.direction)) < kGrazing;
 }
 
 // What moves with a dof, by itself or through the others.
@@ -130,6 +145,10 @@ void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, 
     geom = load_geom(m, s.d, ray.geom);
     if (geom.type > geom::kMesh) {
       throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
+    }
+    if (grazes(geom, ray)) {
+      throw Unsupported(element_name(m, object::kSensor, sensor),
+                        "its ray is tangent to the surface that it hits");
     }
   }
   for (int i = 0; i < frame.n; i++) {

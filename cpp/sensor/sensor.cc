@@ -121,7 +121,9 @@ bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
   // these read their cutoff as a search distance
   if (cutoff <= 0 || type == sensor::kContact || type == sensor::kGeomFromTo) return false;
   const double value = d.sensordata[m.sensor_adr[sensor] + r];
+  // tie: cutoff
   return (data_type == datatype::kReal && std::abs(value) >= cutoff) ||
+         // tie: cutoff of a positive sensor
          (data_type == datatype::kPositive && value >= cutoff);
 }
 

@@ -67,6 +67,7 @@ double exact_step(double h, double tau) { return -tau * std::expm1(-h / tau); }
 void anchor(Number a[3]) {
   Number square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
   double angle = std::sqrt(square.v);
+  // tie: activation of half a turn
   if (angle <= M_PI) return;
   double turned = 2 * M_PI * std::round(angle / (2 * M_PI));
   Number scale = chain(1 - turned / angle, turned / (2 * angle * square.v), square);
@@ -101,6 +102,7 @@ int activation_count(const ModelView& m, int actuator) {
 Control limited_control(const ModelView& m, const DataView& d, int ctrl) {
   const double value = d.ctrl[ctrl], *range = m.actuator_ctrlrange + 2 * ctrl;
   if (!clamps_control(m, ctrl)) return {value, 1};
+  // tie: control range
   return {clamp(value, range), outside(value, range) ? 0.0 : 1.0};
 }
 
@@ -130,6 +132,7 @@ Number next_activation(const ModelView& m, int actuator, const Variables& x, int
     if (k == slot.bristle) return motor_next_bristle(m, actuator, x);
     if (k == slot.current) return x.act[k] + exact_step(h, prm[0]) * rate;
     Number next = x.act[k] + h * rate;
+    // tie: integral of a motor
     return k == slot.integral ? clamp(next, prm[8]) : next;
   }
   bool exact = m.actuator_dyntype[actuator] == dynamics::kFilterExact;
@@ -174,6 +177,7 @@ double wrap_period(const ModelView& m, int actuator) {
 }
 
 Number nearest_setpoint(const Number& setpoint, double length, double period) {
+  // tie: setpoint half a turn away
   return setpoint - period * std::round((setpoint.v - length) / period);
 }
 

@@ -6,6 +6,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/implicit.h"
 #include "smooth/law.h"
 #include "smooth/orientation.h"
 #include "smooth/passive.h"
@@ -15,7 +16,14 @@ namespace mujacobian {
 namespace {
 
 // Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
+// tie: force range, implicit
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
+
+// The implicit integrators leave out what depends on the rate or length at a limit, the end of the
+// range included. There the step jumps towards the inside, and the outside counts as well. (ACT-12)
+bool jumps(const ModelView& m, const Law& law) {
+  return has_rates_in_metric(m) && (law.damping.v != 0 || law.stiffness.v != 0);
+}
 
 // Everything about an actuator with one output between its law and the generalized force.
 struct Output {
@@ -35,6 +43,7 @@ struct Scaling {
   bool scaled;     // the range is exceeded
   double ratio;    // limit / total, then; zero where a tendon may only pull
   double mean;
+  bool jumps;  // at its range, because one of its actuators does
 };
 
 double gear_of(const ModelView& m, int actuator) {
@@ -45,18 +54,33 @@ bool on_tendon(const ModelView& m, int actuator) {
   return m.actuator_trntype[actuator] == transmission::kTendon;
 }
 
+// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
+bool near_limit(double x, const double range[2]) {
+  constexpr double kSlack = 1e-10;
+  // tie: tendon force range, implicit
+  return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
+}
+
+// Before 4.0 the implicit integrators know only the force ranges of actuators.
+bool knows_all_ranges() { return engine().version >= 4000000; }
+
 // Scale the forces on overloaded tendons and clamp all to their force ranges.
 Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
   Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
   for (int k = 0; k < count; k++) {
     int a = outputs[k].actuator;
-    if (on_tendon(m, a)) scaling[m.actuator_trnid[2 * a]].total += outputs[k].force;
+    if (!on_tendon(m, a)) continue;
+    Scaling& s = scaling[m.actuator_trnid[2 * a]];
+    s.total += outputs[k].force;
+    s.jumps |= knows_all_ranges() && jumps(m, outputs[k].law);
   }
   for (int t = 0; t < m.ntendon; t++) {
-    const double* range = m.tendon_actfrcrange + 2 * t;
-    if (m.tendon_actfrclimited[t] && scaling[t].total && outside(scaling[t].total, range)) {
+    const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
+    if (!m.tendon_actfrclimited[t] || !total) continue;
+    // tie: tendon force range
+    if (outside(total, range) || (scaling[t].jumps && near_limit(total, range))) {
       scaling[t].scaled = true;
-      scaling[t].ratio = clamp(scaling[t].total, range) / scaling[t].total;
+      scaling[t].ratio = clamp(total, range) / total;
     }
   }
   for (int k = 0; k < count; k++) {
@@ -65,7 +89,8 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
     if (s && s->scaled) o.force *= s->ratio;
     if (m.actuator_forcelimited[o.actuator]) {
       const double* range = m.actuator_forcerange + 2 * o.actuator;
-      o.clamped = outside(o.force, range);
+      // tie: force range
+      o.clamped = outside(o.force, range) || (jumps(m, o.law) && at_limit(o.force, range));
       o.force = clamp(o.force, range);
     }
     if (s) s->exerted += o.force;
@@ -76,16 +101,11 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
   return scaling;
 }
 
-// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
-bool near_limit(double x, const double range[2]) {
-  constexpr double kSlack = 1e-10;
-  return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
-}
-
 bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
   bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
   if (!on_joint || !m.jnt_actfrclimited[id]) return false;
+  // tie: joint force range, implicit
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
@@ -100,7 +120,7 @@ InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
   const bool limited = m.actuator_forcelimited[a];
   const double* range = m.actuator_forcerange + 2 * a;
-  if (engine().version < 4000000) {
+  if (!knows_all_ranges()) {
     const bool in = !limited || !at_limit(o.force + o.law.mechanical.v, range);
     return {in, in};
   }
@@ -216,9 +236,9 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   return next;
 }
 
-// Dofs of joints whose total actuator force exceeds their range; null if there is none.
-unsigned char* saturated_joints(const ModelView& m, const DataView& d, const PathForce* forces,
-                                int count, Arena& arena) {
+// Dofs of joints whose total actuator force is limited by their range; null if there is none.
+unsigned char* saturated_joints(const ModelView& m, const DataView& d, const LimitedOutputs& all,
+                                const PathForce* forces, int count, Arena& arena) {
   bool limited = false;
   for (int j = 0; j < m.njnt && !limited; j++) limited = m.jnt_actfrclimited[j];
   if (!limited) return nullptr;
@@ -235,7 +255,13 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Pat
     if (!m.jnt_actfrclimited[j]) continue;
     int dof = m.jnt_dofadr[j];
     if (gravcomp && m.jnt_actgravcomp[j]) total[dof] += d.qfrc_gravcomp[dof];
+    // tie: joint force range
     if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
+  }
+  for (int k = 0; knows_all_ranges() && k < all.count; k++) {
+    const int a = all.output[k].actuator;
+    if (!jumps(m, all.output[k].law) || !at_joint_limit(m, d, a)) continue;
+    frozen[m.jnt_dofadr[m.actuator_trnid[2 * a]]] = any = true;
   }
   return any ? frozen : nullptr;
 }
@@ -296,7 +322,7 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
     dofs[a] = {forces[count].path.dofs, forces[count].path.n};
     count += 3;
   }
-  return {forces, count, saturated_joints(m, d, forces, count, arena), dofs,
+  return {forces, count, saturated_joints(m, d, all, forces, count, arena), dofs,
           all_activations(m, d, tendon_paths, arena)};
 }
 

@@ -109,6 +109,7 @@ Flow<T> make_flow(const Ellipsoid& e, const T u[3]) {
     f.den = f.den + e.face[i] * e.face[i] * square;
   }
   f.drag = T(e.viscosity * e.drag);
+  // tie: body at rest in a fluid
   if (value(f.den) == 0) return f;  // at rest
   f.per_square = 1.0 / f.square, f.per_num = 1.0 / f.num, f.per_den = 1.0 / f.den;
   f.area = M_PI * sqrt(f.den * f.per_num);
@@ -287,6 +288,7 @@ void differentiate_damping(const Element& e, bool symmetric, const double* along
   if (along) std::fill(change, change + 36, 0.0);
   if (!e.round) {
     for (int i = 0; i < 6; i++) {
+      // tie: rest in the metric of a fluid
       double v = e.velocity[i], sign = (v > 0) - (v < 0);
       b[7 * i] = -(e.box.linear[i] + 2 * e.box.quadratic[i] * std::abs(v));
       if (along) change[7 * i] = -2 * e.box.quadratic[i] * sign * along[i];

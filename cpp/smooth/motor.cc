@@ -4,6 +4,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "smooth/implicit.h"
 
 namespace mujacobian {
 namespace {
@@ -43,20 +44,33 @@ Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
   return (s.resistance / s.constant) * torque + s.constant * x.rate;
 }
 
+// Since 4.0 the implicit integrators leave out what is at its limit, the limit itself included: the
+// step jumps there, and the outside counts.                                               (ACT-12)
+bool knows_limits() { return engine().version >= 4000000; }
+
+// Clamp to [-limit, limit], if the limit is positive; `closed`: at the limit the outside counts.
+Number saturate(const Number& x, double limit, bool closed) {
+  // tie: limits of a motor, implicit
+  if (closed && limit > 0 && std::abs(x.v) >= limit) return Number(std::copysign(limit, x.v));
+  return clamp(x, limit);
+}
+
 struct Voltage {
   Number total;
   bool controlled, limited;
 };
 
-Voltage motor_voltage(const Motor& s, const MotorSlots& slot, const Variables& x, int ctrlnum) {
+Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const MotorSlots& slot,
+                      const Variables& x) {
   Voltage v{{}, (s.inputs & kController) != 0, false};
   if (v.controlled) {
     Number wanted = controller(s, slot, x);
-    v.total = clamp(wanted, s.supply);
-    v.limited = s.supply > 0 && std::abs(wanted.v) > s.supply;
+    v.total = saturate(wanted, s.supply, knows_limits() && has_rates_in_metric(m));
+    // tie: supply of a motor
+    v.limited = s.supply > 0 && std::abs(wanted.v) >= s.supply;
   }
   // the raw voltage comes last and knows no limit
-  if (s.inputs & input::kVoltage) v.total = v.total + x.ctrl[ctrlnum - 1];
+  if (s.inputs & input::kVoltage) v.total = v.total + x.ctrl[m.actuator_ctrlnum[actuator] - 1];
   return v;
 }
 
@@ -72,6 +86,7 @@ Number bristle_decay(const Motor& s, const Number& rate) {
   double fade = (s.stiction - s.coulomb) * std::exp(-ratio * ratio);
   Number friction = chain(s.coulomb + fade, -2 * ratio / width * fade, rate);
   if (friction.v < kMinVal) friction = Number(kMinVal);
+  // tie: bristle at rest
   double sign = (v > 0) - (v < 0);
   return (-s.stiffness) * (chain(std::abs(v), sign, rate) / friction);
 }
@@ -97,15 +112,15 @@ void exponential_mean(double x, double& value, double& slope) {
 // current of the step's end whether the force does or not.                               (MOT-8)
 double motor_damping(const ModelView& m, int actuator, const Motor& s, const Voltage& voltage,
                      const Variables& x) {
-  const bool careful = engine().version >= 4000000;
   const int current = motor_slots(m, actuator).current;
   double lag = 1;
   if (current >= 0) {
+    // tie: rate of a current
     bool limited = s.current_rate > 0 && std::abs(x.act_rate[current].v) >= s.current_rate;
-    if (careful && (limited || !m.actuator_actearly[actuator])) return 0;
+    if (knows_limits() && (limited || !m.actuator_actearly[actuator])) return 0;
     lag = -std::expm1(-m.opt.timestep / s.current_time);
   }
-  bool controls = voltage.controlled && !(careful && voltage.limited);
+  bool controls = voltage.controlled && !(knows_limits() && voltage.limited);
   double rate_gain = controls ? -s.kd * s.resistance / s.constant + s.constant : 0;
   return s.constant * (rate_gain - s.constant) * lag;
 }
@@ -127,7 +142,9 @@ MotorSlots motor_slots(const ModelView& m, int actuator) {
 void slew(Variables& x, int k, double speed, double timestep) {
   const Number& last = x.act[k];
   double step = x.ctrl[0].v - last.v, most = speed * timestep;
+  // tie: slew rate
   if (step > most) x.ctrl[0] = last + most;
+  // tie: slew rate, falling
   if (step < -most) x.ctrl[0] = last - most;
   x.act_rate[k] = (1 / timestep) * (x.ctrl[0] - last);
   x.slewed = k;
@@ -135,6 +152,7 @@ void slew(Variables& x, int k, double speed, double timestep) {
 
 Number anti_windup(const Number& rate, double integral, double limit) {
   if (limit <= 0) return rate;
+  // tie: windup
   bool stops = integral >= limit ? rate.v > 0 : integral <= -limit && rate.v < 0;
   return stops ? Number(0) : rate;
 }
@@ -147,7 +165,7 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
     x.act_rate[slot.integral] = anti_windup(x.ctrl[0] - x.length, x.act[slot.integral].v, s.windup);
   }
 
-  const Number voltage = motor_voltage(s, slot, x, m.actuator_ctrlnum[actuator]).total;
+  const Number voltage = motor_voltage(m, actuator, s, slot, x).total;
   const Number ohms = resistance(s, slot, x);
   const Number settled = (voltage - s.constant * x.rate) / ohms;  // the current without inductance
   if (slot.temperature >= 0) {
@@ -161,8 +179,9 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
     x.act_rate[slot.bristle] = bristle_decay(s, x.rate) * x.act[slot.bristle] + x.rate;
   }
   if (slot.current >= 0) {
+    const bool closed = knows_limits() && has_rates_in_metric(m) && m.actuator_actearly[actuator];
     x.act_rate[slot.current] =
-        clamp((1 / s.current_time) * (settled - x.act[slot.current]), s.current_rate);
+        saturate((1 / s.current_time) * (settled - x.act[slot.current]), s.current_rate, closed);
   }
 }
 
@@ -180,7 +199,7 @@ MotorForce motor_force(const ModelView& m, int actuator, const Variables& x) {
   const Motor s = load_motor(m, actuator);
   const MotorSlots slot = motor_slots(m, actuator);
   const bool dynamic = slot.current >= 0;
-  const Voltage voltage = motor_voltage(s, slot, x, m.actuator_ctrlnum[actuator]);
+  const Voltage voltage = motor_voltage(m, actuator, s, slot, x);
   Number ohms = resistance(s, slot, x);
   if (ohms.v < kMinVal) ohms = Number(kMinVal);
 

@@ -21,6 +21,7 @@ inline double clamp(double x, const double range[2]) {
   return x < range[0] ? range[0] : x > range[1] ? range[1] : x;
 }
 inline Number clamp(const Number& x, const double range[2]) {
+  // tie: activation range
   return outside(x.v, range) ? Number(clamp(x.v, range)) : x;
 }
 // within [-limit, limit], if the limit is positive

@@ -1,6 +1,7 @@
 #include "smooth/orientation.h"
 
 #include "layout/enums.h"
+#include "smooth/implicit.h"
 #include "smooth/transmission.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
@@ -31,6 +32,7 @@ Target quaternion_target(const Number u[4]) {
   Target target{{1, 0, 0, 0}, {}};
   double square = 0;
   for (int k = 0; k < 4; k++) square += u[k].v * u[k].v;
+  // tie: setpoint of a zero quaternion
   if (square < kMinVal * kMinVal) return target;
   Quaternion q = {u[0].v, {u[1].v, u[2].v, u[3].v}};
   store_quaternion(target.quaternion, normalized(q));
@@ -51,16 +53,20 @@ Target target_of(const ModelView& m, int actuator, const Variables& x) {
 }
 
 // The torque is clamped in norm, F = limit F0 / |F0|: dF = (limit / |F0|) (I - n n^T) dF0  (ACT-10)
+// `jumps`: MuJoCo takes a torque at its limit as limited                               (ACT-12)
 struct Limit {
+  bool active;
   double scale;
   Mat3 project;
 };
 
-Limit norm_limit(const ModelView& m, int actuator, Vec3 torque) {
-  Limit limit{1, identity3()};
+Limit norm_limit(const ModelView& m, int actuator, Vec3 torque, bool jumps) {
+  Limit limit{false, 1, identity3()};
   if (!m.actuator_forcelimited[actuator]) return limit;
   double most = m.actuator_forcerange[2 * actuator + 1], size = norm(torque);
-  if (size <= most) return limit;
+  // tie: torque of an orientation servo
+  if (size <= most && !jumps) return limit;
+  limit.active = true;
   limit.scale = most / size;
   double n[3] = {torque.x / size, torque.y / size, torque.z / size};
   for (int a = 0; a < 3; a++)
@@ -75,6 +81,7 @@ bool damping_left_out(const ModelView& m, const DataView& d, int actuator) {
   if (!m.actuator_forcelimited[actuator]) return false;
   const double* f = d.actuator_force + m.actuator_outadr[actuator];
   volatile double x = f[0] * f[0], y = f[1] * f[1], z = f[2] * f[2];
+  // tie: torque of an orientation servo, implicit
   return std::sqrt(x + y + z) >= m.actuator_forcerange[2 * actuator + 1];
 }
 
@@ -94,8 +101,10 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
   const Vec3 error = quaternion_difference(target.quaternion, current);
   const Vec3 torque =
       kp * error + Vec3{prm[0], prm[0], prm[0]} + prm[2] * load3(d.actuator_velocity + out);
-  const Limit limit = norm_limit(m, actuator, torque);
-  const double damping = damping_left_out(m, d, actuator) ? 0 : prm[2];
+  const bool left_out = damping_left_out(m, d, actuator);
+  const double damping = left_out ? 0 : prm[2];
+  const Limit limit =
+      norm_limit(m, actuator, torque, left_out && prm[2] != 0 && has_rates_in_metric(m));
 
   // de = Jr^-1(e) (turn of the target) - Jr^-T(e) (turn of the current orientation)
   const Mat3 log_rate = right_jacobian_inverse(error);
@@ -124,7 +133,7 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
     f.dlength = 1;
     f.drate = prm[2] * limit.project(k, k);
     f.others = rates + 3 * k;
-    for (int o = 0; o < 3 && limit.scale != 1; o++) {
+    for (int o = 0; o < 3 && limit.active; o++) {
       if (o != k) rates[3 * k + f.other_count++] = {paths + o, prm[2] * limit.project(k, o)};
     }
     f.inputs = arena.take<InputSlope>(acts + ctrls);

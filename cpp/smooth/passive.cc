@@ -42,6 +42,7 @@ Poly add_actuator_damping(const ModelView& m, Poly poly, int single, bool tendon
 // -(k(r) I + k'(r)/r e e^T)                                                             (PAS-2)
 Mat3 radial_stiffness(const Poly& k, Vec3 e) {
   double r = norm(e);
+  // tie: ball spring at rest
   double radial = r > 0 ? (k.p[0] + 2 * k.p[1] * r) / r : 0;
   double v[3] = {e.x, e.y, e.z};
   Mat3 s;
@@ -61,6 +62,7 @@ SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
   double r = norm(e), slope = k.slope(r);
   if (slope <= 0) return s;
   s.stiffness = slope;
+  // tie: ball spring at rest in the metric
   if (r > 0) store3(s.gradient, (k.curvature(r) / r) * e);
   return s;
 }
@@ -95,6 +97,7 @@ int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[
   if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
   if (type == joint::kSlide || type == joint::kHinge) {
     double x = qpos[0] - rest[0], slope = k.slope(x);
+    // tie: sign of a spring in the metric
     out[0] = {dof, 1, slope > 0 ? slope : 0, {slope > 0 ? k.curvature(x) : 0, 0, 0}};
     return 1;
   }

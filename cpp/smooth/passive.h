@@ -12,9 +12,11 @@ struct Poly {
   double coefficient(double x) const { return linear + x * (p[0] + x * p[1]); }
   // d(x coefficient(x))/dx, and the derivative of that
   double slope(double x) const { return linear + x * (2 * p[0] + x * 3 * p[1]); }
+  // tie: joint damping at rest
   double slope_odd(double x) const { return slope(x < 0 ? -x : x); }
   double curvature(double x) const { return 2 * p[0] + 6 * p[1] * x; }
   double curvature_odd(double x) const {
+    // tie: joint damping at rest, implicit
     double sign = (x > 0) - (x < 0);
     return 2 * p[0] * sign + 6 * p[1] * x;
   }

@@ -55,6 +55,7 @@ Segment make_segment(const ModelView& m, const DataView& d, int tendon, const in
                      const double* from, const double* to, double scale) {
   Vec3 span = load3(to) - load3(from);
   double length = norm(span);
+  // tie: tendon of no length
   if (length < kMinLength) {
     throw Unsupported(element_name(m, object::kTendon, tendon),
                       "two consecutive points of its path coincide: its moment arm is undefined");
@@ -89,6 +90,7 @@ void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) 
     const int body[2] = {m.site_bodyid[site[0]], m.site_bodyid[site[1]]};
     const double *from = d.site_xpos + 3 * site[0], *to = d.site_xpos + 3 * site[1];
     entry++;
+    // tie: tendon that touches a geom
     if (!over_geom || d.wrap_obj[entry] < 0) {
       if (body[0] != body[1]) visit(make_segment(m, d, tendon, body, from, to, scale));
     } else {
@@ -288,11 +290,14 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
   const double* rest = m.tendon_lengthspring + 2 * t;
   if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
   double lower = rest[0], upper = rest[1];
+  // tie: dead band
   double x = length > upper ? length - upper : length < lower ? length - lower : 0;
+  // tie: only rest length
   bool slack = length <= upper && length >= lower && lower < upper;
 
   f = {};
   f.path = path;
+  // tie: tendon damping at rest
   f.force = -x * stiffness.coefficient(x) - rate * damping.coefficient(rate < 0 ? -rate : rate);
   f.dlength = slack ? 0 : -stiffness.slope(x);
   f.drate = -damping.slope_odd(rate);

@@ -1,9 +1,11 @@
 #include "smooth/transmission.h"
 
 #include "contact/wrench.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "smooth/point.h"
 #include "smooth/tendon.h"
+#include "smooth/unsupported.h"
 #include "spatial/lanes.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
@@ -179,6 +181,11 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
   const Vec3 axis = column(load9(d.site_xmat + 9 * id[1]), 2);
   const Vec3 v = load3(d.site_xpos + 3 * id[0]) - load3(d.site_xpos + 3 * id[1]);
   const double s = dot(axis, v), square = s * s + rod * rod - dot(v, v);
+  // tie: rod of a crank
+  if (square == 0) {
+    throw Unsupported(element_name(m, object::kActuator, actuator),
+                      "its rod just reaches the axis of the slider: its length has no derivative");
+  }
   const double root = square > 0 ? std::sqrt(square) : 0;
 
   // first derivatives of v, axis, s and the root

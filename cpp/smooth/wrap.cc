@@ -119,6 +119,7 @@ Planar<T> inside_point(Branch branch, const Planar<T>& p, const Planar<T>& q, do
     return {scale * sum.x, scale * sum.y};
   }
   // turn counterclockwise from the end that comes first in that sense
+  // tie: inside wrap of opposite sites
   bool ordered = value(area(p, q)) > 0;
   const Planar<T>&first = ordered ? p : q, &second = ordered ? q : p;
   T a = radius / length(first), b = radius / length(second);
@@ -136,6 +137,7 @@ T arc(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
   if (is_inside(branch)) return T(0.0);
   T angle = atan2(area(p, q), dot(p, q));
   if (branch == Branch::kOutsideRight) angle = -angle;
+  // tie: wrap of opposite sites
   return radius * (value(angle) < 0 ? angle + 2 * M_PI : angle);
 }
 
@@ -210,6 +212,7 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
     if (e < error) error = e, branch = other;
   }
   double scale = std::fmax(geom.radius, std::fmax(norm(ends[0] - center), norm(ends[1] - center)));
+  // tie: plane of a wrap
   if (!(error <= 1e-10 * scale)) {
     refuse(m, tendon, "the points where it touches a geom are not the expected ones");
   }

@@ -26,6 +26,7 @@ inline Quaternion normalized(Quaternion q) {
 // exp(w / 2), the quaternion of the rotation vector w
 inline Quaternion quaternion_exp(Vec3 w) {
   double half = norm(w) / 2;
+  // tie: no rotation
   double scale = half > 0 ? std::sin(half) / (2 * half) : 0.5;
   return {std::cos(half), scale * w};
 }

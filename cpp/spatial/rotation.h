@@ -10,6 +10,7 @@ namespace mujacobian {
 // 1 has no cancellation.
 template <int k>
 inline double exp_coefficient(double t) {
+  // tie: series of a rotation
   if (t < 1) {
     // the 11th term is below 1e-22 of the first
     double sum = 0, term = 1;
@@ -86,6 +87,7 @@ inline Vec3 quaternion_difference(const double a[4], const double b[4]) {
   double s = norm(v);
   if (s == 0) return {0, 0, 0};
   double angle = 2 * std::atan2(s, w);
+  // tie: half a turn
   if (angle > M_PI) angle -= 2 * M_PI;
   return (angle / s) * v;
 }
