@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import mujoco
@@ -245,6 +246,39 @@ def test_apply_is_what_mj_set_const_makes() -> None:
     )
     for name in ("body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0"):
         np.testing.assert_array_equal(getattr(held, name), getattr(model, name))
+
+
+def test_apply_after_other_values() -> None:
+    """Nothing of earlier values, of edits of the model or of other threads is left."""
+    model = mujoco.MjModel.from_xml_string(MACHINE)
+    parameters = mujacobian.Parameters(model, ["body_mass", "body_pos", "dof_armature"])
+    for name in ("qpos0", "site_pos", "actuator_gear", "tendon_armature", "eq_data", "wrap_prm"):
+        changed = getattr(parameters.model, name)
+        changed[:] *= 1.01
+    wanted = copy.deepcopy(parameters).apply(parameters.values * 1.1)
+    made = copy.copy(wanted)
+    mujoco.mj_setConst(made, mujoco.MjData(made))
+    with ThreadPoolExecutor(4) as pool:
+        factors = [1 + 0.01 * (k % 11) for k in range(44)]
+        applied = list(pool.map(lambda f: parameters.apply(parameters.values * f), factors))
+    for name in ("body_invweight0", "dof_invweight0", "tendon_invweight0", "tendon_length0",
+                 "actuator_acc0", "eq_data"):  # fmt: skip
+        for k in (10, 21, 32, 43):
+            np.testing.assert_array_equal(getattr(applied[k], name), getattr(wanted, name))
+        assert (getattr(applied[9], name) != getattr(wanted, name)).any()
+    np.testing.assert_array_equal(made.body_invweight0, wanted.body_invweight0)
+
+
+def test_constants_follow_the_model_s_rows() -> None:
+    """Parameters of a model whose rows were switched on later have other derived constants."""
+    model = mujoco.MjModel.from_xml_string(MACHINE)
+    model.jnt_limited[:] = 0
+    model.dof_frictionloss[:] = 0
+    parameters = mujacobian.Parameters(model, ["body_mass"])
+    before = len(parameters.core)
+    model.jnt_limited[model.joint("elbow").id] = 1
+    assert len(parameters.of_model(model).core) > before
+    assert len(parameters.core) == before
 
 
 def test_a_frame_within_the_compiler_s_tolerance() -> None:

@@ -56,12 +56,15 @@ _INPUTS = (
     "tendon_armature",
     "wrap_prm",
     "eq_data",
+    "eq_type",
+    "eq_objtype",
     "eq_obj1id",
     "eq_obj2id",
     "actuator_gear",
     "actuator_armature",
     "actuator_cranklength",
     "actuator_trnid",
+    "actuator_trntype",
 )
 _FLAGS = ("body_sameframe", "geom_sameframe", "site_sameframe")
 _CONNECT, _WELD, _JOINT, _TENDON = (
@@ -80,13 +83,19 @@ class Scratch:
     def __init__(self) -> None:
         self._idle: list[mujoco.MjModel] = []
 
+    def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
+        return Scratch, ()  # copies of parameters begin without
+
     def recompute(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
 
         `data` may be in any state and is overwritten. The result is False if `mj_setConst` took
         frames for the same that are not: it does so within 1e-6.
         """
-        fresh = self._idle.pop() if self._idle else copy.copy(model)
+        try:
+            fresh = self._idle.pop()
+        except IndexError:  # other threads have all of them
+            fresh = copy.copy(model)
         for name in _INPUTS:
             getattr(fresh, name)[:] = getattr(model, name)
         mujoco.mj_resetData(fresh, data)

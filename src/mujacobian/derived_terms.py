@@ -144,8 +144,8 @@ class Terms:
         s, model, data = self.structure, self.model, self.data
         result = np.zeros(len(s.constants))
         result[s.with_terms] = s.sum_terms((self.x * self.rows).sum(axis=1))
-        whole = s.component[s.sliders] == 0
-        result[s.sliders] = np.where(whole, 1 / model.body_mass[s.slider_bodies], 0)
+        mass = np.maximum(model.body_mass[s.slider_bodies], mujoco.mjMINVAL)
+        result[s.sliders] = np.where(s.component[s.sliders] == 0, 1 / mass, 0)
         result[s.lengths] = data.ten_length[s.element[s.lengths]]
         for row in s.anchors.tolist():
             second = model.eq_obj2id[s.element[row]]
