@@ -81,23 +81,21 @@ class Converged {
 
   const DataView& view() { return d_ = view_data(data_.get()); }
 
-  // Evaluate the caller's state again.
+  // Evaluate the caller's state again; `view` shows the result.
   void evaluate(const ModelView& m, const DataView& d) {
     const Quiet quiet;
     if (depends_on_contacts_early(m)) {
       forward(model_.address(), data(m, d));
       given_ = &d;
-      view();
       return;
     }
     copy_contacts(m, d, data(m));
     given_ = &d;
-    find_contacts_again(m_, d_ = view_data(data_.get()));
-    make_constraints(model_.address(), data_.get());
-    // MuJoCo's solver begins where the caller's has ended
-    copy(d_.qacc_warmstart, d.qacc, m.nv);
-    unsolved_ = true;
     view();
+    copy(d_.qacc_warmstart, d.qacc, m.nv);  // MuJoCo's solver begins where the caller's has ended
+    find_contacts_again(m_, d_);
+    make_constraints(model_.address(), data_.get());
+    unsolved_ = true;
   }
 
   // The caller's data where `d` is this one, else null.
@@ -112,8 +110,8 @@ class Converged {
     if (!is_unsolved(d)) return false;
     const Quiet quiet;
     unsolved_ = false;
-    mujacobian::solve_constraints(model_.address(), data_.get());
-    view();
+    solve_constraints(model_.address(), data_.get());
+    view();  // islands may be elsewhere; those who hold the view see it
     return true;
   }
 
@@ -131,10 +129,6 @@ class Converged {
 Converged& converged() {
   thread_local Converged mine;
   return mine;
-}
-
-bool is_same_pair(const ContactView& a, const ContactView& b) {
-  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
 }
 
 // How many contacts the geoms of a contact have.

@@ -37,10 +37,6 @@ bool has_no_margins(const ModelView& m, const ContactView& c) {
          !has_margin(m, c.geom.v[0]) && !has_margin(m, c.geom.v[1]);
 }
 
-bool is_same_pair(const ContactView& a, const ContactView& b) {
-  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
-}
-
 // Contacts first .. last-1, of one pair of geoms; false if others take their place.
 bool replace_pair(const ModelView& m, const DataView& d, int first, int last) {
   const ContactView c = view_contact(d, first);

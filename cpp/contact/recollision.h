@@ -5,6 +5,11 @@
 
 namespace mujacobian {
 
+// Two contacts of the same geoms.
+inline bool is_same_pair(const ContactView& a, const ContactView& b) {
+  return a.geom.v[0] == b.geom.v[0] && a.geom.v[1] == b.geom.v[1];
+}
+
 // Replace the contacts that depend on the collider's tolerance by those that the collider of `m`
 // finds. Only their pairs of geoms collide again, unless the contacts that MuJoCo would find change
 // in number or begin or end to act: then all do. `d`, an mjData of our own, is viewed again.
