@@ -203,13 +203,13 @@ def judge_own(
         at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
     if differences.is_smooth:
         return _copied(at_best, result)
-    drift, known = differences.drift(model, data, STEP_TOLERANCE)
+    drift = differences.drift(model, data, STEP_TOLERANCE)
     if drift > STEP_TOLERANCE:
         why = f"the step differs by {drift:.0e}"
         return Verdict(_cause(model, data, differences), result.error, result.share, why)
     if at_best.word != EXACT or result.error <= OWN_TOLERANCE:
         return _copied(at_best, result)
-    if known and result.error > STEP_TOLERANCE:
+    if result.error > STEP_TOLERANCE:
         why = f"right where converged; {differences.describe(attempt.lin, result)}"
         return Verdict(WRONG, result.error, result.share, why)
     return Verdict(_cause(model, data, differences), result.error, result.share)
@@ -225,7 +225,7 @@ def _cause(model: mujoco.MjModel, data: mujoco.MjData, differences: Differences)
     solved = reference.converge(copy.copy(model))
     solved.opt.ccd_tolerance = model.opt.ccd_tolerance
     solved.opt.ccd_iterations = model.opt.ccd_iterations
-    drift, _ = differences.drift(solved, data, STEP_TOLERANCE)
+    drift = differences.drift(solved, data, STEP_TOLERANCE)
     found = attempt(solved, data)
     if found.lin is None or drift > STEP_TOLERANCE:
         return COLLIDER

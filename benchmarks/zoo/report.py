@@ -22,13 +22,13 @@ FLAWS = (
     judge.RAISED,
 )
 LOST = (CRASHED, HUNG, FAILED)
-FAILURES = {judge.WRONG, *FLAWS, *LOST}
 SILENT = "silent"  # solver or collider not converged, and no warning
+FAILURES = {judge.WRONG, SILENT, *FLAWS, *LOST}
 SHOWN = 12  # models named for a reason
 
 
 def failures(records: list[Record]) -> int:
-    """Return how many states are wrong, flawed or lost."""
+    """Return how many states are wrong, silent, flawed or lost."""
     return sum(bool(FAILURES & set(_words(state))) for _, state in _states(records))
 
 
@@ -65,7 +65,7 @@ def report(records: list[Record], sources: list[Source], failed: dict[str, str])
         ("Not judged", _reasons(records, judge.NOT_JUDGED)),
     ):
         lines += ["", f"## {title}", "", *_grouped(found)]
-    lines += ["", "## Wrong, flawed or lost", "", *_list(records, FAILURES)]
+    lines += ["", "## Wrong, silent, flawed or lost", "", *_list(records, FAILURES)]
     lines += ["", "## Solver or collider", "", *_list(records, {judge.SOLVER, judge.COLLIDER})]
     lines += ["", "## Refused states", "", *_list(records, {judge.REFUSED})]
     lines += ["", "## Sources", "", *_sources(sources, failed)]
@@ -88,6 +88,13 @@ def _words(state: Record) -> Iterator[str]:
         yield state["fate"]
         return
     yield from {state["own"]["word"], state["converged"]["word"]}
+    if _is_silent(state):
+        yield SILENT
+
+
+def _is_silent(state: Record) -> bool:
+    """Return whether the step is not the converged one and no warning has said so."""
+    return state["own"]["word"] in (judge.SOLVER, judge.COLLIDER) and not state["has_warned"]
 
 
 def _word(state: Record, settings: str) -> str:
@@ -96,7 +103,7 @@ def _word(state: Record, settings: str) -> str:
 
 def _total(states: list[tuple[Record, Record]]) -> str:
     words = Counter(word for _, state in states for word in set(_words(state)))
-    return ", ".join(f"{words[word]} {word}" for word in (judge.WRONG, *LOST, *FLAWS))
+    return ", ".join(f"{words[word]} {word}" for word in (judge.WRONG, SILENT, *LOST, *FLAWS))
 
 
 def _table(
@@ -121,8 +128,7 @@ def _counts(record: Record, settings: str) -> Counter[str]:
     for _, state in _states([record]):
         word = _word(state, settings)
         counts.update(["states", word, *state.get("flaws", [])])
-        quiet = word in (judge.SOLVER, judge.COLLIDER) and not state["has_warned"]
-        counts[SILENT] += quiet
+        counts[SILENT] += "fate" not in state and _is_silent(state)
     return counts
 
 
@@ -202,6 +208,9 @@ def _details(state: Record, words: set[str]) -> str:
     if "fate" in state:
         return f"{state['fate']}: {state['reason']}"
     parts = [flaw for flaw in state["flaws"] if flaw in words]
+    if SILENT in words:
+        words = words | {state["own"]["word"]}
+        parts.append(SILENT)
     told = set()
     for settings in ("converged", "own"):
         verdict = state[settings]
