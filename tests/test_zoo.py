@@ -234,6 +234,23 @@ def test_lost_processes_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "- abort, state 1: crashed" in text
 
 
+def _record(own: str, warned: list[str]) -> dict:
+    verdict = dataclasses.asdict(judge.Verdict(own, 0.1, 1.0, "the step differs by 1e-01"))
+    good = dataclasses.asdict(judge.Verdict(judge.EXACT, 1e-10, 1.0))
+    state = {"state": 0, "own": verdict, "converged": good, "flaws": [], "warned": warned}
+    return {"file": f"zoo/{own}.xml", "source": "zoo", "hash": own, "states": [state]}
+
+
+@pytest.mark.parametrize("own", [judge.SOLVER, judge.COLLIDER])
+def test_silent_states_are_failures(own: str):
+    """A step that is not the converged one has to be announced by a warning."""
+    silent, warned = _record(own, []), _record(own, ["NotConvergedWarning"])
+    assert report.failures([silent, warned]) == 1
+    text = report.report([silent], [], {})
+    assert "1 silent" in text
+    assert f"zoo/{own}.xml, state 0: silent; own {own} 1.0e-01 the step differs" in text
+
+
 def test_error_of_the_harness_is_raised(tmp_path: Path):
     with pytest.raises(RuntimeError, match="by the harness"):
         _run(tmp_path, "raise")

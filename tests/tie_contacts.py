@@ -104,6 +104,8 @@ DEEP = 0.125 - 2.0**-10
 FLOOR = 'type="plane" size="5 5 1"'
 CAPSULE, CYLINDER = 'type="capsule" size=".0625 .25"', 'type="cylinder" size=".125 .25"'
 MOVING = {"qvel": [0.1, 0.2, -0.3, 0.4, 0.5, 0.6]}
+LOWER = (0.0, 0.0, 0.1249, 1.0, 0.0, 0.0, 0.0)  # the pose of the lower box of a stack
+UPPER = (0.0, 0.0, 0.3747, 1.0)  # the same of the upper box, without the vector of its quaternion
 TIES = (
     *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", SHARED, SMOOTH, ALL,
           stack(shape, condim=condim, cone=cone))
@@ -117,6 +119,8 @@ TIES = (
           stack(shape, cone=cone, com=".02 .01 0")) for shape in SHAPES for cone in CONES),
     *(Tie(f"pads on a cube of their width, {shape}", SHARED, SMOOTH, ("q0", "q1", "q5"),
           gripper(shape), {"qpos": [2e-4, 0.0, 2e-4, 0.0]}) for shape in SHAPES),
+    *(Tie(f"stack turned by {yaw}", "edge along a side", RAISES, (), stack("box"),
+          {"qpos": [*LOWER, *UPPER, 0.0, 0.0, yaw / 2]}) for yaw in (1e-12, 1e-10, 9e-10)),
     Tie("stack turned about the normal", SHARED, JUMPS, ("q5", "q11"), stack("box")),
     *(Tie(f"stack turned as one, {shape}", SHARED, SMOOTH, ("q5+q11",), stack(shape))
       for shape in SHAPES),

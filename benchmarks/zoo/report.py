@@ -202,7 +202,9 @@ def _list(records: list[Record], words: set[str]) -> Iterator[str]:
 def _details(state: Record, words: set[str]) -> str:
     if "fate" in state:
         return f"{state['fate']}: {state['reason']}"
-    parts = [word for word in (SILENT, *state["flaws"]) if word in words]
+    parts = [word for word in (*state["flaws"], SILENT) if word in words]
+    if SILENT in words:
+        words = words | {state["own"]["word"]}
     told = set()
     for settings in ("converged", "own"):
         verdict = state[settings]

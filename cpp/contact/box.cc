@@ -94,9 +94,11 @@ bool identify_face(const ModelView& m, const DataView& d, const Geom box[2], int
       if (over[k] != 0 && slope > best) best = slope, g.face.side = column(ref.frame, k);
     }
     // an edge in the plane of a side, as between the pads of a gripper: rounding alone decides
-    // where on the edge the point is, and the edge carries it
-    g.face.slide = best > kOn ? FaceContact::kEdge : FaceContact::kFixed;
-    return true;
+    // where on the edge the point is, and the edge carries it; nearly in the plane, the point moves
+    // by the motion over the angle, which is not known
+    // tie: edge along a side
+    g.face.slide = best > kParallel ? FaceContact::kEdge : FaceContact::kFixed;
+    return best > kOn || best <= kParallel;
   }
   if (incident == 1 && bounds == 2) {
     int face_axis = on[0] != 0 ? 0 : on[1] != 0 ? 1 : 2;
