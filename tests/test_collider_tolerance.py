@@ -435,6 +435,9 @@ def test_the_solver_is_judged_without_the_collider() -> None:
         mujacobian.linearize(model, data, sensors=False)
     value = mujacobian.diagnose(model, data).solver_error
     assert value > 1e-3
-    assert [each.category for each in found] == [SolverNotConvergedWarning]
+    assert [each.category for each in found] == [
+        SolverNotConvergedWarning,
+        ColliderNotConvergedWarning,
+    ]
     assert isinstance(found[0].message, SolverNotConvergedWarning)
     assert found[0].message.value == pytest.approx(value)
