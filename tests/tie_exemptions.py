@@ -3,10 +3,10 @@
 # They compare counts, indices and flags, or tell whether something is present at all.
 BOOKKEEPING = """
   adjoint/carrier.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
-  adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:1
+  adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:5 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:12 constraint/equality.cc:8 constraint/noslip_derivative.cc:2
-  constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:5 dynamics/metric.cc:2
+  constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
   sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 smooth/activation.cc:2
@@ -40,9 +40,10 @@ FEATURES = """
 NUMERICS = """
   adjoint/pass.cc:4 adjoint/row_parameter.cc:1 constraint/block.cc:2 constraint/cholesky.cc:1
   constraint/elimination.cc:6 constraint/idle.cc:7 constraint/regularization.h:1
-  constraint/rounding.cc:7 contact/collider.cc:10 dynamics/lu.cc:5 smooth/inertia.cc:2
+  constraint/rounding.cc:7 contact/collider.cc:13 contact/recollision.cc:3 dynamics/convergence.cc:3
+  dynamics/convergence.h:2 dynamics/lu.cc:5 smooth/inertia.cc:2
   smooth/motor.cc:1 smooth/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
-  step/integrator.cc:8
+  step/integrator.cc:9
 """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
