@@ -312,7 +312,29 @@ def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys,
     assert "the solver accounts for 100.00 % of the error" in state["reason"]
     assert "mujacobian.converged(model)" in state["reason"]
     assert cli.main(["check", str(path), "--states", "1"]) == 1
-    assert "in 1 MuJoCo's solver stops before it converges" in capsys.readouterr().out
+    assert "in 1 MuJoCo stops before it converges" in capsys.readouterr().out
+
+
+def test_a_collider_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
+    """The force of the contact passes through the axis of the hinge only if it converges."""
+    path = tmp_path / "coarse.xml"
+    path.write_text("""
+      <mujoco>
+        <worldbody>
+          <geom type="ellipsoid" size=".05 .06 .2"/>
+          <body pos="0 .155 0"><joint axis="1 0 0"/><geom type="ellipsoid" size=".08 .1 .13"/></body>
+        </worldbody>
+      </mujoco>""")
+    status, report = run_json(capsys, str(path), "--states", "1")
+    assert status == 1
+    (state,) = report["states"]
+    assert state["verdict"] == "unconverged"
+    assert state["collider_error"] > 0.1
+    assert state["error_converged"]["A"] <= state["tolerance"] < state["error"]["A"]
+    assert state["solver_share"] == 0
+    assert state["collider_share"] > 0.99
+    assert "the collider accounts for " in state["reason"]
+    assert "ccd_tolerance" in state["reason"]
 
 
 def test_a_converged_model_is_exact(capsys, tmp_path):

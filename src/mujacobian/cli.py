@@ -30,8 +30,8 @@ reference and with mjd_transitionFD.
 
 exit status:
   0  every state is exact in every block
-  1  something is wrong, refused or could not be judged, or MuJoCo's solver stops before it
-     converges at the model's own settings
+  1  something is wrong, refused or could not be judged, or MuJoCo's solver or collider
+     stops before it converges at the model's own settings
   2  the file is missing or broken, or the command line is wrong
 """
 

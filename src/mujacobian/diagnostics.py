@@ -67,6 +67,17 @@ class Diagnostics:
     K: NDArray[np.float64]
 
     @property
+    def contact_error(self) -> float:
+        """The largest error of a contact."""
+        return max((row.contact_error for row in self.rows), default=0.0)
+
+    @property
+    def converged(self) -> bool:
+        """Whether MuJoCo's solver and collider converged in this state, up to their limits."""
+        collider = max(self.contact_error, self.collider_error)
+        return self.solver_error <= SOLVER_LIMIT and collider <= COLLIDER_LIMIT
+
+    @property
     def solver(self) -> str:
         """Whether MuJoCo's solver converged in this state, in words."""
         verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
@@ -75,12 +86,10 @@ class Diagnostics:
     @property
     def collider(self) -> str:
         """Whether MuJoCo's collider converged in this state, in words."""
-        contact = max((row.contact_error for row in self.rows), default=0.0)
-        verdict = (
-            "converged" if max(contact, self.collider_error) <= COLLIDER_LIMIT else "not converged"
-        )
+        error = max(self.contact_error, self.collider_error)
+        verdict = "converged" if error <= COLLIDER_LIMIT else "not converged"
         return (
-            f"{verdict}: the worst contact is {contact:.1e} away from the optimum, and "
+            f"{verdict}: the worst contact is {self.contact_error:.1e} away from the optimum, and "
             f"{collider_text(self.collider_error, COLLIDER_LIMIT)}"
         )
 

@@ -73,6 +73,8 @@ def _state_dict(state: StateReport) -> dict[str, Any]:
         "share_trusted": state.share,
         "solver_error": state.solver,
         "solver_share": state.solver_share,
+        "collider_error": _finite(state.collider),
+        "collider_share": state.collider_share,
         "error": {key: _finite(value) for key, value in state.ours.items()},
         "error_converged": {key: _finite(value) for key, value in state.converged.items()},
         "error_fd_centred": {key: _finite(value) for key, value in state.fd.items()},
@@ -175,7 +177,7 @@ def _summary(report: Report) -> Text:
     early = sum(state.verdict == "unconverged" for state in report.states)
     text = f"{exact} of {len(report.states)} states exact in every block"
     if early:
-        text += f"; in {early} MuJoCo's solver stops before it converges"
+        text += f"; in {early} MuJoCo stops before it converges"
     return Text(
         text,
         style="bold green" if report.exact else "bold yellow",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mujacobian._core import transition
 from mujacobian.check.states import states
-from mujacobian.diagnostics import SOLVER_LIMIT, diagnose
+from mujacobian.diagnostics import COLLIDER_LIMIT, SOLVER_LIMIT, Diagnostics, diagnose
 from mujacobian.errors import (
     MujacobianError,
     NotConvergedWarning,
@@ -20,7 +20,7 @@ from mujacobian.errors import (
     UnsupportedFeatureError,
 )
 from mujacobian.linearization import Linearization, fd_count, linearize, support
-from mujacobian.notices import solver_advice, solver_text
+from mujacobian.notices import collider_advice, solver_advice, solver_text
 from mujacobian.reference import quiet
 from mujacobian.timing import beside_step, has_differences
 from mujacobian.verdict import Judge, stack
@@ -37,13 +37,15 @@ class StateReport:
     """What was found at one state.
 
     `verdict` is "exact", "wrong", "refused", "unconverged" (the model's own settings stop the
-    solver before its optimum, which is what is differentiated), "loose" (exact with a converged
-    collider, but the model's own `ccd_tolerance` is larger) or "unknown" (the reference cannot
-    tell); `reason` says what is behind any but the first. Errors are the worst relative ones of
-    the blocks A to D that could be judged, over the `share` of trusted entries, against the step
-    of the model as it is; times are in microseconds. `solver` is what `diagnose` calls
-    `solver_error`, `converged` are the errors of an unconverged state against the converged step,
-    and `solver_share` is the share of the error that the solver accounts for.
+    solver or the collider before the optimum that is differentiated), "loose" (exact with a
+    converged collider, but the model's own `ccd_tolerance` is larger) or "unknown" (the reference
+    cannot tell); `reason` explains any but the first. Errors are the worst relative ones of the
+    blocks A to D that could be judged, over the `share` of trusted entries, against the step of the
+    model as it is; times are in microseconds. `solver` is what `diagnose` calls `solver_error`,
+    `collider` is the larger one of `collider_error` and `contact_error`. `converged` are the errors
+    of an unconverged state against the converged step. `solver_share` and `collider_share` are the
+    shares of the error that the solver and the collider account for; if both stop early, they are
+    the same.
     """
 
     name: str
@@ -61,6 +63,8 @@ class StateReport:
     solver: float = 0.0
     converged: dict[str, float] = field(default_factory=dict)
     solver_share: float = 0.0
+    collider: float = 0.0
+    collider_share: float = 0.0
 
     @property
     def speedup(self) -> float | None:
@@ -139,8 +143,10 @@ class Study:
         if has_differences(self.model):
             theirs = stack(_differences(self.model, data, sensors=lin.C is not None))
             state.fd = judge.block_errors(judge.compare(theirs))
-        state.solver = diagnose(self.model, data).solver_error
-        if state.solver > SOLVER_LIMIT and self._judge_own(judge, data, J, theirs, state):
+        found = diagnose(self.model, data)
+        state.solver = found.solver_error
+        state.collider = max(found.collider_error, found.contact_error)
+        if not found.converged and self._judge_own(judge, data, J, theirs, state, found):
             return
         if result.error > judge.tolerance:
             state.verdict, state.reason = "wrong", judge.describe(result, J)
@@ -160,8 +166,9 @@ class Study:
         J: NDArray[np.float64],
         theirs: NDArray[np.float64] | None,
         state: StateReport,
+        found: Diagnostics,
     ) -> bool:
-        """Judge against the model's own step, whose solver has not converged; whether it differs.
+        """Judge against the model's own step, which has not converged; whether it differs.
 
         The errors in `state` are those against the converged step on entry.
         """
@@ -173,14 +180,26 @@ class Study:
         if theirs is not None:
             state.fd = judge.block_errors(judge.compare_with(own, theirs))
         left = max(state.converged.values(), default=0.0)
-        state.solver_share = max(0.0, 1 - left / result.error)
+        share = max(0.0, 1 - left / result.error)
+        causes, texts, advice = [], [], []
+        if state.solver > SOLVER_LIMIT:
+            state.solver_share = share
+            causes.append("the solver")
+            texts.append(solver_text(state.solver, SOLVER_LIMIT))
+            advice.append(solver_advice(self.model))
+        if state.collider > COLLIDER_LIMIT:
+            state.collider_share = share
+            causes.append("the collider")
+            texts.append(found.collider.partition(": ")[2])
+            advice.append(collider_advice(self.model, state.collider, COLLIDER_LIMIT))
+        cause, plural = " and ".join(causes), len(causes) > 1
         state.verdict = "unconverged"
         state.reason = (
-            f"the solver stops early at the model's own settings: "
-            f"{solver_text(state.solver, SOLVER_LIMIT)}. Ours differs from differences of that "
-            f"mj_step by {result.error:.0e}, and from those of the converged step by {left:.0e}: "
-            f"the solver accounts for {_percent(state.solver_share)} of the error. "
-            f"{solver_advice(self.model)}"
+            f"{cause} {'stop' if plural else 'stops'} early at the model's own settings: "
+            f"{', and '.join(texts)}. Ours differs from differences of that mj_step by "
+            f"{result.error:.0e}, and from those of the converged step by {left:.0e}: {cause} "
+            f"{'account' if plural else 'accounts'} for {_percent(share)} of the error. "
+            f"{'. '.join(advice)}"
         )
         return True
 
