@@ -17,6 +17,7 @@ Array = np.ndarray
 PATIENCE = 20.0  # s after which directions are not tried again
 SINGLES = 3  # coordinates with constraints: beside a stiff one, soft errors hide in a sum
 RETRIES = 3  # single coordinates instead of a random direction that has no derivative
+NOTHING = 1e-6  # of the largest entry of a column: smaller ones count as if they were as large
 PAIRED = (1e-3, 1e-4, 1e-5, 1e-6)  # lengths of differences of two steps that are compared
 SHORT = tuple(10.0**-k for k in range(4, 10))  # steps below those of a ladder
 COLLIDER_UNKNOWN = "collider not converged"
@@ -228,6 +229,7 @@ class Differences:
             error = np.zeros(len(best))
             for lo, hi in itertools.pairwise(self.blocks[:4]):
                 size = np.maximum(abs(other[lo:hi]), abs(loose[lo:hi])).max(axis=0, initial=0.0)
+                size = np.maximum(size, NOTHING * abs(other).max(axis=0))
                 scale = np.array([size[kinds == kind].max() for kind in kinds])
                 apart = abs(own - other)[lo:hi].max(axis=0, initial=0.0)
                 error = np.maximum(error, apart / np.where(scale > 0, scale, 1.0))
