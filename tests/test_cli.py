@@ -322,7 +322,9 @@ def test_a_collider_that_stops_early_is_told_apart_from_a_wrong_derivative(capsy
       <mujoco>
         <worldbody>
           <geom type="ellipsoid" size=".05 .06 .2"/>
-          <body pos="0 .155 0"><joint axis="1 0 0"/><geom type="ellipsoid" size=".08 .1 .13"/></body>
+          <body pos="0 .155 0">
+            <joint axis="1 0 0"/><geom type="ellipsoid" size=".08 .1 .13"/>
+          </body>
         </worldbody>
       </mujoco>""")
     status, report = run_json(capsys, str(path), "--states", "1")

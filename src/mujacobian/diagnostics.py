@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mujacobian import _core
 from mujacobian.arguments import require_model
 from mujacobian.notices import collider_text, solver_text
+from mujacobian.summary import describe
 
 SOLVER_LIMIT = _core.solver_limit()
 COLLIDER_LIMIT = _core.collider_limit()
@@ -45,7 +46,7 @@ class Clamp:
     distance: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnostics:
     """What `diagnose` found.
 
@@ -65,6 +66,24 @@ class Diagnostics:
     solver_error: float
     collider_error: float
     K: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        facts = [
+            f"solver error {self.solver_error:.1e} (limit {SOLVER_LIMIT:.0e})",
+            f"collider error {self.collider_error:.1e}, contact error {self.contact_error:.1e} "
+            f"(limit {COLLIDER_LIMIT:.0e})",
+            f"residual {self.residual_before:.1e}, {self.residual:.1e} after polishing",
+        ]
+        for name in ("zone", "activation", "region"):
+            distances = [getattr(row, name) for row in self.rows]
+            least = min(distances, default=np.inf)
+            if np.isfinite(least):
+                element = self.rows[distances.index(least)].element
+                facts.append(f"nearest {name} {least:.3g}: {element}")
+        if self.clamps:
+            clamp = min(self.clamps, key=lambda each: each.distance)
+            facts.append(f"nearest clamp {clamp.distance:.3g}: {clamp.clamp} of {clamp.element}")
+        return describe(f"Diagnostics: {len(self.rows)} constraints", facts, K=self.K)
 
     @property
     def contact_error(self) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mujacobian import _core
 from mujacobian.errors import MujacobianError
+from mujacobian.summary import describe
 
 if TYPE_CHECKING:
     from mujacobian.trajectory import Trajectory
@@ -25,7 +26,7 @@ EXPLOSION = 1e8
 NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gradient:
     """Derivatives of a scalar of a trajectory. Batches have a leading axis.
 
@@ -47,6 +48,18 @@ class Gradient:
     mocap: Array | None
     params: Array | None
     norms: Array
+
+    def __repr__(self) -> str:
+        return describe(
+            "Gradient",
+            state=self.state,
+            controls=self.controls,
+            forces=self.forces,
+            wrenches=self.wrenches,
+            mocap=self.mocap,
+            params=self.params,
+            norms=self.norms,
+        )
 
 
 class Adjoint:

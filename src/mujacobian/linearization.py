@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from mujacobian import _core
 from mujacobian.arguments import numbers, require_model
 from mujacobian.errors import ArgumentError, Unsupported, UnsupportedFeatureError
+from mujacobian.summary import describe
 from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Linearization:
     """Derivatives of the next state and of the sensors of one step.
 
@@ -35,6 +36,11 @@ class Linearization:
     D: Array | None = None
     Bf: Array | None = None
     Df: Array | None = None
+
+    def __repr__(self) -> str:
+        return describe(
+            "Linearization", A=self.A, B=self.B, C=self.C, D=self.D, Bf=self.Bf, Df=self.Df
+        )
 
 
 def linearize(

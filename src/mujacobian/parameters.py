@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
@@ -31,6 +32,7 @@ from mujacobian.inertia import (
 from mujacobian.parameter_entries import Entry, Item, expand, name_of, read, refuse_overlap, write
 from mujacobian.parameter_fields import FIELDS
 from mujacobian.placement import bound_body, bound_geom, release, release_inertial_frame
+from mujacobian.summary import describe
 from mujacobian.threads import borrowed
 
 Array = NDArray[np.float64]
@@ -40,6 +42,8 @@ _INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_fr
 # quaternions, which the core has as rotations
 _TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
+
+SHOWN = 8  # values that are printed
 
 
 class Parameters:
@@ -148,6 +152,15 @@ class Parameters:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __repr__(self) -> str:
+        rows = zip(self.names, self.values, self.units, strict=True)
+        facts = [
+            f"{name} {value:.6g} {unit}" for name, value, unit in itertools.islice(rows, SHOWN)
+        ]
+        if len(self) > SHOWN:
+            facts.append(f"and {len(self) - SHOWN} more")
+        return describe(f"Parameters: {len(self)} numbers", facts)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import mujoco
@@ -16,6 +16,7 @@ from mujacobian.errors import ArgumentError, MujacobianError
 from mujacobian.gradient import Adjoint, Gradient
 from mujacobian.manifold import Manifold, pull_poses
 from mujacobian.parameters import Parameters
+from mujacobian.summary import describe
 from mujacobian.threads import each
 
 Array = NDArray[np.float64]
@@ -54,7 +55,7 @@ class Inputs:
         return np.concatenate(parts, axis=-1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Jacobian:
     """Derivatives of all states and sensors of a trajectory. Batches have a leading axis.
 
@@ -65,8 +66,11 @@ class Jacobian:
     states: Array
     sensordata: Array | None
 
+    def __repr__(self) -> str:
+        return describe("Jacobian", states=self.states, sensordata=self.sensordata)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """What `mujacobian.rollout` has simulated. Batches have a leading axis.
 
@@ -81,12 +85,19 @@ class Trajectory:
     model: mujoco.MjModel
     states: Array
     sensordata: Array
-    inputs: Inputs = field(repr=False)
+    inputs: Inputs
     # (n, rows, nstate): mjSTATE_INTEGRATION before every `every`-th step
-    kept: Array = field(repr=False)
-    every: int = field(repr=False)
-    params: tuple[Parameters, Array] | None = field(repr=False)
-    threads: int = field(repr=False)
+    kept: Array
+    every: int
+    params: tuple[Parameters, Array] | None
+    threads: int
+
+    def __repr__(self) -> str:
+        steps = self.sensordata.shape[-2]
+        facts = [f"{steps} steps of {self.model.opt.timestep:g} s"]
+        if self.params is not None:
+            facts.append(f"{len(self.params[0])} parameters")
+        return describe("Trajectory", facts, states=self.states, sensordata=self.sensordata)
 
     def gradient(
         self,

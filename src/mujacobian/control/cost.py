@@ -14,6 +14,7 @@ from mujacobian.control.norm import Null
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term, UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.summary import describe
 
 Array = NDArray[np.float64]
 
@@ -59,6 +60,11 @@ class Cost:
         self.own = [k for k, t in enumerate(self.terms) if isinstance(t.residual, Rows)]
         self.users = [k for k in range(len(self.terms)) if k not in self.own]
         self.core = self._make_core()
+
+    def __repr__(self) -> str:
+        pairs = zip(self.terms, self.weights, strict=True)
+        facts = [f"{term.name}: weight {weight:g}, {term.norm}" for term, weight in pairs]
+        return describe(f"Cost: {len(self.terms)} terms", facts)
 
     @property
     def is_nonnegative(self) -> bool:

@@ -23,6 +23,7 @@ from mujacobian.control.regularization import Regularization
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 from mujacobian.linearization import Linearization
 from mujacobian.rollout import first_states
+from mujacobian.summary import describe
 from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
@@ -139,6 +140,15 @@ class ILQR:
         )
         self._lock, self._process = threading.Lock(), os.getpid()
         self.reset()
+
+    def __repr__(self) -> str:
+        return describe(
+            f"ILQR: {self.horizon} knots of {self.model.opt.timestep:g} s",
+            [
+                f"{self.derivatives} derivatives, {self.threads} threads",
+                f"{len(self.cost.terms)} terms, {self.model.nu} controls",
+            ],
+        )
 
     def solve(
         self,

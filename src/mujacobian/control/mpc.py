@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 from mujacobian.errors import ArgumentError
+from mujacobian.summary import describe
 
 Array = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ Show = Callable[[], None]
 PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MPCResult:
     """What has been simulated under control: arrays with one row per simulated step.
 
@@ -65,12 +66,28 @@ class MPCResult:
     plan_times: Array
     plan_costs: Array
     step_sizes: Array
-    refused: list[str] = field(repr=False)
-    timings: list[Timings] = field(repr=False)
+    refused: list[str]
+    timings: list[Timings]
     seconds: float
     derivatives: str
     threads: int
-    plan: Plan = field(repr=False)
+    plan: Plan
+
+    def __repr__(self) -> str:
+        facts = [
+            f"{len(self.timings)} plans, {self.plans_per_second:.3g} per second, "
+            f"{self.derivatives} derivatives, {self.threads} threads",
+            f"cost {self.costs.mean():.4g} on average, {self.costs[-1]:.4g} at the end",
+        ]
+        if any(self.refused):
+            facts.append(f"{sum(map(bool, self.refused))} plans improved in part only")
+        return describe(
+            f"MPCResult: {len(self.times)} steps",
+            facts,
+            states=self.states,
+            controls=self.controls,
+            sensordata=self.sensordata,
+        )
 
     @property
     def plans_per_second(self) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian.arguments import numbers, shaped
+from mujacobian.summary import describe
 
 Array = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ class History:
     candidates: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """T knots: states, the controls between them, and feedback around them.
 
@@ -132,3 +133,18 @@ class Plan:
     timings: Timings = field(default_factory=Timings)
     status: str = "iterations"
     refused: str = ""
+
+    def __repr__(self) -> str:
+        facts = [
+            f"status {self.status!r}, {len(self.history.cost)} iterations",
+            f"cost {self.initial_cost:.6g} -> {self.cost:.6g}",
+        ]
+        if self.refused:
+            facts.append(f"improved in part: {self.refused}")
+        return describe(
+            f"Plan: {len(self.times)} knots",
+            facts,
+            states=self.states,
+            controls=self.controls,
+            gains=self.gains,
+        )

@@ -1,0 +1,76 @@
+"""`print` of a result shows a few lines: shapes and key figures, not all entries."""
+
+import pickle
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import control
+from mujacobian.control import tasks
+
+MOST_LINES, MOST_COLUMNS = 12, 100
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, object]:
+    """Return results of all kinds."""
+    task = tasks.load("cartpole")
+    model, data = task.model, task.start(None)
+    mujoco.mj_forward(model, data)
+    params = mujacobian.Parameters(model, ["body_mass", "dof_damping", "body_inertia"])
+    trajectory = mujacobian.rollout(model, data, np.zeros((30, model.nu)), params=params)
+    planner = control.ILQR(task.planned, task.cost, horizon=20)
+    return {
+        "Linearization": mujacobian.linearize(model, data),
+        "Trajectory": trajectory,
+        "Gradient": trajectory.gradient(np.ones_like(trajectory.states)),
+        "Jacobian": trajectory.jacobian(),
+        "Diagnostics": mujacobian.diagnose(model, data),
+        "Parameters": params,
+        "Plan": planner.solve(data, iterations=2),
+        "ILQR": planner,
+        "Cost": task.cost,
+        "MPCResult": control.MPC(model, planner).run(data, seconds=0.1),
+    }
+
+
+NAMES = (
+    "Linearization",
+    "Trajectory",
+    "Gradient",
+    "Jacobian",
+    "Diagnostics",
+    "Parameters",
+    "Plan",
+    "ILQR",
+    "Cost",
+    "MPCResult",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_prints_a_few_lines(results: dict[str, object], name: str) -> None:
+    text = str(results[name])
+    lines = text.splitlines()
+    assert lines[0].split(":")[0] == name
+    assert 2 <= len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= MOST_COLUMNS
+    assert "array(" not in text
+
+
+@pytest.mark.parametrize("name", ["Linearization", "Gradient", "Diagnostics", "Parameters", "Plan"])
+def test_a_result_that_was_pickled_prints_the_same(results: dict[str, object], name: str) -> None:
+    assert str(pickle.loads(pickle.dumps(results[name]))) == str(results[name])
+
+
+def test_shapes_and_figures_are_those_of_the_arrays() -> None:
+    lin = mujacobian.Linearization(A=np.array([[1.0, -2.5], [0, 1]]), B=np.zeros((2, 0)))
+    expected = "Linearization\n  A (2, 2), entries up to 2.5\n  B (2, 0)"
+    assert str(lin) == expected
+
+
+def test_entries_that_are_not_finite_are_named() -> None:
+    lin = mujacobian.Linearization(A=np.full((1, 1), np.nan), B=np.zeros((1, 1)))
+    assert "A (1, 1), not finite" in str(lin)
