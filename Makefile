@@ -85,14 +85,15 @@ parameters: .venv/.tools .venv/.installed  ## judge all families of parameters o
 pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools  ## check links between pages and the equation labels cited in the sources
+docs: .venv/.tools  ## check links between pages, equation labels cited in the sources, and cycles between folders
 	$(BIN)/python tools/check_docs.py
+	$(BIN)/python tools/check_graph.py
 
-# without leaks, seen in the size of the process, which a sanitizer changes, and without long simulations of code that
-# other tests run too
+# skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
+# tests run, too
 UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
   sysid_first_states parameter_frames
-sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behaviour sanitizers
+sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behavior sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
 	PYTHONPATH="$(CURDIR)/build/sanitized" $(BIN)/python $(PYTEST) -m "not slow" \

@@ -17,7 +17,6 @@ Array = np.ndarray
 PATIENCE = 20.0  # s after which directions are not tried again
 SINGLES = 3  # coordinates with constraints: beside a stiff one, soft errors hide in a sum
 RETRIES = 3  # single coordinates instead of a random direction that has no derivative
-NOTHING = 1e-6  # of the largest entry of a column: smaller ones count as if they were as large
 PAIRED = (1e-3, 1e-4, 1e-5, 1e-6)  # lengths of differences of two steps that are compared
 SHORT = tuple(10.0**-k for k in range(4, 10))  # steps below those of a ladder
 COLLIDER_UNKNOWN = "collider not converged"
@@ -208,7 +207,8 @@ class Differences:
         count relative to those that the step adds, or would add without constraints. Its central
         differences are compared with those of the converged step over the same lengths, relative to
         the largest entries in the same group of rows of the converged step, with or without
-        constraints, along directions of the same kind. For each direction the length counts at
+        constraints, along directions of the same kind, and for velocities to what gravity adds in a
+        step, per unit of the direction. For each direction the length counts at
         which both agree best: solvers and colliders that stop early are rough at short lengths, and
         both steps have the same kinks.
         """
@@ -217,6 +217,8 @@ class Differences:
         kinds = np.array(
             [np.searchsorted(self.starts, np.flatnonzero(z)[0], "right") for z in self.directions]
         )
+        units = np.array([self._unit(z) for z in self.directions])
+        fall = self.model.opt.timestep * STANDARD_GRAVITY / units
         best = np.full(len(self.directions), np.inf)
         for h in PAIRED:
             try:
@@ -229,26 +231,31 @@ class Differences:
             error = np.zeros(len(best))
             for lo, hi in itertools.pairwise(self.blocks[:4]):
                 size = np.maximum(abs(other[lo:hi]), abs(loose[lo:hi])).max(axis=0, initial=0.0)
-                size = np.maximum(size, NOTHING * abs(other).max(axis=0))
+                if lo == self.model.nv:
+                    size = np.maximum(size, fall)
                 scale = np.array([size[kinds == kind].max() for kind in kinds])
                 apart = abs(own - other)[lo:hi].max(axis=0, initial=0.0)
                 error = np.maximum(error, apart / np.where(scale > 0, scale, 1.0))
             best = np.minimum(best, error)
         return max(self._gap(model, data), best.max())
 
-    def _central(self, model: mujoco.MjModel, data: mujoco.MjData, h: float) -> Array:
-        """Return central differences of the state along all directions, of lengths that match.
+    def _unit(self, direction: Array) -> float:
+        """Return what counts as one along a direction.
 
-        Velocities change by ten times as much as positions, controls by h times their largest
-        range, as their units may be anything.
+        Of velocities that is ten times as much as of positions, of controls their largest range, as
+        their units may be anything.
         """
-        step = reference.Step(model, data)
-        ranges = np.diff(model.actuator_ctrlrange[model.actuator_ctrllimited > 0])
-        nv, columns = model.nv, []
+        nv, model = self.model.nv, self.model
+        if direction[self.nx :].any():
+            limited = model.actuator_ctrllimited > 0
+            return max(1.0, np.diff(model.actuator_ctrlrange[limited]).max(initial=0.0))
+        return 10.0 if direction[nv : 2 * nv].any() else 1.0
+
+    def _central(self, model: mujoco.MjModel, data: mujoco.MjData, h: float) -> Array:
+        """Return central differences of the state along all directions, over h units."""
+        step, columns = reference.Step(model, data), []
         for z in self.directions:
-            length = 10 * h if z[nv : 2 * nv].any() else h
-            if z[self.nx :].any():
-                length = h * max(1.0, ranges.max(initial=0.0))
+            length = h * self._unit(z)
             columns.append((step(length * z) - step(-length * z))[: self.nx] / (2 * length))
         return np.transpose(columns)
 

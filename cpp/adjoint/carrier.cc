@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "layout/enums.h"
+#include "layout/topology.h"
 #include "smooth/tendon.h"
-#include "smooth/topology.h"
 
 namespace mujacobian {
 namespace {

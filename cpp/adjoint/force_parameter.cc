@@ -1,11 +1,11 @@
 #include "adjoint/column.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/law.h"
 #include "smooth/muscle.h"
 #include "smooth/passive.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

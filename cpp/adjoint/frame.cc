@@ -4,12 +4,12 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "smooth/inertia_derivative.h"
 #include "smooth/tendon.h"
 #include "smooth/transmission.h"
-#include "smooth/unsupported.h"
 #include "spatial/quaternion.h"
 #include "step/activation.h"
 

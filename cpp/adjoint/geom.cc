@@ -5,7 +5,7 @@
 #include "constraint/shift.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {

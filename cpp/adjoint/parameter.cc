@@ -6,8 +6,8 @@
 #include "adjoint/frame.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

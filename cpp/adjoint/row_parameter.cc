@@ -4,7 +4,7 @@
 #include "constraint/combine.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {

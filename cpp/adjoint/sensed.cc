@@ -4,10 +4,10 @@
 #include "adjoint/frame.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/sensor.h"
 #include "sensor/virtual_motion.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -8,7 +8,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/interrupt.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 #include "step/support.h"
 
 namespace mujacobian {

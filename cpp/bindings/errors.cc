@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "layout/engine.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 #include "smooth/velocity.h"
 #include "spatial/lanes.h"
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "contact/wrench.h"
+#include "layout/topology.h"
 #include "smooth/motion.h"
 #include "smooth/path.h"
-#include "smooth/topology.h"
 
 namespace mujacobian {
 

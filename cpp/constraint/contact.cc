@@ -5,8 +5,8 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/passive.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -4,9 +4,9 @@
 #include "constraint/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/point.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 #include "spatial/quaternion.h"
 
 namespace mujacobian {

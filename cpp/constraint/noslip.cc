@@ -7,7 +7,7 @@
 #include "constraint/force.h"
 #include "constraint/rounding.h"
 #include "layout/engine.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -1,8 +1,8 @@
 #include "constraint/rub.h"
 
 #include "constraint/force.h"
+#include "layout/unsupported.h"
 #include "smooth/inertia.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

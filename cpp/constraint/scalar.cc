@@ -4,8 +4,8 @@
 #include "constraint/block.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

@@ -8,7 +8,7 @@
 #include "contact/simplex.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "contact/geometry.h"
 #include "layout/arena.h"
-#include "smooth/topology.h"
+#include "layout/topology.h"
 
 namespace mujacobian {
 

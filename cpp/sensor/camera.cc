@@ -5,10 +5,10 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "sensor/subtree.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

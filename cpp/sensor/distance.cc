@@ -6,8 +6,8 @@
 #include "contact/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/sensor.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

@@ -5,10 +5,10 @@
 #include "contact/geometry.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/camera.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

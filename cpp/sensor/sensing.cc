@@ -4,9 +4,9 @@
 #include <new>
 
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/sensor.h"
 #include "smooth/tendon.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 namespace {

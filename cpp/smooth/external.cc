@@ -1,8 +1,8 @@
 #include "smooth/external.h"
 
 #include "layout/enums.h"
+#include "layout/topology.h"
 #include "smooth/passive.h"
-#include "smooth/topology.h"
 #include "spatial/vector.h"
 
 namespace mujacobian {

@@ -2,8 +2,8 @@
 // ellipsoids of geoms. docs/derivations/fluid.md.
 #pragma once
 
+#include "layout/topology.h"
 #include "smooth/residual.h"
-#include "smooth/topology.h"
 #include "spatial/matrix6.h"
 
 namespace mujacobian {

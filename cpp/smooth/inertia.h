@@ -2,8 +2,8 @@
 // ancestors of a dof by increasing depth, then its diagonal.
 #pragma once
 
+#include "layout/topology.h"
 #include "smooth/residual.h"
-#include "smooth/topology.h"
 
 namespace mujacobian {
 

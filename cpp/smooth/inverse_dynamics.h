@@ -1,8 +1,8 @@
 // Derivative of inverse dynamics tau = M(q) a + c(q, v), docs/derivations/inverse_dynamics.md.
 #pragma once
 
+#include "layout/topology.h"
 #include "smooth/residual.h"
-#include "smooth/topology.h"
 
 namespace mujacobian {
 

@@ -3,8 +3,8 @@
 // docs/derivations/paths.md.
 #pragma once
 
+#include "layout/topology.h"
 #include "smooth/residual.h"
-#include "smooth/topology.h"
 
 namespace mujacobian {
 

@@ -1,8 +1,8 @@
 // Motion of a material point of a body and its second derivative, docs/derivations/kinematics.md.
 #pragma once
 
+#include "layout/topology.h"
 #include "smooth/motion.h"
-#include "smooth/topology.h"
 #include "spatial/vector.h"
 
 namespace mujacobian {

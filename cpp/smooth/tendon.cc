@@ -4,9 +4,9 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "smooth/passive.h"
 #include "smooth/point.h"
-#include "smooth/unsupported.h"
 #include "smooth/wrap.h"
 
 namespace mujacobian {

@@ -2,7 +2,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/unsupported.h"
+#include "layout/unsupported.h"
 #include "spatial/dual.h"
 
 namespace mujacobian {

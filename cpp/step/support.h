@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "layout/unsupported.h"
 #include "layout/views.h"
-#include "smooth/unsupported.h"
 
 namespace mujacobian {
 
