@@ -66,7 +66,7 @@ class OwnSettings:
         """One sentence."""
         if not self.errors:
             return "No state was judged at the models' own settings."
-        far = sum(error > mujacobian.diagnostics.COLLIDER_LIMIT for error in self.contact_errors)
+        far = sum(error > mujacobian.diagnostics.CONTACT_LIMIT for error in self.contact_errors)
         return (
             f"{len(self.errors)} states at the models' own settings, beside the converged step: "
             f"{PERCENTILE}th percentile {np.percentile(self.errors, PERCENTILE):.0e}, worst "

@@ -237,7 +237,7 @@ class Differences:
                 apart = abs(own - other)[lo:hi].max(axis=0, initial=0.0)
                 error = np.maximum(error, apart / np.where(scale > 0, scale, 1.0))
             best = np.minimum(best, error)
-        return max(self._gap(model, data), best.max())
+        return max(self.gap(model, data), best.max())
 
     def _unit(self, direction: Array) -> float:
         """Return what counts as one along a direction.
@@ -259,7 +259,7 @@ class Differences:
             columns.append((step(length * z) - step(-length * z))[: self.nx] / (2 * length))
         return np.transpose(columns)
 
-    def _gap(self, model: mujoco.MjModel, data: mujoco.MjData) -> float:
+    def gap(self, model: mujoco.MjModel, data: mujoco.MjData) -> float:
         """Return the difference of the velocities after a step, relative to their change.
 
         Balanced forces change no velocity: what counts is at least what gravity adds to a fall.

@@ -202,7 +202,9 @@ def judge_own(
         at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
     if differences.is_smooth:
         return _copied(at_best, result)
-    drift = differences.drift(model, data)
+    # where the converged step has no known slope, only its value is compared
+    known = at_best.word != NOT_JUDGED
+    drift = differences.drift(model, data) if known else differences.gap(model, data)
     if drift > STEP_TOLERANCE:
         why = f"the step differs by {drift:.0e}"
         return Verdict(_cause(model, data, differences), result.error, result.share, why)

@@ -259,6 +259,7 @@ NB_MODULE(_core, module) {
              arg("threads"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
+  module.def("contact_limit", [] { return kContactLimit; });
   module.def("converged_collider",
              [] { return std::pair(kColliderTolerance, kColliderIterations); });
   module.def("diagnose_into", &diagnose_into, arg("model").none(), arg("data").none(), arg("K"),

@@ -147,13 +147,13 @@ double difference(const ContactView& a, const ContactView& b) {
 bool agree(const DataView& one, const DataView& other, int k) {
   if (k >= one.ncon || k >= other.ncon) return false;
   const ContactView a = view_contact(one, k), b = view_contact(other, k);
-  return is_same_pair(a, b) && difference(a, b) <= kColliderLimit;
+  return is_same_pair(a, b) && difference(a, b) <= kContactLimit;
 }
 
 // Notice contacts of the user's collider that are far from the converged ones, or not among them.
 void notice_contacts(const DataView& d, const DataView& converged) {
   auto notice = [](double error, const ContactView& c) {
-    notices().add(Notices::kContact, {error, kColliderLimit, {c.geom.v[0], c.geom.v[1]}});
+    notices().add(Notices::kContact, {error, kContactLimit, {c.geom.v[0], c.geom.v[1]}});
   };
   for (int k = 0; k < std::max(d.ncon, converged.ncon); k++) {
     if (agree(d, converged, k)) continue;

@@ -15,6 +15,7 @@ from mujacobian.summary import describe
 
 SOLVER_LIMIT = _core.solver_limit()
 COLLIDER_LIMIT = _core.collider_limit()
+CONTACT_LIMIT = _core.contact_limit()
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Diagnostics:
     optimum, relative to the largest acceleration of the bodies that constraints couple;
     `collider_error` is its distance from that of a step with a converged collider, relative to the
     largest acceleration of the same tree. Functions that differentiate the step warn if the first
-    exceeds `SOLVER_LIMIT`, or the second or the error of a contact `COLLIDER_LIMIT`.
+    exceeds `SOLVER_LIMIT`, the second `COLLIDER_LIMIT`, or the error of a contact `CONTACT_LIMIT`.
     `K = M + J^T H J` is the matrix that the derivative of the acceleration is solved with.
     """
 
@@ -70,8 +71,8 @@ class Diagnostics:
     def __repr__(self) -> str:
         facts = [
             f"solver error {self.solver_error:.1e} (limit {SOLVER_LIMIT:.0e})",
-            f"collider error {self.collider_error:.1e}, contact error {self.contact_error:.1e} "
-            f"(limit {COLLIDER_LIMIT:.0e})",
+            f"collider error {self.collider_error:.1e} (limit {COLLIDER_LIMIT:.0e})",
+            f"contact error {self.contact_error:.1e} (limit {CONTACT_LIMIT:.0e})",
             f"residual {self.residual_before:.1e}, {self.residual:.1e} after polishing",
         ]
         for name in ("zone", "activation", "region"):
@@ -93,8 +94,12 @@ class Diagnostics:
     @property
     def converged(self) -> bool:
         """Whether MuJoCo's solver and collider converged in this state, up to their limits."""
-        collider = max(self.contact_error, self.collider_error)
-        return self.solver_error <= SOLVER_LIMIT and collider <= COLLIDER_LIMIT
+        return self.solver_error <= SOLVER_LIMIT and self.collider_converged
+
+    @property
+    def collider_converged(self) -> bool:
+        """Whether MuJoCo's collider converged in this state, up to its limits."""
+        return self.contact_error <= CONTACT_LIMIT and self.collider_error <= COLLIDER_LIMIT
 
     @property
     def solver(self) -> str:
@@ -105,10 +110,10 @@ class Diagnostics:
     @property
     def collider(self) -> str:
         """Whether MuJoCo's collider converged in this state, in words."""
-        error = max(self.contact_error, self.collider_error)
-        verdict = "converged" if error <= COLLIDER_LIMIT else "not converged"
+        verdict = "converged" if self.collider_converged else "not converged"
         return (
-            f"{verdict}: the worst contact is {self.contact_error:.1e} away from the optimum, and "
+            f"{verdict}: the worst contact is {self.contact_error:.1e} away from the optimum in m "
+            f"and rad (limit {CONTACT_LIMIT:.0e}), and "
             f"{collider_text(self.collider_error, COLLIDER_LIMIT)}"
         )
 

@@ -152,7 +152,7 @@ def _collider_warning(
     return ColliderNotConvergedWarning(
         f"MuJoCo's convex collider stopped before it converged: {what}. "
         "The derivative is that of the converged step, so mj_step itself moves differently. "
-        f"{collider_advice(model, value, limit)}",
+        f"{collider_advice(model, value / limit)}",
         value,
         limit,
     )
@@ -167,10 +167,13 @@ def _geom(model: mujoco.MjModel, geom: int) -> str:
     return f'geom "{name}"' if name else f"geom {geom}"
 
 
-def collider_advice(model: mujoco.MjModel, value: float, limit: float) -> str:
-    """Which options make the collider converge: its error goes with the root of the tolerance."""
+def collider_advice(model: mujoco.MjModel, excess: float) -> str:
+    """Which options make the collider converge, given how often its error exceeds a limit.
+
+    The error goes with the root of the tolerance.
+    """
     opt = model.opt
-    needed = max(opt.ccd_tolerance * (limit / value) ** 2, CCD_TOLERANCE)
+    needed = max(opt.ccd_tolerance / excess**2, CCD_TOLERANCE)
     return (
         "Simulate mujacobian.converged(model), or set options of the collider yourself: "
         f"ccd_tolerance to {10.0 ** np.floor(np.log10(needed)):.0e} (now {opt.ccd_tolerance:.0e}), "

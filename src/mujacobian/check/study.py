@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from mujacobian._core import transition
 from mujacobian.check.states import states
-from mujacobian.diagnostics import COLLIDER_LIMIT, SOLVER_LIMIT, Diagnostics, diagnose
+from mujacobian.diagnostics import (
+    COLLIDER_LIMIT,
+    CONTACT_LIMIT,
+    SOLVER_LIMIT,
+    Diagnostics,
+    diagnose,
+)
 from mujacobian.errors import (
     MujacobianError,
     NotConvergedWarning,
@@ -187,11 +193,12 @@ class Study:
             causes.append("the solver")
             texts.append(solver_text(state.solver, SOLVER_LIMIT))
             advice.append(solver_advice(self.model))
-        if state.collider > COLLIDER_LIMIT:
+        if not found.collider_converged:
             state.collider_share = share
             causes.append("the collider")
             texts.append(found.collider.partition(": ")[2])
-            advice.append(collider_advice(self.model, state.collider, COLLIDER_LIMIT))
+            excess = max(found.collider_error / COLLIDER_LIMIT, found.contact_error / CONTACT_LIMIT)
+            advice.append(collider_advice(self.model, excess))
         cause, plural = " and ".join(causes), len(causes) > 1
         state.verdict = "unconverged"
         state.reason = (
