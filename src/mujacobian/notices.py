@@ -37,7 +37,10 @@ def notice(
 
     `first` and `second` are ids of the elements that the notice is about, -1 if there are none.
     """
-    warning = _WARNINGS[kind](model, value, limit, first, second)
+    category, make = _WARNINGS[kind]
+    if category in _seen.get(model, ()):
+        return  # soon: in a loop, every call comes here
+    warning = make(model, value, limit, first, second)
     waiting = getattr(_thread, "waiting", None)
     if waiting is None:
         show([(model, warning)])
@@ -181,8 +184,10 @@ def collider_advice(model: mujoco.MjModel, excess: float) -> str:
     )
 
 
-_WARNINGS: dict[str, Callable[[mujoco.MjModel, float, float, int, int], Warning]] = {
-    "solver": _solver,
-    "contact": _contact,
-    "collider": _collider,
+_WARNINGS: dict[
+    str, tuple[type[Warning], Callable[[mujoco.MjModel, float, float, int, int], Warning]]
+] = {
+    "solver": (SolverNotConvergedWarning, _solver),
+    "contact": (ColliderNotConvergedWarning, _contact),
+    "collider": (ColliderNotConvergedWarning, _collider),
 }
