@@ -12,7 +12,7 @@ BOOKKEEPING = """
   sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 smooth/activation.cc:2
   smooth/actuation.cc:4 smooth/fluid.cc:4 smooth/inverse_dynamics.cc:3 smooth/law.cc:3
   smooth/motor.cc:12 smooth/passive.cc:2 smooth/passive.h:1 smooth/residual.cc:5
-  smooth/tendon.cc:5 smooth/tendon.h:2 layout/topology.h:9 smooth/transmission.cc:5
+  smooth/tendon.cc:5 smooth/tendon.h:2 smooth/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
   step/transition.cc:1
 """
