@@ -8,6 +8,7 @@ import numpy as np
 from mujacobian import reference
 from tie_judge import LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
 from tie_rows import LIMIT, RANGE, ball
+from tie_sensors import SITES
 
 ELLIPTIC = ball('friction=".4 .01 .02"')
 FRICTIONLESS = ball('condim="1"')
@@ -33,15 +34,6 @@ BALL_LIMIT = """
     <body><joint name="j" type="ball" limited="true" {}/>
       <geom type="box" size=".1 .2 .3" pos=".1 0 0"/></body>
   </worldbody>
-</mujoco>"""
-SITES = """
-<mujoco>
-  <worldbody>
-    <site name="a"/>
-    <body><joint type="slide"/><geom size=".1"/><site name="b"/></body>
-  </worldbody>
-  <tendon><spatial name="t" limited="true" range="-1 0"><site site="a"/><site site="b"/>
-  </spatial></tendon>
 </mujoco>"""
 
 
@@ -159,5 +151,6 @@ TIES = (
         LIMIT.format(RANGE + ' margin=".125"', "", "")),
     Tie("both limits of a tendon at their margin", "both limits at their margin", RAISES, (),
         LIMIT.format("", RANGE + ' margin=".125"', "")),
-    Tie("limit of a tendon of no length", "tendon of no length", RAISES, (), SITES),
+    Tie("limit of a tendon of no length", "tendon of no length", RAISES, (),
+        SITES.format('limited="true" range="-1 0"')),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 // Carriers: dofs that never move. A frame of the model that can be changed (that of a mocap body,
 // of a body, of a joint) carries everything below it along, as a dof would. So the model is
-// extended by one dof for each way a frame can move, at rest and without inertia, and everything
-// that is known about dofs is known about frames. docs/derivations/parameters.md.
+// extended by one dof for each way a frame can move, at rest and with infinite inertia, and
+// everything that is known about dofs is known about frames. docs/derivations/parameters.md.
 #pragma once
 
 #include "layout/arena.h"

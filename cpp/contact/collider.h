@@ -16,8 +16,7 @@ constexpr int kColliderIterations = 500;
 
 // Error of a contact (see contact_error) beyond which the collider counts as not converged. Over
 // motions that are not much longer than its error, a contact follows the facets at which the
-// collider stops: with this limit, slopes over 1e-3 m or rad are those of the geometry. A default
-// tolerance of 1e-6 leaves errors of 1e-5 to 1e-2 between curved geoms, boxes and meshes.
+// collider stops: with this limit, slopes over 1e-3 m or rad are those of the geometry.
 constexpr double kContactLimit = 1e-4;
 
 // The same for the relative error of the acceleration (see notice_collider), as of the solver.

@@ -9,8 +9,7 @@
 namespace mujacobian {
 
 // Relative distance of MuJoCo's acceleration from the optimum beyond which its solver counts as not
-// converged. With default settings, scenes of the Menagerie stay below 6e-4, and a die or a geom
-// that falls on a height field below 3e-4; scenes of one to five iterations reach 7e-2 to 1.
+// converged.
 constexpr double kSolverLimit = 1e-3;
 
 // Share of that limit up to which an estimate (SOL-4) is trusted.

@@ -12,7 +12,7 @@ namespace mujacobian {
 
 constexpr int kMaxPairContacts = 50;  // mjMAXCONPAIR
 
-// What a collision function finds: mjPreContact.
+// A contact as a collision function returns it: mjPreContact.
 struct PreContact {
   double dist, pos[3], normal[3], tangent[3];
 };

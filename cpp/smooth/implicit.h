@@ -1,4 +1,4 @@
-// What the implicit integrators know of the derivatives of forces.
+// The derivatives of forces that the implicit integrators use.
 #pragma once
 
 #include "layout/enums.h"

@@ -36,7 +36,7 @@ _FIELDS = (
     "actuator_length0",
     "actuator_acc0",
 )
-# What mj_setConst reads to compute these: all numbers that can be edited in a compiled model.
+# mj_setConst computes these from the following fields, which can be edited in a compiled model.
 _INPUTS = (
     "qpos0",
     "body_mass",

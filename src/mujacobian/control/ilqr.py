@@ -59,14 +59,14 @@ class ILQR:
       threads: by default one per available core.
       lower, upper: `(nu,)`, bounds of the controls; by default the model's ctrlrange.
       regularization: "control" (mu is added to Quu), "state" (to Vxx) or "none".
-      mu: to begin with.
-      mu_bounds: between which it is scaled.
-      mu_factor: by which the rate of its scaling changes.
+      mu: initial regularization.
+      mu_bounds: smallest and largest regularization.
+      mu_factor: growth factor of the rate at which the regularization changes.
       step_sizes: that rollouts try, in this order.
       acceptance: the part of the expected improvement with which no further one is tried.
       tolerance: converged when the expected improvement is below it, relative to the cost.
       interpolation: of policies between knots, "linear" or "hold".
-      eps: of the finite differences that are there to compare with.
+      eps: step of the finite-difference backends.
       warm_start: of these differences: start MuJoCo's solver from its solution at the same state,
         which makes them about twice as fast, instead of from that of the step before, which is
         how they are used elsewhere.
