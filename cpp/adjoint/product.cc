@@ -354,7 +354,8 @@ void clear(double* x, int n) {
 
 void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
          const ParameterList& params, const Pullback& out, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d, given.sensors || params.count > 0);
+  const bool solved = params.count > 0 || (given.sensors && senses_solution(given_m));
+  const auto& [m, d] = converge_collider(given_m, given_d, solved);
   const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
@@ -397,7 +398,8 @@ void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along
     next |= out[k].state != nullptr;
     sensed |= out[k].sensors != nullptr;
   }
-  const auto& [m, d] = converge_collider(given_m, given_d, sensed || driven);
+  const bool solved = driven || (sensed && senses_solution(given_m));
+  const auto& [m, d] = converge_collider(given_m, given_d, solved);
   const bool shared = shares_factors(m, next);
   ProductBlocks b{};
   if (sensed && driven && seen) {

@@ -25,6 +25,8 @@ namespace {
 constexpr double kConverged = 1e-10, kTooFar = 1e-9;
 constexpr int kMaxSteps = 50;
 constexpr int kPatience = 5;  // steps after which rounding is looked for
+// A step that leaves no more than this share of the residual needs no new factor after it
+constexpr double kFast = 0.01;
 // The line search: share of the slope that may be left, and how often it halves
 constexpr double kSlope = 0.01;
 constexpr int kMaxHalvings = 40;
@@ -136,13 +138,18 @@ class Metric {
       std::size_t n = residual.components[c].nv;
       if (!sparse_[c]) dense_[c] = arena.take<double>(n * stride(c));
     }
+    std::size_t entries = 0;
+    for (int k = 0; k < blocks.count; k++) entries += hessian_size(blocks.block[k]);
+    factored_ = arena.zeros<double>(entries);
     scratch_ = arena.take<double>(rows);
     sum_ = arena.take<double>(largest_matrix(blocks));
     places_ = arena.take<int>(m.nv);
   }
 
-  // Assemble and factor K at the blocks' current Hessians.
+  // Assemble and factor K at the blocks' current Hessians, unless the factor is that of the same
+  // ones: only those of sliding contacts and of rows that begin or end to act change.
   void factor() {
+    if (!remember()) return;
     std::memcpy(packed_, d_.M, m_.nC * sizeof(double));
     for (int c = 0; c < residual_.count; c++) {
       if (dense_[c]) start_dense(c);
@@ -159,6 +166,7 @@ class Metric {
     if (!ok) {
       throw std::domain_error("the Hessian of the constraint problem is not positive definite");
     }
+    has_factor_ = true;
   }
 
   // The optimum at p with the factor of K.
@@ -168,6 +176,25 @@ class Metric {
 
  private:
   int stride(int c) const { return round_to_lanes(residual_.components[c].nv); }
+
+  static std::size_t hessian_size(const Block& b) {
+    return static_cast<std::size_t>(b.count) * b.count;
+  }
+
+  // Keep the Hessians that are about to be factored; false if the factor is theirs already.
+  bool remember() {
+    bool changed = !has_factor_;
+    double* kept = factored_;
+    for (int k = 0; k < blocks_.count; kept += hessian_size(blocks_.block[k++])) {
+      const Block& b = blocks_.block[k];
+      const std::size_t bytes = hessian_size(b) * sizeof(double);
+      const double* now = b.active ? b.hessian : none_;
+      if (std::memcmp(kept, now, bytes) == 0) continue;
+      std::memcpy(kept, now, bytes);
+      changed = true;
+    }
+    return changed;
+  }
 
   // An elimination by trees, unless few of their blocks are zero.
   Elimination* plan_blocks(int c, Arena& arena) {
@@ -279,6 +306,9 @@ class Metric {
   const Residual& residual_;
   const Blocks& blocks_;
   double *packed_, *inverse_, *scratch_, *sum_;
+  double* factored_;  // the Hessians of all blocks at which K was factored, zero where not active
+  double none_[kMaxRows * kMaxRows] = {};
+  bool has_factor_ = false;
   int* places_;
   double** dense_;
   Elimination** sparse_;
@@ -310,7 +340,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
   metric.factor();
-  bool done = p.residual <= kConverged;
+  bool done = p.residual <= kConverged, old_factor = false;
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // Newton step; where it does not improve, the lowest point along it
     std::memcpy(step, p.gradient, m.nv * sizeof(double));
@@ -320,6 +350,12 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
       evaluate_all(m, d, blocks, q);
     };
     descend(1);
+    if (!(q.residual < p.residual) && old_factor) {
+      evaluate_all(m, d, blocks, p);
+      metric.factor();
+      old_factor = false;
+      continue;
+    }
     if (!(q.residual < p.residual)) descend_to_lowest(m.nv, step, p, q, descend);
     if (!(q.residual < p.residual)) {
       evaluate_all(m, d, blocks, p);  // back to where it was: perhaps rounding lets us no farther
@@ -327,8 +363,9 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
       if (done) break;
       evaluate_all(m, d, blocks, q);
     }
+    old_factor = q.residual <= kFast * p.residual;
     std::swap(p, q);
-    metric.factor();
+    if (!old_factor) metric.factor();
     done = p.residual <= kConverged ||
            (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena));
   }
@@ -339,6 +376,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
         in_words(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
+  metric.factor();
   require_visible(m, d, blocks, arena);
   return metric.at(p, before);
 }

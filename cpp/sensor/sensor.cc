@@ -134,6 +134,13 @@ bool senses_acceleration(const ModelView& m, const unsigned char* wanted) {
   return false;
 }
 
+bool senses_solution(const ModelView& m, const unsigned char* wanted) {
+  for (int s = 0; s < m.nsensor; s++) {
+    if (is_wanted(wanted, s) && m.sensor_needstage[s] == stage::kAcc) return true;
+  }
+  return false;
+}
+
 bool senses_force(const ModelView& m) {
   for (int s = 0; s < m.nsensor; s++) {
     switch (m.sensor_type[s]) {

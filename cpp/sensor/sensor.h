@@ -19,6 +19,9 @@ bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r);
 // Some sensor that is wanted depends on the acceleration.
 bool senses_acceleration(const ModelView& m, const unsigned char* wanted = nullptr);
 
+// A wanted sensor reads what MuJoCo's constraint solver found: accelerations or constraint forces.
+bool senses_solution(const ModelView& m, const unsigned char* wanted = nullptr);
+
 // Some sensor reads the force of a limit or contact, and so d(acc) of constrained components.
 bool senses_force(const ModelView& m);
 

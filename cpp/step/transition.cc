@@ -171,7 +171,8 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
 void transition(const ModelView& given_m, const DataView& given_d, const Outputs& out,
                 Arena& arena) {
   const bool wants_sensors = out.C || out.D || out.Df;
-  const auto& [m, d] = converge_collider(given_m, given_d, wants_sensors);
+  const bool solved = wants_sensors && senses_solution(given_m, out.sensors);
+  const auto& [m, d] = converge_collider(given_m, given_d, solved);
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
   const bool senses = wants_sensors && senses_acceleration(m, out.sensors);
   const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
