@@ -40,7 +40,19 @@ TABLES = (
 )
 TIES: tuple[Tie, ...] = tuple(tie for table in TABLES for tie in table.TIES)
 SOURCES = Path(__file__).parent.parent / "cpp"
-FOLDERS = ("adjoint", "constraint", "contact", "dynamics", "sensor", "smooth", "spatial", "step")
+FOLDERS = (
+    "actuation",
+    "adjoint",
+    "constraint",
+    "contact",
+    "dynamics",
+    "forces",
+    "linear",
+    "sensor",
+    "spatial",
+    "step",
+    "tree",
+)
 COMPARISON = re.compile(r" (<|>|<=|>=) |fmin|fmax|clamp\(|outside\(|std::(min|max|round)\b")
 LOOP = re.compile(r"for \([^;]*;[^;]*;")
 MARK = re.compile(r"// tie: (.*)$")

@@ -2,31 +2,31 @@
 
 # They compare counts, indices and flags, or tell whether something is present at all.
 BOOKKEEPING = """
-  adjoint/carrier.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
+  adjoint/virtual_dof.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
   adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:5 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:12 constraint/equality.cc:8 constraint/noslip_derivative.cc:2
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
-  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 smooth/activation.cc:2
-  smooth/actuation.cc:4 smooth/fluid.cc:4 smooth/inverse_dynamics.cc:3 smooth/law.cc:3
-  smooth/motor.cc:12 smooth/passive.cc:2 smooth/passive.h:1 smooth/residual.cc:5
-  smooth/tendon.cc:5 smooth/tendon.h:2 smooth/transmission.cc:5
+  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 actuation/activation.cc:2
+  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/law.cc:3
+  actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
+  forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
   step/transition.cc:1
 """
 # They compare constants of the model that are no parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
-  smooth/activation.cc:12 smooth/fluid.cc:6 smooth/law.cc:3 smooth/motor.cc:10
-  smooth/muscle.cc:3
+  actuation/activation.cc:12 forces/fluid.cc:6 actuation/law.cc:3 actuation/motor.cc:10
+  actuation/muscle.cc:3
 """
 # They repeat a comparison that is marked elsewhere, or are the definition that it uses.
 REPEATED = """
   adjoint/row_parameter.cc:7 constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
-  sensor/ray.cc:1 smooth/activation.cc:2 smooth/actuation.cc:2 smooth/motor.cc:1
-  smooth/muscle.cc:4 smooth/number.h:6 smooth/passive.cc:1 smooth/transmission.cc:3
+  sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
+  actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
 """
 # They look for the features that made a contact; the tie is in what they are.
 FEATURES = """
@@ -38,17 +38,17 @@ FEATURES = """
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """
-  adjoint/pass.cc:4 adjoint/row_parameter.cc:1 constraint/block.cc:2 constraint/cholesky.cc:1
-  constraint/elimination.cc:6 constraint/idle.cc:7 constraint/regularization.h:1
+  adjoint/pass.cc:4 adjoint/row_parameter.cc:1 constraint/block.cc:2 linear/cholesky.cc:1
+  linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:7 constraint/regularization.h:1
   constraint/rounding.cc:7 contact/collider.cc:13 contact/recollision.cc:3 dynamics/convergence.cc:3
-  dynamics/convergence.h:2 dynamics/lu.cc:5 smooth/inertia.cc:2
-  smooth/motor.cc:1 smooth/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
+  dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
+  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
   step/integrator.cc:9
 """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
   constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:2 constraint/noslip.cc:8
-  constraint/optimum.cc:17 constraint/qcqp.cc:7 constraint/rub.cc:3
+  constraint/optimum.cc:19 constraint/qcqp.cc:7 constraint/friction_block.cc:3
 """
 # The sign of a damping or stiffness; at zero both branches add nothing.
 SIGN = """

@@ -6,8 +6,8 @@
 #include "constraint/effective_diagonal.h"
 #include "constraint/regularization.h"
 #include "layout/engine.h"
-#include "smooth/point.h"
 #include "spatial/rotation.h"
+#include "tree/point.h"
 
 namespace mujacobian {
 namespace {

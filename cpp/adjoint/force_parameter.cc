@@ -1,11 +1,11 @@
+#include "actuation/law.h"
+#include "actuation/muscle.h"
 #include "adjoint/column.h"
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/law.h"
-#include "smooth/muscle.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

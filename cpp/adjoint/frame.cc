@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "actuation/transmission.h"
+#include "forces/inertia_derivative.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
-#include "smooth/inertia_derivative.h"
-#include "smooth/tendon.h"
-#include "smooth/transmission.h"
 #include "spatial/quaternion.h"
 #include "step/activation.h"
 
@@ -32,7 +32,8 @@ int body_of(const ModelView& m, const Parameter& p) {
 }
 
 // The motions that a unit change of the parameter is made of; returns their number.       (PAR-12)
-int make_carriers(const ModelView& m, const DataView& d, const Parameter& p, Carrier out[2]) {
+int make_virtual_dofs(const ModelView& m, const DataView& d, const Parameter& p,
+                      VirtualDof out[2]) {
   const int body = body_of(m, p), parent = m.body_parentid[body];
   const Vec3 reference = load3(d.subtree_com + 3 * m.body_rootid[body]);
   const Mat3 outer = load9(d.xmat + 9 * parent), after = load9(d.xmat + 9 * body);
@@ -103,22 +104,22 @@ bool is_at_rest(const ModelView& m, int sensor) {
 Frames::Frames(const ModelView& m, const DataView& d, const ParameterList& params, Arena& arena)
     : m_(m), d_(d), params_(params), arena_(arena) {
   first_ = arena.take<int>(params.count + 1);
-  carriers_ = arena.take<Carrier>(2 * params.count);
+  virtual_dofs_ = arena.take<VirtualDof>(2 * params.count);
   first_[0] = 0;
   for (int k = 0; k < params.count; k++) {
     const Parameter& p = params.item[k];
     first_[k + 1] = first_[k];
-    if (is_frame(p.kind)) first_[k + 1] += make_carriers(m, d, p, carriers_ + first_[k]);
+    if (is_frame(p.kind)) first_[k + 1] += make_virtual_dofs(m, d, p, virtual_dofs_ + first_[k]);
   }
 }
 
 void Frames::require_still_fluid() const {
   if (m_.opt.density == 0 && m_.opt.viscosity == 0) return;
   for (int k = 0; k < count(); k++) {
-    const int tree = extension_.m.dof_treeid[extension_.carrier[k]];
+    const int tree = extension_.m.dof_treeid[extension_.virtual_dof[k]];
     for (int i = 0; i < m_.nv; i++) {
       if (extension_.m.dof_treeid[extension_.real[i]] != tree) continue;
-      throw Unsupported(element_name(m_, object::kBody, carriers_[k].body),
+      throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k].body),
                         "its frame as a parameter in a fluid");
     }
   }
@@ -137,7 +138,8 @@ void Frames::start_forward(const StepDifferential& s) {
     if (!from.idle) continue;
     // where a frame moves the contact, a force of 1e16 that pushed nothing may push something
     for (int i = 0; i < to.n; i++) {
-      if (std::find(e.carrier, e.carrier + count(), to.dofs[i]) == e.carrier + count()) continue;
+      if (std::find(e.virtual_dof, e.virtual_dof + count(), to.dofs[i]) == e.virtual_dof + count())
+        continue;
       throw Unsupported(contact_name(m_, to.contact),
                         "frames as parameters of a contact that cannot push its bodies");
     }
@@ -151,15 +153,16 @@ void Frames::start_forward(const StepDifferential& s) {
 // Free bodies on their own have the rate of their bias force in the step's matrix; what its change
 // with dofs knows is only their own six.                                                 (PAR-3)
 void Frames::subtract_free_bias(const double* w, TreeBlock* const* blocks,
-                                const Residual& residual) {
+                                const DofRows& residual) {
   const ModelView& m = extension_.m;
   bool any = false;
-  for (int k = 0; k < count(); k++) any |= blocks[m.dof_treeid[extension_.carrier[k]]] != nullptr;
+  for (int k = 0; k < count(); k++)
+    any |= blocks[m.dof_treeid[extension_.virtual_dof[k]]] != nullptr;
   if (!any) return;
-  const Residual bias = make_like(m, residual, arena_);
+  const DofRows bias = make_like(m, residual, arena_);
   subtract_bias_change(m, extension_.d, forward_.tree, w, bias, arena_);
   for (int k = 0; k < count(); k++) {
-    const int column = extension_.carrier[k], tree = m.dof_treeid[column];
+    const int column = extension_.virtual_dof[k], tree = m.dof_treeid[column];
     for (int i = 0; blocks[tree] && i < m.tree_dofnum[tree]; i++) {
       const int dof = m.tree_dofadr[tree] + i;
       residual.dq(dof, column) += bias.dq(dof, column);
@@ -167,9 +170,9 @@ void Frames::subtract_free_bias(const double* w, TreeBlock* const* blocks,
   }
 }
 
-void Frames::write(const Residual& from, double* to) const {
+void Frames::write(const DofRows& from, double* to) const {
   for (int k = 0; k < count(); k++) {
-    const int column = extension_.carrier[k];
+    const int column = extension_.virtual_dof[k];
     for (int i = 0; i < m_.nv; i++) {
       const int dof = extension_.real[i];
       const bool coupled = from.component[dof] == from.component[column];
@@ -182,7 +185,7 @@ void Frames::write_activations() {
   for (int i = 0; i < m_.na; i++) {
     auto write = [&](int column, double value) {
       for (int k = 0; k < count(); k++) {
-        if (extension_.carrier[k] == column) act_[k * m_.na + i] += value;
+        if (extension_.virtual_dof[k] == column) act_[k * m_.na + i] += value;
       }
     };
     visit_activation(extension_.m, extension_.d, forward_.paths.actuation, i, arena_, write,
@@ -191,13 +194,13 @@ void Frames::write_activations() {
   if (m_.opt.integrator != integrator::kRK4) return;
   for (int k = 0; k < count() * m_.na; k++) {
     if (act_[k] == 0) continue;
-    throw Unsupported(element_name(m_, object::kBody, carriers_[k / m_.na].body),
+    throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k / m_.na].body),
                       "its frame as a parameter where activations see it, under RK4");
   }
 }
 
 void Frames::carry() {
-  if (!extension_.carrier) extension_ = extend(m_, d_, carriers_, count(), arena_);
+  if (!extension_.virtual_dof) extension_ = extend(m_, d_, virtual_dofs_, count(), arena_);
 }
 
 void Frames::write_path(const Path& path, double scale, double* out) const {
@@ -209,7 +212,7 @@ void Frames::write_path(const Path& path, double scale, double* out) const {
   for (int i = 0; i < path.n; i++) place[path.dofs[i]] = i;
   for (int k = 0; k < params_.count; k++) {
     for (int c = first_[k]; c < first_[k + 1]; c++) {
-      const int column = place[extension_.carrier[c]];
+      const int column = place[extension_.virtual_dof[c]];
       if (column < 0) continue;
       out[k * width] += scale * path.dlength[column];
       for (int i = 0; path.hessian && i < m_.nv; i++) {
@@ -252,7 +255,7 @@ void Frames::differentiate(const StepDifferential& s) {
   write_activations();
   if (s.step.explicit_) return;
 
-  const Residual late = make_like(m, forward_.residual, arena_);
+  const DofRows late = make_like(m, forward_.residual, arena_);
   const double* w = extended(m_, extension_, s.step.w, arena_);
   if (s.twice) {
     inertia_derivative(m, d, forward_.tree, extended(m_, extension_, s.lag, arena_), late, arena_);
@@ -276,14 +279,14 @@ void Frames::add(int k, const ParameterColumns& to) const {
 void Frames::sense(const double* driven, double* rows) {
   if (count() == 0) return;
   const ModelView& m = extension_.m;
-  const Residual& da = forward_.residual;
+  const DofRows& da = forward_.residual;
   for (int i = 0; i < m.nv; i++) {
     std::fill(da.row[i], da.row[i] + da.components[da.component[i]].stride, 0.);
   }
   // of the motions that make up a parameter, one stands for what it does to the acceleration
   for (int k = 0; k < params_.count; k++) {
     if (first_[k] == first_[k + 1]) continue;
-    const int column = extension_.carrier[first_[k]];
+    const int column = extension_.virtual_dof[first_[k]];
     for (int i = 0; i < m_.nv; i++) {
       const int dof = extension_.real[i];
       if (da.component[dof] == da.component[column]) da.dq(dof, column) = driven[k * m_.nv + i];
@@ -297,7 +300,7 @@ void Frames::sense(const double* driven, double* rows) {
     for (int r = m.sensor_adr[s]; r < m.sensor_adr[s] + m.sensor_dim[s]; r++)
       for (int k = 0; k < params_.count; k++)
         for (int c = first_[k]; c < first_[k + 1]; c++) {
-          rows[r * params_.count + k] += C[r * nx + extension_.carrier[c]];
+          rows[r * params_.count + k] += C[r * nx + extension_.virtual_dof[c]];
         }
   }
 }

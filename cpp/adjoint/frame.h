@@ -1,8 +1,8 @@
 // Frames among the parameters: those of bodies, joints and mocap bodies.
 #pragma once
 
-#include "adjoint/carrier.h"
 #include "adjoint/parameter.h"
+#include "adjoint/virtual_dof.h"
 
 namespace mujacobian {
 
@@ -40,19 +40,19 @@ class Frames {
   void write_path(const Path& path, double scale, double* out) const;
   void require_still_fluid() const;
   void start_forward(const StepDifferential& s);
-  void subtract_free_bias(const double* w, TreeBlock* const* blocks, const Residual& residual);
-  void write(const Residual& from, double* to) const;
+  void subtract_free_bias(const double* w, TreeBlock* const* blocks, const DofRows& residual);
+  void write(const DofRows& from, double* to) const;
   void write_activations();
 
   const ModelView& m_;
   const DataView& d_;
   const ParameterList& params_;
   Arena& arena_;
-  int* first_;  // of each parameter, its first carrier; the number of all behind the last
-  Carrier* carriers_;
+  int* first_;  // of each parameter, its first virtual dof; the number of all behind the last
+  VirtualDof* virtual_dofs_;
   Extension extension_{};
-  Forward forward_{};                                           // of the extended model
-  double *early_ = nullptr, *late_ = nullptr, *act_ = nullptr;  // columns of each carrier
+  ForwardDynamics forward_{};                                   // of the extended model
+  double *early_ = nullptr, *late_ = nullptr, *act_ = nullptr;  // columns of each virtual dof
 };
 
 }  // namespace mujacobian

@@ -4,10 +4,10 @@
 
 #include "adjoint/column.h"
 #include "adjoint/frame.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {

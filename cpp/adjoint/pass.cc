@@ -2,7 +2,7 @@
 
 #include "adjoint/column.h"
 #include "layout/enums.h"
-#include "smooth/velocity.h"
+#include "tree/velocity.h"
 
 namespace mujacobian {
 namespace {

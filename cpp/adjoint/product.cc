@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "contact/collider.h"
-#include "dynamics/lu.h"
 #include "layout/enums.h"
+#include "linear/lu.h"
 #include "sensor/sensor.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
@@ -129,8 +129,8 @@ void push_activations(const ModelView& m, const DataView& d, const StepDifferent
 }
 
 // Add y^T (rows of the component) to the inputs.
-void add_rows(const ModelView& m, const Residual& rows, int c, const Residual& y,
-              const Pullback& out, Arena& arena) {
+void add_rows(const ModelView& m, const DofRows& rows, int c, const DofRows& y, const Pullback& out,
+              Arena& arena) {
   const Component& part = rows.components[c];
   double* outputs[3] = {out.state, out.ctrl, out.force};
   double* x = arena.zeros<double>(part.stride);
@@ -143,7 +143,7 @@ void add_rows(const ModelView& m, const Residual& rows, int c, const Residual& y
 }
 
 void add_parameters(const Component& part, const double* columns, int nv, int count,
-                    const Residual& y, double* out) {
+                    const DofRows& y, double* out) {
   for (int p = 0; columns && p < count; p++) {
     for (int i = 0; i < part.nv; i++) {
       out[p] += columns[p * nv + part.dofs[i]] * y.row[part.dofs[i]][0];
@@ -152,7 +152,7 @@ void add_parameters(const Component& part, const double* columns, int nv, int co
 }
 
 // Component c of x <- (M + h Dhat)^-T x
-void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const Residual& x,
+void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const DofRows& x,
                            Arena& arena) {
   const Component& part = x.components[c];
   for (int i = 0; i < part.nv;) {
@@ -171,8 +171,8 @@ void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c,
 bool any(const SensorOutputs& out) { return out.C || out.D || out.Df; }
 
 // The differential with other right-hand sides.
-StepDifferential with_sides(const StepDifferential& s, const Residual& residual,
-                            const Residual& late) {
+StepDifferential with_sides(const StepDifferential& s, const DofRows& residual,
+                            const DofRows& late) {
   StepDifferential r = s;
   r.forward.residual = residual;
   r.late = late;
@@ -185,14 +185,14 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
                           const SensorOutputs& sensors, Arena& arena) {
   const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
-  const Residual& residual = s.forward.residual;
+  const DofRows& residual = s.forward.residual;
   double* through_w = arena.take<double>(m.nv);
   double* state = arena.zeros<double>(2 * m.nv + m.na);
   integrate_cotangent(m, d, s.step.w, given, through_w, state);
   const Pullback to{state, out.ctrl, out.force, out.params};
 
   // dw = (M + h Dhat)^-1 (late + M d(acc)), d(acc) = K^-1 residual                         (ADJ-3)
-  const Residual z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
+  const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
   for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
   const StepDifferential driven = with_sides(s, z, y);
   for (int c = 0; c < residual.count; c++) {
@@ -233,9 +233,9 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
 void push(const ModelView& m, const DataView& d, const StepDifferential& s,
           const ParameterColumns& driven, const Tangent* along, const Change* out, int count,
           Arena& arena) {
-  const Residual& residual = s.forward.residual;
-  const Residual early = make_columns(m, residual, count, arena);
-  const Residual late = s.twice ? make_columns(m, residual, count, arena) : early;
+  const DofRows& residual = s.forward.residual;
+  const DofRows early = make_columns(m, residual, count, arena);
+  const DofRows late = s.twice ? make_columns(m, residual, count, arena) : early;
   const StepDifferential sides = with_sides(s, early, late);
   double* dw = arena.take<double>(static_cast<std::size_t>(count) * m.nv);
   for (int c = 0; c < residual.count; c++) {
@@ -332,7 +332,8 @@ void fill_blocks(const ModelView& m, const DataView& d, const ParameterList& par
   const ModelView& converging = converged_model(m);
   const std::size_t nx = 2 * m.nv + m.na;
   b.next_params = arena.take<double>(nx * params.count);
-  const StageColumns stages{params.count, b.next_params, [&](const DataView& at, const Forward& f) {
+  const StageColumns stages{params.count, b.next_params,
+                            [&](const DataView& at, const ForwardDynamics& f) {
                               const StepDifferential s = at_acceleration(converging, f, arena);
                               return parameter_columns(converging, at, s, params, arena).early;
                             }};

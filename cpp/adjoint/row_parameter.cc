@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "adjoint/column.h"
-#include "constraint/combine.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
+#include "linear/combine.h"
 
 namespace mujacobian {
 namespace {

@@ -2,12 +2,12 @@
 // parameter acts as the force -dg/dp does, and directly.                                 (PAR-16)
 #include "adjoint/column.h"
 #include "adjoint/frame.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "sensor/sensor.h"
 #include "sensor/virtual_motion.h"
-#include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {
@@ -151,7 +151,7 @@ Sight sight(const ModelView& m, int sensor, const Parameter& p) {
 // What sensors see of parameters directly, the acceleration being held.
 class DirectSight {
  public:
-  DirectSight(const ModelView& m, const DataView& d, const Forward& f, Arena& arena)
+  DirectSight(const ModelView& m, const DataView& d, const ForwardDynamics& f, Arena& arena)
       : m_(m), d_(d), f_(f), arena_(arena) {}
 
   // Of one sensor, by value.
@@ -235,7 +235,7 @@ class DirectSight {
 
   const ModelView& m_;
   const DataView& d_;
-  const Forward& f_;
+  const ForwardDynamics& f_;
   Arena& arena_;
   ActuatorForces actuators_{nullptr, -1};
   const Motion* acceleration_ = nullptr;
@@ -247,7 +247,7 @@ struct Constants {
   int* parameter;
   DirectForces forces;
 };
-Constants constants_among(const ModelView& m, const DataView& d, const Forward& f,
+Constants constants_among(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                           const ParameterList& params, Arena& arena) {
   const Blocks& blocks = f.blocks;
   Constants w{arena.take<int>(params.count), {0, nullptr}};
@@ -270,9 +270,9 @@ Constants constants_among(const ModelView& m, const DataView& d, const Forward& 
 
 // Early columns and d(acc) of all parameters, (count, nv): `solved` has K^-1 in the columns of
 // applied force.
-const double* accelerate(const ModelView& m, const Forward& solved, const ParameterColumns& columns,
-                         Arena& arena) {
-  const Residual& r = solved.residual;
+const double* accelerate(const ModelView& m, const ForwardDynamics& solved,
+                         const ParameterColumns& columns, Arena& arena) {
+  const DofRows& r = solved.residual;
   double* driven = arena.zeros<double>(static_cast<std::size_t>(columns.count) * m.nv);
   for (int k = 0; k < columns.count; k++) {
     for (int i = 0; i < m.nv; i++) {
@@ -308,7 +308,7 @@ bool sensors_see(const ModelView& m, const ParameterList& params, const double* 
 
 const double* sensed_parameters(const ModelView& m, const DataView& d, const ParameterList& params,
                                 Arena& arena) {
-  Forward f = evaluate_forward(m, d, /*forces=*/true, arena);
+  ForwardDynamics f = evaluate_forward(m, d, /*forces=*/true, arena);
   const StepDifferential s = at_acceleration(m, f, arena);
   Frames frames(m, d, params, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);

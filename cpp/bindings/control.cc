@@ -10,7 +10,7 @@
 #include "bindings/errors.h"
 #include "control/backward.h"
 #include "control/planner.h"
-#include "spatial/lanes.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

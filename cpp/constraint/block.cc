@@ -5,8 +5,8 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/velocity.h"
-#include "spatial/lanes.h"
+#include "linear/lanes.h"
+#include "tree/velocity.h"
 
 namespace mujacobian {
 namespace {
@@ -136,13 +136,13 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
   return blocks;
 }
 
-Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
-                       bool forces, Arena& arena) {
+DofRows make_dof_rows(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
+                      bool forces, Arena& arena) {
   Coupling* couplings = arena.take<Coupling>(blocks.count);
   for (int k = 0; k < blocks.count; k++) {
     couplings[k] = {blocks.block[k].dofs, blocks.block[k].n};
   }
-  return make_residual(m, couplings, blocks.count, actuators, forces, arena);
+  return make_dof_rows(m, couplings, blocks.count, actuators, forces, arena);
 }
 
 BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& blocks,

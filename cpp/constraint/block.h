@@ -5,8 +5,8 @@
 
 #include "contact/wrench.h"
 #include "layout/topology.h"
-#include "smooth/motion.h"
-#include "smooth/path.h"
+#include "tree/motion.h"
+#include "tree/path.h"
 
 namespace mujacobian {
 
@@ -82,8 +82,8 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
                    const Blocks* known = nullptr);
 
 // A residual whose components are the trees that the blocks and the actuators couple.
-Residual make_residual(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
-                       bool forces, Arena& arena);
+DofRows make_dof_rows(const ModelView& m, const Blocks& blocks, const Coupling* actuators,
+                      bool forces, Arena& arena);
 
 // The derivative of one block; `change` is zero on entry, but for `turned` to which it is added.
 void differentiate(const ModelView& m, const DataView& d, const Block& block,

@@ -3,10 +3,10 @@
 #include "constraint/shift.h"
 #include "constraint/wrench.h"
 
+#include "forces/passive.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/passive.h"
 
 namespace mujacobian {
 namespace {

@@ -107,7 +107,7 @@ double effective_change(const ModelView& m, const DataView& d, const Block& b, c
 }
 
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
-                            const DiagonalRates& diagonal, const Residual& residual, Arena& arena) {
+                            const DiagonalRates& diagonal, const DofRows& residual, Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     EffectiveChange change[kMaxRows];

@@ -7,7 +7,7 @@ namespace mujacobian {
 
 // d(M_jj) and d(what the metric adds to it), row j for every dof j.
 struct DiagonalRates {
-  Residual inertia, added;
+  DofRows inertia, added;
 };
 
 // What the correction does to the forces of a block at fixed acceleration: the force of row r
@@ -29,7 +29,7 @@ double effective_change(const ModelView& m, const DataView& d, const Block& bloc
 
 // Add J^T (f dlogD) for the part of D that comes from the correction.
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,
-                            const DiagonalRates& diagonal, const Residual& residual, Arena& arena);
+                            const DiagonalRates& diagonal, const DofRows& residual, Arena& arena);
 
 // The same for one change, of M_jj by `inertia` and of what the metric adds to it by `added`.
 void add_effective_diagonal(const ModelView& m, const DataView& d, const Blocks& blocks,

@@ -2,18 +2,18 @@
 #include <cmath>
 
 #include "constraint/wrench.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/point.h"
-#include "smooth/tendon.h"
 #include "spatial/quaternion.h"
+#include "tree/point.h"
 
 namespace mujacobian {
 namespace {
 
 // Two material points that are held together, for a weld also two frames.
-struct Hold {
+struct PointEquality {
   Point point[2];
   bool weld;
   double scale;      // torquescale
@@ -21,8 +21,8 @@ struct Hold {
   Quaternion error;  // conj(q_1) q_0 relpose
 };
 
-Hold hold(const ModelView& m, const DataView& d, int eq) {
-  Hold h;
+PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
+  PointEquality h;
   h.weld = m.eq_type[eq] == equality::kWeld;
   const double* data = m.eq_data + engine().eq_stride * eq;
   int object[2] = {m.eq_obj1id[eq], m.eq_obj2id[eq]};
@@ -53,11 +53,11 @@ Hold hold(const ModelView& m, const DataView& d, int eq) {
 
 // Rotation rows of a weld for a relative angular motion u in the second frame:
 //   r(e, u) = scale/2 (e_w u + u x e_v)                                                 (ROW-7)
-Vec3 weld_row(const Hold& h, Quaternion e, Vec3 u) {
+Vec3 weld_row(const PointEquality& h, Quaternion e, Vec3 u) {
   return (h.scale / 2) * (e.w * u + cross(u, e.v));
 }
 // Torque on the first body of forces f in these rows, in the second frame: the transpose
-Vec3 weld_torque(const Hold& h, Quaternion e, Vec3 f) {
+Vec3 weld_torque(const PointEquality& h, Quaternion e, Vec3 f) {
   return (h.scale / 2) * (e.w * f + cross(e.v, f));
 }
 // change of the error quaternion under a relative rotation u
@@ -73,7 +73,8 @@ struct Spin {
 
 // d(Jdot v) of the rotation rows when the spins change by `ds`, the second frame turns by `turn`
 // and the error changes by `de`                                                             (ROW-8)
-Vec3 weld_bias_change(const Hold& h, const Spin& s, const Spin& ds, Vec3 turn, Quaternion de) {
+Vec3 weld_bias_change(const PointEquality& h, const Spin& s, const Spin& ds, Vec3 turn,
+                      Quaternion de) {
   auto local = [&](Vec3 v) { return transpose_mul(h.frame1, v); };
   Vec3 relative = s.velocity[0] - s.velocity[1], drelative = ds.velocity[0] - ds.velocity[1];
   Vec3 acceleration = s.acceleration[0] - s.acceleration[1] - cross(s.velocity[1], relative);
@@ -88,8 +89,8 @@ Vec3 weld_bias_change(const Hold& h, const Spin& s, const Spin& ds, Vec3 turn, Q
          weld_row(h, e, dudot);
 }
 
-void make_hold(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
-  const Hold h = hold(m, d, b.id);
+void make_point_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
+  const PointEquality h = point_equality(m, d, b.id);
   b.count = b.edges = h.weld ? 6 : 3;
   int* dofs = arena.take<int>(m.nv);
   int n = merge_chains(m, h.point[0].body, h.point[1].body, dofs);
@@ -111,9 +112,9 @@ void make_hold(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   }
 }
 
-void differentiate_hold(const ModelView& m, const DataView& d, const Block& b,
-                        const BlockMotion& motion, BlockChange& change) {
-  const Hold h = hold(m, d, b.id);
+void differentiate_point_equality(const ModelView& m, const DataView& d, const Block& b,
+                                  const BlockMotion& motion, BlockChange& change) {
+  const PointEquality h = point_equality(m, d, b.id);
   const int n = b.n;
   const Reference ref = reference(m, d, b.row);
   const double* pos = d.efc_pos + b.row;
@@ -307,7 +308,7 @@ void make_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena
   switch (m.eq_type[b.id]) {
     case equality::kConnect:
     case equality::kWeld:
-      return make_hold(m, d, b, arena);
+      return make_point_equality(m, d, b, arena);
     case equality::kJoint:
     case equality::kTendon:
       return make_coupling(m, d, b, arena);
@@ -319,13 +320,14 @@ void make_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena
 void differentiate_equality(const ModelView& m, const DataView& d, const Block& b,
                             const BlockMotion& motion, BlockChange& change, Arena& arena) {
   if (m.eq_type[b.id] == equality::kConnect || m.eq_type[b.id] == equality::kWeld) {
-    return differentiate_hold(m, d, b, motion, change);
+    return differentiate_point_equality(m, d, b, motion, change);
   }
   differentiate_coupling(m, d, b, motion, change, arena);
 }
 
-BlockWrench hold_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
-  const Hold h = hold(m, d, b.id);
+BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const Block& b,
+                                  Arena& arena) {
+  const PointEquality h = point_equality(m, d, b.id);
   BlockWrench w{};
   for (int r = 0; r < b.count; r++) {
     const Vec3 e = {r % 3 == 0 ? 1. : 0., r % 3 == 1 ? 1. : 0., r % 3 == 2 ? 1. : 0.};

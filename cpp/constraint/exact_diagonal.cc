@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "forces/inertia_derivative.h"
 #include "layout/enums.h"
-#include "smooth/inertia.h"
-#include "smooth/inertia_derivative.h"
+#include "tree/inertia.h"
 
 namespace mujacobian {
 
@@ -23,7 +23,7 @@ namespace {
 
 // -(2 dJ z - z dM z) / (J z) with z = M^-1 J^T of the source's row                       (ROW-11)
 double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
-              const Block& b, const Source& source, const Residual& residual, Arena& arena) {
+              const Block& b, const Source& source, const DofRows& residual, Arena& arena) {
   double* row = arena.zeros<double>(m.nv);
   double* z = arena.take<double>(m.nv);
   for (int r = 0; r < b.count; r++)
@@ -36,7 +36,7 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
   for (int i = 0; i < b.n; i++) diagonal += row[b.dofs[i]] * z[b.dofs[i]];
 
   double* dlog = arena.zeros<double>(m.nv);
-  const Residual inertia = make_like(m, residual, arena);
+  const DofRows inertia = make_like(m, residual, arena);
   inertia_derivative(m, d, tree, z, inertia, arena);
   const Component& part = residual.components[residual.component[b.dofs[0]]];
   for (int j = 0; j < part.nv; j++)
@@ -55,7 +55,7 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
 }  // namespace
 
 int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
-                    const Blocks& blocks, const Block& b, const Residual& residual,
+                    const Blocks& blocks, const Block& b, const DofRows& residual,
                     DiagonalChange* out, Arena& arena) {
   bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
   if (dry && b.hessian[0] == 0) return 0;  // saturated: the force does not depend on D
@@ -70,7 +70,7 @@ int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
 }
 
 void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
-                        const Blocks& blocks, const Residual& residual, Arena& arena) {
+                        const Blocks& blocks, const DofRows& residual, Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.active || b.n == 0) continue;

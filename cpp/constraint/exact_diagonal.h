@@ -24,11 +24,11 @@ struct DiagonalChange {
 
 // Fill `out` (room for kMaxRows) for an active block that moves dofs; returns how many there are.
 int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
-                    const Blocks& blocks, const Block& block, const Residual& residual,
+                    const Blocks& blocks, const Block& block, const DofRows& residual,
                     DiagonalChange* out, Arena& arena);
 
 // Add J^T (f dlogD) for the part of D that comes from the exact diagonal.               (ROW-11)
 void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
-                        const Blocks& blocks, const Residual& residual, Arena& arena);
+                        const Blocks& blocks, const DofRows& residual, Arena& arena);
 
 }  // namespace mujacobian

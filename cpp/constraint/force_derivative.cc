@@ -1,7 +1,7 @@
 #include "constraint/force_derivative.h"
 
-#include "constraint/combine.h"
 #include "layout/enums.h"
+#include "linear/combine.h"
 
 namespace mujacobian {
 
@@ -15,7 +15,7 @@ void force_change(const Block& b, const BlockChange& change, double* q, double* 
 
 ForceDerivative force_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const Blocks& blocks, const Block& b, const BlockMotion& motion,
-                                 const Residual& residual, Arena& arena) {
+                                 const DofRows& residual, Arena& arena) {
   const std::size_t size = b.count * b.stride;
   double* all = arena.zeros<double>(3 * size);
   ForceDerivative f{all, all + size, all + 2 * size, nullptr, 0};

@@ -3,8 +3,16 @@
 #pragma once
 
 #include "constraint/exact_diagonal.h"
+#include "linear/combine.h"
 
 namespace mujacobian {
+
+// y = scale H x, both (count, n)
+inline void multiply_hessian(const Block& b, double scale, const double* x, double* y) {
+  for (int r = 0; r < b.count; r++) {
+    combine_rows<false>(y + r * b.stride, b.hessian + r * b.count, 1, scale, x, b.count, b.stride);
+  }
+}
 
 // Of one block, in its own coordinates (normal, tangents, spins for a contact, pyramids too). All
 // matrices are (count, n) over the block's dofs, with its stride.
@@ -23,6 +31,6 @@ void force_change(const Block& block, const BlockChange& change, double* q, doub
 // `motion` is that of the constrained acceleration, `residual` gives the components.
 ForceDerivative force_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const Blocks& blocks, const Block& block,
-                                 const BlockMotion& motion, const Residual& residual, Arena& arena);
+                                 const BlockMotion& motion, const DofRows& residual, Arena& arena);
 
 }  // namespace mujacobian

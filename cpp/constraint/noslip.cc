@@ -38,69 +38,70 @@ double regularization(const DataView& d, const Block& b, const double* acc) {
   return sum;
 }
 
-void residual_of(const Rub& rub, const double* acc, double* res) {
-  const Block& b = *rub.block;
-  for (int r = 0; r < rub.count; r++) {
-    res[r] = -rub.aref[r];
-    for (int k = 0; k < b.n; k++) res[r] += row_of(rub, r)[k] * acc[b.dofs[k]];
+void residual_of(const FrictionBlock& friction, const double* acc, double* res) {
+  const Block& b = *friction.block;
+  for (int r = 0; r < friction.count; r++) {
+    res[r] = -friction.aref[r];
+    for (int k = 0; k < b.n; k++) res[r] += row_of(friction, r)[k] * acc[b.dofs[k]];
   }
 }
 
 // One force between bounds                                                              (SLIP-4)
-void update_bounded(const Rub& rub, double res, Visit& visit) {
-  const double mu = is_dry(*rub.block) ? 0 : rub.block->contact.friction.v[rub.first - 1];
+void update_bounded(const FrictionBlock& friction, double res, Visit& visit) {
+  const double mu =
+      is_dry(*friction.block) ? 0 : friction.block->contact.friction.v[friction.first - 1];
   double force = 0;
-  if (mu > 0 && 4 * mu * mu * rub.A[0] < kMinCurvature) {
+  if (mu > 0 && 4 * mu * mu * friction.A[0] < kMinCurvature) {
     visit.outcome = Visit::kZero;
   } else {
-    force = rub.force[0] - res / rub.A[0];
+    force = friction.force[0] - res / friction.A[0];
     visit.outcome = Visit::kInside;
     // tie: noslip and the bound of dry friction
-    if (force < -rub.limit) {
-      force = -rub.limit;
+    if (force < -friction.limit) {
+      force = -friction.limit;
       visit.outcome = Visit::kLow;
-    } else if (force > rub.limit) {
-      force = rub.limit;
+    } else if (force > friction.limit) {
+      force = friction.limit;
       visit.outcome = Visit::kHigh;
     }
   }
-  visit.delta[0] = force - rub.force[0];
+  visit.delta[0] = force - friction.force[0];
 }
 
 // The tangential forces of a cone                                                       (SLIP-6)
-void update_cone(const Rub& rub, const double* res, Visit& visit, Arena& arena) {
-  const int n = rub.count;
+void update_cone(const FrictionBlock& friction, const double* res, Visit& visit, Arena& arena) {
+  const int n = friction.count;
   double b[kMaxFriction];
   for (int r = 0; r < n; r++) {
     b[r] = res[r];
-    for (int s = 0; s < n; s++) b[r] -= rub.A[r * n + s] * rub.force[s];
+    for (int s = 0; s < n; s++) b[r] -= friction.A[r * n + s] * friction.force[s];
   }
   Qcqp* qcqp = arena.take<Qcqp>(1);
-  *qcqp = solve_qcqp(n, rub.A, b, rub.block->contact.friction.v, rub.limit, arena);
+  *qcqp = solve_qcqp(n, friction.A, b, friction.block->contact.friction.v, friction.limit, arena);
   visit.qcqp = qcqp;
   visit.outcome = Visit::kCone;
-  for (int r = 0; r < n; r++) visit.delta[r] = qcqp->x[r] - rub.force[r];
+  for (int r = 0; r < n; r++) visit.delta[r] = qcqp->x[r] - friction.force[r];
 }
 
-double cost_change(const Rub& rub, const double* res, const double* delta) {
+double cost_change(const FrictionBlock& friction, const double* res, const double* delta) {
   double change = 0;
-  for (int r = 0; r < rub.count; r++) {
+  for (int r = 0; r < friction.count; r++) {
     change += delta[r] * res[r];
-    for (int s = 0; s < rub.count; s++) {
-      change += 0.5 * delta[r] * rub.A[r * rub.count + s] * delta[s];
+    for (int s = 0; s < friction.count; s++) {
+      change += 0.5 * delta[r] * friction.A[r * friction.count + s] * delta[s];
     }
   }
   return change;
 }
 
 // f += delta, J^T f += J^T delta, a += z delta
-void apply(Rub& rub, const double* delta, Noslip& noslip) {
-  const Block& b = *rub.block;
-  for (int r = 0; r < rub.count; r++) {
-    rub.force[r] += delta[r];
-    for (int k = 0; k < b.n; k++) noslip.force[b.dofs[k]] += row_of(rub, r)[k] * delta[r];
-    for (int i = 0; i < rub.reach; i++) {
-      noslip.acc[rub.dofs[i]] += rub.z[r * rub.reach + i] * delta[r];
+void apply(FrictionBlock& friction, const double* delta, Noslip& noslip) {
+  const Block& b = *friction.block;
+  for (int r = 0; r < friction.count; r++) {
+    friction.force[r] += delta[r];
+    for (int k = 0; k < b.n; k++) noslip.force[b.dofs[k]] += row_of(friction, r)[k] * delta[r];
+    for (int i = 0; i < friction.reach; i++) {
+      noslip.acc[friction.dofs[i]] += friction.z[r * friction.reach + i] * delta[r];
     }
   }
 }
@@ -135,7 +136,7 @@ class Sweeper {
     for (int sweep = 0; sweep < m_.opt.noslip_iterations; sweep++) {
       double improvement = sweep == 0 ? bonus : 0;
       for (int k = 0; k < noslip_.count; k++) {
-        if (in_island(*noslip_.rubs[k].block, island)) improvement -= visit(k);
+        if (in_island(*noslip_.frictions[k].block, island)) improvement -= visit(k);
       }
       if (improvement / scale < m_.opt.noslip_tolerance) break;
     }
@@ -146,26 +147,26 @@ class Sweeper {
     return d_.nisland == 0 || d_.efc_island[b.row] == island;
   }
 
-  // Update one rub; returns the change of the cost.
+  // Update one friction block; returns the change of the cost.
   double visit(int index) {
-    Rub& rub = noslip_.rubs[index];
+    FrictionBlock& friction = noslip_.frictions[index];
     double res[kMaxFriction];
-    residual_of(rub, noslip_.acc, res);
+    residual_of(friction, noslip_.acc, res);
     const Arena::Mark mark = arena_.mark();
     Visit* v = arena_.take<Visit>(1);
-    v->rub = index;
+    v->friction = index;
     v->next = nullptr;
-    if (rub.cone) {
-      update_cone(rub, res, *v, arena_);
+    if (friction.cone) {
+      update_cone(friction, res, *v, arena_);
     } else {
-      update_bounded(rub, res[0], *v);
+      update_bounded(friction, res[0], *v);
     }
-    const double change = cost_change(rub, res, v->delta);
-    if (change > kMaxIncrease && !is_dry(*rub.block)) {
+    const double change = cost_change(friction, res, v->delta);
+    if (change > kMaxIncrease && !is_dry(*friction.block)) {
       arena_.rewind(mark);
       return 0;
     }
-    apply(rub, v->delta, noslip_);
+    apply(friction, v->delta, noslip_);
     (last_ ? last_->next : head_) = v;
     noslip_.first = head_;
     last_ = v;
@@ -206,8 +207,8 @@ Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
       arena.take<double>(m.nv), arena.take<double>(m.nv), nullptr, 0, nullptr, {}, nullptr};
   std::memcpy(noslip.acc, optimum.acc, m.nv * sizeof(double));
   std::memcpy(noslip.force, optimum.force, m.nv * sizeof(double));
-  noslip.rubs = arena.take<Rub>(d.nefc);
-  noslip.count = make_rubs(m, d, blocks, optimum.acc, noslip.rubs, arena);
+  noslip.frictions = arena.take<FrictionBlock>(d.nefc);
+  noslip.count = make_friction_blocks(m, d, blocks, optimum.acc, noslip.frictions, arena);
   Sweeper sweeper(m, d, blocks, optimum, noslip, arena);
   for (int island = 0; island < (d.nisland ? d.nisland : 1); island++) sweeper.run(island);
 

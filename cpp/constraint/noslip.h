@@ -3,30 +3,30 @@
 // differentiated as executed. docs/derivations/noslip.md.
 #pragma once
 
+#include "constraint/friction_block.h"
 #include "constraint/optimum.h"
-#include "constraint/rub.h"
 
 namespace mujacobian {
 
-// An update of a rub's forces by `delta`.
+// An update of a friction block's forces by `delta`.
 struct Visit {
   enum Outcome { kInside, kLow, kHigh, kZero, kCone } outcome;
-  int rub;
+  int friction;
   double delta[kMaxFriction];
   const Qcqp* qcqp;  // of a cone
   Visit* next;
 };
 
 struct Noslip {
-  double* acc;    // after the sweeps
-  double* force;  // J^T f after the sweeps
-  Rub* rubs;      // what the sweeps go over
+  double* acc;               // after the sweeps
+  double* force;             // J^T f after the sweeps
+  FrictionBlock* frictions;  // what the sweeps go over
   int count;
   const Visit* first;  // every update that changed a force, in the order of execution
 
   // written by the derivative, for sensors
-  Residual start;   // d(acc) at the optimum
-  double** dforce;  // of each rub after the sweeps, (rows, columns of its component)
+  DofRows start;    // d(acc) at the optimum
+  double** dforce;  // of each friction block after the sweeps, (rows, columns of its component)
 };
 
 // Repeat MuJoCo's sweeps from the optimum. Throws Unsupported if they end elsewhere.
@@ -37,6 +37,6 @@ Noslip sweep_noslip(const ModelView& m, const DataView& d, const Blocks& blocks,
 // sweeps.
 void differentiate_noslip(const ModelView& m, const DataView& d, const Topology& tree,
                           const Blocks& blocks, const Optimum& optimum, const Noslip& noslip,
-                          const Residual& residual, int c, Arena& arena);
+                          const DofRows& residual, int c, Arena& arena);
 
 }  // namespace mujacobian

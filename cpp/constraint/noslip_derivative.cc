@@ -4,8 +4,8 @@
 #include "constraint/exact_diagonal.h"
 #include "constraint/force.h"
 #include "constraint/noslip.h"
-#include "smooth/inertia_derivative.h"
-#include "spatial/lanes.h"
+#include "forces/inertia_derivative.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {
@@ -17,9 +17,9 @@ void add_scaled(double* y, double s, const double* x, int n) {
   }
 }
 
-// What the derivative knows of a rub. Rows are over the columns of its component (`stride`), or
-// only over its positions (`width`).
-struct RubTangent {
+// What the derivative knows of a friction block. Rows are over the columns of its component
+// (`stride`), or only over its positions (`width`).
+struct FrictionTangent {
   const double* rho;  // (count, stride): d(J a - aref) at the optimum's acceleration, held
   double* dforce;     // (count, stride)
   double* dlimit;     // (stride)
@@ -31,7 +31,7 @@ struct RubTangent {
 class Differentiator {
  public:
   Differentiator(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
-                 const Noslip& noslip, const Residual& residual, int c, const double* acc,
+                 const Noslip& noslip, const DofRows& residual, int c, const double* acc,
                  Arena& arena)
       : m_(m),
         d_(d),
@@ -46,24 +46,24 @@ class Differentiator {
         start_(acc) {
     motion_ = block_motion(m, d, blocks, acc, arena);
     moved_ = arena.zeros<double>(m.nv);
-    tangents_ = arena.take<RubTangent>(noslip.count);
+    tangents_ = arena.take<FrictionTangent>(noslip.count);
     dres_ = arena.take<double>(kMaxFriction * stride_);
     ddelta_ = arena.take<double>(kMaxFriction * stride_);
   }
 
   void run(int c) {
-    auto in_component = [&](int rub) {
-      return residual_.component[noslip_.rubs[rub].block->dofs[0]] == c;
+    auto in_component = [&](int friction) {
+      return residual_.component[noslip_.frictions[friction].block->dofs[0]] == c;
     };
     for (int k = 0; k < noslip_.count;) {
-      const Block* b = noslip_.rubs[k].block;
+      const Block* b = noslip_.frictions[k].block;
       int end = k;
-      while (end < noslip_.count && noslip_.rubs[end].block == b) end++;
+      while (end < noslip_.count && noslip_.frictions[end].block == b) end++;
       if (in_component(k)) start_block(*b, k, end);
       k = end;
     }
     for (const Visit* v = noslip_.first; v; v = v->next) {
-      if (in_component(v->rub)) replay(*v);
+      if (in_component(v->friction)) replay(*v);
     }
     for (int k = 0; k < noslip_.count; k++) {
       if (in_component(k)) noslip_.dforce[k] = tangents_[k].dforce;
@@ -71,7 +71,8 @@ class Differentiator {
   }
 
  private:
-  // d(J a - aref), dforce and dlimit of a block's rubs at the optimum, and how A and z change
+  // d(J a - aref), dforce and dlimit of a block's friction blocks at the optimum, and how A and z
+  // change
   void start_block(const Block& b, int first, int last) {
     const int stride = stride_;
     double* rho = arena_.zeros<double>(b.count * stride);
@@ -99,13 +100,13 @@ class Differentiator {
     }
 
     for (int k = first; k < last; k++) {
-      const Rub& rub = noslip_.rubs[k];
-      RubTangent& t = tangents_[k];
-      t.rho = rho + rub.first * stride;
-      t.dforce = arena_.zeros<double>(rub.count * stride);
+      const FrictionBlock& friction = noslip_.frictions[k];
+      FrictionTangent& t = tangents_[k];
+      t.rho = rho + friction.first * stride;
+      t.dforce = arena_.zeros<double>(friction.count * stride);
       t.dlimit = arena_.zeros<double>(stride);
-      start_forces(rub, t, dx, dlogD);
-      set_mobility_change(rub, t);
+      start_forces(friction, t, dx, dlogD);
+      set_mobility_change(friction, t);
     }
   }
 
@@ -116,18 +117,19 @@ class Differentiator {
     }
   }
 
-  // df = -H dx + f dlogD of the rub's rows and of what bounds them                      (SLIP-3)
-  void start_forces(const Rub& rub, RubTangent& t, const double* dx, const double* dlogD) {
-    const Block& b = *rub.block;
+  // df = -H dx + f dlogD of the friction block's rows and of what bounds them (SLIP-3)
+  void start_forces(const FrictionBlock& friction, FrictionTangent& t, const double* dx,
+                    const double* dlogD) {
+    const Block& b = *friction.block;
     const int stride = stride_;
     if (b.type == constraint::kContactPyramidal) {
       double moved[kMaxRows];
       move_block(b, start_, moved);
       for (int side = 0; side < 2; side++) {
-        const Edge edge = pyramid_edge(d_, b, moved, rub.first, side);
+        const Edge edge = pyramid_edge(d_, b, moved, friction.first, side);
         auto add_edge = [&](double weight, double* out) {
           add_scaled(out, -weight * edge.stiffness, dx, stride);
-          add_scaled(out, -weight * edge.stiffness * edge.mu, dx + rub.first * stride, stride);
+          add_scaled(out, -weight * edge.stiffness * edge.mu, dx + friction.first * stride, stride);
           add_scaled(out, weight * edge.force, dlogD, stride);
         };
         add_edge(edge.mu, t.dforce);
@@ -141,44 +143,44 @@ class Differentiator {
       }
       add_scaled(out, b.force[row], dlogD, stride);
     };
-    for (int r = 0; r < rub.count; r++) add_force(rub.first + r, t.dforce + r * stride);
-    if (rub.cone) add_force(0, t.dlimit);
+    for (int r = 0; r < friction.count; r++) add_force(friction.first + r, t.dforce + r * stride);
+    if (friction.cone) add_force(0, t.dlimit);
   }
 
   // dJ, dz = M^-1 (dJ^T - dM z) and dA = dJ z + J dz                                    (SLIP-2)
-  void set_mobility_change(const Rub& rub, RubTangent& t) {
-    const Block& b = *rub.block;
-    const int n = rub.count, width = width_;
+  void set_mobility_change(const FrictionBlock& friction, FrictionTangent& t) {
+    const Block& b = *friction.block;
+    const int n = friction.count, width = width_;
     t.dJ = arena_.zeros<double>(n * b.n * width);
-    t.dz = arena_.take<double>(n * rub.reach * width);
+    t.dz = arena_.take<double>(n * friction.reach * width);
     t.dA = arena_.zeros<double>(n * n * width);
     for (int r = 0; r < n; r++) {
       const Arena::Mark mark = arena_.mark();
-      set_jacobian_change(rub, r, t.dJ + r * b.n * width);
-      set_reach_change(rub, r, t);
+      set_jacobian_change(friction, r, t.dJ + r * b.n * width);
+      set_reach_change(friction, r, t);
       arena_.rewind(mark);
     }
     for (int r = 0; r < n; r++)
       for (int s = 0; s < n; s++) {
         double* out = t.dA + (r * n + s) * width;
         for (int k = 0; k < b.n; k++) {
-          const int i = place(rub, b.dofs[k]);
-          add_scaled(out, rub.z[s * rub.reach + i], t.dJ + (r * b.n + k) * width, width);
-          add_scaled(out, row_of(rub, r)[k], t.dz + (s * rub.reach + i) * width, width);
+          const int i = place(friction, b.dofs[k]);
+          add_scaled(out, friction.z[s * friction.reach + i], t.dJ + (r * b.n + k) * width, width);
+          add_scaled(out, row_of(friction, r)[k], t.dz + (s * friction.reach + i) * width, width);
         }
       }
   }
 
-  static int place(const Rub& rub, int dof) {
+  static int place(const FrictionBlock& friction, int dof) {
     int i = 0;
-    while (rub.dofs[i] != dof) i++;
+    while (friction.dofs[i] != dof) i++;
     return i;
   }
 
   // d(J^T f)/dq at a unit force is the derivative of one row
-  void set_jacobian_change(const Rub& rub, int r, double* dJ) {
-    Block unit = *rub.block;
-    for (int k = 0; k < unit.count; k++) unit.force[k] = k == rub.first + r;
+  void set_jacobian_change(const FrictionBlock& friction, int r, double* dJ) {
+    Block unit = *friction.block;
+    for (int k = 0; k < unit.count; k++) unit.force[k] = k == friction.first + r;
     unit.contact.adhesion = 0;
     BlockChange change = make_change(unit, arena_);
     differentiate(m_, d_, unit, motion_, change, arena_);
@@ -188,38 +190,39 @@ class Differentiator {
       }
   }
 
-  void set_reach_change(const Rub& rub, int r, RubTangent& t) {
-    const Block& b = *rub.block;
+  void set_reach_change(const FrictionBlock& friction, int r, FrictionTangent& t) {
+    const Block& b = *friction.block;
     double* z = arena_.zeros<double>(m_.nv);
-    for (int i = 0; i < rub.reach; i++) z[rub.dofs[i]] = rub.z[r * rub.reach + i];
-    const Residual change = make_like(m_, residual_, arena_);
+    for (int i = 0; i < friction.reach; i++)
+      z[friction.dofs[i]] = friction.z[r * friction.reach + i];
+    const DofRows change = make_like(m_, residual_, arena_);
     inertia_derivative(m_, d_, tree_, z, change, arena_);
     for (int i = 0; i < b.n; i++) {
       add_scaled(change.row[b.dofs[i]], 1, t.dJ + (r * b.n + i) * width_, width_);
     }
-    for (int i = 0; i < rub.reach;) {
-      const int tree = m_.dof_treeid[rub.dofs[i]], num = m_.tree_dofnum[tree];
-      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, rub.dofs[i], num, change.row[rub.dofs[i]],
-                    stride_, 0, width_);
+    for (int i = 0; i < friction.reach;) {
+      const int tree = m_.dof_treeid[friction.dofs[i]], num = m_.tree_dofnum[tree];
+      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, friction.dofs[i], num,
+                    change.row[friction.dofs[i]], stride_, 0, width_);
       i += num;
     }
-    for (int i = 0; i < rub.reach; i++) {
-      std::memcpy(t.dz + (r * rub.reach + i) * width_, change.row[rub.dofs[i]],
+    for (int i = 0; i < friction.reach; i++) {
+      std::memcpy(t.dz + (r * friction.reach + i) * width_, change.row[friction.dofs[i]],
                   width_ * sizeof(double));
     }
   }
 
   // The derivative of one update: of its forces, and of the acceleration              (SLIP-7)
   void replay(const Visit& v) {
-    const Rub& rub = noslip_.rubs[v.rub];
-    const RubTangent& t = tangents_[v.rub];
-    const int n = rub.count;
-    if (v.outcome == Visit::kInside || v.outcome == Visit::kCone) set_dres(rub, t);
+    const FrictionBlock& friction = noslip_.frictions[v.friction];
+    const FrictionTangent& t = tangents_[v.friction];
+    const int n = friction.count;
+    if (v.outcome == Visit::kInside || v.outcome == Visit::kCone) set_dres(friction, t);
     for (int r = 0; r < n; r++) std::memset(ddelta_ + r * stride_, 0, stride_ * sizeof(double));
     switch (v.outcome) {
       case Visit::kInside:
-        add_scaled(ddelta_, -1 / rub.A[0], dres_, stride_);
-        add_scaled(ddelta_, -v.delta[0] / rub.A[0], t.dA, width_);
+        add_scaled(ddelta_, -1 / friction.A[0], dres_, stride_);
+        add_scaled(ddelta_, -v.delta[0] / friction.A[0], t.dA, width_);
         break;
       case Visit::kLow:
       case Visit::kHigh:
@@ -230,37 +233,37 @@ class Differentiator {
         add_scaled(ddelta_, -1, t.dforce, stride_);
         break;
       case Visit::kCone:
-        set_cone_change(rub, t, v);
+        set_cone_change(friction, t, v);
         break;
     }
     for (int r = 0; r < n; r++) {
       const double* change = ddelta_ + r * stride_;
       add_scaled(t.dforce + r * stride_, 1, change, stride_);
-      for (int i = 0; i < rub.reach; i++) {
-        const double z = rub.z[r * rub.reach + i];
-        double* row = residual_.row[rub.dofs[i]];
+      for (int i = 0; i < friction.reach; i++) {
+        const double z = friction.z[r * friction.reach + i];
+        double* row = residual_.row[friction.dofs[i]];
         add_scaled(row, z, change, stride_);
-        add_scaled(row, v.delta[r], t.dz + (r * rub.reach + i) * width_, width_);
-        moved_[rub.dofs[i]] += z * v.delta[r];
+        add_scaled(row, v.delta[r], t.dz + (r * friction.reach + i) * width_, width_);
+        moved_[friction.dofs[i]] += z * v.delta[r];
       }
     }
   }
 
   // d(J a - aref) = rho + dJ (a - a_optimum) + J da                                    (SLIP-1)
-  void set_dres(const Rub& rub, const RubTangent& t) {
-    const Block& b = *rub.block;
-    for (int r = 0; r < rub.count; r++) {
+  void set_dres(const FrictionBlock& friction, const FrictionTangent& t) {
+    const Block& b = *friction.block;
+    for (int r = 0; r < friction.count; r++) {
       double* out = dres_ + r * stride_;
       std::memcpy(out, t.rho + r * stride_, stride_ * sizeof(double));
-      add_moved(b, rub.first + r, out);
+      add_moved(b, friction.first + r, out);
       for (int k = 0; k < b.n; k++) {
         add_scaled(out, moved_[b.dofs[k]], t.dJ + (r * b.n + k) * width_, width_);
       }
     }
   }
 
-  void set_cone_change(const Rub& rub, const RubTangent& t, const Visit& v) {
-    const int n = rub.count;
+  void set_cone_change(const FrictionBlock& friction, const FrictionTangent& t, const Visit& v) {
+    const int n = friction.count;
     double dA[kMaxFriction * kMaxFriction], db[kMaxFriction], dx[kMaxFriction];
     for (int c = 0; c < stride_; c++) {
       for (int k = 0; k < n * n; k++) dA[k] = c < width_ ? t.dA[k * width_ + c] : 0;
@@ -269,7 +272,7 @@ class Differentiator {
         db[r] = dres_[r * stride_ + c];
         for (int s = 0; s < n; s++) {
           const double before = v.qcqp->x[s] - v.delta[s];
-          db[r] -= dA[r * n + s] * before + rub.A[r * n + s] * t.dforce[s * stride_ + c];
+          db[r] -= dA[r * n + s] * before + friction.A[r * n + s] * t.dforce[s * stride_ + c];
         }
       }
       differentiate_qcqp(*v.qcqp, dA, db, t.dlimit[c], dx);
@@ -284,7 +287,7 @@ class Differentiator {
   const Topology& tree_;
   const Blocks& blocks_;
   const Noslip& noslip_;
-  const Residual& residual_;
+  const DofRows& residual_;
   const Component& part_;
   const int stride_;  // of rows over all columns of the component
   const int width_;   // of rows over its positions
@@ -292,7 +295,7 @@ class Differentiator {
   BlockMotion motion_;
   const double* start_;  // the optimum's acceleration
   double* moved_;        // what the sweeps have added to it so far
-  RubTangent* tangents_;
+  FrictionTangent* tangents_;
   double *dres_, *ddelta_;
 };
 
@@ -300,7 +303,7 @@ class Differentiator {
 
 void differentiate_noslip(const ModelView& m, const DataView& d, const Topology& tree,
                           const Blocks& blocks, const Optimum& optimum, const Noslip& noslip,
-                          const Residual& residual, int c, Arena& arena) {
+                          const DofRows& residual, int c, Arena& arena) {
   if (!noslip.first) return;
   const Component& part = residual.components[c];
   for (int k = 0; k < part.nv; k++) {

@@ -7,15 +7,15 @@
 #include <stdexcept>
 #include <string>
 
-#include "constraint/cholesky.h"
-#include "constraint/combine.h"
 #include "constraint/exact_diagonal.h"
 #include "constraint/force.h"
 #include "constraint/force_derivative.h"
 #include "constraint/rounding.h"
 #include "layout/enums.h"
 #include "layout/text.h"
-#include "spatial/lanes.h"
+#include "linear/cholesky.h"
+#include "linear/combine.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {
@@ -118,7 +118,7 @@ void sum_by_dofs(const Blocks& blocks, int matrices, double* sum, Add add, Scatt
 
 class Metric {
  public:
-  Metric(const ModelView& m, const DataView& d, const Topology& tree, const Residual& residual,
+  Metric(const ModelView& m, const DataView& d, const Topology& tree, const DofRows& residual,
          const Blocks& blocks, Arena& arena)
       : m_(m), d_(d), tree_(tree), residual_(residual), blocks_(blocks) {
     packed_ = arena.take<double>(m.nC);
@@ -303,7 +303,7 @@ class Metric {
   const ModelView& m_;
   const DataView& d_;
   const Topology& tree_;
-  const Residual& residual_;
+  const DofRows& residual_;
   const Blocks& blocks_;
   double *packed_, *inverse_, *scratch_, *sum_;
   double* factored_;  // the Hessians of all blocks at which K was factored, zero where not active
@@ -330,7 +330,7 @@ void multiply_inertia(const ModelView& m, const DataView& d, const double* x, do
 }
 
 Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
-                     const Residual& residual, Blocks& blocks, Arena& arena) {
+                     const DofRows& residual, Blocks& blocks, Arena& arena) {
   Search p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   Search q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   double* step = arena.take<double>(m.nv);
@@ -397,7 +397,7 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
 }
 
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const Residual& residual, double* x, Arena& arena) {
+                  const DofRows& residual, double* x, Arena& arena) {
   double* rows = arena.zeros<double>(kLanes * m.nv);
   for (int c = 0; c < residual.count; c++) {
     Component part = residual.components[c];
@@ -430,7 +430,7 @@ void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, d
 }
 
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
-                const double* acc, const Residual& residual, Arena& arena) {
+                const double* acc, const DofRows& residual, Arena& arena) {
   if (blocks.count == 0) return;
   const BlockMotion motion = block_motion(m, d, blocks, acc, arena);
   int widest = 0;

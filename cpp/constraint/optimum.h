@@ -3,8 +3,8 @@
 #pragma once
 
 #include "constraint/block.h"
-#include "constraint/elimination.h"
-#include "smooth/inertia.h"
+#include "linear/elimination.h"
+#include "tree/inertia.h"
 
 namespace mujacobian {
 
@@ -20,7 +20,7 @@ struct Optimum {
 
 // Find the optimum starting from qacc. Throws std::domain_error if it is too far away.
 Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
-                     const Residual& residual, Blocks& blocks, Arena& arena);
+                     const DofRows& residual, Blocks& blocks, Arena& arena);
 
 // Columns first .. last-1 of a component: x <- K^-1 x
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
@@ -28,7 +28,7 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
 
 // x <- K^-1 x for one vector over all dofs
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const Residual& residual, double* x, Arena& arena);
+                  const DofRows& residual, double* x, Arena& arena);
 
 // y += M x
 void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y);
@@ -39,6 +39,6 @@ void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, d
 // Add the blocks' derivative to the residual:
 //   dJ^T f - J^T (H rho - f dlogD)                                                       (ROW-2)
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
-                const double* acc, const Residual& residual, Arena& arena);
+                const double* acc, const DofRows& residual, Arena& arena);
 
 }  // namespace mujacobian

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "constraint/block.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "smooth/tendon.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

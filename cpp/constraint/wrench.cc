@@ -11,7 +11,7 @@ bool has_wrench(const ModelView& m, const Block& b) {
 }
 
 BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {
-  return b.geometry ? contact_wrench(m, b, arena) : hold_wrench(m, d, b, arena);
+  return b.geometry ? contact_wrench(m, b, arena) : point_equality_wrench(m, d, b, arena);
 }
 
 }  // namespace mujacobian

@@ -32,6 +32,7 @@ ContactForce contact_force(const Block& block);
 
 // By kind of row.
 BlockWrench contact_wrench(const ModelView& m, const Block& block, Arena& arena);
-BlockWrench hold_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
+BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const Block& block,
+                                  Arena& arena);
 
 }  // namespace mujacobian

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spatial/lanes.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include "constraint/cholesky.h"
 #include "control/box_qp.h"
-#include "control/dense.h"
-#include "spatial/lanes.h"
+#include "linear/cholesky.h"
+#include "linear/dense.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

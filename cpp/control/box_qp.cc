@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "constraint/cholesky.h"
-#include "spatial/lanes.h"
+#include "linear/cholesky.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

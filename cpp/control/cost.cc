@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "control/dense.h"
-#include "spatial/lanes.h"
+#include "linear/dense.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

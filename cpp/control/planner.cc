@@ -5,7 +5,7 @@
 
 #include "layout/enums.h"
 #include "layout/interrupt.h"
-#include "spatial/lanes.h"
+#include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {

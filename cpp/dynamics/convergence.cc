@@ -13,7 +13,7 @@ constexpr double kNegligible = 1e-9;
 
 }  // namespace
 
-double acceleration_distance(const ModelView& m, const DataView& d, const Forward& f,
+double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              const double* given, const double* exact) {
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
@@ -29,7 +29,7 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
   return worst;
 }
 
-const double* estimate_optimum(const ModelView& m, const DataView& d, const Forward& f,
+const double* estimate_optimum(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                                Arena& arena) {
   double* step = arena.zeros<double>(m.nv);
   multiply_inertia(m, d, d.qacc, step);
@@ -39,7 +39,7 @@ const double* estimate_optimum(const ModelView& m, const DataView& d, const Forw
   return step;
 }
 
-void judge_convergence(const ModelView& m, const DataView& d, Forward& f, Arena& arena) {
+void judge_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto measure = [&](const double* optimum) {
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
   };

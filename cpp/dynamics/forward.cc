@@ -9,15 +9,15 @@
 #include "constraint/idle.h"
 #include "contact/collider.h"
 #include "dynamics/convergence.h"
-#include "dynamics/lu.h"
+#include "forces/external.h"
+#include "forces/fluid.h"
+#include "forces/inertia_derivative.h"
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "smooth/external.h"
-#include "smooth/fluid.h"
-#include "smooth/inertia_derivative.h"
-#include "smooth/inverse_dynamics.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
+#include "linear/lu.h"
+#include "tree/inverse_dynamics.h"
 
 namespace mujacobian {
 
@@ -25,7 +25,8 @@ namespace {
 
 // Hand the trees of a component that the metric has a block for to visit(block, rows).
 template <class F>
-void visit_free_bodies(const ModelView& m, const Forward& f, const Component& part, F visit) {
+void visit_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
+                       F visit) {
   for (int i = 0; f.metric.block && i < part.nv;) {
     int t = m.dof_treeid[part.dofs[i]];
     if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[i]]);
@@ -35,7 +36,7 @@ void visit_free_bodies(const ModelView& m, const Forward& f, const Component& pa
 
 // The solutions of these trees, one after the other, by solve(block, rows); null if there are none.
 template <class F>
-const double* solve_free_bodies(const ModelView& m, const Forward& f, const Component& part,
+const double* solve_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                                 Arena& arena, F solve) {
   int count = 0;
   visit_free_bodies(m, f, part, [&](const TreeBlock& b, double*) { count += b.n; });
@@ -51,7 +52,7 @@ const double* solve_free_bodies(const ModelView& m, const Forward& f, const Comp
   return solved;
 }
 
-void put_free_bodies(const ModelView& m, const Forward& f, const Component& part,
+void put_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                      const double* solved) {
   visit_free_bodies(m, f, part, [&](const TreeBlock& b, double* rows) {
     std::memcpy(rows, solved, sizeof(double) * b.n * part.stride);
@@ -64,7 +65,7 @@ constexpr double kSingular = 1e-13;
 
 // The optimum, found from qacc. MuJoCo's solver helps where that is too far away, if it has not
 // run.
-Optimum search(const ModelView& m, const DataView& d, Forward& f, Arena& arena) {
+Optimum search(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto find = [&] {
     return find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
   };
@@ -90,9 +91,9 @@ void require_regular(const ModelView& m, const DataView& d) {
 
 }  // namespace
 
-Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
-                      Arena& arena) {
-  Forward f{};
+ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces,
+                              const Blocks* known, Arena& arena) {
+  ForwardDynamics f{};
   f.tree = topology(m, arena);
   f.paths.tendon = arena.take<PathForce>(m.ntendon);
   f.paths.tendon_count = tendon_forces(m, d, f.paths.tendon, arena);
@@ -100,13 +101,13 @@ Forward start_forward(const ModelView& m, const DataView& d, bool forces, const 
 
   // trees that constraints couple form one component
   f.blocks = make_blocks(m, d, arena, f.paths.count(), known);
-  f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, forces, arena);
+  f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, forces, arena);
   return f;
 }
 
-Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
   require_regular(m, d);
-  Forward f = start_forward(m, d, forces, nullptr, arena);
+  ForwardDynamics f = start_forward(m, d, forces, nullptr, arena);
   if (m.opt.noslip_iterations == 0) set_aside_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
@@ -141,8 +142,8 @@ Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Are
   return f;
 }
 
-void fill_residual(const ModelView& m, const DataView& d, const Forward& f, const double* at,
-                   Arena& arena) {
+void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                   const double* at, Arena& arena) {
   const unsigned char* frozen = f.paths.actuation.frozen;
   inverse_dynamics_derivative(m, d, f.tree, at, f.residual, arena);
   add_tendon_armature(m, d, f.tree, at, f.residual, arena);
@@ -164,11 +165,11 @@ void fill_residual(const ModelView& m, const DataView& d, const Forward& f, cons
   }
 }
 
-bool corrects_rows(const ModelView& m, const DataView& d, const Forward& f) {
+bool corrects_rows(const ModelView& m, const DataView& d, const ForwardDynamics& f) {
   return has_metric(m) && f.blocks.count && d.efm_sdiag;
 }
 
-DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forward& f,
+DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              Arena& arena) {
   DiagonalRates diagonal{make_like(m, f.residual, arena), make_like(m, f.residual, arena)};
   add_inertia_diagonal_derivative(m, d, diagonal.inertia, arena);
@@ -176,8 +177,8 @@ DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forwar
   return diagonal;
 }
 
-void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
-                        int last, Arena& arena) {
+void solve_acceleration(const ModelView& m, const DataView& d, const ForwardDynamics& f, int c,
+                        int first, int last, Arena& arena) {
   const Component& part = f.residual.components[c];
   if (f.constrained[c]) {
     const double* freed =
@@ -196,8 +197,8 @@ void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f,
   }
 }
 
-void solve_acceleration_transposed(const ModelView& m, const DataView& d, const Forward& f, int c,
-                                   Arena& arena) {
+void solve_acceleration_transposed(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                                   int c, Arena& arena) {
   // K is symmetric but for free bodies that are solved on their own
   const Component& part = f.residual.components[c];
   const double* freed = nullptr;

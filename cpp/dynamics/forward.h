@@ -9,7 +9,7 @@
 
 namespace mujacobian {
 
-struct Forward {
+struct ForwardDynamics {
   Topology tree;
   PathForces paths;
   Blocks blocks;
@@ -22,31 +22,32 @@ struct Forward {
   const bool* constrained;  // per component: solved by the optimum
   double solver_error;      // distance of MuJoCo's qacc from acc: dynamics/convergence.h
   double collider_error;    // that of the caller's qacc, due to contacts that MuJoCo found
-  Residual residual;        // zero, but for the columns of applied force
+  DofRows residual;         // zero, but for the columns of applied force
 };
 
 // What acts in the state: paths, rows and what they couple. The geometry of contacts is taken from
 // `known`, blocks of the same rows, where that is not null.
-Forward start_forward(const ModelView& m, const DataView& d, bool forces, const Blocks* known,
-                      Arena& arena);
+ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces,
+                              const Blocks* known, Arena& arena);
 
 // Evaluate the state; `forces` asks for the columns of qfrc_applied.
-Forward evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena);
+ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena);
 
 // Fill the residual with -dg: at acceleration `at`, which is f.solved in constrained components.
-void fill_residual(const ModelView& m, const DataView& d, const Forward& f, const double* at,
-                   Arena& arena);
+void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                   const double* at, Arena& arena);
 
 // The metric of the discrete integrator corrects R of constraint rows, and by what.         (DIS-8)
-bool corrects_rows(const ModelView& m, const DataView& d, const Forward& f);
-DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
+bool corrects_rows(const ModelView& m, const DataView& d, const ForwardDynamics& f);
+DiagonalRates diagonal_rates(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                             Arena& arena);
 
 // Columns first .. last-1 of component c: -dg becomes da.
-void solve_acceleration(const ModelView& m, const DataView& d, const Forward& f, int c, int first,
-                        int last, Arena& arena);
+void solve_acceleration(const ModelView& m, const DataView& d, const ForwardDynamics& f, int c,
+                        int first, int last, Arena& arena);
 
 // The same with K transposed, for one column; not where noslip changes the acceleration.
-void solve_acceleration_transposed(const ModelView& m, const DataView& d, const Forward& f, int c,
-                                   Arena& arena);
+void solve_acceleration_transposed(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                                   int c, Arena& arena);
 
 }  // namespace mujacobian

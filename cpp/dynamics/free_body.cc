@@ -48,7 +48,7 @@ void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double 
 }
 
 void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,
-                               const double w[6], const Residual& residual) {
+                               const double w[6], const DofRows& residual) {
   FreeBody b = load(m, d, body);
   int dof = m.body_dofadr[body];
   Vec3 r = load3(d.qvel + dof + 3), y = load3(w + 3);

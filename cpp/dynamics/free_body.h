@@ -5,7 +5,7 @@
 // w = Q(r, w) with Q bilinear and symmetric. docs/derivations/integrators.md.
 #pragma once
 
-#include "smooth/residual.h"
+#include "tree/dof_rows.h"
 
 namespace mujacobian {
 
@@ -15,6 +15,6 @@ void add_free_bias_rate(const ModelView& m, const DataView& d, int body, double 
 
 // Subtract h d((dc/dv) w) from the residual.                                            (INT-7)
 void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, double h,
-                               const double w[6], const Residual& residual);
+                               const double w[6], const DofRows& residual);
 
 }  // namespace mujacobian

@@ -4,11 +4,11 @@
 #include <stdexcept>
 
 #include "dynamics/free_body.h"
-#include "dynamics/lu.h"
+#include "forces/fluid.h"
+#include "forces/passive.h"
 #include "layout/enums.h"
-#include "smooth/fluid.h"
-#include "smooth/inertia.h"
-#include "smooth/passive.h"
+#include "linear/lu.h"
+#include "tree/inertia.h"
 
 namespace mujacobian {
 namespace {
@@ -161,7 +161,7 @@ StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& 
 }
 
 void subtract_metric_change(const ModelView& m, const DataView& d, const PathForces& paths,
-                            const StepMetric& metric, const double* acc, const Residual& residual,
+                            const StepMetric& metric, const double* acc, const DofRows& residual,
                             Arena& arena) {
   const double h = m.opt.timestep;
   for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
@@ -204,7 +204,7 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
 }
 
 void add_metric_diagonal_change(const ModelView& m, const DataView& d, const PathForces& paths,
-                                const Residual& residual, Arena& arena) {
+                                const DofRows& residual, Arena& arena) {
   const double h = m.opt.timestep;
   for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);

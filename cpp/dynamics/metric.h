@@ -4,9 +4,9 @@
 // definite. Its acceleration is the step: v+ = v + h a. docs/derivations/discrete.md.
 #pragma once
 
+#include "actuation/actuation.h"
 #include "constraint/block.h"
 #include "dynamics/tree_block.h"
-#include "smooth/actuation.h"
 
 namespace mujacobian {
 
@@ -39,11 +39,11 @@ StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& 
 // Subtract d(Mh - M) a + d(h K v), the change of the metric at acceleration `acc`, from the
 // residual.
 void subtract_metric_change(const ModelView& m, const DataView& d, const PathForces& paths,
-                            const StepMetric& metric, const double* acc, const Residual& residual,
+                            const StepMetric& metric, const double* acc, const DofRows& residual,
                             Arena& arena);
 
 // Add d((Mh - M)_jj) to row j of the residual, for every dof j.
 void add_metric_diagonal_change(const ModelView& m, const DataView& d, const PathForces& paths,
-                                const Residual& residual, Arena& arena);
+                                const DofRows& residual, Arena& arena);
 
 }  // namespace mujacobian

@@ -1,11 +1,11 @@
 // Potential and kinetic energy.
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/passive.h"
-#include "smooth/point.h"
-#include "smooth/tendon.h"
-#include "smooth/velocity.h"
 #include "spatial/rotation.h"
+#include "tree/point.h"
+#include "tree/velocity.h"
 
 namespace mujacobian {
 namespace {
@@ -84,7 +84,7 @@ void sense_kinetic(Sensing& s, SensorRows& rows) {
   bool armature = false;
   for (int t = 0; t < m.ntendon; t++) armature |= tendon_armature(m, t) != 0;
   if (!armature) return;
-  const Residual change = make_like(m, s.f.residual, s.arena);
+  const DofRows change = make_like(m, s.f.residual, s.arena);
   add_tendon_armature(m, at_rest(m, s.d, s.arena), s.f.tree, v, change, s.arena);
   for (int i = 0; i < m.nv; i++) rows.add_generalized(0, -0.5 * v[i], change, i);
 }

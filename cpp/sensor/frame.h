@@ -2,8 +2,8 @@
 #pragma once
 
 #include "sensor/sensing.h"
-#include "smooth/point.h"
 #include "spatial/quaternion.h"
+#include "tree/point.h"
 
 namespace mujacobian {
 

@@ -1,11 +1,11 @@
 // Tendons and actuators: their lengths, rates and forces.
+#include "actuation/actuation.h"
+#include "actuation/orientation.h"
+#include "actuation/transmission.h"
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/actuation.h"
-#include "smooth/orientation.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
-#include "smooth/transmission.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {

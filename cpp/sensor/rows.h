@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "dynamics/forward.h"
-#include "spatial/lanes.h"
+#include "linear/lanes.h"
 #include "spatial/vector.h"
 
 namespace mujacobian {
@@ -14,9 +14,9 @@ class SensorRows {
  public:
   // Room for sensors of up to `dim` values. `forward.residual` holds da where they see
   // accelerations.
-  SensorRows(const ModelView& m, const Forward& forward, int dim, int direct, Arena& arena)
+  SensorRows(const ModelView& m, const ForwardDynamics& forward, int dim, int direct, Arena& arena)
       : forward_(&forward), nv_(m.nv), na_(m.na), nu_(m.nu) {
-    const Residual& da = forward.residual;
+    const DofRows& da = forward.residual;
     forces_ = da.count && da.components[0].nf;
     whole_ = da.count == 1 && da.components[0].na == m.na && da.components[0].nu == m.nu;
     direct_column_ = 2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0);
@@ -80,7 +80,7 @@ class SensorRows {
   }
 
   // Row r += scale * the dof's row of x, which has the components of the forward dynamics
-  void add_generalized(int r, double scale, const Residual& x, int dof) {
+  void add_generalized(int r, double scale, const DofRows& x, int dof) {
     if (scale == 0) return;
     add_columns(r, scale, x.row[dof], x.components[x.component[dof]], /*forces=*/true);
   }
@@ -115,7 +115,7 @@ class SensorRows {
   double* row(int r) { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
   const double* row(int r) const { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
 
-  const Forward* forward_;
+  const ForwardDynamics* forward_;
   int dim_ = 0, nv_, na_, nu_, direct_column_, stride_;
   bool forces_;  // there are columns of applied force
   bool whole_;   // one component has all dofs and inputs: its columns are the model's

@@ -3,30 +3,30 @@
 #include <algorithm>
 #include <new>
 
+#include "forces/tendon.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "sensor/sensor.h"
-#include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {
 
-Forward after_sweeps(const Forward& forward, Arena& arena) {
-  Forward f = forward;
+ForwardDynamics after_sweeps(const ForwardDynamics& forward, Arena& arena) {
+  ForwardDynamics f = forward;
   if (!f.noslip.first) return f;
   f.blocks.block = arena.take<Block>(f.blocks.count);
   std::copy(forward.blocks.block, forward.blocks.block + f.blocks.count, f.blocks.block);
   for (int k = 0; k < f.noslip.count; k++) {
-    const Rub& rub = f.noslip.rubs[k];
-    Block& b = f.blocks.block[rub.block - forward.blocks.block];
-    std::copy(rub.force, rub.force + rub.count, b.force + rub.first);
+    const FrictionBlock& friction = f.noslip.frictions[k];
+    Block& b = f.blocks.block[friction.block - forward.blocks.block];
+    std::copy(friction.force, friction.force + friction.count, b.force + friction.first);
   }
   return f;
 }
 
 }  // namespace
 
-Sensing::Sensing(const ModelView& model, const DataView& data, const Forward& forward,
+Sensing::Sensing(const ModelView& model, const DataView& data, const ForwardDynamics& forward,
                  const DirectForces& direct_forces, Arena& scratch)
     : m(model),
       d(data),
@@ -96,9 +96,9 @@ const ActuatorForces& Sensing::actuators() {
   return actuators_;
 }
 
-const Residual& Sensing::actuator_force() {
+const DofRows& Sensing::actuator_force() {
   if (!actuator_force_) {
-    actuator_force_ = arena.take<Residual>(1);
+    actuator_force_ = arena.take<DofRows>(1);
     *actuator_force_ = make_like(m, f.residual, arena);
     const Actuation& all = f.paths.actuation;
     for (int k = 0; k < all.count; k++) {
@@ -108,9 +108,9 @@ const Residual& Sensing::actuator_force() {
   return *actuator_force_;
 }
 
-const Residual& Sensing::gravity_compensation() {
+const DofRows& Sensing::gravity_compensation() {
   if (!gravity_compensation_) {
-    gravity_compensation_ = arena.take<Residual>(1);
+    gravity_compensation_ = arena.take<DofRows>(1);
     *gravity_compensation_ = make_like(m, f.residual, arena);
     add_gravity_compensation(m, d, nullptr, *gravity_compensation_, arena);
   }
@@ -147,13 +147,14 @@ const ContactVariation* Sensing::variations(int k) {
 
 void Sensing::add_swept(SensorRows& rows, int r, int k, double* weight) {
   for (int i = 0; i < f.noslip.count; i++) {
-    const Rub& rub = f.noslip.rubs[i];
-    if (rub.block != solved_.block + k) continue;
-    const Component& part = f.residual.components[f.residual.component[rub.block->dofs[0]]];
-    for (int row = 0; row < rub.count; row++) {
-      rows.add_columns(r, weight[rub.first + row], f.noslip.dforce[i] + row * part.stride, part,
+    const FrictionBlock& friction = f.noslip.frictions[i];
+    if (friction.block != solved_.block + k) continue;
+    const Component& part = f.residual.components[f.residual.component[friction.block->dofs[0]]];
+    for (int row = 0; row < friction.count; row++) {
+      rows.add_columns(r, weight[friction.first + row], f.noslip.dforce[i] + row * part.stride,
+                       part,
                        /*forces=*/true);
-      weight[rub.first + row] = 0;
+      weight[friction.first + row] = 0;
     }
   }
 }

@@ -3,9 +3,9 @@
 
 #include "constraint/force_derivative.h"
 #include "constraint/wrench.h"
+#include "forces/external.h"
 #include "sensor/rows.h"
-#include "smooth/composite.h"
-#include "smooth/external.h"
+#include "tree/composite.h"
 
 namespace mujacobian {
 
@@ -29,12 +29,12 @@ struct DirectForces {
 
 class Sensing {
  public:
-  Sensing(const ModelView& model, const DataView& data, const Forward& forward,
+  Sensing(const ModelView& model, const DataView& data, const ForwardDynamics& forward,
           const DirectForces& direct, Arena& scratch);
 
   const ModelView& m;
   const DataView& d;
-  const Forward f;  // its blocks with the forces after the sweeps of noslip
+  const ForwardDynamics f;  // its blocks with the forces after the sweeps of noslip
   const DirectForces direct;
   Arena& arena;
 
@@ -62,8 +62,8 @@ class Sensing {
   const ActuatorForces& actuators();
 
   // Rows per dof: d(qfrc_actuator), but for limits and gravity compensation; d(qfrc_gravcomp).
-  const Residual& actuator_force();
-  const Residual& gravity_compensation();
+  const DofRows& actuator_force();
+  const DofRows& gravity_compensation();
 
   // Derivative of the forces of block k, before the sweeps of noslip.
   const ForceDerivative& force(int k);
@@ -90,7 +90,7 @@ class Sensing {
   Force* momentum_ = nullptr;
   Path* tendon_ = nullptr;
   ActuatorForces actuators_{nullptr, -1};
-  Residual *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
+  DofRows *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
   BlockMotion block_motion_{};
   DiagonalRates* diagonal_rates_ = nullptr;
   ForceDerivative** force_ = nullptr;

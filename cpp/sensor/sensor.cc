@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actuation/transmission.h"
 #include "layout/enums.h"
-#include "smooth/transmission.h"
 
 namespace mujacobian {
 namespace {
@@ -181,8 +181,8 @@ const char* sensor_refusal(const ModelView& m, int sensor) {
   }
 }
 
-void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
-           Arena& arena) {
+void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+           const SensorOutputs& out, Arena& arena) {
   const bool disabled = m.opt.disableflags & disable::kSensor;
   int widest = 0;
   for (int s = 0; s < m.nsensor; s++) widest = std::max(widest, m.sensor_dim[s]);

@@ -31,8 +31,8 @@ const char* sensor_refusal(const ModelView& m, int sensor);
 // Write the rows of the sensors that are wanted, none of which is refused. `f.residual` holds da if
 // senses_acceleration(m, wanted), and in constrained components if senses_force(m). Throws
 // Unsupported where something about this state is not covered.
-void sense(const ModelView& m, const DataView& d, const Forward& f, const SensorOutputs& out,
-           Arena& arena);
+void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+           const SensorOutputs& out, Arena& arena);
 
 // By family; `rows` is zero on entry.
 void sense_joint(Sensing& s, int sensor, SensorRows& rows);

@@ -2,7 +2,7 @@
 
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/point.h"
+#include "tree/point.h"
 
 namespace mujacobian {
 namespace {

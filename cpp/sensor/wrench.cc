@@ -1,10 +1,10 @@
 // Force and torque between the body of a site and its parent.
+#include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
 #include "sensor/subtree.h"
 #include "sensor/virtual_motion.h"
-#include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {

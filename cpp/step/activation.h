@@ -1,7 +1,7 @@
 // The rows of activations in A and B.
 #pragma once
 
-#include "smooth/actuation.h"
+#include "actuation/actuation.h"
 #include "step/transition.h"
 
 namespace mujacobian {

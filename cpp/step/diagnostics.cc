@@ -109,7 +109,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   }
 
   require_rows(m, d);
-  const Forward f = evaluate_forward(m, d, false, arena);
+  const ForwardDynamics f = evaluate_forward(m, d, false, arena);
   const Optimum& optimum = f.optimum;
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;

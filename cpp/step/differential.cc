@@ -1,9 +1,9 @@
 #include "step/differential.h"
 
 #include "dynamics/convergence.h"
-#include "dynamics/lu.h"
+#include "forces/inertia_derivative.h"
 #include "layout/notice.h"
-#include "smooth/inertia_derivative.h"
+#include "linear/lu.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -14,8 +14,8 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   StepDifferential s{};
   s.senses = senses;
   s.forward = evaluate_forward(m, d, forces, arena);
-  const Forward& f = s.forward;
-  const Residual& residual = f.residual;
+  const ForwardDynamics& f = s.forward;
+  const DofRows& residual = f.residual;
   s.step = integrate(m, d, f, arena);
   notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), kSolverLimit});
   s.twice = (f.blocks.count || senses) && !s.step.explicit_;
@@ -44,7 +44,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   return s;
 }
 
-StepDifferential at_acceleration(const ModelView& m, const Forward& forward, Arena& arena) {
+StepDifferential at_acceleration(const ModelView& m, const ForwardDynamics& forward, Arena& arena) {
   StepDifferential s{};
   s.forward = forward;
   s.step = {true, forward.acc, {}, nullptr};

@@ -8,9 +8,9 @@
 namespace mujacobian {
 
 struct StepDifferential {
-  Forward forward;  // with -dg as its residual
+  ForwardDynamics forward;  // with -dg as its residual
   Integration step;
-  Residual late;      // what enters after d(acc); all there is in components that are not held
+  DofRows late;       // what enters after d(acc); all there is in components that are not held
   const double* at;   // the acceleration where g is differentiated: the optimum in held components
   const double* lag;  // w - acc in held components, else 0
   bool twice;         // `late` is apart from the residual, and solved after it
@@ -27,7 +27,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
 
 // The differential of the acceleration alone, at the optimum: what a stage of RK4 and the sensors
 // see. Its residual is not filled.
-StepDifferential at_acceleration(const ModelView& m, const Forward& forward, Arena& arena);
+StepDifferential at_acceleration(const ModelView& m, const ForwardDynamics& forward, Arena& arena);
 
 // Columns first .. last-1 of component c: late += M d(acc), the residual being d(acc).
 void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,

@@ -6,15 +6,15 @@
 
 #include "dynamics/convergence.h"
 #include "dynamics/free_body.h"
-#include "dynamics/lu.h"
+#include "forces/fluid.h"
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/text.h"
-#include "smooth/fluid.h"
-#include "smooth/inverse_dynamics.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
-#include "smooth/velocity.h"
+#include "linear/lu.h"
+#include "tree/inverse_dynamics.h"
+#include "tree/velocity.h"
 
 namespace mujacobian {
 
@@ -119,7 +119,8 @@ TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tr
   return block;
 }
 
-StepMatrix implicitfast(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+StepMatrix implicitfast(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                        Arena& arena) {
   double* packed = copy_inertia(m, d, arena);
 
   // free bodies keep M alone in the symmetric system and are solved by their own block, which has
@@ -140,9 +141,9 @@ StepMatrix implicitfast(const ModelView& m, const DataView& d, const Forward& f,
 }
 
 // The fully implicit integrator: every tree has a block, with the rate of its bias force  (INT-11)
-StepMatrix implicit(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+StepMatrix implicit(const ModelView& m, const DataView& d, const ForwardDynamics& f, Arena& arena) {
   TreeBlock** blocks = arena.take<TreeBlock*>(m.ntree);
-  const Residual bias = make_like(m, f.residual, arena);
+  const DofRows bias = make_like(m, f.residual, arena);
   inverse_dynamics_derivative(m, d, f.tree, f.acc, bias, arena);
   for (int t = 0; t < m.ntree; t++) {
     TreeBlock* b = blocks[t] = start_block(m, d, f.tree, t, arena);
@@ -190,7 +191,7 @@ const double* accelerate(const ModelView& m, const Integration& step, const doub
 // h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
 void add_path_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
                              TreeBlock* const* blocks, const double* w, const PathForce& f,
-                             const Residual& residual, Arena& arena) {
+                             const DofRows& residual, Arena& arena) {
   const Path& p = f.path;
   const double h = m.opt.timestep;
   double* rate = arena.take<double>(p.n);
@@ -231,8 +232,8 @@ bool damping_is_constant(const PathForce& f) {
 
 }  // namespace
 
-StepMatrix step_matrix(const ModelView& m, const DataView& d, const Forward& f, bool inverse,
-                       Arena& arena) {
+StepMatrix step_matrix(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                       bool inverse, Arena& arena) {
   switch (m.opt.integrator) {
     case integrator::kEuler:
       return euler(m, d, inverse, arena);
@@ -243,7 +244,8 @@ StepMatrix step_matrix(const ModelView& m, const DataView& d, const Forward& f, 
   }
 }
 
-Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena) {
+Integration integrate(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                      Arena& arena) {
   StepMatrix matrix{};
   if (!has_metric(m)) matrix = step_matrix(m, d, f, /*inverse=*/false, arena);
   Integration step{true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
@@ -261,7 +263,7 @@ Integration integrate(const ModelView& m, const DataView& d, const Forward& f, A
   return step;
 }
 
-double solver_error(const ModelView& m, const DataView& d, const Forward& f,
+double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const Integration& step, Arena& arena) {
   if (!f.blocks.count || step.explicit_) return f.solver_error;
   auto measure = [&](const double* optimum) {
@@ -278,7 +280,7 @@ double solver_error(const ModelView& m, const DataView& d, const Forward& f,
 //   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
 // and the same holds for its derivatives. s makes the two velocities of one size.
 void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
-                          const double* w, const Residual& residual, Arena& arena) {
+                          const double* w, const DofRows& residual, Arena& arena) {
   double speed = 0, size = 0;
   for (int i = 0; i < m.nv; i++) {
     speed = std::fmax(speed, std::abs(d.qvel[i]));
@@ -292,7 +294,7 @@ void subtract_bias_change(const ModelView& m, const DataView& d, const Topology&
   for (double sign : {1.0, -1.0}) {
     double* velocity = arena.take<double>(m.nv);
     for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * s * w[i];
-    const Residual bias = make_like(m, residual, arena);
+    const DofRows bias = make_like(m, residual, arena);
     inverse_dynamics_derivative(weightless, at_velocity(m, d, velocity, arena), tree, still, bias,
                                 arena);
     const double scale = sign * m.opt.timestep / (2 * s);
@@ -306,9 +308,9 @@ void subtract_bias_change(const ModelView& m, const DataView& d, const Topology&
   }
 }
 
-void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+void subtract_damping_change(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              TreeBlock* const* blocks, const double* w, bool inverse,
-                             const Residual& residual, Arena& arena) {
+                             const DofRows& residual, Arena& arena) {
   if (has_metric(m)) return;
   const double h = m.opt.timestep;
   const bool euler = m.opt.integrator == integrator::kEuler;

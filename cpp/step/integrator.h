@@ -4,8 +4,7 @@
 #pragma once
 
 #include "dynamics/forward.h"
-#include "smooth/inertia.h"
-#include "smooth/tendon.h"
+#include "tree/inertia.h"
 
 namespace mujacobian {
 
@@ -27,8 +26,8 @@ struct StepMatrix {
 };
 
 // `inverse`: as MuJoCo's inverse dynamics takes it.
-StepMatrix step_matrix(const ModelView& m, const DataView& d, const Forward& f, bool inverse,
-                       Arena& arena);
+StepMatrix step_matrix(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                       bool inverse, Arena& arena);
 
 struct Integration {
   bool explicit_;  // w is the constrained acceleration itself
@@ -37,12 +36,13 @@ struct Integration {
   TreeBlock* const* block;  // factored, by tree, null where `factor` serves; null: there are none
 };
 
-Integration integrate(const ModelView& m, const DataView& d, const Forward& f, Arena& arena);
+Integration integrate(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                      Arena& arena);
 
 // Relative distance (SOL-3) of MuJoCo's acceleration from the optimum: of qacc, and of the w that
 // it integrates, in which an error of the constraint forces shows that stiff constraints hide in
 // qacc.
-double solver_error(const ModelView& m, const DataView& d, const Forward& f,
+double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const Integration& step, Arena& arena);
 
 // Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
@@ -55,12 +55,12 @@ bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* bloc
 
 // Subtract h d((dc/dv) w), c being the bias force, from the residual.
 void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
-                          const double* w, const Residual& residual, Arena& arena);
+                          const double* w, const DofRows& residual, Arena& arena);
 
 // Subtract h d(Dhat) w, the change of the integrator's own damping, from the residual. The blocks
 // are those of the step's matrix, factored or not.
-void subtract_damping_change(const ModelView& m, const DataView& d, const Forward& f,
+void subtract_damping_change(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              TreeBlock* const* blocks, const double* w, bool inverse,
-                             const Residual& residual, Arena& arena);
+                             const DofRows& residual, Arena& arena);
 
 }  // namespace mujacobian

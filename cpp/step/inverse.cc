@@ -7,10 +7,10 @@
 #include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "dynamics/free_body.h"
+#include "forces/inertia_derivative.h"
+#include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/inertia_derivative.h"
-#include "smooth/tendon.h"
 #include "step/integrator.h"
 
 namespace mujacobian {
@@ -44,8 +44,9 @@ const double* continuous_acceleration(const ModelView& m, const DataView& d, con
 }
 
 // The state as the forward dynamics sees it, but at the given acceleration.
-Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, Arena& arena) {
-  Forward f{};
+ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool actuated,
+                                 Arena& arena) {
+  ForwardDynamics f{};
   f.tree = topology(m, arena);
   f.paths.tendon = arena.take<PathForce>(m.ntendon);
   f.paths.tendon_count = tendon_forces(m, d, f.paths.tendon, arena);
@@ -54,7 +55,7 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
   if (gains && !actuated) hold_forces(m, f.paths.actuation, arena);
   f.blocks = make_blocks(m, d, arena, f.paths.count());
   set_aside_idle(m, d, f.blocks, arena);
-  f.residual = make_residual(m, f.blocks, f.paths.actuation.dofs, true, arena);
+  f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);
   f.solved = f.acc = d.qacc;
@@ -63,11 +64,11 @@ Forward evaluate_inverse(const ModelView& m, const DataView& d, bool actuated, A
 
 // With respect to q, v and the given acceleration w, the residual's columns of applied force, the
 // acceleration changes by  M da = (M + h Dhat) dw + dM (w - a) + h dDhat w                (INV-5)
-void convert_change(const ModelView& m, const DataView& d, const Forward& f,
+void convert_change(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const StepMatrix& matrix, const double* w, Arena& arena) {
   double* lag = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) lag[i] = w[i] - f.acc[i];
-  const Residual change = make_like(m, f.residual, arena);
+  const DofRows change = make_like(m, f.residual, arena);
   inertia_derivative(m, d, f.tree, lag, change, arena);
   subtract_damping_change(m, d, f, matrix.block, w, /*inverse=*/true, change, arena);
   for (int c = 0; c < change.count; c++) {
@@ -89,7 +90,7 @@ void convert_change(const ModelView& m, const DataView& d, const Forward& f,
 }
 
 // df/da, row-major                                                                        (INV-2)
-double* force_rate(const ModelView& m, const Forward& f, Arena& arena) {
+double* force_rate(const ModelView& m, const ForwardDynamics& f, Arena& arena) {
   const std::size_t nv = m.nv;
   double* K = arena.take<double>(nv * nv);
   fill_hessian(m, f.metric.problem, f.metric.blocks, K);
@@ -103,7 +104,7 @@ double* force_rate(const ModelView& m, const Forward& f, Arena& arena) {
 }
 
 // DfDa: K da/dw, transposed
-void write_rate(const ModelView& m, const Residual& motion, const double* K, double* DfDa) {
+void write_rate(const ModelView& m, const DofRows& motion, const double* K, double* DfDa) {
   const std::size_t nv = m.nv;
   std::memset(DfDa, 0, nv * nv * sizeof(double));
   for (int c = 0; c < motion.count; c++) {
@@ -129,7 +130,7 @@ void transpose(const double* rows, int stride, int first, int nv, int count, dou
 }
 
 // DfDq and DfDv: -(-dg) + K da, with dof k of a component in its own column
-void write_forces(const ModelView& m, const Residual& residual, const Residual& motion,
+void write_forces(const ModelView& m, const DofRows& residual, const DofRows& motion,
                   const double* K, double* DfDq, double* DfDv) {
   const std::size_t nv = m.nv;
   if (DfDq) std::memset(DfDq, 0, nv * nv * sizeof(double));
@@ -153,9 +154,9 @@ void write_forces(const ModelView& m, const Residual& residual, const Residual& 
 }
 
 // dM_ij/dq_k from d(M e_j)/dq for every dof j                                              (INV-3)
-void write_inertia(const ModelView& m, const DataView& d, const Forward& f, double* DmDq,
+void write_inertia(const ModelView& m, const DataView& d, const ForwardDynamics& f, double* DmDq,
                    Arena& arena) {
-  const Residual change = make_like(m, f.residual, arena);
+  const DofRows change = make_like(m, f.residual, arena);
   double* unit = arena.zeros<double>(m.nv);
   Arena scratch;
   for (int j = 0; j < m.nv; j++) {
@@ -181,8 +182,8 @@ void write_inertia(const ModelView& m, const DataView& d, const Forward& f, doub
 
 // Sensors at fixed acceleration; the columns of applied force stand for those of acceleration.
 // mj_inverse does not evaluate the actuators: their forces are what they were.
-void write_sensors(const ModelView& m, const DataView& d, Forward f, const InverseOutputs& out,
-                   Arena& arena) {
+void write_sensors(const ModelView& m, const DataView& d, ForwardDynamics f,
+                   const InverseOutputs& out, Arena& arena) {
   f.paths.actuation = no_actuation(m, arena);
   const int nv = m.nv, ns = m.nsensordata, nx = 2 * nv + m.na;
   double* C = arena.take<double>(static_cast<std::size_t>(ns) * nx);
@@ -201,7 +202,7 @@ void inverse(const ModelView& given_m, const DataView& given_d, bool actuation,
   DataView d = evaluated;
   // qfrc_inverse balances applied forces, it does not contain them
   d.xfrc_applied = arena.zeros<double>(6 * m.nbody);
-  Forward f = evaluate_inverse(m, d, actuation, arena);
+  ForwardDynamics f = evaluate_inverse(m, d, actuation, arena);
   if (is_converted(m)) {
     const StepMatrix matrix = step_matrix(m, d, f, /*inverse=*/true, arena);
     f.solved = f.acc = continuous_acceleration(m, d, f.tree, matrix, d.qacc, arena);
@@ -217,7 +218,7 @@ void inverse(const ModelView& given_m, const DataView& given_d, bool actuation,
   const double* K = force_rate(m, f, arena);
   if (out.DfDa) write_rate(m, f.residual, K, out.DfDa);
   if (!out.DfDq && !out.DfDv) return;
-  Forward balance = f;
+  ForwardDynamics balance = f;
   balance.residual = make_like(m, f.residual, arena);
   fill_residual(m, d, balance, f.acc, arena);
   write_forces(m, balance.residual, f.residual, K, out.DfDq, out.DfDv);

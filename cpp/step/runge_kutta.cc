@@ -2,12 +2,12 @@
 
 #include <cstring>
 
+#include "actuation/activation.h"
 #include "contact/collider.h"
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
-#include "smooth/activation.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
 #include "step/support.h"
@@ -166,7 +166,7 @@ class RungeKutta {
   Actuation accelerate(const DataView& at, bool first, const Varying& position,
                        const Varying& velocity, const Varying& act, Varying& acc) {
     require_rows(m_, at);
-    const Forward f = evaluate_forward(m_, at, forces_, arena_);
+    const ForwardDynamics f = evaluate_forward(m_, at, forces_, arena_);
     fill_residual(m_, at, f, f.solved, arena_);
     clear(acc);
     std::memcpy(acc.value, f.acc, m_.nv * sizeof(double));
@@ -199,8 +199,8 @@ class RungeKutta {
     return f.paths.actuation;
   }
 
-  void add_beside(const DataView& at, const Forward& f, Varying& acc) {
-    Forward driven = f;
+  void add_beside(const DataView& at, const ForwardDynamics& f, Varying& acc) {
+    ForwardDynamics driven = f;
     driven.residual = make_columns(m_, f.residual, beside_->count, arena_);
     const double* early = beside_->at(at, f);
     for (int i = 0; i < m_.nv; i++) {

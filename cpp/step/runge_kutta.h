@@ -14,7 +14,7 @@ struct StageColumns {
   int count;
   double* out;  // (nx, count), of the next state
   // -dg in a stage, (count, nv)
-  std::function<const double*(const DataView& at, const Forward& forward)> at;
+  std::function<const double*(const DataView& at, const ForwardDynamics& forward)> at;
 };
 
 // As transition(), for integrator RK4; `beside` may be null.

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "actuation/actuation.h"
+#include "forces/passive.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/text.h"
 #include "sensor/sensor.h"
-#include "smooth/actuation.h"
-#include "smooth/passive.h"
-#include "smooth/tendon.h"
 
 namespace mujacobian {
 namespace {

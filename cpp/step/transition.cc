@@ -4,8 +4,8 @@
 
 #include "contact/collider.h"
 #include "layout/enums.h"
+#include "linear/lanes.h"
 #include "sensor/sensor.h"
-#include "spatial/lanes.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/differential.h"
@@ -104,7 +104,7 @@ Targets make_targets(const ModelView& m, const Component& part, const Outputs& o
 }
 
 // Zero what no component writes.
-void clear_unwritten(const ModelView& m, const Residual& residual, const Outputs& out) {
+void clear_unwritten(const ModelView& m, const DofRows& residual, const Outputs& out) {
   const std::size_t nx = 2 * m.nv + m.na;
   bool whole = residual.count == 1;
   auto clear = [&](double* block, std::size_t width, bool covered) {
@@ -117,7 +117,7 @@ void clear_unwritten(const ModelView& m, const Residual& residual, const Outputs
 
 // v+ = v + h w and q+ = q [+] h v+ for every joint of a component                 (INT-1, INT-2)
 void write_component(const ModelView& m, const DataView& d, const double* w,
-                     const Residual& residual, const Component& part, const Targets& targets,
+                     const DofRows& residual, const Component& part, const Targets& targets,
                      double* A) {
   const double h = m.opt.timestep;
   const int nv = m.nv;
@@ -176,7 +176,7 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
   const bool senses = wants_sensors && senses_acceleration(m, out.sensors);
   const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
-  const Residual& residual = s.forward.residual;
+  const DofRows& residual = s.forward.residual;
 
   clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {

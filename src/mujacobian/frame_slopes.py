@@ -35,8 +35,8 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Carrier:
-    """Motions of a body and all below it, about the world's origin; see `Carrier` in C++.
+class _VirtualDof:
+    """Motions of a body and all below it, about the world's origin; see `VirtualDof` in C++.
 
     The columns are those for a unit change of each of the three numbers of a frame parameter.
     """
@@ -51,13 +51,13 @@ def add_frame_slopes(result: Array, terms: Terms, core: list[Raw], columns: Indi
     groups: dict[tuple[int, int], list[int]] = {}
     for column in columns.tolist():
         groups.setdefault(core[column][:2], []).append(column)
-    carriers = {raw: _carriers(terms.model, terms.data, *raw) for raw in groups}
-    places = list(dict.fromkeys(c.place for found in carriers.values() for c in found))
+    virtual_dofs = {raw: _virtual_dofs(terms.model, terms.data, *raw) for raw in groups}
+    places = list(dict.fromkeys(c.place for found in virtual_dofs.values() for c in found))
     if places:
         turning, shifting = _wrenches(terms, places)
         for raw, own in groups.items():
             components = [core[column][2] for column in own]
-            for c in carriers[raw]:
+            for c in virtual_dofs[raw]:
                 k = places.index(c.place)
                 moved = turning[k] @ c.turn + shifting[k] @ c.shift
                 result[:, own] += moved[:, components]
@@ -215,9 +215,9 @@ def _pattern(model: mujoco.MjModel) -> Array:
     return pattern
 
 
-def _carriers(
+def _virtual_dofs(
     model: mujoco.MjModel, data: mujoco.MjData, kind: int, element: int
-) -> list[_Carrier]:
+) -> list[_VirtualDof]:
     """The motions that unit changes of a frame parameter are made of."""
     joint = kind not in (BODY_POSITION, BODY_ROTATION)
     body = int(model.jnt_bodyid[element]) if joint else element
@@ -229,7 +229,7 @@ def _carriers(
     outer, after = data.xmat[parent].reshape(3, 3), data.xmat[body].reshape(3, 3)
     zero = np.zeros((3, 3))
     if kind == BODY_POSITION:
-        return [_Carrier(ahead, zero, outer)]
+        return [_VirtualDof(ahead, zero, outer)]
     matrix = np.empty(9)
     mujoco.mju_quat2Mat(matrix, model.body_quat[body] / np.linalg.norm(model.body_quat[body]))
     before = outer @ matrix.reshape(3, 3)
@@ -238,12 +238,14 @@ def _carriers(
         return [_turn(ahead, before, origin)]
     slides = model.jnt_type[element] == _SLIDE
     if kind == JOINT_POSITION:
-        return [] if slides else [_Carrier(ahead, zero, before), _Carrier(behind, zero, -after)]
+        return (
+            [] if slides else [_VirtualDof(ahead, zero, before), _VirtualDof(behind, zero, -after)]
+        )
     turn = np.cross(model.jnt_axis[element], np.eye(3)).T
     points = (origin, data.xpos[body]) if slides else (data.xanchor[element],) * 2
     return [_turn(ahead, before @ turn, points[0]), _turn(behind, -after @ turn, points[1])]
 
 
-def _turn(place: _Place, axes: Array, point: Array) -> _Carrier:
+def _turn(place: _Place, axes: Array, point: Array) -> _VirtualDof:
     """Rotations about axes, the columns, through a point."""
-    return _Carrier(place, axes, cross(point[:, None], axes))
+    return _VirtualDof(place, axes, cross(point[:, None], axes))

@@ -1,0 +1,84 @@
+"""Print a hash of the derivatives of some models: python -m benchmarks.fingerprint [MODEL.xml ...].
+
+A change that must not change a number, such as a renaming, prints the same hashes before and after
+it on the same machine. The models are the ten below, or the given files. The hash of a model covers
+A, B, C and D at three states of a simulation under random controls, and the gradient of a rollout
+with respect to its first state, controls and masses. Refusals are part of it by their messages.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+import mujacobian
+
+ROOT = Path(__file__).resolve().parent.parent
+TASKS, MODELS = ROOT / "src/mujacobian/control/tasks", ROOT / "tests/models"
+NAMES = (
+    TASKS / "a1.xml",
+    TASKS / "hand.xml",
+    TASKS / "humanoid.xml",
+    TASKS / "cartpole.xml",
+    MODELS / "everything.xml",
+    MODELS / "actuator_kinds.xml",
+    MODELS / "spatial_tendon_armature.xml",
+    MODELS / "constraints/all_rows.xml",
+    MODELS / "contacts/hand_grasping_itself.xml",
+    MODELS / "contacts/explicit_pairs.xml",
+)
+STATES, STEPS, HORIZON = 3, 40, 20
+
+
+def main() -> None:
+    """Print one line per model, and a last one for all of them."""
+    total = hashlib.sha256()
+    for path in map(Path, sys.argv[1:] or NAMES):
+        digest = fingerprint(mujoco.MjModel.from_xml_path(str(path)))
+        total.update(digest.encode())
+        print(f"{digest[:16]}  {path.parent.name}/{path.name}", flush=True)
+    print(f"{total.hexdigest()[:16]}  all")
+
+
+def fingerprint(model: mujoco.MjModel) -> str:
+    """Return the hash of the derivatives of a model."""
+    digest = hashlib.sha256()
+    rng = np.random.default_rng(0)
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    for _ in range(STATES):
+        for _ in range(STEPS):
+            data.ctrl[:] = 0.3 * rng.standard_normal(model.nu)
+            mujoco.mj_step(model, data)
+        try:
+            lin = mujacobian.linearize(model, data)
+            for matrix in (lin.A, lin.B, lin.C, lin.D):
+                digest.update(np.ascontiguousarray(matrix).tobytes())
+        except mujacobian.UnsupportedFeatureError as error:
+            digest.update(str(error).encode())
+    try:
+        for part in gradient(model, data, rng):
+            digest.update(np.ascontiguousarray(part).tobytes())
+    except mujacobian.UnsupportedFeatureError as error:
+        digest.update(str(error).encode())
+    return digest.hexdigest()
+
+
+def gradient(
+    model: mujoco.MjModel, data: mujoco.MjData, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Return the gradient of a random scalar of the last state of a rollout."""
+    controls = 0.3 * rng.standard_normal((HORIZON, model.nu))
+    params = mujacobian.Parameters(model, ["body_mass"])
+    trajectory = mujacobian.rollout(model, data, controls, params=params)
+    weights = np.zeros((HORIZON + 1, 2 * model.nv + model.na))
+    weights[-1] = rng.standard_normal(weights.shape[1])
+    found = trajectory.gradient(weights, tangent=True)
+    return [found.state, found.controls, found.params]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+#include "actuation/actuation.h"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "actuation/law.h"
+#include "actuation/orientation.h"
+#include "actuation/transmission.h"
+#include "forces/implicit.h"
+#include "forces/passive.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+// Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
+// tie: force range, implicit
+bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
+
+// The implicit integrators leave out what depends on the rate or length at a limit, the end of the
+// range included. There the step jumps towards the inside, and the outside counts as well. (ACT-12)
+bool jumps(const ModelView& m, const Law& law) {
+  return has_rates_in_metric(m) && (law.damping.v != 0 || law.stiffness.v != 0);
+}
+
+// Everything about an actuator with one output between its law and the generalized force.
+struct Output {
+  int actuator;
+  Law law;
+  double force;  // after tendon scaling and clamping
+  bool clamped;  // by its force range
+};
+
+// A tendon whose actuators together exceed its force range: forces are scaled to the limit. Their
+// sum along the tendon then changes by                                                   (ACT-4)
+//   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j /
+//   total
+struct Scaling {
+  double total;    // of the forces before scaling
+  double exerted;  // of the forces after scaling and clamping
+  bool scaled;     // the range is exceeded
+  double ratio;    // limit / total, then; zero where a tendon may only pull
+  double mean;
+  bool jumps;  // at its range, because one of its actuators does
+};
+
+double gear_of(const ModelView& m, int actuator) {
+  return m.actuator_gear[6 * m.actuator_outadr[actuator]];
+}
+
+bool on_tendon(const ModelView& m, int actuator) {
+  return m.actuator_trntype[actuator] == transmission::kTendon;
+}
+
+// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
+bool near_limit(double x, const double range[2]) {
+  constexpr double kSlack = 1e-10;
+  // tie: tendon force range, implicit
+  return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
+}
+
+// Before 4.0 the implicit integrators know only the force ranges of actuators.
+bool knows_all_ranges() { return engine().version >= 4000000; }
+
+// Scale the forces on overloaded tendons and clamp all to their force ranges.
+Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
+  Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
+  for (int k = 0; k < count; k++) {
+    int a = outputs[k].actuator;
+    if (!on_tendon(m, a)) continue;
+    Scaling& s = scaling[m.actuator_trnid[2 * a]];
+    s.total += outputs[k].force;
+    s.jumps |= knows_all_ranges() && jumps(m, outputs[k].law);
+  }
+  for (int t = 0; t < m.ntendon; t++) {
+    const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
+    if (!m.tendon_actfrclimited[t] || !total) continue;
+    // tie: tendon force range
+    if (outside(total, range) || (scaling[t].jumps && near_limit(total, range))) {
+      scaling[t].scaled = true;
+      scaling[t].ratio = clamp(total, range) / total;
+    }
+  }
+  for (int k = 0; k < count; k++) {
+    Output& o = outputs[k];
+    Scaling* s = on_tendon(m, o.actuator) ? scaling + m.actuator_trnid[2 * o.actuator] : nullptr;
+    if (s && s->scaled) o.force *= s->ratio;
+    if (m.actuator_forcelimited[o.actuator]) {
+      const double* range = m.actuator_forcerange + 2 * o.actuator;
+      // tie: force range
+      o.clamped = outside(o.force, range) || (jumps(m, o.law) && at_limit(o.force, range));
+      o.force = clamp(o.force, range);
+    }
+    if (s) s->exerted += o.force;
+    if (s && s->scaled && !o.clamped) {
+      s->mean += gear_of(m, o.actuator) * o.law.force.v / s->total;
+    }
+  }
+  return scaling;
+}
+
+bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
+  int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
+  bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
+  if (!on_joint || !m.jnt_actfrclimited[id]) return false;
+  // tie: joint force range, implicit
+  return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
+}
+
+// What of an actuator enters the implicit integrators' matrix: the slopes of its law, and the
+// friction of a motor. They leave out actuators at their force range, friction included. Since 4.0
+// they also leave out those whose joint or tendon is at its range, and a force range or tendon does
+// not concern the friction.                                                              (ACT-6)
+struct InMetric {
+  bool law, friction;
+};
+InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling) {
+  const int a = o.actuator, id = m.actuator_trnid[2 * a];
+  const bool limited = m.actuator_forcelimited[a];
+  const double* range = m.actuator_forcerange + 2 * a;
+  if (!knows_all_ranges()) {
+    const bool in = !limited || !at_limit(o.force + o.law.mechanical.v, range);
+    return {in, in};
+  }
+  if (at_joint_limit(m, d, a)) return {false, false};
+  const bool motor =
+      m.actuator_gaintype[a] == gain::kMotor;  // measured before its tendon scales it
+  if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return {false, true};
+  const bool tendon_full = on_tendon(m, a) && m.tendon_actfrclimited[id] &&
+                           near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id);
+  return {!tendon_full, true};
+}
+
+// A force as a function of the actuator's variables, along its path. On tendons the path is the
+// tendon's, so the lengths of the two differ by the gear.
+PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
+                const Number& damping, const Number& stiffness, Arena& arena) {
+  const double gear = path_gear(m, actuator);
+  PathForce f{};
+  f.path = path;
+  f.force = force.v;
+  f.dlength = gear * force.d[local::kLength];
+  f.drate = gear * force.d[local::kRate];
+  f.damping = damping.v;
+  f.damping_dlength = gear * damping.d[local::kLength];
+  f.damping_drate = gear * damping.d[local::kRate];
+  f.stiffness = stiffness.v;
+  f.stiffness_dlength = gear * stiffness.d[local::kLength];
+  f.stiffness_drate = gear * stiffness.d[local::kRate];
+  const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
+  f.inputs = arena.take<InputSlope>(acts + ctrls);
+  auto add_input = [&](int number, int i) {
+    if (force.d[i] == 0 && damping.d[i] == 0 && stiffness.d[i] == 0) return;
+    f.inputs[f.input_count++] = {number, force.d[i], damping.d[i], stiffness.d[i]};
+  };
+  for (int k = 0; k < acts; k++) add_input(m.actuator_actadr[actuator] + k, local::kAct + k);
+  for (int k = 0; k < ctrls; k++) {
+    add_input(m.na + m.actuator_ctrladr[actuator] + k, local::kCtrl + k);
+  }
+  return f;
+}
+
+// What an actuator adds to the force along its path, limits and gear included.
+PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
+                     const Path& path, Arena& arena) {
+  const int a = o.actuator;
+  double gear = path_gear(m, a), weight = o.clamped ? 0 : gear;
+  if (on_tendon(m, a)) {
+    const Scaling& t = scaling[m.actuator_trnid[2 * a]];
+    if (t.scaled) weight = t.ratio * (weight - t.mean);
+  }
+  Number force = weight * o.law.force + gear * o.law.mechanical;
+  force.v = gear * (o.force + o.law.mechanical.v);
+  const InMetric in = in_metric(m, d, o, scaling);
+  const double scale = in.law ? gear * gear : 0;
+  Number damping = scale * o.law.damping;
+  if (in.friction) damping.v += gear * gear * o.law.mechanical_damping;
+  return along(m, a, path, force, damping, scale * o.law.stiffness, arena);
+}
+
+bool actuated(const ModelView& m) {
+  return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
+}
+
+// The enabled actuators of one output, with their limits applied.
+struct LimitedOutputs {
+  Output* output;
+  int count;
+  Scaling* scaling;  // per tendon
+};
+
+LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& arena) {
+  LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
+  for (int a = 0; actuated(m) && a < m.nactuator; a++) {
+    if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
+    Output* o = new (all.output + all.count++) Output{a, actuator_law(m, d, a), 0, false};
+    o->force = o->law.force.v;
+  }
+  all.scaling = limit_forces(m, all.output, all.count, arena);
+  return all;
+}
+
+// An empty cache of the tendons' paths.
+Path* no_paths(const ModelView& m, Arena& arena) {
+  Path* paths = arena.take<Path>(m.ntendon);
+  for (int t = 0; t < m.ntendon; t++) paths[t].n = -1;
+  return paths;
+}
+
+// The activations of disabled actuators do not change by themselves.
+void hold_activations(Variables& x) {
+  for (Number& rate : x.act_rate) rate = 0;
+  x.slewed = -1;
+}
+
+bool moves(const Number& x) { return x.d[local::kLength] != 0 || x.d[local::kRate] != 0; }
+
+NextActivation* all_activations(const ModelView& m, const DataView& d, Path* tendon_paths,
+                                Arena& arena) {
+  NextActivation* next = arena.take<NextActivation>(m.na);
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_actnum[a] == 0) continue;
+    Variables x = actuator_variables(m, d, a);
+    if (actuator_disabled(m, a)) hold_activations(x);
+    Number values[local::kMaxActs];
+    next_activations(m, a, x, x.act_rate, values);
+    for (int k = 0; k < m.actuator_actnum[a]; k++) {
+      int act = m.actuator_actadr[a] + k;
+      next[act] = {act, a, x.act_rate[k], values[k], {}, path_gear(m, a)};
+      if (!moves(values[k]) && !moves(x.act_rate[k])) continue;
+      next[act].path = transmission_path(m, d, a, tendon_paths, arena);
+    }
+  }
+  return next;
+}
+
+// Dofs of joints whose total actuator force is limited by their range; null if there is none.
+unsigned char* saturated_joints(const ModelView& m, const DataView& d, const LimitedOutputs& all,
+                                const PathForce* forces, int count, Arena& arena) {
+  bool limited = false;
+  for (int j = 0; j < m.njnt && !limited; j++) limited = m.jnt_actfrclimited[j];
+  if (!limited) return nullptr;
+
+  double* total = arena.zeros<double>(m.nv);
+  for (int k = 0; k < count; k++) {
+    const Path& p = forces[k].path;
+    for (int a = 0; a < p.n; a++) total[p.dofs[a]] += p.moment[a] * forces[k].force;
+  }
+  bool gravcomp = m.flg_gravcomp && passive_enabled(m);
+  unsigned char* frozen = arena.zeros<unsigned char>(m.nv);
+  bool any = false;
+  for (int j = 0; j < m.njnt; j++) {
+    if (!m.jnt_actfrclimited[j]) continue;
+    int dof = m.jnt_dofadr[j];
+    if (gravcomp && m.jnt_actgravcomp[j]) total[dof] += d.qfrc_gravcomp[dof];
+    // tie: joint force range
+    if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
+  }
+  for (int k = 0; knows_all_ranges() && k < all.count; k++) {
+    const int a = all.output[k].actuator;
+    if (!jumps(m, all.output[k].law) || !at_joint_limit(m, d, a)) continue;
+    frozen[m.jnt_dofadr[m.actuator_trnid[2 * a]]] = any = true;
+  }
+  return any ? frozen : nullptr;
+}
+
+}  // namespace
+
+double path_gear(const ModelView& m, int actuator) {
+  return on_tendon(m, actuator) ? gear_of(m, actuator) : 1;
+}
+
+bool pulls_tendon(const ModelView& m, int actuator, int tendon) {
+  return on_tendon(m, actuator) && m.actuator_trnid[2 * actuator] == tendon;
+}
+
+ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena) {
+  const LimitedOutputs all = limited_outputs(m, d, arena);
+  ActuatorForces forces{arena.zeros<ActuatorForce>(all.count), all.count};
+  Path* tendon_paths = no_paths(m, arena);
+  for (int k = 0; k < all.count; k++) {
+    const Output& o = all.output[k];
+    const Path path = transmission_path(m, d, o.actuator, tendon_paths, arena);
+    ActuatorForce& f = forces.force[k];
+    f.actuator = o.actuator;
+    f.slope = o.clamped ? 0 : 1;
+    if (on_tendon(m, o.actuator)) {
+      const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
+      if (t.scaled) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
+    }
+    f.in_metric = in_metric(m, d, o, all.scaling).law;
+    f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
+    f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
+  }
+  return forces;
+}
+
+Actuation no_actuation(const ModelView& m, Arena& arena) {
+  unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
+  if (all) std::memset(all, 1, m.nv);
+  return {nullptr, 0, all, nullptr, nullptr};
+}
+
+Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
+  if (!actuated(m)) return no_actuation(m, arena);
+  const LimitedOutputs all = limited_outputs(m, d, arena);
+  Path* tendon_paths = no_paths(m, arena);
+  PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
+  Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
+  int count = 0;
+  for (int k = 0; k < all.count; k++) {
+    const int a = all.output[k].actuator;
+    const Path path = transmission_path(m, d, a, tendon_paths, arena);
+    forces[count++] = path_force(m, d, all.output[k], all.scaling, path, arena);
+    dofs[a] = {path.dofs, path.n};
+  }
+  for (int a = 0; a < m.nactuator; a++) {
+    if (actuator_disabled(m, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
+    orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
+    dofs[a] = {forces[count].path.dofs, forces[count].path.n};
+    count += 3;
+  }
+  return {forces, count, saturated_joints(m, d, all, forces, count, arena), dofs,
+          all_activations(m, d, tendon_paths, arena)};
+}
+
+bool actuator_disabled(const ModelView& m, int actuator) {
+  int group = m.actuator_group[actuator];
+  return group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group));
+}
+
+const char* actuator_refusal(const ModelView& m, int a) {
+  const int gain_type = m.actuator_gaintype[a];
+  if (m.opt.integrator == integrator::kDiscrete &&
+      (gain_type == gain::kMotor || gain_type == gain::kSO3)) {
+    return "its stiffness in the metric of the discrete integrator";
+  }
+  if (m.actuator_plugin[a] >= 0) return "it is a plugin";
+  if (m.actuator_delay[a] != 0) return "its control is delayed";
+  if (const char* reason = activation_refusal(m, a)) return reason;
+  if (const char* reason = law_refusal(m, a)) return reason;
+  return transmission_refusal(m, a);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,137 @@
+#include "actuation/law.h"
+
+#include "actuation/muscle.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+// The last activation, or its next value where forces see it early.
+Number last_activation(const ModelView& m, int actuator, const Variables& x) {
+  int k = m.actuator_actnum[actuator] - 1;
+  if (!m.actuator_actearly[actuator]) return x.act[k];
+  return next_activation(m, actuator, x, k, x.act_rate[k]);
+}
+
+// kp (setpoint) + kv (velocity setpoint) + feedforward + ki (integral); the rest is the bias
+Number pid_input(const ModelView& m, int actuator, const Variables& x) {
+  const double* prm = m.actuator_biasprm + kNBias * actuator;
+  const int inputs = m.actuator_ctrlspec[actuator];
+  const Number* next = x.ctrl;
+  Number force{};
+  if (inputs & input::kPosition) {
+    Number setpoint = *next++;
+    double period = wrap_period(m, actuator);
+    if (period > 0) setpoint = nearest_setpoint(setpoint, x.length.v, period);
+    force = (-prm[1]) * setpoint;
+  }
+  if (inputs & input::kVelocity) force = force - prm[2] * *next++;
+  if (inputs & input::kFeedforward) force = force + *next++;
+  double ki = m.actuator_gainprm[kNGain * actuator];
+  if (m.actuator_actnum[actuator] && ki > 0) force = force + ki * last_activation(m, actuator, x);
+  return force;
+}
+
+Number affine(const double* prm, const Variables& x) {
+  double value = prm[0] + prm[1] * x.length.v + prm[2] * x.rate.v;
+  return chain(value, prm[1], x.length, prm[2], x.rate);
+}
+
+Number gain_input(const ModelView& m, int actuator, const Variables& x) {
+  Number input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
+  double period = wrap_period(m, actuator);
+  return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
+}
+
+// A constant gain times one control, which is what most actuators of robots have.
+bool is_linear(const ModelView& m, int actuator) {
+  int bias_type = m.actuator_biastype[actuator];
+  return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
+         (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
+}
+
+// The law of such an actuator, whose derivatives are its parameters.
+void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
+  const int out = m.actuator_outadr[actuator];
+  const double gain = m.actuator_gainprm[kNGain * actuator];
+  const Control control = limited_control(m, d, m.actuator_ctrladr[actuator]);
+  law.force.v = gain * control.value;
+  law.force.d[local::kCtrl] = gain * control.slope;
+  if (m.actuator_biastype[actuator] == bias::kNone) return;
+  const double* bias = m.actuator_biasprm + kNBias * actuator;
+  law.force.v += bias[0] + bias[1] * d.actuator_length[out] + bias[2] * d.actuator_velocity[out];
+  law.force.d[local::kLength] = law.stiffness.v = bias[1];
+  law.force.d[local::kRate] = law.damping.v = bias[2];
+}
+
+}  // namespace
+
+Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
+  Law law{};
+  if (is_linear(m, actuator)) {
+    linear_law(m, d, actuator, law);
+    return law;
+  }
+  const Variables x = actuator_variables(m, d, actuator);
+  const int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
+  const double* gain_prm = m.actuator_gainprm + kNGain * actuator;
+  const double* bias_prm = m.actuator_biasprm + kNBias * actuator;
+  if (gain_type == gain::kPid) {
+    law.force = pid_input(m, actuator, x);
+  } else if (gain_type == gain::kMotor) {
+    MotorForce motor = motor_force(m, actuator, x);
+    bool dynamic = motor_slots(m, actuator).current >= 0;
+    law.force = motor.gain * (dynamic ? last_activation(m, actuator, x) : motor.voltage);
+    law.force = law.force + motor.bias;
+    law.mechanical = motor.mechanical;
+    law.damping = motor.damping;
+    law.mechanical_damping = motor.mechanical_damping;
+  } else {
+    const Number input = gain_input(m, actuator, x);
+    if (gain_type == gain::kFixed) {
+      law.force = gain_prm[0] * input;
+    } else if (gain_type == gain::kAffine) {
+      law.force = affine(gain_prm, x) * input;
+      law.damping = gain_prm[2] * input;
+      law.stiffness = gain_prm[1] * input;
+    } else {
+      MuscleGain muscle = muscle_gain(m, actuator, x.length, x.rate);
+      law.force = muscle.gain * input;
+      law.damping = muscle.rate_slope * input;
+      law.stiffness = muscle.length_slope * input;
+    }
+  }
+  if (bias_type == bias::kAffine) {
+    law.force = law.force + affine(bias_prm, x);
+    law.damping = law.damping + bias_prm[2];
+    law.stiffness = law.stiffness + bias_prm[1];
+  } else if (bias_type == bias::kMuscle) {
+    MuscleBias muscle = muscle_bias(m, actuator, x.length);
+    law.force = law.force + muscle.force;
+    law.stiffness = law.stiffness + muscle.length_slope;
+  }
+  return law;
+}
+
+double gain_input(const ModelView& m, const DataView& d, int actuator) {
+  return gain_input(m, actuator, actuator_variables(m, d, actuator)).v;
+}
+
+const char* law_refusal(const ModelView& m, int actuator) {
+  int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
+  int dyn = m.actuator_dyntype[actuator];
+  if (gain_type < gain::kFixed || gain_type > gain::kPid) return "its gain type";
+  if (bias_type < bias::kNone || bias_type > bias::kSO3) return "its bias type";
+  // motors and orientation servos are defined as a whole
+  bool motor = gain_type == gain::kMotor, so3 = gain_type == gain::kSO3;
+  if ((bias_type == bias::kMotor) != motor || (bias_type == bias::kSO3) != so3) {
+    return "its combination of gain and bias";
+  }
+  if ((dyn == dynamics::kMotor && !motor) || (dyn == dynamics::kPid && gain_type != gain::kPid) ||
+      (motor && motor_slots(m, actuator).count && dyn != dynamics::kMotor)) {
+    return "its combination of gain and activation dynamics";
+  }
+  return nullptr;
+}
+
+}  // namespace mujacobian

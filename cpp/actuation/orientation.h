@@ -1,0 +1,14 @@
+// Orientation servos: a torque towards a target rotation, three outputs as one vector.
+// docs/derivations/actuation.md.
+#pragma once
+
+#include "actuation/activation.h"
+#include "tree/path.h"
+
+namespace mujacobian {
+
+// Write the three path forces of the actuator to `forces`.
+void orientation_forces(const ModelView& m, const DataView& d, int actuator, const Variables& x,
+                        PathForce forces[3], Arena& arena);
+
+}  // namespace mujacobian

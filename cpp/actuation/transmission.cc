@@ -1,0 +1,333 @@
+#include "actuation/transmission.h"
+
+#include "contact/wrench.h"
+#include "forces/tendon.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "layout/unsupported.h"
+#include "linear/lanes.h"
+#include "spatial/quaternion.h"
+#include "spatial/rotation.h"
+#include "tree/point.h"
+
+namespace mujacobian {
+namespace {
+
+bool is_scalar(int joint_type) {
+  return joint_type == joint::kHinge || joint_type == joint::kSlide;
+}
+
+Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  int j = m.actuator_trnid[2 * actuator], type = m.jnt_type[j];
+  const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
+  if (is_scalar(type)) return {1, m.jnt_dofadr + j, gear, gear, nullptr};
+
+  int n = type == joint::kFree ? 6 : 3;
+  int* dofs = arena.take<int>(n);
+  for (int k = 0; k < n; k++) dofs[k] = m.jnt_dofadr[j] + k;
+  double* dlength = arena.zeros<double>(n);  // MuJoCo gives free joints no length
+  const double* rotation = d.qpos + m.jnt_qposadr[j] + n - 3;
+
+  // ball: l = gear . log(q), so dl = gear . Jr^-1(log q) dw                              (TRN-2)
+  if (type == joint::kBall) {
+    const double unit[4] = {1, 0, 0, 0};
+    Vec3 angle = quaternion_difference(rotation, unit);
+    store3(dlength, transpose_mul(right_jacobian_inverse(angle), load3(gear)));
+  }
+  if (m.actuator_trntype[actuator] == transmission::kJoint) {
+    return {n, dofs, gear, dlength, nullptr};
+  }
+
+  // in the parent's frame: the torque R^T gear turns, d(R^T gear) = (R^T gear) x dw       (TRN-6)
+  double* moment = arena.take<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  Vec3 torque = rotate_back(normalized(load_quaternion(rotation)), load3(gear + n - 3));
+  for (int k = 0; k < n - 3; k++) moment[k] = gear[k];
+  store3(moment + n - 3, torque);
+  Mat3 turn = skew(torque);
+  for (int a = 0; a < 3; a++)
+    for (int b = 0; b < 3; b++) hessian[(n - 3 + a) * n + n - 3 + b] = turn(a, b);
+  return {n, dofs, moment, dlength, hessian};
+}
+
+// A wrench W fixed to the site's body: m_j = S_j . W, dm_j/dq_k = S_j . (S_k x* W) where k does not
+// move the axis of j, zero where it moves both                                           (TRN-4)
+Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  int site = m.actuator_trnid[2 * actuator], body = m.site_bodyid[site];
+  const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
+  Mat3 frame = load9(d.site_xmat + 9 * site);
+  Vec3 force = frame * load3(gear), torque = frame * load3(gear + 3);
+  Vec3 r = load3(d.site_xpos + 3 * site) - load3(d.subtree_com + 3 * m.body_rootid[body]);
+  Force wrench = {torque + cross(r, force), force};
+
+  int n = 0;
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) n++;
+  int* dofs = arena.take<int>(n);
+  double* moment = arena.take<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  for (int i = last_dof(m, body), a = n - 1; i >= 0; i = m.dof_parentid[i], a--) {
+    dofs[a] = i;
+    moment[a] = dot(load_motion(d.cdof + 6 * i), wrench);
+  }
+  for (int b = 0; b < n; b++) {
+    Force carried = cross(load_motion(d.cdof + 6 * dofs[b]), wrench);
+    for (int a = 0; a < n; a++) {
+      if (moves_axis(m, dofs[b], dofs[a])) continue;
+      hessian[a * n + b] = dot(load_motion(d.cdof + 6 * dofs[a]), carried);
+    }
+  }
+  return {n, dofs, moment, arena.zeros<double>(n), hessian};
+}
+
+// Two sites and the dofs that move either of them.
+struct SitePair {
+  int site[2];
+  Point point[2];
+  int n;
+  const int* dofs;
+  const unsigned char* moves;  // bit s: the dof moves site s
+
+  bool moved(int s, int k) const { return moves[k] >> s & 1; }
+  // +1: the dof moves the first site away from the second, -1: the second from the first, 0: both
+  double sign(int k) const { return moves[k] == 3 ? 0 : moves[k] == 1 ? 1 : -1; }
+  int mover(int k) const { return moves[k] == 1 ? 0 : 1; }
+};
+
+SitePair site_pair(const ModelView& m, const DataView& d, int first, int second, Arena& arena) {
+  SitePair p{{first, second}, {}, 0, nullptr, nullptr};
+  for (int s = 0; s < 2; s++) {
+    p.point[s] = make_point(m, d, m.site_bodyid[p.site[s]], d.site_xpos + 3 * p.site[s]);
+  }
+  int* dofs = arena.take<int>(m.nv);
+  unsigned char* moves = arena.take<unsigned char>(m.nv);
+  p.n = merge_chains(m, p.point[0].body, p.point[1].body, dofs, moves);
+  p.dofs = dofs, p.moves = moves;
+  return p;
+}
+
+Vec3 turn_axis(const DataView& d, int dof) { return load3(d.cdof + 6 * dof); }
+
+// Power of a force and a torque, both turning with site `turning`, on the motion of the first
+// site relative to the second: m_j = f . (J_1 - J_2)_j + t . (w_1 - w_2)_j, zero where j moves
+// both. (TRN-7)
+Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec3 force,
+                   Vec3 torque, int turning, Arena& arena) {
+  const int n = p.n;
+  double* moment = arena.zeros<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  for (int a = 0; a < n; a++) {
+    if (p.sign(a) == 0) continue;
+    const int j = p.dofs[a], side = p.mover(a);
+    Vec3 slide = point_jacobian(d, p.point[side], j), turn = turn_axis(d, j);
+    moment[a] = p.sign(a) * (dot(force, slide) + dot(torque, turn));
+    for (int b = 0; b < n; b++) {
+      const int k = p.dofs[b];
+      Vec3 axis = turn_axis(d, k);
+      double change = 0;
+      if (p.moved(turning, b)) {
+        change += dot(cross(axis, force), slide) + dot(cross(axis, torque), turn);
+      }
+      if (p.moved(side, b)) {
+        change += dot(force, point_hessian(m, d, p.point[side], j, k));
+        if (moves_axis(m, k, j)) change += dot(torque, cross(axis, turn));
+      }
+      hessian[a * n + b] = p.sign(a) * change;
+    }
+  }
+  return {n, p.dofs, moment, arena.zeros<double>(n), hessian};
+}
+
+// log of the first site's orientation relative to the second, in either's axes.
+Vec3 relative_angle(const ModelView& m, const DataView& d, const SitePair& p) {
+  double q[2][4];
+  for (int s = 0; s < 2; s++) {
+    store_quaternion(q[s], load_quaternion(d.xquat + 4 * p.point[s].body) *
+                               load_quaternion(m.site_quat + 4 * p.site[s]));
+  }
+  return quaternion_difference(q[0], q[1]);
+}
+
+// With a reference site: l = g . R_r^T (p - p_r) + g' . log(R_r^T R)                       (TRN-8)
+Path reference_site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  const int* id = m.actuator_trnid + 2 * actuator;
+  const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
+  const SitePair p = site_pair(m, d, id[0], id[1], arena);
+  const Mat3 site = load9(d.site_xmat + 9 * id[0]), reference = load9(d.site_xmat + 9 * id[1]);
+  const Vec3 force = reference * load3(gear), torque = reference * load3(gear + 3);
+  Path path = relative_path(m, d, p, force, torque, 1, arena);
+
+  Vec3 span = load3(d.site_xpos + 3 * id[0]) - load3(d.site_xpos + 3 * id[1]);
+  Mat3 log_rate = right_jacobian_inverse(relative_angle(m, d, p));
+  Vec3 turn = site * transpose_mul(log_rate, load3(gear + 3));
+  double* dlength = arena.zeros<double>(p.n);
+  for (int k = 0; k < p.n; k++) {
+    if (p.sign(k) == 0) continue;
+    Vec3 axis = turn_axis(d, p.dofs[k]);
+    Vec3 slide = point_jacobian(d, p.point[p.mover(k)], p.dofs[k]);
+    dlength[k] = p.sign(k) * (dot(force, slide) + dot(turn, axis));
+    if (p.moved(1, k)) dlength[k] += dot(cross(axis, force), span);
+  }
+  path.dlength = dlength;
+  return path;
+}
+
+// Slider-crank: l = s - sqrt(s^2 + rod^2 - v.v), s = axis . v, v from the slider to the crank;
+// l = s where the rod does not reach                                                     (TRN-9)
+Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  const int* id = m.actuator_trnid + 2 * actuator;
+  const double gear = m.actuator_gear[6 * m.actuator_outadr[actuator]];
+  const double rod = m.actuator_cranklength[actuator];
+  const SitePair p = site_pair(m, d, id[0], id[1], arena);
+  const Vec3 axis = column(load9(d.site_xmat + 9 * id[1]), 2);
+  const Vec3 v = load3(d.site_xpos + 3 * id[0]) - load3(d.site_xpos + 3 * id[1]);
+  const double s = dot(axis, v), square = s * s + rod * rod - dot(v, v);
+  // tie: rod of a crank
+  if (square == 0) {
+    throw Unsupported(element_name(m, object::kActuator, actuator),
+                      "its rod just reaches the axis of the slider: its length has no derivative");
+  }
+  const double root = square > 0 ? std::sqrt(square) : 0;
+
+  // first derivatives of v, axis, s and the root
+  const int n = p.n;
+  Vec3 *dv = arena.take<Vec3>(n), *daxis = arena.take<Vec3>(n);
+  double *ds = arena.take<double>(n), *droot = arena.zeros<double>(n);
+  double *moment = arena.take<double>(n), *hessian = arena.take<double>(n * n);
+  for (int k = 0; k < n; k++) {
+    dv[k] = daxis[k] = {0, 0, 0};
+    if (p.moved(0, k)) dv[k] += point_jacobian(d, p.point[0], p.dofs[k]);
+    if (p.moved(1, k)) {
+      dv[k] += -point_jacobian(d, p.point[1], p.dofs[k]);
+      daxis[k] = cross(turn_axis(d, p.dofs[k]), axis);
+    }
+    ds[k] = dot(daxis[k], v) + dot(axis, dv[k]);
+    if (root > 0) droot[k] = (s * ds[k] - dot(v, dv[k])) / root;
+    moment[k] = gear * (ds[k] - droot[k]);
+  }
+  for (int a = 0; a < n; a++)
+    for (int b = 0; b < n; b++) {
+      const int j = p.dofs[a], k = p.dofs[b];
+      Vec3 ddv{0, 0, 0}, ddaxis{0, 0, 0};
+      if (p.moved(0, a) && p.moved(0, b)) ddv += point_hessian(m, d, p.point[0], j, k);
+      if (p.moved(1, a) && p.moved(1, b)) {
+        ddv += -point_hessian(m, d, p.point[1], j, k);
+        ddaxis = moves_axis(m, k, j) ? cross(turn_axis(d, k), daxis[a])
+                                     : cross(turn_axis(d, j), daxis[b]);
+      }
+      double dds = dot(daxis[a], dv[b]) + dot(daxis[b], dv[a]) + dot(ddaxis, v) + dot(axis, ddv);
+      double ddroot = 0;
+      if (root > 0) {
+        ddroot = (ds[a] * ds[b] + s * dds - dot(dv[a], dv[b]) - dot(v, ddv) - droot[a] * droot[b]) /
+                 root;
+      }
+      hessian[a * n + b] = gear * (dds - ddroot);
+    }
+  return {n, p.dofs, moment, moment, hessian};
+}
+
+// An adhesive body: minus the mean of the normal rows of its contacts, those in the gap included
+// (TRN-10)
+Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  const int body = m.actuator_trnid[2 * actuator];
+  ContactDofs* contacts = arena.take<ContactDofs>(d.ncon);
+  ContactGeometry* geometries = arena.take<ContactGeometry>(d.ncon);
+  int* local = arena.zeros<int>(m.nv);
+  int count = 0;
+  for (int c = 0; c < d.ncon; c++) {
+    ContactView contact = view_contact(d, c);
+    const int* geom = contact.geom.v;
+    if (geom[0] < 0 || geom[1] < 0 || contact.exclude > 1) continue;
+    if (m.geom_bodyid[geom[0]] != body && m.geom_bodyid[geom[1]] != body) continue;
+    geometries[count] = identify(m, d, contact, count ? geometries + count - 1 : nullptr);
+    contacts[count] = contact_dofs(m, d, contact, arena);
+    for (int k = 0; k < contacts[count].n; k++) local[contacts[count].dofs[k]] = 1;
+    count++;
+  }
+  int* dofs = arena.take<int>(m.nv);
+  int n = 0;
+  for (int i = 0; i < m.nv; i++) {
+    if (!local[i]) continue;
+    local[i] = n;
+    dofs[n++] = i;
+  }
+
+  double* moment = arena.zeros<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  for (int c = 0; c < count; c++) {
+    const ContactDofs& at = contacts[c];
+    const ContactGeometry& g = geometries[c];
+    const int stride = at.stride;
+    double* turned = arena.zeros<double>(at.n * stride);
+    visit_maps(g, at, arena, [&](const ContactDofs& moved, const ContactMap& map) {
+      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, turned, arena);
+    });
+    for (int a = 0; a < at.n; a++) {
+      int i = local[at.dofs[a]];
+      moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / count;
+      for (int b = 0; b < at.n; b++) {
+        hessian[i * n + local[at.dofs[b]]] -= turned[a * stride + b] / count;
+      }
+    }
+  }
+  return {n, dofs, moment, arena.zeros<double>(n), hessian};
+}
+
+}  // namespace
+
+OrientationPath orientation_path(const ModelView& m, const DataView& d, int actuator,
+                                 Arena& arena) {
+  const int* id = m.actuator_trnid + 2 * actuator;
+  OrientationPath o;
+  if (id[1] < 0) {  // ball joint
+    int* dofs = arena.take<int>(3);
+    double* unit = arena.zeros<double>(9);
+    for (int k = 0; k < 3; k++) {
+      dofs[k] = m.jnt_dofadr[id[0]] + k;
+      unit[4 * k] = 1;
+    }
+    for (int k = 0; k < 3; k++) o.axis[k] = {3, dofs, unit + 3 * k, nullptr, nullptr};
+    o.tangent = unit;
+    return o;
+  }
+
+  const SitePair p = site_pair(m, d, id[0], id[1], arena);
+  const Mat3 frame = load9(d.site_xmat + 9 * id[0]);
+  double* tangent = arena.take<double>(3 * p.n);
+  for (int k = 0; k < 3; k++) {
+    o.axis[k] = relative_path(m, d, p, {0, 0, 0}, column(frame, k), 0, arena);
+    for (int j = 0; j < p.n; j++) tangent[k * p.n + j] = o.axis[k].moment[j];
+  }
+  o.tangent = tangent;
+  return o;
+}
+
+Path transmission_path(const ModelView& m, const DataView& d, int actuator, Path* tendon_paths,
+                       Arena& arena) {
+  const int* id = m.actuator_trnid + 2 * actuator;
+  switch (m.actuator_trntype[actuator]) {
+    case transmission::kTendon: {
+      Path& path = tendon_paths[id[0]];
+      if (path.n < 0) path = tendon_path(m, d, id[0], arena);
+      return path;
+    }
+    case transmission::kSite:
+      return id[1] < 0 ? site_path(m, d, actuator, arena)
+                       : reference_site_path(m, d, actuator, arena);
+    case transmission::kSliderCrank:
+      return crank_path(m, d, actuator, arena);
+    case transmission::kBody:
+      return body_path(m, d, actuator, arena);
+    default:
+      return joint_path(m, d, actuator, arena);
+  }
+}
+
+const char* transmission_refusal(const ModelView& m, int actuator) {
+  int trn = m.actuator_trntype[actuator];
+  if (trn < transmission::kJoint || trn > transmission::kSO3) return "its transmission";
+  bool so3 = m.actuator_gaintype[actuator] == gain::kSO3;
+  if ((trn == transmission::kSO3) != so3) return "its combination of gain and transmission";
+  return nullptr;
+}
+
+}  // namespace mujacobian

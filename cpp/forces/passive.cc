@@ -1,0 +1,146 @@
+#include "forces/passive.h"
+
+#include "layout/enums.h"
+#include "spatial/rotation.h"
+
+namespace mujacobian {
+
+Poly joint_stiffness(const ModelView& m, int joint) {
+  const double* p = m.jnt_stiffnesspoly + kNPoly * joint;
+  return {m.jnt_stiffness[joint], {p[0], p[1]}};
+}
+
+namespace {
+
+// Visit every actuator that lends damping or armature to a joint or tendon. `single` is MuJoCo's
+// jnt_actuatorid or tendon_actuatorid: -1 none, an index, or below -1 for several.
+template <class F>
+void visit_actuators(const ModelView& m, int single, bool tendon, int id, F f) {
+  if (single == -1) return;
+  int first = single >= 0 ? single : 0, last = single >= 0 ? single + 1 : m.nactuator;
+  for (int a = first; a < last; a++) {
+    int trn = m.actuator_trntype[a];
+    bool fits = tendon ? trn == transmission::kTendon
+                       : trn == transmission::kJoint || trn == transmission::kJointInParent;
+    if (single < -1 && (!fits || m.actuator_trnid[2 * a] != id)) continue;
+    double gear = m.actuator_gear[6 * m.actuator_outadr[a]];
+    f(a, gear * gear);
+  }
+}
+
+Poly add_actuator_damping(const ModelView& m, Poly poly, int single, bool tendon, int id) {
+  visit_actuators(m, single, tendon, id, [&](int a, double gear2) {
+    poly.linear += gear2 * m.actuator_damping[a];
+    for (int k = 0; k < kNPoly; k++) {
+      poly.p[k] += gear2 * m.actuator_dampingpoly[kNPoly * a + k];
+    }
+  });
+  return poly;
+}
+
+// Spring of a vector e of norm r: force -k(r) e, so the derivative with respect to e is
+// -(k(r) I + k'(r)/r e e^T)                                                             (PAS-2)
+Mat3 radial_stiffness(const Poly& k, Vec3 e) {
+  double r = norm(e);
+  // tie: ball spring at rest
+  double radial = r > 0 ? (k.p[0] + 2 * k.p[1] * r) / r : 0;
+  double v[3] = {e.x, e.y, e.z};
+  Mat3 s;
+  for (int a = 0; a < 3; a++)
+    for (int b = 0; b < 3; b++) s(a, b) = radial * v[a] * v[b] + (a == b ? k.coefficient(r) : 0);
+  return s;
+}
+
+void subtract_block(const DofRows& residual, int dof, const Mat3& block) {
+  for (int a = 0; a < 3; a++)
+    for (int b = 0; b < 3; b++) residual.dq(dof + a, dof + b) -= block(a, b);
+}
+
+// The stiffness along the displacement e, |e| = r, for all directions.
+SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
+  SpringSlope s{dof, 3, 0, {0, 0, 0}};
+  double r = norm(e), slope = k.slope(r);
+  if (slope <= 0) return s;
+  s.stiffness = slope;
+  // tie: ball spring at rest in the metric
+  if (r > 0) store3(s.gradient, (k.curvature(r) / r) * e);
+  return s;
+}
+
+void add_springs(const ModelView& m, const DataView& d, const DofRows& residual) {
+  for (int j = 0; j < m.njnt; j++) {
+    Poly k = joint_stiffness(m, j);
+    if (k.zero()) continue;
+    int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j];
+    const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
+    if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
+    if (type == joint::kSlide || type == joint::kHinge) {
+      residual.dq(dof, dof) -= k.slope(qpos[0] - rest[0]);
+      continue;
+    }
+    if (type == joint::kFree) {
+      subtract_block(residual, dof, radial_stiffness(k, load3(qpos) - load3(rest)));
+      qpos += 3, rest += 3, dof += 3;
+    }
+    Vec3 e = quaternion_difference(qpos, rest);
+    subtract_block(residual, dof, radial_stiffness(k, e) * right_jacobian_inverse(e));
+  }
+}
+
+}  // namespace
+
+int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[2]) {
+  const Poly k = joint_stiffness(m, j);
+  if (k.zero()) return 0;
+  int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j], count = 0;
+  const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
+  if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
+  if (type == joint::kSlide || type == joint::kHinge) {
+    double x = qpos[0] - rest[0], slope = k.slope(x);
+    // tie: sign of a spring in the metric
+    out[0] = {dof, 1, slope > 0 ? slope : 0, {slope > 0 ? k.curvature(x) : 0, 0, 0}};
+    return 1;
+  }
+  if (type == joint::kFree) {
+    out[count++] = radial_slope(k, dof, load3(qpos) - load3(rest));
+    qpos += 3, rest += 3, dof += 3;
+  }
+  // the angle r = |e| of a rotation e = log(rest^-1 q) changes by e/r . dq
+  out[count++] = radial_slope(k, dof, quaternion_difference(qpos, rest));
+  return count;
+}
+
+Poly dof_damping(const ModelView& m, int dof) {
+  const double* p = m.dof_dampingpoly + kNPoly * dof;
+  int j = m.dof_jntid[dof];
+  return add_actuator_damping(m, {m.dof_damping[dof], {p[0], p[1]}}, m.jnt_actuatorid[j], false, j);
+}
+
+Poly tendon_damping(const ModelView& m, int tendon) {
+  const double* p = m.tendon_dampingpoly + kNPoly * tendon;
+  return add_actuator_damping(m, {m.tendon_damping[tendon], {p[0], p[1]}},
+                              m.tendon_actuatorid[tendon], true, tendon);
+}
+
+double tendon_armature(const ModelView& m, int tendon) {
+  double armature = m.tendon_armature[tendon];
+  visit_actuators(m, m.tendon_actuatorid[tendon], true, tendon,
+                  [&](int a, double gear2) { armature += gear2 * m.actuator_armature[a]; });
+  return armature;
+}
+
+bool springs_enabled(const ModelView& m) { return !(m.opt.disableflags & disable::kSpring); }
+bool dampers_enabled(const ModelView& m) { return !(m.opt.disableflags & disable::kDamper); }
+bool passive_enabled(const ModelView& m) { return springs_enabled(m) || dampers_enabled(m); }
+
+void add_passive(const ModelView& m, const DataView& d, const DofRows& residual) {
+  if (springs_enabled(m)) add_springs(m, d, residual);
+  if (dampers_enabled(m)) {
+    for (int i = 0; i < m.nv; i++) {
+      Poly damping = dof_damping(m, i);
+      if (!damping.zero()) residual.dv(i, i) -= damping.slope_odd(d.qvel[i]);
+    }
+  }
+}
+
+}  // namespace mujacobian

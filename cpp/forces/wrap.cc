@@ -1,0 +1,249 @@
+#include "forces/wrap.h"
+
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "layout/unsupported.h"
+#include "spatial/dual.h"
+
+namespace mujacobian {
+namespace {
+
+// Points and directions in the geom's frame, and in the plane of the wrap.
+template <class T>
+struct Triple {
+  T x, y, z;
+};
+template <class T>
+struct Planar {
+  T x, y;
+};
+
+template <class T>
+T dot(const Triple<T>& a, const Triple<T>& b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+template <class T>
+Triple<T> cross(const Triple<T>& a, const Triple<T>& b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+template <class T>
+Triple<T> scaled(const T& s, const Triple<T>& a) {
+  return {s * a.x, s * a.y, s * a.z};
+}
+template <class T>
+Triple<T> normalized(const Triple<T>& a) {
+  using std::sqrt;
+  return scaled(1.0 / sqrt(dot(a, a)), a);
+}
+
+template <class T>
+T dot(const Planar<T>& a, const Planar<T>& b) {
+  return a.x * b.x + a.y * b.y;
+}
+template <class T>
+T area(const Planar<T>& a, const Planar<T>& b) {
+  return a.x * b.y - a.y * b.x;
+}
+template <class T>
+T length(const Planar<T>& a) {
+  using std::sqrt;
+  return sqrt(dot(a, a));
+}
+template <class T>
+T distance(const Planar<T>& a, const Planar<T>& b) {
+  return length(Planar<T>{a.x - b.x, a.y - b.y});
+}
+
+struct Geom {
+  bool cylinder;
+  double radius;
+};
+
+// How MuJoCo finds the points; inside wraps stop their Newton iteration early, so which iteration
+// it is matters.
+enum class Branch { kOutsideLeft, kOutsideRight, kInsideBySine, kInsideByAngle, kInsideAverage };
+constexpr double kTolerance = 1e-6;  // of the Newton iterations
+constexpr double kFirstSine = 1 - 1e-7;
+constexpr int kMaxIterations = 20;
+constexpr int kVersionByAngle = 3016000;  // MuJoCo's version that iterates on the angle
+
+bool is_inside(Branch b) { return b != Branch::kOutsideLeft && b != Branch::kOutsideRight; }
+
+// Tangent point of the line from `end` to the circle; `turn` +1 or -1 picks the side   (WRAP-2)
+template <class T>
+Planar<T> tangent_point(const Planar<T>& end, double radius, double turn) {
+  using std::sqrt;
+  T square = dot(end, end);
+  T along = radius * radius / square;
+  T across = turn * radius * sqrt(square - radius * radius) / square;
+  return {along * end.x - across * end.y, along * end.y + across * end.x};
+}
+
+// Angle phi between the tendon and the normal at the touching point, as the root of
+//   asin(a sin phi) + asin(b sin phi) - 2 phi + gamma                                   (WRAP-4)
+template <class T>
+T touching_angle_by_sine(const T& a, const T& b, const T& gamma) {
+  using std::asin, std::sqrt;
+  T z = kFirstSine;
+  for (int i = 0; i < kMaxIterations; i++) {
+    T f = asin(a * z) + asin(b * z) - 2.0 * asin(z) + gamma;
+    if (std::abs(value(f)) <= kTolerance) break;
+    T slope =
+        a / sqrt(1.0 - z * z * a * a) + b / sqrt(1.0 - z * z * b * b) - 2.0 / sqrt(1.0 - z * z);
+    z = z - f / slope;
+  }
+  return asin(z);
+}
+
+template <class T>
+T touching_angle(const T& a, const T& b, const T& gamma) {
+  using std::asin, std::cos, std::sin, std::sqrt;
+  T phi = M_PI / 2;
+  for (int i = 0; i < kMaxIterations; i++) {
+    T s = sin(phi), c = cos(phi);
+    T f = asin(a * s) + asin(b * s) - 2.0 * phi + gamma;
+    if (std::abs(value(f)) <= kTolerance) break;
+    T slope = a * c / sqrt(1.0 - s * s * a * a) + b * c / sqrt(1.0 - s * s * b * b) - 2.0;
+    phi = phi - f / slope;
+  }
+  return phi;
+}
+
+// The point of the circle that a tendon inside touches                                 (WRAP-5)
+template <class T>
+Planar<T> inside_point(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
+  using std::asin, std::atan2, std::cos, std::sin;
+  if (branch == Branch::kInsideAverage) {
+    Planar<T> sum = {p.x + q.x, p.y + q.y};
+    T scale = radius / length(sum);
+    return {scale * sum.x, scale * sum.y};
+  }
+  // turn counterclockwise from the end that comes first in that sense
+  // tie: inside wrap of opposite sites
+  bool ordered = value(area(p, q)) > 0;
+  const Planar<T>&first = ordered ? p : q, &second = ordered ? q : p;
+  T a = radius / length(first), b = radius / length(second);
+  T gamma = atan2(area(first, second), dot(first, second));
+  T phi = branch == Branch::kInsideBySine ? touching_angle_by_sine(a, b, gamma)
+                                          : touching_angle(a, b, gamma);
+  T turn = phi - asin(a * sin(phi)), s = sin(turn), c = cos(turn);
+  return {a * (c * first.x - s * first.y), a * (s * first.x + c * first.y)};
+}
+
+// Length of the arc between two points of the circle, on the branch's way round         (WRAP-3)
+template <class T>
+T arc(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
+  using std::atan2;
+  if (is_inside(branch)) return T(0.0);
+  T angle = atan2(area(p, q), dot(p, q));
+  if (branch == Branch::kOutsideRight) angle = -angle;
+  // tie: wrap of opposite sites
+  return radius * (value(angle) < 0 ? angle + 2 * M_PI : angle);
+}
+
+// The two touching points for ends p and q, all in the geom's frame.
+template <class T>
+void touch(Branch branch, const Geom& geom, const Triple<T>& p, const Triple<T>& q,
+           Triple<T> out[2]) {
+  // axes of the plane: through the centre and both ends, or across the cylinder         (WRAP-1)
+  Triple<T> x = {1.0, 0.0, 0.0}, y = {0.0, 1.0, 0.0};
+  if (!geom.cylinder) {
+    x = normalized(p);
+    y = normalized(cross(cross(p, q), x));
+  }
+  Planar<T> a = {dot(p, x), dot(p, y)}, b = {dot(q, x), dot(q, y)}, at[2];
+  if (is_inside(branch)) {
+    at[0] = at[1] = inside_point(branch, a, b, geom.radius);
+  } else {
+    double turn = branch == Branch::kOutsideLeft ? 1 : -1;
+    at[0] = tangent_point(a, geom.radius, turn);
+    at[1] = tangent_point(b, geom.radius, -turn);
+  }
+  for (int w = 0; w < 2; w++) {
+    out[w] = {at[w].x * x.x + at[w].y * y.x, at[w].x * x.y + at[w].y * y.y,
+              at[w].x * x.z + at[w].y * y.z};
+  }
+  if (!geom.cylinder) return;
+
+  // unrolled, the tendon climbs the cylinder along a straight line                      (WRAP-6)
+  T before = distance(a, at[0]), on = arc(branch, at[0], at[1], geom.radius);
+  T climb = (q.z - p.z) / (before + on + distance(b, at[1]));
+  out[0].z = p.z + climb * before;
+  out[1].z = p.z + climb * (before + on);
+}
+
+Triple<double> in_frame(const Mat3& frame, Vec3 center, Vec3 point) {
+  Vec3 local = transpose_mul(frame, point - center);
+  return {local.x, local.y, local.z};
+}
+
+[[noreturn]] void refuse(const ModelView& m, int tendon, const char* reason) {
+  throw Unsupported(element_name(m, object::kTendon, tendon), reason);
+}
+
+}  // namespace
+
+Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, const Vec3 ends[2],
+               const double* points) {
+  const int id = m.wrap_objid[index];
+  const Geom geom = {m.wrap_type[index] == wrap::kCylinder, m.geom_size[3 * id]};
+  const Vec3 center = load3(d.geom_xpos + 3 * id);
+  const Mat3 frame = load9(d.geom_xmat + 9 * id);
+  const Triple<double> p = in_frame(frame, center, ends[0]), q = in_frame(frame, center, ends[1]);
+  const Triple<double> given[2] = {in_frame(frame, center, load3(points)),
+                                   in_frame(frame, center, load3(points + 3))};
+  auto mismatch = [&](Branch branch) {
+    Triple<double> found[2];
+    touch(branch, geom, p, q, found);
+    double worst = 0;
+    for (int w = 0; w < 2; w++) {
+      double e[3] = {found[w].x - given[w].x, found[w].y - given[w].y, found[w].z - given[w].z};
+      for (double x : e) worst = std::isfinite(x) ? std::fmax(worst, std::abs(x)) : INFINITY;
+    }
+    return worst;
+  };
+
+  const bool by_angle = engine().version >= kVersionByAngle;
+  const Branch newton = by_angle ? Branch::kInsideByAngle : Branch::kInsideBySine;
+  Branch branch = Branch::kOutsideLeft;
+  double error = mismatch(branch);
+  for (Branch other : {Branch::kOutsideRight, newton, Branch::kInsideAverage}) {
+    double e = mismatch(other);
+    if (e < error) error = e, branch = other;
+  }
+  double scale = std::fmax(geom.radius, std::fmax(norm(ends[0] - center), norm(ends[1] - center)));
+  // tie: plane of a wrap
+  if (!(error <= 1e-10 * scale)) {
+    refuse(m, tendon, "the points where it touches a geom are not the expected ones");
+  }
+
+  // differentiate with respect to the six coordinates of the ends
+  using Number = Dual<6>;
+  auto variables = [](const Triple<double>& a, int first) {
+    return Triple<Number>{variable<6>(a.x, first), variable<6>(a.y, first + 1),
+                          variable<6>(a.z, first + 2)};
+  };
+  Triple<Number> found[2];
+  touch(branch, geom, variables(p, 0), variables(q, 3), found);
+  Wrap wrap;
+  wrap.inside = is_inside(branch);
+  const Mat3 back = transposed(frame);
+  for (int w = 0; w < 2; w++) {
+    wrap.point[w] = load3(points + 3 * w);
+    const Number* row[3] = {&found[w].x, &found[w].y, &found[w].z};
+    for (int e = 0; e < 2; e++) {
+      Mat3 local;
+      for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+          local(r, c) = row[r]->d[3 * e + c];
+          if (!std::isfinite(local(r, c))) {
+            refuse(m, tendon, "it touches a geom where the touching point has no derivative");
+          }
+        }
+      wrap.slip[w][e] = frame * local * back;
+    }
+  }
+  return wrap;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,78 @@
+#include "linear/dense.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "linear/lanes.h"
+
+namespace mujacobian {
+namespace {
+
+// `rows` rows and `lanes` lanes of C stay in registers while k runs.
+template <int rows, int lanes>
+void tile(double* c, int c_stride, const double* a, int a_stride, const double* b, int b_stride,
+          int k) {
+  Lanes sum[rows][lanes];
+  for (int i = 0; i < rows; i++) {
+    for (int j = 0; j < lanes; j++) sum[i][j] = load_lanes(c + i * c_stride + j * kLanes);
+  }
+  for (int step = 0; step < k; step++, a += a_stride, b += b_stride) {
+    Lanes right[lanes];
+    for (int j = 0; j < lanes; j++) right[j] = load_lanes(b + j * kLanes);
+    for (int i = 0; i < rows; i++) {
+      const Lanes left = broadcast(a[i]);
+      for (int j = 0; j < lanes; j++) sum[i][j] += left * right[j];
+    }
+  }
+  for (int i = 0; i < rows; i++) {
+    for (int j = 0; j < lanes; j++) store_lanes(c + i * c_stride + j * kLanes, sum[i][j]);
+  }
+}
+
+// `rows` rows of C, columns 0 .. n-1.
+template <int rows>
+void strip(double* c, int c_stride, const double* a, int a_stride, const double* b, int b_stride,
+           int n, int k) {
+  int column = 0, count = round_to_lanes(n) / kLanes;
+  auto take = [&]<int lanes>() {
+    for (; count >= lanes; count -= lanes, column += lanes * kLanes) {
+      tile<rows, lanes>(c + column, c_stride, a, a_stride, b + column, b_stride, k);
+    }
+  };
+  take.template operator()<3>();
+  take.template operator()<2>();
+  take.template operator()<1>();
+}
+
+template <class F>
+void visit_strips(int m, F visit) {
+  int row = 0;
+  for (; row + 4 <= m; row += 4) visit.template operator()<4>(row);
+  for (; row < m; row++) visit.template operator()<1>(row);
+}
+
+}  // namespace
+
+void add_product(double* c, int c_stride, const double* a, int a_stride, const double* b,
+                 int b_stride, int m, int n, int k) {
+  visit_strips(m, [&]<int rows>(int row) {
+    strip<rows>(c + static_cast<std::ptrdiff_t>(row) * c_stride, c_stride, a + row, a_stride, b,
+                b_stride, n, k);
+  });
+}
+
+void add_symmetric_product(double* c, int c_stride, const double* a, int a_stride, const double* b,
+                           int b_stride, int n, int k) {
+  visit_strips(n, [&]<int rows>(int row) {
+    strip<rows>(c + static_cast<std::ptrdiff_t>(row) * c_stride, c_stride, a + row, a_stride, b,
+                b_stride, std::min(row + rows, n), k);
+  });
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+      c[static_cast<std::ptrdiff_t>(j) * c_stride + i] =
+          c[static_cast<std::ptrdiff_t>(i) * c_stride + j];
+    }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,63 @@
+// The right-hand side -dg of K da = -dg: how the generalized force that is left over changes with
+// position, velocity, activation, control and applied force while the acceleration is held.
+//
+// Trees that no tendon, actuator or constraint couples cannot influence one another, so the dofs
+// fall into components, each with a dense block: a row per dof, columns (q, v, act, ctrl, applied
+// force) of the same component.
+#pragma once
+
+#include "layout/arena.h"
+#include "layout/views.h"
+
+namespace mujacobian {
+
+struct Component {
+  int nv, na, nu, nf;  // dofs, activations, controls, applied-force columns (0 or nv)
+  const int* dofs;     // the dofs, increasing
+  const int* acts;     // the activations, increasing
+  const int* ctrls;    // the controls, increasing
+  int stride;          // distance of rows: the number of columns, padded to cache lines
+  double* x;           // nv rows
+
+  // first column of each kind of input
+  int act_column() const { return 2 * nv; }
+  int ctrl_column() const { return 2 * nv + na; }
+  int force_column() const { return 2 * nv + na + nu; }
+  int end_column() const { return force_column() + nf; }
+};
+
+struct DofRows {
+  int count;  // number of components
+  Component* components;
+  double** row;             // row of each dof
+  const int* column;        // column of each dof within its component
+  const int* component;     // component of each dof
+  const int* input_column;  // column of each input, -1 if it moves nothing
+
+  double& dq(int i, int k) const { return row[i][column[k]]; }
+  double& dv(int i, int k) const { return row[i][column[k] + components[component[k]].nv]; }
+  // inputs are the activations, then the controls
+  double& du(int i, int input) const { return row[i][input_column[input]]; }
+};
+
+// Dofs that influence one another, beyond those of one tree or tendon.
+struct Coupling {
+  const int* dofs;
+  int n;
+};
+
+// An empty (zero) residual. `actuators` has the dofs that each actuator moves or depends on, null:
+// none does; `forces` adds the columns of qfrc_applied, set to the identity.
+DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
+                      const Coupling* actuators, bool forces, Arena& arena);
+
+// A zero residual with the same components as `other`.
+DofRows make_like(const ModelView& m, const DofRows& other, Arena& arena);
+
+// A zero vector over the dofs of the same components: one column, in lanes.
+DofRows make_vector(const ModelView& m, const DofRows& other, Arena& arena);
+
+// The same with `count` columns.
+DofRows make_columns(const ModelView& m, const DofRows& other, int count, Arena& arena);
+
+}  // namespace mujacobian

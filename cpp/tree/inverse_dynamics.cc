@@ -1,0 +1,140 @@
+#include "tree/inverse_dynamics.h"
+
+#include "layout/enums.h"
+#include "linear/lanes.h"
+#include "tree/composite.h"
+
+namespace mujacobian {
+namespace {
+
+// Six-vectors by component: component c of vector k is at [c * stride + k].
+struct Vectors {
+  double* p;
+  int stride;
+  const double* at(int c, int k) const { return p + c * stride + k; }
+  void put(int k, Vec3 ang, Vec3 lin) const {
+    double* q = p + k;
+    q[0] = ang.x, q[stride] = ang.y, q[2 * stride] = ang.z;
+    q[3 * stride] = lin.x, q[4 * stride] = lin.y, q[5 * stride] = lin.z;
+  }
+};
+
+// Room for n vectors and whatever a pair of lanes reads beyond them.
+Vectors make_vectors(int n, Arena& arena) {
+  int stride = round_to_line(n + 2 * kLanes - 1);
+  return {arena.zeros<double>(6 * stride), stride};
+}
+
+// Eight entries at a time.
+struct Pair {
+  Lanes a, b;
+};
+inline void accumulate(Pair& sum, double f, const double* lanes) {
+  Lanes factor = broadcast(f);
+  sum.a += factor * load_lanes(lanes);
+  sum.b += factor * load_lanes(lanes + kLanes);
+}
+inline void store(double* p, Pair v) { store_lanes(p, v.a), store_lanes(p + kLanes, v.b); }
+
+// The first n of eight entries.
+inline void store(double* p, Pair v, int n) {
+  if (n >= 2 * kLanes) return store(p, v);
+  double all[2 * kLanes];
+  store(all, v);
+  for (int k = 0; k < n; k++) p[k] = all[k];
+}
+
+}  // namespace
+
+void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const Topology& tree,
+                                 const double* acc, const DofRows& residual, Arena& arena) {
+  bool weightless = m.opt.disableflags & disable::kGravity;
+  Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
+  const MotionSweep motion = sweep_motion(m, d, acc, base, arena);
+  const Composite* composite = composites(m, d, motion.acceleration, arena);
+  const DofRates* rates = motion.rates;
+
+  // what column i does to the rows of its ancestors, with the residual's sign              (ID-9)
+  const Vectors force_q = make_vectors(m.nv, arena), force_v = make_vectors(m.nv, arena);
+
+  // The chain of the current dof: vectors of its k-th ancestor. Dofs are numbered depth first, so
+  // a dof only overwrites what no later dof needs.
+  const Vectors axes = make_vectors(tree.max_depth, arena);
+  const Vectors axes_dot = make_vectors(tree.max_depth, arena);
+  const Vectors seconds = make_vectors(tree.max_depth, arena);
+  const Vectors sums = make_vectors(tree.max_depth, arena);
+  int* ancestor_column = arena.take<int>(tree.max_depth);
+  double* entries_q = arena.take<double>(axes.stride);
+  double* entries_v = arena.take<double>(axes.stride);
+
+  for (int i = 0; i < m.nv; i++) {
+    const int body = m.dof_bodyid[i], depth = tree.depth[i];
+    const Composite& c = composite[body];
+    const Inertia inertia{d.crb + 10 * body};
+    const Motion axis = load_motion(d.cdof + 6 * i), axis_dot = load_motion(d.cdof_dot + 6 * i);
+
+    Force q = inertia * rates[i].second + apply_rate(c, axis_dot.ang) + cross(axis, c.force);
+    Force v = inertia * rates[i].sum + apply_rate(c, axis.ang);
+    force_q.put(i, -q.ang, -q.lin);
+    force_v.put(i, -v.ang, -v.lin);
+
+    // row of i: its reaction to motions of its ancestors                                (ID-10)
+    double momentum[6], rate[3];
+    Force carried = inertia * axis;
+    store3(momentum, -carried.ang), store3(momentum + 3, -carried.lin);
+    store3(rate, -apply_rate_transposed(c, axis));
+    for (int k = 0; k < depth; k += 2 * kLanes) {
+      Pair row_q{}, row_v{};
+      for (int n = 0; n < 6; n++) {
+        if (n < 3) accumulate(row_q, rate[n], axes_dot.at(n, k));
+        if (n < 3) accumulate(row_v, rate[n], axes.at(n, k));
+        accumulate(row_q, momentum[n], seconds.at(n, k));
+        accumulate(row_v, momentum[n], sums.at(n, k));
+      }
+      store(entries_q + k, row_q), store(entries_v + k, row_v);
+    }
+    double* row = residual.row[i];
+    double* row_v = row + residual.components[residual.component[i]].nv;
+    for (int k = 0; k < depth; k++) {
+      row[ancestor_column[k]] = entries_q[k];
+      row_v[ancestor_column[k]] = entries_v[k];
+    }
+
+    axes.put(depth, axis.ang, axis.lin);
+    axes_dot.put(depth, axis_dot.ang, axis_dot.lin);
+    seconds.put(depth, rates[i].second.ang, rates[i].second.lin);
+    sums.put(depth, rates[i].sum.ang, rates[i].sum.lin);
+    ancestor_column[depth] = residual.column[i];
+  }
+
+  // rows of i: the columns of itself and everything it moves, which are consecutive       (ID-9)
+  for (int i = 0; i < m.nv; i++) {
+    const double* axis = d.cdof + 6 * i;
+    double* row = residual.row[i] + residual.column[i];
+    double* row_v = row + residual.components[residual.component[i]].nv;
+    for (int k = i, end = tree.end[i]; k < end; k += 2 * kLanes) {
+      Pair q{}, v{};
+      for (int n = 0; n < 6; n++) {
+        accumulate(q, axis[n], force_q.at(n, k));
+        accumulate(v, axis[n], force_v.at(n, k));
+      }
+      store(row + (k - i), q, end - k), store(row_v + (k - i), v, end - k);
+    }
+  }
+
+  // rotations of one joint turn each other's axes: nothing is carried between them        (ID-11)
+  for (int j = 0; j < m.njnt; j++) {
+    int type = m.jnt_type[j];
+    if (type != joint::kBall && type != joint::kFree) continue;
+    int first = m.jnt_dofadr[j] + (type == joint::kFree ? 3 : 0);
+    const Force& force = composite[m.jnt_bodyid[j]].force;
+    for (int i = first; i < first + 3; i++) {
+      Force carried = cross(load_motion(d.cdof + 6 * i), force);
+      for (int k = first; k < i; k++) {
+        residual.dq(k, i) += dot(load_motion(d.cdof + 6 * k), carried);
+      }
+    }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,63 @@
+// Forces along a path: a scalar length l(q), a moment row m(q) and a force F(l, m v, inputs) that
+// enters the dynamics as m^T F. Tendons and actuator transmissions are paths,
+// docs/derivations/paths.md.
+#pragma once
+
+#include "layout/topology.h"
+#include "tree/dof_rows.h"
+
+namespace mujacobian {
+
+struct Path {
+  int n;  // number of dofs
+  const int* dofs;
+  const double* moment;   // m
+  const double* dlength;  // dl/dq: the moment itself, except for rotations
+  const double* hessian;  // dm_i/dq_k at [i * n + k]; null where the moment is constant
+};
+
+// An activation or control (numbered as the residual's inputs) that a force depends on.
+struct InputSlope {
+  int input;
+  double force;      // dF/dinput
+  double damping;    // d(damping)/dinput
+  double stiffness;  // d(stiffness)/dinput
+};
+
+// Another path, over the same dofs, on whose rate a force depends.
+struct RateSlope {
+  const Path* path;
+  double force;  // dF/d(m v) with the other's m
+};
+
+struct PathForce {
+  Path path;
+  double force;           // F
+  double dlength, drate;  // dF/dl, dF/d(m v)
+  InputSlope* inputs;
+  int input_count;
+  const RateSlope* others;
+  int other_count;
+
+  // what MuJoCo's implicit integrators know of dF/d(m v) and dF/dl, and how that changes
+  double damping;
+  double damping_dlength, damping_drate;
+  double stiffness;
+  double stiffness_dlength, stiffness_drate;
+};
+
+// d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)
+inline void path_rate_derivative(const Path& path, const double* qvel, double* rate) {
+  for (int k = 0; k < path.n; k++) rate[k] = 0;
+  if (!path.hessian) return;
+  for (int i = 0; i < path.n; i++) {
+    double v = qvel[path.dofs[i]];
+    for (int k = 0; k < path.n; k++) rate[k] += v * path.hessian[i * path.n + k];
+  }
+}
+
+// Add d(m^T F) to the residual, leaving out the rows with frozen[dof] set (null: none). (PATH-3)
+void add_path_force(const PathForce& f, const double* qvel, const unsigned char* frozen,
+                    const DofRows& residual, Arena& arena);
+
+}  // namespace mujacobian
