@@ -168,9 +168,9 @@ def test_bad_links(scene):
     with pytest.raises(ValueError, match="no body 'foot'"):
         rollout(model, data, controls, world, [Link(links[0].attachment, "foot")])
     other = rods.Attachment(world.rods[0].node(0), [0, 0, 0], 1)
-    with pytest.raises(ValueError, match="must be one of the world's"):
+    with pytest.raises(ValueError, match="must be in the world"):
         rollout(model, data, controls, world, [Link(other, "arm")])
-    with pytest.raises(ValueError, match="two links carry the same"):
+    with pytest.raises(ValueError, match="two links have the same"):
         rollout(model, data, controls, world, [links[0], links[0]])
     with pytest.raises(TypeError, match="body must be of type str"):
         Link(links[0].attachment, None)

@@ -61,7 +61,7 @@ def test_frames_follow_the_curve_without_twist():
         rods.darboux(frames, lengths[1:])
     with pytest.raises(ValueError, match="w must have shape"):
         rods.exp([1, 2])
-    with pytest.raises(ValueError, match="turns back"):
+    with pytest.raises(ValueError, match="reverses the direction"):
         rods.frames_along([[0, 0, 0], [1, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match="parallel"):
         rods.frames_along(x[:2], up=along[0])
