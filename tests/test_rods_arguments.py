@@ -203,6 +203,17 @@ def test_worlds():
         rods.World(timestep=1, bodies=[body]).bends(body)
 
 
+def test_former_spelling_is_deprecated():
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        ball = rods.Sphere(0.1, centre=[1, 2, 3])
+    assert np.array_equal(ball.vertices, [[1, 2, 3]])
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        box = rods.Box([1, 1, 1], centre=[1, 2, 3])
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        assert np.array_equal(box.centre, [1, 2, 3])
+    assert np.array_equal(box.center, [1, 2, 3])
+
+
 def test_inputs():
     """Neither the world nor the state changes when a rollout raises an error."""
     rod = rods.Rod(NODES, **ROD, fixed_nodes=[0])

@@ -39,7 +39,8 @@ def sketch(
       axes: Matplotlib axes to draw on.
       model: model to draw.
       data: data with current kinematics.
-      azimuth, elevation: direction from the model to the viewer, degrees.
+      azimuth: azimuth of the direction from the model to the viewer, degrees.
+      elevation: elevation of this direction, degrees.
     """
     from matplotlib.patches import Polygon
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -108,6 +109,12 @@ class Box(Shape):
         object.__setattr__(self, "center", shaped("center", self.center, (3,)))
         object.__setattr__(self, "axes", rotations("axes", self.axes, (3, 3)))
         freeze(self)
+
+    @property
+    def centre(self) -> ArrayLike:
+        """The former spelling of `center`, which is deprecated."""
+        warnings.warn("centre is now center", DeprecationWarning, stacklevel=2)
+        return self.center
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         half, center, axes = map(np.asarray, (self.half, self.center, self.axes))
