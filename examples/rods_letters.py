@@ -2,9 +2,9 @@
 
 L-BFGS with exact gradients finds the initial velocities of all nodes. The stiffnesses and numbers
 of nodes are those of figure 1 of "Painless Differentiable Rotation Dynamics", which does not state
-the size of the letters and the time. The loss is the sum of the squared distances of nodes from their
-positions in the letter, relative to its initial value. The optimization stops at 1e-3 or after 100
-iterations.
+the size of the letters and the time. The loss is the sum of the squared distances of nodes from
+their positions in the letter, relative to its initial value. The optimization stops at 1e-3 or
+after 100 iterations.
 """
 
 from dataclasses import dataclass
