@@ -90,8 +90,8 @@ def main(
     figure, axes = panels(3)
     for panel, k in zip(axes, (0, len(shapes) // 2, len(shapes) - 1), strict=True):
         panel.plot(*line[1:].T, color=PALE, lw=16, alpha=0.6, solid_capstyle="butt")
-        seen = shapes[k][shapes[k][:, 0] > -4]
-        panel.plot(*seen.T, color=ACCENT, lw=2)
+        visible = shapes[k][shapes[k][:, 0] > -4]
+        panel.plot(*visible.T, color=ACCENT, lw=2)
         fit(panel, [line[1:], np.array([[-4.0, 0, 0]])])
         panel.set_title(f"{k * CHUNK * timestep:.2g} s", fontsize=9)
     save(figure, f"rods_endoscope_{1e6 * timestep:.0f}us", folder)

@@ -51,15 +51,14 @@ void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars&
   }
 }
 
-// k/2 (3 - tr(A^T B))                                                                   (ROD-18)
+// The energy is k/2 (3 - tr(A^T B))                                                     (ROD-18)
 void add_welds(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (const Weld& w : m.welds) {
     Pair pair(w, q);
     Mat3 apart = difference(pair.A, pair.B);
     sum.add(0.25 * w.stiffness * inner(apart, apart));
-    // as a function of left perturbations a and b, the potential is a constant - tr(exp(a)^T exp(b)
-    // N)
+    // for left perturbations a and b, the potential is a constant minus tr(exp(a)^T exp(b) N)
     Mat3 N = (0.5 * w.stiffness) * times_transposed(pair.B, pair.A);
     const int first = m.frame_slot[w.first];
     const int second = w.second < 0 ? -1 : m.frame_slot[w.second];

@@ -75,7 +75,7 @@ void add_bends(const Problem& p, const State& q, Sum& sum) {
     Vec3 K = b.length * (b.stiffness + d.viscosity);
     for (int c = 0; c < 3; c++) KJ(0, c) *= K.x, KJ(1, c) *= K.y, KJ(2, c) *= K.z;
     Mat3 gauss = transposed_times(J, KJ);
-    // and the second derivative of moment . darboux = tr(N) / (2 length)                (ROD-17)
+    // second part of it: the second derivative of moment . darboux = tr(N) / (2 length) (ROD-17)
     Mat3 N = (-0.5 / b.length) * (joint.B * times_transposed(skew(moment), joint.A));
     Mat3 excess = difference(N, scaled_identity(trace(N)));
     Mat3 own = gauss + symmetric_part(excess);

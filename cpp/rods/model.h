@@ -99,8 +99,8 @@ struct Model {
   std::vector<char> fixed() const;
 };
 
-// Positions and rotations; also the change from one state to the next, as differences and R
-// R_prev^T.
+// Positions and rotations of a state, or the change from one state to the next: differences of
+// positions, and rotations R R_prev^T.
 struct State {
   std::vector<Vec3> x;
   std::vector<Mat3> R;

@@ -94,6 +94,7 @@ double Newton::chord(const Problem& p, const State& q) {
   sum_.gradient = &gradient_;
   sum_.hessian = nullptr;
   evaluate(p, q, sum_);
+  // the estimate needs the Hessian without the shift
   if (shifted_) factor_.compute(hessian_, fixed_, 0, true);
   for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
   factor_.solve(direction_);

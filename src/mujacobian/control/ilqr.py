@@ -109,6 +109,7 @@ class ILQR:
         eps: float = 1e-6,
         warm_start: bool = False,
     ) -> None:
+        # check the arguments
         require_model(model)
         if derivatives in FORMER_BACKENDS:
             current = FORMER_BACKENDS[derivatives]
@@ -127,6 +128,7 @@ class ILQR:
             raise ArgumentError("the model has no actuators, so there are no controls to plan")
         if count("horizon", horizon) < 2:
             raise ArgumentError(f"horizon must be at least 2 knots, got {horizon}")
+        # keep the settings
         self.model, self.cost, self.horizon = model, cost, int(horizon)
         self.derivatives = derivatives
         self.threads = thread_count(threads)
@@ -142,6 +144,7 @@ class ILQR:
             raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
+        # the compiled core with its arrays and threads
         self._passes = Passes(
             model,
             cost,

@@ -80,6 +80,7 @@ def rollout(
 
 def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
     """Return a differentiable function from all values to positions and rotations."""
+    # NumPy functions for positions and rotations, and for the reverse pass
     shapes = (T + 1, world.n_points, 3), (T + 1, world.n_frames, 3, 3)
     results = tuple(jax.ShapeDtypeStruct(s, np.float64) for s in shapes)  # type: ignore[no-untyped-call]
 
@@ -106,6 +107,7 @@ def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
         made = vars(gradient.state) | vars(gradient.params) | vars(gradient)
         return {name: made[name] for name in values}
 
+    # the same as JAX functions
     def forward(values: Values) -> Any:  # noqa: ANN401
         made = jax.pure_callback(run, results, values, vmap_method="sequential")
         return made, (values, *made)

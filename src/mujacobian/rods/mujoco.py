@@ -117,6 +117,7 @@ def rollout(
       links: links between attachments of `world` and bodies of the model.
       state: initial state of the rods; by default `world.state()`.
     """
+    # check the arguments
     require_model(model)
     require_data("data", model, data)
     instance("world", world, World)
@@ -130,18 +131,22 @@ def rollout(
     rods_state = world.state() if state is None else state
     steps: list[tuple[ModelTrajectory, RodTrajectory]] = []
     for row in u:
+        # anchors at the beginning of the step
         mujoco.mj_kinematics(model, here)
         mujoco.mj_comPos(model, here)
         targets = world.anchors.copy()
         for c in carried:
             targets[c.target] = _anchor(here, c)
+        # step of the rods
         rods_step = simulate_rods(world, rods_state, targets=targets[None])
+        # forces and torques of the springs on the bodies
         wrenches = np.zeros((1, model.nbody, 6))
         for c in carried:
             at = world.place(c.point, rods_step.positions[-1], rods_step.rotations[-1])
             force = c.stiffness * (at - targets[c.target])
             arm = targets[c.target] - here.xipos[c.body]
             wrenches[0, c.body] += [*force, *np.cross(arm, force)]
+        # step of the model
         model_step = simulate_model(model, here, row[None], wrenches=wrenches, threads=1)
         steps.append((model_step, rods_step))
         here.ctrl[:] = row

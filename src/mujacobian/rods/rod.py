@@ -79,6 +79,7 @@ class Rod:
     fixed_edges: Sequence[int] = ()
 
     def __post_init__(self) -> None:
+        # nodes and lengths of edges
         set_ = object.__setattr__
         x = numbers("nodes", self.nodes)
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
@@ -86,6 +87,7 @@ class Rod:
         set_(self, "nodes", x)
         n, lengths = len(x) - 1, np.linalg.norm(np.diff(x, axis=0), axis=1)
         _require_lengths("edge", lengths)
+        # masses, stiffnesses and damping
         for name in ("mass", "radius"):
             set_(self, name, positive(name, getattr(self, name)))
         for name, shape in (("stretch", (n,)), ("shear", (n,)), ("bend", (n - 1, 3))):
@@ -93,6 +95,7 @@ class Rod:
         set_(self, "bend_damping", nonnegatives("bend_damping", self.bend_damping, (n - 1, 3)))
         for name in ("stretch_damping", "drag", "spin_drag"):
             set_(self, name, nonnegative(name, getattr(self, name)))
+        # frames and rest shape
         given = frames_along(x) if self.frames is None else self.frames
         set_(self, "frames", rotations("frames", given, (n, 3, 3)))
         rest = (
@@ -106,9 +109,11 @@ class Rod:
         if curvature is None:
             curvature = darboux(np.asarray(self.frames), rest)
         set_(self, "rest_curvature", spread("rest_curvature", curvature, (n - 1, 3)))
+        # velocities
         set_(self, "velocities", spread("velocities", self.velocities, (n + 1, 3)))
         spin = spread("angular_velocities", self.angular_velocities, (n, 3))
         set_(self, "angular_velocities", spin)
+        # fixed nodes and edges
         for name, count in (("fixed_nodes", n + 1), ("fixed_edges", n)):
             chosen = instances(name, getattr(self, name), int, np.integer)
             set_(self, name, [index(name, i, count) for i in chosen])

@@ -67,6 +67,7 @@ def rollout(
       >>> trajectory.positions[-1, 0].round(3)
       array([0.55, 0.55, 0.55])
     """
+    # check the arguments
     instance("world", world, World)
     strict = flag("strict", strict)
     first = check_state(world, world.state() if state is None else state)
@@ -80,6 +81,7 @@ def rollout(
     T, inputs = check_inputs(world, steps, given)
     chosen = world.parameters() if params is None else world.checked(params)
     model = world.model(None if params is None else chosen)
+    # simulate
     positions = np.empty((T + 1, world.n_points, 3))
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
@@ -96,6 +98,7 @@ def rollout(
         rotations_,
         reports,
     )
+    # report the convergence
     report = Report.read(reports)
     if taken < T:
         raise ConvergenceError(

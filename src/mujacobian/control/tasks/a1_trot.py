@@ -26,6 +26,7 @@ def build() -> Task:
     planned = control.planning_model(model, timestep=0.01)
     home = model.key("home")
 
+    # residuals from sensors
     feet = [control.sensor(planned, name) for name in FEET.sensors]
     center = sum(feet[1:], feet[0]) / 4
     trunk, com = control.sensor(planned, "trunk"), control.sensor(planned, "com")

@@ -29,6 +29,7 @@ def build() -> Task:
         model.sensor(k).name: control.sensor(planned, model.sensor(k).name)
         for k in range(model.nsensor)
     }
+    # residuals from sensors
     angles = control.stack(*(sensor[f"{joint}_angle"] for joint in joints))
     speeds = control.stack(*(sensor[f"{joint}_speed"] for joint in joints))
     feet = [sensor[foot] for foot in FEET.sensors]
