@@ -1,1 +1,1 @@
-"""Programs that show mujacobian at work; each runs as `python -m examples.NAME` from here."""
+"""Example programs. Run them as `python -m examples.NAME` from the root of the repository."""

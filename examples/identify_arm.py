@@ -1,4 +1,4 @@
-"""Identify masses, damping and dry friction of an arm from a noisy log of its joints."""
+"""Identify the masses, damping and dry friction of an arm from noisy logs of its joints."""
 
 import mujoco
 import numpy as np
@@ -49,7 +49,7 @@ ARM = """
 
 
 def record(model: mujoco.MjModel, seed: int, steps: int = 500) -> Log:
-    """Return what the arm's sensors read while its motors hum, with their noise."""
+    """Return a log of noisy sensor readings under sinusoidal motor torques."""
     rng = np.random.default_rng(seed)
     time = np.arange(steps)[:, None] * model.opt.timestep
     phase, frequency = rng.uniform(0, 2 * np.pi, size=3), rng.uniform(4, 9, size=3)
@@ -61,7 +61,7 @@ def record(model: mujoco.MjModel, seed: int, steps: int = 500) -> Log:
 
 
 def main() -> tuple[Identification, np.ndarray]:
-    """Identify the arm from two logs, starting 30% off; return what is found and the truth."""
+    """Identify the arm from a guess that is 30% off; return the result and the true values."""
     arm = mujoco.MjModel.from_xml_string(ARM)
     logs = [record(arm, seed) for seed in (0, 1)]
 

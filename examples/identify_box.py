@@ -1,4 +1,4 @@
-"""Identify friction and mass of a box from a log of a finger that pushes it: through contact."""
+"""Identify the friction and mass of a box from logs of a finger that pushes it."""
 
 import mujoco
 import numpy as np
@@ -9,7 +9,7 @@ from mujacobian.sysid import Identification, Log, identify
 SCENE = """
 <mujoco model="pushed box">
   <option timestep=".002" cone="elliptic" impratio="10"/>
-  <!-- forces begin at zero: what is seen is then a continuous function of the parameters -->
+  <!-- forces begin at zero, so that readings are continuous functions of the parameters -->
   <default><geom solimp="0 .95 .001" solref=".01 1"/></default>
   <worldbody>
     <geom type="plane" size="2 1 .1"/>
@@ -32,7 +32,7 @@ SCENE = """
 
 
 def record(model: mujoco.MjModel, push: float, seed: int) -> Log:
-    """Return what is seen while the finger pushes with a force that comes and goes."""
+    """Return a log of noisy sensor readings while the finger pushes with an oscillating force."""
     time = np.arange(400)[:, None] * model.opt.timestep
     controls = push * (1 + 0.5 * np.sin(12 * time))
     data = mujoco.MjData(model)
@@ -43,16 +43,17 @@ def record(model: mujoco.MjModel, push: float, seed: int) -> Log:
 
 
 def main() -> tuple[Identification, np.ndarray]:
-    """Identify the box, starting from one too light and too slippery."""
+    """Identify the box from a guess that is too light and too slippery."""
     model = mujoco.MjModel.from_xml_string(SCENE)
     logs = [record(model, push, seed) for seed, push in enumerate((6.5, 8))]
 
     parameters = mujacobian.Parameters(model, [("body_mass", "box"), ("geom_friction", "box")])
     guess = parameters.values * [0.6, 0.6, 1, 1]
-    # the box rests where it was put: its first state is known
+    # the box is at rest initially, so its first state is known
     found = identify(parameters, logs, start=guess, initial_states="given")
 
-    print(found)  # torsion and rolling do not show in this log: they stay, with errors of inf
+    # the log does not determine torsional and rolling friction, so their errors are infinite
+    print(found)
     print(f"truth {parameters.values}")
     print(f"{len(found.history) - 1} iterations, {found.steps} simulated steps: {found.message}")
     return found, parameters.values

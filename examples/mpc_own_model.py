@@ -1,4 +1,4 @@
-"""Control of your own model: a crane brings its load over a place and lets it hang still."""
+"""Control your own model: a crane moves its load to a target and stops its swinging."""
 
 import mujoco
 
@@ -8,7 +8,7 @@ CRANE = "examples/crane.xml"  # or your own
 
 
 def main() -> control.MPCResult:
-    """Return the run."""
+    """Run the controller and return the result."""
     model = mujoco.MjModel.from_xml_path(CRANE)
     load, velocity = control.sensor(model, "load"), control.sensor(model, "velocity")
     terms = [

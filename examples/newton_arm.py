@@ -1,4 +1,4 @@
-"""Torques that bring the hand of a small arm to a target at rest, in Newton, through a wp.Tape."""
+"""Optimize the torques of an arm in Newton with a wp.Tape, so that its hand rests at a target."""
 
 import newton
 import numpy as np
@@ -21,7 +21,7 @@ def reach(
     hand: wp.vec3,
     loss: wp.array[float],
 ) -> None:
-    """Squared distance of the hand from the target, and squared speeds of the joints."""
+    """Write the squared distance of the hand from the target plus squared joint speeds."""
     error = wp.transform_point(poses[2], hand) - target
     total = wp.dot(error, error)
     for i in range(3):
@@ -30,7 +30,7 @@ def reach(
 
 
 def build() -> newton.Model:
-    """Three links in a row on hinges, hanging."""
+    """Return a hanging chain of three links with hinges."""
     builder = newton.ModelBuilder()
     inertia = wp.mat33(0.004, 0.0, 0.0, 0.0, 0.004, 0.0, 0.0, 0.0, 0.001)
     parent, joints = -1, []
@@ -48,7 +48,7 @@ def build() -> newton.Model:
 
 
 class Arm:
-    """Simulations with other torques, on a tape."""
+    """Simulations on a tape with given torques."""
 
     def __init__(self) -> None:
         self.model = build()
@@ -57,7 +57,7 @@ class Arm:
         self.controls = [self.model.control() for _ in range(STEPS)]
 
     def simulate(self, torques: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the loss of all torques, and its gradient."""
+        """Return the loss of all torques and its gradient."""
         rows = torques.reshape(STEPS, LINKS)
         for control, row in zip(self.controls, rows, strict=True):
             control.joint_f.assign(row.astype(np.float32))
@@ -77,13 +77,13 @@ class Arm:
         return value, (gradient.astype(np.float64) + 2 * EFFORT * rows).ravel()
 
     def hand(self) -> np.ndarray:
-        """Return where the hand ends."""
+        """Return the final position of the hand."""
         pose = wp.transform(*self.states[-1].body_q.numpy()[-1].tolist())
         return np.array(wp.transform_point(pose, wp.vec3(0.0, 0.0, -LENGTH)))
 
 
 def main() -> float:
-    """Return how far from the target the hand ends, printing it."""
+    """Print and return the final distance of the hand from the target, m."""
     arm = Arm()
     found = minimize(
         arm.simulate,

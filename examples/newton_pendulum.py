@@ -1,4 +1,4 @@
-"""Identify mass and damping of a pendulum in Newton, from angles, through a wp.Tape."""
+"""Identify the mass and damping of a pendulum in Newton from angles, with a wp.Tape."""
 
 import newton
 import numpy as np
@@ -22,7 +22,7 @@ def squared_error(
 
 
 def build() -> newton.Model:
-    """A rod that hangs from a hinge; its inertia is known."""
+    """Return a rod with known inertia that hangs from a hinge."""
     builder = newton.ModelBuilder()
     inertia = wp.mat33(0.05, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.01)
     rod = builder.add_link(mass=1.0, inertia=inertia, com=wp.vec3(0.0, 0.0, -0.4))
@@ -32,7 +32,7 @@ def build() -> newton.Model:
 
 
 class Pendulum:
-    """Simulations with other parameters, on a tape."""
+    """Simulations on a tape with given parameters."""
 
     def __init__(self) -> None:
         self.model = build()
@@ -44,7 +44,7 @@ class Pendulum:
         self.measured = wp.zeros(STEPS, dtype=float)
 
     def simulate(self, parameters: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        """Return the angles, their squared error, and its gradient."""
+        """Return the angles, their squared error and its gradient."""
         mass, damping = self.model.body_mass, self.model.joint_damping
         mass.assign(parameters[:1].astype(np.float32))
         damping.assign(parameters[1:].astype(np.float32))
@@ -65,7 +65,7 @@ class Pendulum:
 
 
 def main() -> np.ndarray:
-    """Return what was found, printing it."""
+    """Print and return the identified parameters."""
     pendulum = Pendulum()
     pendulum.measured.assign(pendulum.simulate(TRUTH)[0])
     found = minimize(
@@ -77,7 +77,7 @@ def main() -> np.ndarray:
     )
     print(f"{found.nfev} simulations with gradients")
     for name, value, truth in zip(("mass", "damping"), found.x, TRUTH, strict=True):
-        print(f"{name:8} {value:.5f}, is {truth}")
+        print(f"{name:8} {value:.5f}, true value {truth}")
     return found.x
 
 

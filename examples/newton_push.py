@@ -1,4 +1,4 @@
-"""Push a box so that it slides to a target and stops there, by friction, in Newton."""
+"""Push a box in Newton so that it slides to a target and friction stops it there."""
 
 import newton
 import numpy as np
@@ -15,14 +15,14 @@ TARGET = np.array([0.35, 0.2])
 def distance(
     pose: wp.array[float], velocity: wp.array[float], target: wp.vec2, loss: wp.array[float]
 ) -> None:
-    """Squared distance of the box from the target, and a little of its speed."""
+    """Write the squared distance of the box from the target plus a penalty on its speed."""
     x, y = pose[0] - target[0], pose[1] - target[1]
     vx, vy = velocity[0], velocity[1]
     loss[0] = x * x + y * y + 0.01 * (vx * vx + vy * vy)
 
 
 def build() -> newton.Model:
-    """A box that lies on the ground."""
+    """Return a box that lies on the ground."""
     builder = newton.ModelBuilder()
     builder.default_shape_cfg.mu = 0.3
     builder.default_shape_cfg.density = 1000.0
@@ -33,7 +33,7 @@ def build() -> newton.Model:
 
 
 class Push:
-    """Simulations with other forces, on a tape."""
+    """Simulations on a tape with given forces."""
 
     def __init__(self) -> None:
         self.model = build()
@@ -44,10 +44,10 @@ class Push:
         self.control = self.model.control()
         self.force = wp.zeros(1, dtype=wp.spatial_vector, requires_grad=True)
         for state in self.states[:PUSHED]:
-            state.body_f = self.force  # the same in all these steps
+            state.body_f = self.force  # the same force in all these steps
 
     def simulate(self, push: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the loss of a horizontal force, and its gradient."""
+        """Return the loss of a horizontal force and its gradient."""
         wrench = np.zeros((1, 6), dtype=np.float32)
         wrench[0, :2] = push
         self.force.assign(wrench)
@@ -67,7 +67,7 @@ class Push:
 
 
 def main() -> float:
-    """Return how far from the target the box ends, printing it."""
+    """Print and return the final distance of the box from the target, m."""
     push = Push()
     found = minimize(push.simulate, np.array([12.0, 4.0]), jac=True, method="L-BFGS-B")
     push.simulate(found.x)

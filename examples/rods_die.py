@@ -1,7 +1,7 @@
-"""A die is thrown, bounces and slides to a rest with the six up and the five to the camera.
+"""Throw a die so that it comes to rest with the six up and the five toward the camera.
 
-Its angular velocity at the start is found by L-BFGS through the contacts and their friction, from
-a throw that ends with another face up.
+L-BFGS finds the initial angular velocity, with gradients through contacts and friction. The initial
+guess is a throw that ends with another face up.
 """
 
 from itertools import product
@@ -13,15 +13,15 @@ from scipy.optimize import minimize
 from examples.rods_picture import ACCENT, INK, fit, panels, save
 from mujacobian import rods
 
-HALF = 0.05  # m, of an edge
-STEPS, REST = 100, 60  # steps of 5 ms that the loss sees, and that it rests afterwards
+HALF = 0.05  # half of the edge length, m
+STEPS, REST = 100, 60  # numbers of steps of 5 ms up to the loss, and afterward
 GUESS = (-8.0, 0.5, 0.5)  # rad/s
-GOAL = np.diag([1.0, -1, -1])  # the face below at the start is up, and its front stays in front
+GOAL = np.diag([1.0, -1, -1])  # upside down, with the same front
 CORNERS = HALF * np.array(list(product((-1, 1), repeat=3)))
 
 
 def world() -> rods.World:
-    """Return the die in the hand; its corners touch the table."""
+    """Return the die above a table, which its corners can touch."""
     die = rods.RigidBody(
         0.1, [0.1 * HALF**2 * 2 / 3] * 3, position=[0, -0.6, 0.4], velocity=[0, 1.2, 0.5]
     )
@@ -38,7 +38,7 @@ def throw(scene: rods.World, spin: np.ndarray, steps: int = STEPS) -> rods.Traje
 
 
 def loss(scene: rods.World, spin: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return how far orientation and height are from what they should be, and the gradient."""
+    """Return the squared error of final orientation and height, and its gradient."""
     flight = throw(scene, spin)
     turn = flight.rotations[-1, 0] - GOAL
     lift = flight.positions[-1, 0, 2] / HALF - 1
@@ -50,7 +50,7 @@ def loss(scene: rods.World, spin: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def main(folder: Path | None = None) -> tuple[float, float, int]:
-    """Return how much the six is up, before and after, when the die rests, and the iterations."""
+    """Return the height of the six at rest, before and after, and the number of iterations."""
     scene = world()
     found = minimize(lambda w: loss(scene, w), GUESS, jac=True, method="L-BFGS-B")
     before, after = (throw(scene, np.array(w), STEPS + REST) for w in (GUESS, found.x))

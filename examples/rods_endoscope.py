@@ -1,8 +1,8 @@
-"""An endoscope is pushed into a winding tube; where it goes there, only the wall decides.
+"""Push an endoscope into a winding tube, whose wall guides it.
 
-The rod is that of figure 7 of "Painless Differentiable Rotation Dynamics" (969 unknowns); forces
-act on the nodes that are at the entrance. The paper's table 1 has 2000 steps of 1 ms, its table 2
-steps of 0.1 ms.
+The rod is that of figure 7 of "Painless Differentiable Rotation Dynamics" (969 unknowns). Forces
+act on the nodes at the entrance. Table 1 of the paper has 2000 steps of 1 ms, table 2 has steps of
+0.1 ms.
 """
 
 from itertools import pairwise
@@ -14,13 +14,13 @@ from examples.rods_picture import ACCENT, PALE, fit, panels, save
 from mujacobian import rods
 
 LENGTH, RADIUS, BORE = 16.0, 0.1, 0.6
-SPEED = 6.0  # m/s, at which the hand stops to push
-PUSH, ENTRANCE = 20.0, 2.0  # N per metre of rod, along the last two metres before the tube
-CHUNK = 10  # steps with the same forces
+SPEED = 6.0  # speed at which the hand stops pushing, m/s
+PUSH, ENTRANCE = 20.0, 2.0  # N per meter of rod, along the last two meters before the tube
+CHUNK = 10  # number of steps with the same forces
 
 
 def axis() -> np.ndarray:
-    """Return the tube's centre line: straight outside, then bends in changing planes."""
+    """Return the center line of the tube: straight outside, then bends in various planes."""
     turns = ((0.45, 0, 2.2), (-0.45, 0.2, 2.8), (0.1, 0.45, 2.8), (0.4, -0.3, 2.5))
     points = [np.array([-LENGTH - 1, 0, 0]), np.zeros(3)]
     yaw = pitch = 0.0
@@ -35,7 +35,7 @@ def axis() -> np.ndarray:
 
 
 def world(timestep: float, edges: int) -> rods.World:
-    """Return the endoscope before the tube."""
+    """Return the endoscope in front of the tube."""
     nodes = np.linspace([-LENGTH, 0, 0], [0, 0, 0], edges + 1)
     rod = rods.Rod(nodes, mass=1, radius=RADIUS, stretch=5e3, shear=1e2, bend=[2e3] * 3, drag=0.01)
     wall = rods.Outside(rods.Tube(axis(), BORE))
@@ -46,7 +46,7 @@ def world(timestep: float, edges: int) -> rods.World:
 
 
 def push(state: rods.State) -> np.ndarray:
-    """Return the forces of the hand: along the entrance, towards its speed."""
+    """Return the forces of the hand, which push the rod toward its speed at the entrance."""
     x, v = state.positions, state.velocities
     held = (x[:, 0] > -ENTRANCE) & (x[:, 0] < 0)
     forces = np.zeros_like(x)
@@ -56,7 +56,7 @@ def push(state: rods.State) -> np.ndarray:
 
 
 def insert(scope: rods.World, steps: int) -> tuple[list[np.ndarray], float]:
-    """Return the shapes every `CHUNK` steps, and the mean Newton iterations."""
+    """Return the shapes after each `CHUNK` steps, and the mean number of Newton iterations."""
     state, shapes, iterations = scope.state(), [], []
     for _ in range(steps // CHUNK):
         shapes.append(state.positions)
@@ -68,7 +68,7 @@ def insert(scope: rods.World, steps: int) -> tuple[list[np.ndarray], float]:
 
 
 def depth(tip: np.ndarray) -> float:
-    """Return how far along the tube a point is, m."""
+    """Return the distance of a point from the entrance along the tube, m."""
     points = axis()
     nearest = int(np.argmin(np.linalg.norm(points - tip, axis=1)))
     return float(np.linalg.norm(np.diff(points[1 : nearest + 1], axis=0), axis=1).sum())
@@ -77,7 +77,7 @@ def depth(tip: np.ndarray) -> float:
 def main(
     timestep: float = 1e-3, steps: int = 2000, edges: int = 161, folder: Path | None = None
 ) -> tuple[float, float]:
-    """Return how deep the tip is, and how far the rod is from the centre line at most."""
+    """Return the depth of the tip, and the largest distance of the rod from the center line, m."""
     shapes, iterations = insert(world(timestep, edges), steps)
     line = axis()
     inside = shapes[-1][shapes[-1][:, 0] > -ENTRANCE]
@@ -85,13 +85,13 @@ def main(
     aside = np.linalg.norm(inside[:, None] - fine, axis=2).min(axis=1).max()
     reached = depth(shapes[-1][-1])
     print(f"{1e3 * timestep:g} ms: {reached:.1f} m deep after {steps * timestep:g} s,", end=" ")
-    print(f"at most {aside:.2f} m from the centre line, {iterations:.1f} iterations a step")
+    print(f"at most {aside:.2f} m from the center line, {iterations:.1f} iterations a step")
 
     figure, axes = panels(3)
     for panel, k in zip(axes, (0, len(shapes) // 2, len(shapes) - 1), strict=True):
         panel.plot(*line[1:].T, color=PALE, lw=16, alpha=0.6, solid_capstyle="butt")
-        seen = shapes[k][shapes[k][:, 0] > -4]
-        panel.plot(*seen.T, color=ACCENT, lw=2)
+        visible = shapes[k][shapes[k][:, 0] > -4]
+        panel.plot(*visible.T, color=ACCENT, lw=2)
         fit(panel, [line[1:], np.array([[-4.0, 0, 0]])])
         panel.set_title(f"{k * CHUNK * timestep:.2g} s", fontsize=9)
     save(figure, f"rods_endoscope_{1e6 * timestep:.0f}us", folder)

@@ -1,9 +1,10 @@
-"""Straight rods, thrown so that 0.15 s later they spell SIGGRAPH.
+"""Throw straight rods so that they spell SIGGRAPH after 0.15 s.
 
-The velocities of all nodes at the start are found by L-BFGS with exact gradients, after figure 1 of
-"Painless Differentiable Rotation Dynamics": same stiffnesses and numbers of nodes. The loss is the
-sum of the squared distances of nodes from their places in the letter, over its first value; it
-stops at 1e-3 or after 100 iterations. The paper says nothing about the letters' size and the time.
+L-BFGS with exact gradients finds the initial velocities of all nodes. The stiffnesses and numbers
+of nodes are those of figure 1 of "Painless Differentiable Rotation Dynamics", which does not state
+the size of the letters and the time. The loss is the sum of the squared distances of nodes from
+their positions in the letter, relative to its initial value. The optimization stops at 1e-3 or
+after 100 iterations.
 """
 
 from dataclasses import dataclass
@@ -16,20 +17,20 @@ from examples.rods_picture import ACCENT, INK, PALE, panels, save
 from mujacobian import rods
 
 STEPS, TIMESTEP = 15, 0.01
-SIZE = 4.5  # metres per unit of the strokes, which are four high
-ROUND = 1.6  # units along a stroke over which corners are rounded
+SIZE = 4.5  # meters per unit of the strokes, which have a height of four units
+ROUND = 1.6  # length along a stroke over which corners are rounded, in units
 LOSS, ITERATIONS = 1e-3, 100
 
 
-def arc(centre: tuple[float, float], radii: tuple[float, float], start: float, end: float) -> list:
-    """Return points on an ellipse; angles in degrees."""
+def arc(center: tuple[float, float], radii: tuple[float, float], start: float, end: float) -> list:
+    """Return points on an ellipse; angles are in degrees."""
     angles = np.radians(np.linspace(start, end, 24))
-    x, z = centre[0] + radii[0] * np.cos(angles), centre[1] + radii[1] * np.sin(angles)
+    x, z = center[0] + radii[0] * np.cos(angles), center[1] + radii[1] * np.sin(angles)
     return list(zip(x, z, strict=True))
 
 
 BOWL = [(0, 0), (0, 4), *arc((0.8, 3), (1, 1), 90, -90)]
-# one stroke each, and the paper's number of edges
+# the number of edges, from the paper, and the stroke of each letter
 STROKES = {
     "S": (60, [*arc((0, 1), (1, 1), -150, 90), *arc((0, 3), (1, 1), 270, 30)[1:]]),
     "I": (16, [(0, 0), (0, 4)]),
@@ -53,7 +54,7 @@ def along(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def outline(letter: str) -> np.ndarray:
-    """Return where the nodes of the rod are to be, in the plane: the stroke with round corners."""
+    """Return the desired positions of the nodes in the plane: a stroke with rounded corners."""
     edges, stroke = STROKES[letter]
     fine = along(np.array(stroke, dtype=float), 2001)
     spacing = np.linalg.norm(np.diff(fine, axis=0), axis=1).sum() / 2000
@@ -67,7 +68,7 @@ def outline(letter: str) -> np.ndarray:
 
 @dataclass
 class Throw:
-    """A rod, straight, and the letter that it is to become."""
+    """A straight rod, and the letter that it should become."""
 
     letter: str
 
@@ -76,7 +77,7 @@ class Throw:
         edges = np.diff(flat, axis=0)
         self.target = np.stack([flat[:, 0], np.zeros(len(flat)), flat[:, 1]], axis=-1)
         heading = np.unwrap(np.arctan2(edges[:, 1], edges[:, 0]))
-        # straight in the middle between the directions of the edges: none has to turn far
+        # the initial direction is the mean of the extreme directions of edges, so none turns far
         angle = 0.5 * (heading.min() + heading.max()) - (0.5 if self.letter == "I" else 0)
         lengths = np.linalg.norm(edges, axis=1)
         place = np.concatenate([[0], np.cumsum(lengths)]) - lengths.sum() / 2
@@ -88,7 +89,7 @@ class Throw:
         self.losses = [1.0]
 
     def fly(self, velocities: np.ndarray) -> rods.Trajectory:
-        """Return the flight with these velocities of the nodes."""
+        """Return the flight with these initial velocities of the nodes."""
         first = self.world.state()
         given = velocities.reshape(-1, 3)
         state = rods.State(first.positions, first.rotations, given, first.angular_velocities)
@@ -98,7 +99,9 @@ class Throw:
         """Return the loss and its gradient."""
         try:
             flight = self.fly(velocities)
-        except rods.ConvergenceError:  # too wild: the line search takes a shorter step
+        except (
+            rods.ConvergenceError
+        ):  # the velocities are too large: the line search takes a shorter step
             return 1e3, np.zeros_like(velocities)
         off = flight.positions[-1] - self.target
         d_positions = np.zeros_like(flight.positions)
@@ -107,7 +110,7 @@ class Throw:
         return float(np.sum(off**2)) / self.scale, gradient.ravel()
 
     def optimize(self) -> np.ndarray:
-        """Return the velocities, and keep the losses of all iterations."""
+        """Return the optimal velocities, and record the losses of all iterations."""
 
         def note(intermediate_result: OptimizeResult) -> None:
             self.losses.append(float(intermediate_result.fun))
@@ -127,7 +130,7 @@ class Throw:
 
 
 def main(word: str = "SIGGRAPH", folder: Path | None = None) -> dict[str, list[float]]:
-    """Throw the letters and draw them; return the losses of each letter's iterations."""
+    """Throw and draw the letters; return the losses of all iterations of each letter."""
     throws = {letter: Throw(letter) for letter in dict.fromkeys(word)}
     flights = {letter: throw.fly(throw.optimize()) for letter, throw in throws.items()}
     figure, axes = panels(len(word), spatial=False, size=1.6)

@@ -1,9 +1,9 @@
-"""Helical perversion: a rod that wants to be a coil, held straight, is let go together.
+"""Helical perversion: the ends of a straight rod that is a coil at rest approach each other.
 
-Its ends cannot turn, so the coil has as much left-handed as right-handed winding: the two halves
+The ends cannot rotate, so the coil has as much left-handed as right-handed winding. The two halves
 meet in a perversion, as in the tendrils of a climbing plant. The rod is that of figure 5 of
-"Painless Differentiable Rotation Dynamics" (161 edges, 969 unknowns). The paper's table 1 has 1000
-steps of 10 ms, its table 2 steps of 1 ms.
+"Painless Differentiable Rotation Dynamics" (161 edges, 969 unknowns). Table 1 of the paper has 1000
+steps of 10 ms, table 2 has steps of 1 ms.
 """
 
 from pathlib import Path
@@ -15,11 +15,11 @@ from examples.rods_picture import fit as fit_panel
 from mujacobian import rods
 
 EDGES, LENGTH, CURVATURE = 161, 8.0, 2.0
-TOGETHER = 0.5  # how near the ends come, in lengths
+TOGETHER = 0.5  # final distance of the ends, relative to the length
 
 
 def world(timestep: float, edges: int = EDGES) -> rods.World:
-    """Return the rod, straight, at rest but for a centimetre per second that chooses a side."""
+    """Return the straight rod with small random velocities, which break its symmetry."""
     nodes = np.linspace([-LENGTH / 2, 0, 0], [LENGTH / 2, 0, 0], edges + 1)
     rod = rods.Rod(
         nodes,
@@ -37,7 +37,7 @@ def world(timestep: float, edges: int = EDGES) -> rods.World:
 
 
 def ends(steps: int) -> np.ndarray:
-    """Return where the ends are held `(steps, 2, 3)`: they approach, then wait."""
+    """Return the positions of the ends `(steps, 2, 3)`, which approach each other, then stop."""
     progress = np.minimum(np.arange(1, steps + 1) / (0.7 * steps), 1)
     half = LENGTH / 2 * (1 - (1 - TOGETHER) * progress)
     places = np.zeros((steps, 2, 3))

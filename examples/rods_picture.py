@@ -1,4 +1,4 @@
-"""Pictures of rods and bodies, for the examples."""
+"""Figures of rods and bodies, for the examples."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def panels(count: int, *, spatial: bool = True, size: float = 3.2) -> tuple[Figu
 
 
 def fit(axes: plt.Axes, curves: Sequence[np.ndarray]) -> None:
-    """Show all of these points, one metre as long in every direction, without a frame."""
+    """Set the limits of the axes to show all points, with equal scales and without a frame."""
     points = np.concatenate([np.reshape(curve, (-1, 3)) for curve in curves])
     low, high = points.min(axis=0), points.max(axis=0)
     size = np.maximum(high - low, 0.05 * (high - low).max())
@@ -41,7 +41,7 @@ def fit(axes: plt.Axes, curves: Sequence[np.ndarray]) -> None:
 
 
 def save(figure: Figure, name: str, folder: Path | None) -> None:
-    """Write the picture into a folder, by default `build`."""
+    """Write the figure to a folder, by default `build`."""
     folder = FOLDER if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")

@@ -1,6 +1,6 @@
-"""A wing nut in free fall turns over again and again: the tennis-racket effect.
+"""The tennis-racket effect: a wing nut in free fall flips repeatedly.
 
-It spins about its middle principal axis. Every step of `mujacobian.rods` takes one iteration.
+It spins about its middle principal axis. Each step of `mujacobian.rods` takes one Newton iteration.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ SPIN = 10.0  # rad/s
 
 
 def world(timestep: float = 1e-3) -> rods.World:
-    """Return the nut, spinning about its second axis but for a hundredth of a percent."""
+    """Return the nut, which spins about its second axis with a deviation of 0.01 %."""
     body = rods.RigidBody(
         mass=0.1, inertia=[1e-5, 2e-5, 2.8e-5], angular_velocity=[1e-3, SPIN, 1e-3]
     )

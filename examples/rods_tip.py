@@ -1,8 +1,9 @@
-"""The tip of a hanging rod follows a curve: by the tensions of eight cables, and by its rest shape.
+"""Move the tip of a hanging rod along a curve, by tensions of eight cables or by its rest shape.
 
-After figures 10 and 11 of "Painless Differentiable Rotation Dynamics": four cables along the sides
-of each half of the rod; or, without cables, the rest curvature at every node and time step. All
-steps are optimised at once by L-BFGS; inertia keeps the motion smooth.
+The examples are similar to figures 10 and 11 of "Painless Differentiable Rotation Dynamics". The
+inputs are the tensions of four cables along the sides of each half of the rod, or the rest
+curvature at each node and time step. L-BFGS optimizes all steps at once; inertia keeps the motion
+smooth.
 """
 
 from collections.abc import Callable
@@ -16,12 +17,12 @@ from mujacobian import rods
 
 EDGES, LENGTH, RADIUS = 15, 1.5, 0.05
 TIMESTEP = 0.01
-TENSION = 10.0  # N, the unit of tensions
-EFFORT = 1e-6  # weight of the squares of what is optimised
+TENSION = 10.0  # unit of tensions, N
+EFFORT = 1e-6  # weight of the squared inputs
 
 
 def world() -> rods.World:
-    """Return the rod, clamped at its upper end, with its cables."""
+    """Return the rod with its cables, clamped at its upper end."""
     nodes = np.linspace([0, 0, 0], [0, 0, -LENGTH], EDGES + 1)
     rod = rods.Rod(
         nodes,
@@ -42,7 +43,7 @@ def world() -> rods.World:
 
 
 def circle(steps: int) -> np.ndarray:
-    """Return a circle, seen from above `(steps, 2)`, after a way out to it."""
+    """Return a circle in the horizontal plane `(steps, 2)`, after a path to it."""
     time = np.arange(1, steps + 1) / steps
     way = np.minimum(time / 0.2, 1)
     angle = 2 * np.pi * np.maximum((time - 0.2) / 0.8, 0)
@@ -51,13 +52,13 @@ def circle(steps: int) -> np.ndarray:
 
 
 def eight(steps: int) -> np.ndarray:
-    """Return an eight, seen from above `(steps, 2)`."""
+    """Return a figure eight in the horizontal plane `(steps, 2)`."""
     angle = 2 * np.pi * np.arange(1, steps + 1) / steps
     return np.stack([0.4 * np.sin(angle), 0.2 * np.sin(2 * angle)], axis=-1)
 
 
 class Follower:
-    """The optimization: `tensions` or `rest` of all steps, so that the tip follows the curve."""
+    """Optimization of `tensions` or `rest` of all steps, so that the tip follows a curve."""
 
     def __init__(self, control: str, curve: np.ndarray) -> None:
         self.world, self.control, self.curve = world(), control, curve
@@ -68,15 +69,17 @@ class Follower:
         self.slack = np.zeros((len(curve), cables))
 
     def run(self, controls: np.ndarray) -> rods.Trajectory:
-        """Return the motion under these controls."""
+        """Return the motion with these inputs."""
         given = {"tensions": self.slack} | {self.control: self.unit * controls.reshape(self.shape)}
         return rods.rollout(self.world, **given, tolerance=1e-8)
 
     def loss(self, controls: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the squared distance from the curve over that of the rod at rest, and effort."""
+        """Return the loss, from the squared distance to the curve and effort, and its gradient."""
         try:
             motion = self.run(controls)
-        except rods.ConvergenceError:  # too wild: the line search takes a shorter step
+        except (
+            rods.ConvergenceError
+        ):  # the inputs are too large: the line search takes a shorter step
             return 1e3, np.zeros_like(controls)
         off = motion.positions[1:, -1, :2] - self.curve
         scale = np.sum(self.curve**2)
@@ -87,9 +90,9 @@ class Follower:
         return float(value), gradient + 2 * EFFORT * controls
 
     def optimize(self, iterations: int) -> tuple[rods.Trajectory, float]:
-        """Return the best motion, and how far from the curve its tip is at most, m."""
+        """Return the best motion, and the largest distance of its tip from the curve, m."""
         size = int(np.prod(self.shape))
-        least = 0 if self.control == "tensions" else None  # cables do not push
+        least = 0 if self.control == "tensions" else None  # cables cannot push
         found = minimize(
             self.loss,
             np.zeros(size),
@@ -106,7 +109,7 @@ class Follower:
 def main(
     steps: int = 100, iterations: int = 60, folder: Path | None = None
 ) -> dict[tuple[str, str], float]:
-    """Return the greatest distance of the tip from each curve by each control, m."""
+    """Return the largest distance of the tip from each curve with each kind of input, m."""
     curves: tuple[Callable[[int], np.ndarray], ...] = (circle, eight)
     figure, axes = panels(4, spatial=False)
     distances = {}

@@ -1,4 +1,4 @@
-"""Swing a pendulum up with a motor too weak to lift it: direct shooting with L-BFGS."""
+"""Swing up a pendulum with a motor that is too weak to lift it, by shooting with L-BFGS."""
 
 import mujoco
 import numpy as np
@@ -20,17 +20,17 @@ PENDULUM = """
 </mujoco>
 """
 STEPS = 150
-TORQUE = 2.0  # holding the rod level takes 5.2
+TORQUE = 2.0  # N m; holding the rod level takes 5.2 N m
 EFFORT = 1e-3
 
 
 def main() -> np.ndarray:
-    """Return the states on the way up, printing what it took."""
+    """Print the numbers of iterations and rollouts; return the states of the swing-up."""
     model = mujoco.MjModel.from_xml_string(PENDULUM)
     hanging = np.zeros(2)
 
     def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return how far from standing still upright the end is, the effort, and the gradient."""
+        """Return the loss, from the final angle and speed and the effort, and its gradient."""
         controls = u.reshape(STEPS, 1)
         trajectory = mujacobian.rollout(model, hanging, controls)
         angle, speed = trajectory.states[-1]

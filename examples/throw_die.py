@@ -1,4 +1,4 @@
-"""Throw a die so that it lands on six: its spin by gradient descent, through the bounce."""
+"""Throw a die so that it shows six: gradient descent through the bounce finds its spin."""
 
 import mujoco
 import numpy as np
@@ -17,25 +17,25 @@ SCENE = """
   </worldbody>
 </mujoco>
 """
-STEPS = 110  # into the bounce: what rests has no gradient
-REST = 1500
+STEPS = 110  # end in the bounce; the gradient of a die at rest vanishes
+REST = 1500  # steps until the die is at rest
 SPIN, QUATERNION = slice(10, 13), slice(3, 7)  # in a row of (qpos, qvel)
 
 
 def throw(model: mujoco.MjModel, spin: np.ndarray, steps: int) -> mujacobian.Trajectory:
-    """Return the flight from the hand, six down, with this angular velocity."""
+    """Return the flight with this initial angular velocity; the six is down initially."""
     hand = np.array([0, 0, 0.3, 0, 1, 0, 0, 0.5, 0, -1, *spin])
     return mujacobian.rollout(model, hand, np.zeros((steps, 0)))
 
 
 def six_up(state: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the height of the six's normal, 1 if it is up, and its gradient."""
+    """Return the vertical component of the normal of the six, and its gradient."""
     _, x, y, _ = state[QUATERNION]
     return 1 - 2 * (x**2 + y**2), np.array([0, -4 * x, -4 * y, 0])
 
 
 def loss(flight: mujacobian.Trajectory) -> tuple[float, np.ndarray]:
-    """Return how far from six up and still the die is at the end, and its gradient by states."""
+    """Return the loss, from final orientation and spin, and its derivative by the states."""
     end = flight.states[-1]
     height, d_height = six_up(end)
     d_states = np.zeros_like(flight.states)
@@ -45,7 +45,7 @@ def loss(flight: mujacobian.Trajectory) -> tuple[float, np.ndarray]:
 
 
 def descend(model: mujoco.MjModel, spin: np.ndarray, iterations: int = 30) -> np.ndarray:
-    """Return a better spin, by steps along the gradient that shrink until they help."""
+    """Return a better spin, by gradient descent with a backtracking line search."""
     size = 1.0
     for _ in range(iterations):
         flight = throw(model, spin, STEPS)
@@ -62,9 +62,9 @@ def descend(model: mujoco.MjModel, spin: np.ndarray, iterations: int = 30) -> np
 
 
 def main() -> list[tuple[float, float]]:
-    """Return the height of the six's normal when the die rests, before and after, per throw."""
+    """Return the vertical component of the normal of the six at rest, before and after."""
     model = mujoco.MjModel.from_xml_string(SCENE)
-    # contacts that begin softly: the loss has no jumps where a corner touches
+    # contact forces begin softly, so the loss does not jump when a corner touches
     soft = mujacobian.smoothed(model, margin=0.002)
     rng = np.random.default_rng(0)
     heights = []

@@ -1,4 +1,4 @@
-"""Train a small PyTorch policy that balances a pole on a cart, through the simulator."""
+"""Train a small PyTorch policy to balance a pole on a cart, with gradients of the simulator."""
 
 import mujoco
 import numpy as np
@@ -26,7 +26,7 @@ STEPS, BATCH, EPOCHS = 40, 6, 30
 
 
 def fallen(model: mujoco.MjModel, policy: torch.nn.Module, starts: torch.Tensor) -> torch.Tensor:
-    """Return how far from upright in the middle the poles are on the way, on average."""
+    """Return the mean deviation from the upright rest state over time and poles."""
     state, loss = starts, torch.zeros((), dtype=torch.float64)
     for _ in range(STEPS):
         state, _ = mujacobian.torch.step(model, state, policy(state), threads=1)
@@ -36,7 +36,7 @@ def fallen(model: mujoco.MjModel, policy: torch.nn.Module, starts: torch.Tensor)
 
 
 def main() -> tuple[float, float]:
-    """Return the loss on poles not trained on, before and after."""
+    """Return the loss of poles that are not in the training set, before and after training."""
     torch.manual_seed(0)
     model = mujoco.MjModel.from_xml_string(CARTPOLE)
     rng = np.random.default_rng(0)
@@ -56,7 +56,7 @@ def main() -> tuple[float, float]:
         optimizer.step()
     with torch.no_grad():
         after = float(fallen(model, policy, starts[BATCH:]))
-    print(f"{EPOCHS} epochs of {BATCH} poles: loss on others {before:.3f} -> {after:.4f}")
+    print(f"{EPOCHS} epochs of {BATCH} poles: loss of others {before:.3f} -> {after:.4f}")
     return before, after
 
 

@@ -1,4 +1,4 @@
-"""Small models to control: linear ones, for which optima are known, and a few that are not."""
+"""Small models to control: linear ones with known optima, and a few nonlinear ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLIDES = """
 
 
 def slides(count: int = 3, motors: int = 2, limits: str = "") -> mujoco.MjModel:
-    """Masses on springs, of which some are driven: a linear system."""
+    """Return masses on springs with some motors, which is a linear system."""
     bodies = "".join(
         f'<body><joint name="s{k}" type="slide" axis="1 0 0" stiffness="{k + 1}" '
         f'damping="0.{k + 1}"/><geom size=".1" mass="{k + 1}" contype="0" conaffinity="0"/></body>'
@@ -35,7 +35,7 @@ def slides(count: int = 3, motors: int = 2, limits: str = "") -> mujoco.MjModel:
 
 
 def quadratic_cost(model: mujoco.MjModel) -> control.Cost:
-    """Squares of positions, velocities and controls of `slides`."""
+    """Return a cost of squared positions, velocities and controls of `slides`."""
     p = control.stack(*(control.sensor(model, f"p{k}") for k in range(model.nv)))
     v = control.stack(*(control.sensor(model, f"v{k}") for k in range(model.nv)))
     return control.Cost(
@@ -49,7 +49,7 @@ def quadratic_cost(model: mujoco.MjModel) -> control.Cost:
 
 
 def tumbler() -> tuple[mujoco.MjModel, control.Cost]:
-    """A body with a free joint and a driven arm, above and on the floor, with an activation."""
+    """Return a model with a free body over a floor, an arm and an activation, and its cost."""
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco>
@@ -98,7 +98,7 @@ def tumbler() -> tuple[mujoco.MjModel, control.Cost]:
 
 
 def pendulum(limit: float = 1.0) -> tuple[mujoco.MjModel, control.Cost]:
-    """A pole to be swung up, whose torque does not suffice to lift it at once."""
+    """Return a pole to swing up, with a motor too weak to lift it directly, and its cost."""
     model = mujoco.MjModel.from_xml_string(
         f"""
         <mujoco>
@@ -126,7 +126,7 @@ def pendulum(limit: float = 1.0) -> tuple[mujoco.MjModel, control.Cost]:
 
 
 def falling_cylinder() -> tuple[mujoco.MjModel, control.Cost]:
-    """A driven cylinder above a flat height field: flat on it, its contact is refused."""
+    """Return a cylinder above a flat height field, whose contact with it is not supported."""
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco>
@@ -155,7 +155,7 @@ def falling_cylinder() -> tuple[mujoco.MjModel, control.Cost]:
 
 
 def random_state(model: mujoco.MjModel, seed: int) -> np.ndarray:
-    """A row of (qpos, qvel, act) near the initial one."""
+    """Return a random row (qpos, qvel, act) near the initial state."""
     rng = np.random.default_rng(seed)
     qpos = model.qpos0.copy()
     mujoco.mj_integratePos(model, qpos, rng.uniform(-0.3, 0.3, model.nv), 1.0)

@@ -1,15 +1,15 @@
-"""A world with one of everything that rods have, for tests of gradients."""
+"""A world with one element of each kind, for tests of gradients."""
 
 import numpy as np
 
 from mujacobian import rods
 
 STEPS = 8
-HEIGHT = 0.322  # at which the ball touches the table
+HEIGHT = 0.322  # height at which the ball touches the table, m
 
 
 def everything(timestep=0.01):
-    """Return a clamped rod that holds a body, which rubs on another one and on the floor."""
+    """Return a clamped rod with a body, which slides on another body on the floor."""
     nodes = np.linspace([0, 0, HEIGHT], [0.5, 0, HEIGHT], 6)
     rod = rods.Rod(
         nodes,
@@ -62,7 +62,7 @@ def everything(timestep=0.01):
 
 
 def inputs(world, seed=1, steps=STEPS):
-    """Random inputs of all kinds."""
+    """Return random inputs of all kinds."""
     rng = np.random.default_rng(seed)
     return {
         "forces": 0.3 * rng.normal(size=(steps, world.n_points, 3)),
@@ -74,6 +74,6 @@ def inputs(world, seed=1, steps=STEPS):
 
 
 def weights(trajectory, seed=2):
-    """Random derivatives of a scalar with respect to all positions and rotations."""
+    """Return random derivatives of a scalar with respect to all positions and rotations."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=trajectory.positions.shape), rng.normal(size=trajectory.rotations.shape)

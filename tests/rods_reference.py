@@ -1,7 +1,7 @@
-"""The incremental potential of a step of rods, written from its definition with forty digits.
+"""The incremental potential of a step of rods, from its definition, with forty digits.
 
-Nothing of the core or its Lie derivatives is used: derivatives are central differences with steps
-of 1e-11, whose error is about 1e-18.
+The reference shares no code with the core. Its derivatives are central differences with steps of
+1e-11, whose error is about 1e-18.
 """
 
 from itertools import pairwise
@@ -17,7 +17,7 @@ SMALLEST = mp.mpf(10) ** -mp.mp.dps
 
 
 def precise(values):
-    """The same numbers with forty digits."""
+    """Return the same numbers with forty digits."""
     array = np.asarray(values)
     made = np.empty(array.shape, dtype=object)
     for index, value in np.ndenumerate(array):
@@ -34,7 +34,7 @@ def norm(a):
 
 
 def exp(w):
-    """Rodrigues' formula, by series."""
+    """Return the rotation by Rodrigues' formula, with series."""
     S = precise(np.zeros((3, 3)))
     S[2, 1], S[0, 2], S[1, 0] = w
     S = S - S.T
@@ -48,7 +48,7 @@ def exp(w):
 
 
 def orthonormal(R):
-    """The rotation nearest to R, to forty digits: rounding errors of R are no perturbations."""
+    """Return the rotation nearest to R with forty digits, without the rounding errors of R."""
     R = precise(R)
     for _ in range(4):
         R = R.dot(3 * precise(np.eye(3)) - R.T.dot(R)) / 2
@@ -56,7 +56,7 @@ def orthonormal(R):
 
 
 def distance(shape, y):
-    """Signed distance of a shape."""
+    """Return the signed distance of a shape."""
     if isinstance(shape, rods.Plane):
         return dot(precise(shape.normal), y) - mp.mpf(shape.offset)
     if isinstance(shape, rods.Tube):
@@ -64,7 +64,7 @@ def distance(shape, y):
         apart = [norm(y - v[0])] + [segment(y, a, b) for a, b in pairwise(v)]
         return min(apart) - mp.mpf(shape.radius)
     if isinstance(shape, rods.Box):
-        local = precise(shape.axes).T.dot(y - precise(shape.centre))
+        local = precise(shape.axes).T.dot(y - precise(shape.center))
         over = [abs(a) - h for a, h in zip(local, precise(shape.half), strict=True)]
         outside = norm([max(o, mp.mpf(0)) for o in over])
         return outside if outside > 0 else max(over)
@@ -79,7 +79,7 @@ def segment(y, a, b):
 
 
 class Variables:
-    """All that a step's potential depends on, with forty digits, by name."""
+    """Everything that the potential of a step depends on, by name, with forty digits."""
 
     def __init__(self, world, state, previous, step, inputs, params):
         self.world = world
@@ -95,7 +95,7 @@ class Variables:
         }
 
     def moved(self, changes):
-        """The values, moved by (name, index, amount): rotations by exp of the sum, on the left."""
+        """Return the values, changed by (name, index, amount); rotations by exp from the left."""
         values, turns = dict(self.values), {}
         for name, index, amount in changes:
             if name.endswith("R"):
@@ -115,12 +115,12 @@ class Variables:
         return potential(self.world, self.moved(changes))
 
     def slope(self, variable):
-        """First derivative with respect to a (name, index)."""
+        """Return the first derivative with respect to a (name, index)."""
         up, down = (self.energy((*variable, sign * STEP)) for sign in (1, -1))
         return float((up - down) / (2 * STEP))
 
     def mixed(self, direction, variable):
-        """Derivative with respect to a (name, index) of that along (name, index, part) of all."""
+        """Return the mixed derivative by a (name, index) and along all (name, index, part)."""
 
         def energy(a, b):
             along = [(name, index, a * STEP * mp.mpf(part)) for name, index, part in direction]
@@ -131,7 +131,7 @@ class Variables:
 
 
 def potential(world, v):
-    """The incremental potential."""
+    """Return the incremental potential."""
     h, total = mp.mpf(world.timestep), mp.mpf(0)
     total += inertia(world, v, h)
     for rod in world.rods:

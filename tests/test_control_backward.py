@@ -1,4 +1,4 @@
-"""The backward pass between bounds, against a recursion in numpy with scipy's solver of QPs."""
+"""The backward pass with bounds agrees with a recursion in NumPy that uses a QP solver of SciPy."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from scipy.optimize import lsq_linear
 
 from mujacobian import _core
 
-TOLERANCE = 1e-8  # of the issue; what is seen is 1e-12
+TOLERANCE = 1e-8  # measured errors are about 1e-12
 
 
 def random_problem(rng, T, nx, nu, spread=1.0):
-    """Dynamics, a convex cost at every knot, controls and bounds around them."""
+    """Return dynamics, a convex cost at each knot, controls, and bounds around them."""
     nz = nx + nu
     A = rng.normal(size=(T, nx, nx)) / np.sqrt(nx)
     B = rng.normal(size=(T, nx, nu))
@@ -25,7 +25,7 @@ def random_problem(rng, T, nx, nu, spread=1.0):
 
 
 def solve_qp(H, g, lower, upper):
-    """The minimum between bounds, and whether each component is free."""
+    """Return the minimum within bounds, and whether each component is free."""
     root = np.linalg.cholesky(H)
     found = lsq_linear(
         root.T, -np.linalg.solve(root, g), (lower, upper), method="bvls", tol=1e-15, max_iter=1000
@@ -35,13 +35,13 @@ def solve_qp(H, g, lower, upper):
 
 
 def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
-    """Steps and gains."""
+    """Return the steps and gains."""
     T, nx = A.shape[:2]
     nu = B.shape[2]
     nz = nx + nu
     lz, lzz = gradient, hessian[:, :, :nz]
     steps, gains = np.zeros((T - 1, nu)), np.zeros((T - 1, nu, nx))
-    # V over (x, u of the knot before): only the last knot knows that control
+    # V as a function of x and of the previous control, which only the last knot depends on
     Vz, Vzz = lz[-1], lzz[-1]
     for t in range(T - 2, -1, -1):
         F = np.block([[A[t], B[t]], [np.zeros((nu, nx)), np.eye(nu)]])
@@ -65,11 +65,11 @@ def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
 
 
 def change(A, B, gradient, hessian, steps, gains, size):
-    """Of the quadratic model, along the linear one, with feedback."""
+    """Return the cost of the quadratic model along the linear dynamics with feedback."""
     nz = gradient.shape[1]
     x, u, total = np.zeros(A.shape[1]), np.zeros(B.shape[2]), 0.0
     for t in range(len(A)):
-        if t < len(steps):  # the last one is held
+        if t < len(steps):  # the last knot keeps the control
             u = size * steps[t] + gains[t] @ x
         z = np.concatenate([x, u])
         total += gradient[t] @ z + 0.5 * z @ hessian[t, :, :nz] @ z
@@ -116,7 +116,7 @@ def test_steps_and_gains_are_those_of_the_recursion(nx, nu, bound, kind):
 
 
 def test_large_and_badly_scaled_boxes():
-    """Forty controls with curvatures from 1e-4 to 1e4."""
+    """There are forty controls with curvatures from 1e-4 to 1e4."""
     rng = np.random.default_rng(5)
     problem = random_problem(rng, 2, 3, 40)
     scale = 10 ** rng.uniform(-2, 2, 43)

@@ -1,4 +1,4 @@
-"""Costs: values by hand, derivatives against differences, targets, errors."""
+"""Costs: values, derivatives, targets and errors."""
 
 import mujoco
 import numpy as np
@@ -22,12 +22,12 @@ NORMS = [
     control.SmoothAbs2(0.3, 4.0),
     control.Rectify(0.1),
 ]
-# extrapolated differences of smooth functions of size 1
+# error of extrapolated differences of smooth functions of order 1
 TOLERANCE = 1e-8
 
 
 def by_hand(norm, r):
-    """The formulas of the documentation."""
+    """Return the value by the formulas of the documentation."""
     p, q = norm.parameters
     c = (r * r).sum()
     return {
@@ -44,7 +44,7 @@ def by_hand(norm, r):
 
 
 def evaluate(norm, r):
-    """Value, gradient and Hessian of the core."""
+    """Return the value, gradient and Hessian of the core."""
     r = np.atleast_2d(r)
     value, bend = np.empty(1), np.empty(1)
     slope, curvature = np.empty(r.shape), np.empty(r.shape)
@@ -53,7 +53,7 @@ def evaluate(norm, r):
 
 
 def differences(f, x, h=1e-3):
-    """Derivatives of f, extrapolated from central differences."""
+    """Return derivatives of f, extrapolated from central differences."""
 
     def central(step):
         return np.stack(
@@ -90,13 +90,13 @@ def test_norms_are_finite_at_zero_and_far_away(norm):
         assert np.isfinite(gradient).all()
         assert np.isfinite(hessian).all()
     assert evaluate(control.Cosh(1.0), np.array([1e-9]))[0] == pytest.approx(5e-19, rel=1e-12)
-    tiny = np.array([1e-155, 0.0])  # whose square is not 0, but its inverse is infinite
+    tiny = np.array([1e-155, 0.0])  # its square is not 0, but the inverse of the square is infinite
     assert np.isfinite(evaluate(control.L22(0.2, 3.5), tiny)[2]).all()
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=repr)
 def test_gradient_of_a_cost_is_that_of_the_simulated_sensors(norm):
-    """Through C and D, on a model with a free joint, contacts and activations."""
+    """The model has a free joint, contacts and activations."""
     model, _ = tumbler()
     rows = control.stack(
         control.sensor(model, "tip") + 0.2,
@@ -130,7 +130,7 @@ def test_gradient_of_a_cost_is_that_of_the_simulated_sensors(norm):
     gradient, hessian = cost.expand(s[None], c[None], [0.0], lin.C[None], lin.D[None])
     assert np.allclose(gradient[0], differences(value, zero), atol=TOLERANCE)
 
-    # Gauss-Newton: the norm's Hessian between the rows' Jacobians
+    # Gauss-Newton: J^T H J with the Jacobian J of the rows and the Hessian H of the norm
     jacobian = rows.matrix @ np.block([[lin.C, lin.D], [np.zeros((2, 2 * nv + na)), np.eye(2)]])
     r = rows.matrix @ np.concatenate([s, c]) + rows.constant
     expected = 0.7 * jacobian.T @ evaluate(norm, r)[2] @ jacobian
@@ -158,7 +158,7 @@ def test_rows_are_affine_expressions():
         assert np.allclose(rows.matrix @ both + rows.constant, expected)
 
 
-def test_rows_that_do_not_fit_are_refused():
+def test_rows_that_do_not_fit_raise():
     model = slides()
     u, p = control.controls(model), control.sensor(model, "p0")
     with pytest.raises(ValueError, match="2 rows and 3 numbers"):
@@ -219,7 +219,7 @@ def test_user_residuals_are_as_good_as_sensors():
 
     def jacobian(times, states, controls):
         rx, ru = np.zeros((len(times), 2, nx)), np.zeros((len(times), 2, nu))
-        rx[:, 0, 6] = 1  # the arm's angle follows the free joint
+        rx[:, 0, 6] = 1  # the dof of the arm follows those of the free joint
         ru[:, 1, 0] = 2 * controls[:, 0]
         return rx, ru
 
@@ -250,7 +250,7 @@ def test_user_residuals_are_as_good_as_sensors():
         cost(sensors, controls, times)
 
 
-def test_costs_that_make_no_sense_are_refused():
+def test_invalid_costs_raise():
     model = slides()
     u = control.controls(model)
     with pytest.raises(ValueError, match="at least one term"):

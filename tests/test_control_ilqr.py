@@ -1,4 +1,4 @@
-"""Plans: optimal where optima are known, exact derivatives on the way, policies, errors."""
+"""Plans: known optima, exact derivatives, policies and errors."""
 
 import dataclasses
 import os
@@ -23,7 +23,7 @@ STATE = np.array([1.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 
 
 def condensed(model, T, state):
-    """Rows and constants whose squares add up to the cost of `quadratic_cost`, of all controls."""
+    """Return the matrix and constants of least squares that equal `quadratic_cost`."""
     lin = mujacobian.linearize(model, mujoco.MjData(model), sensors=False)
     nx, nu = 6, model.nu
     x, S = state.copy(), np.zeros((nx, (T - 1) * nu))
@@ -32,7 +32,7 @@ def condensed(model, T, state):
     target = np.array([0.3] * 3 + [0.0] * 3)
     for t in range(T):
         u = np.zeros((nu, (T - 1) * nu))
-        held = min(t, T - 2)  # the last control is held at the last knot
+        held = min(t, T - 2)  # the last knot keeps the last control
         u[:, held * nu : (held + 1) * nu] = np.eye(nu)
         rows += [weight[:, None] * S, np.sqrt(0.05 / T) * u]
         constants += [weight * (x - target), np.zeros(nu)]
@@ -41,12 +41,12 @@ def condensed(model, T, state):
 
 
 def riccati(model, T):
-    """Gains of the quadratic problem."""
+    """Return the gains of the quadratic problem."""
     lin = mujacobian.linearize(model, mujoco.MjData(model), sensors=False)
     Q, R = np.diag([1.0] * 3 + [0.1] * 3), 0.05 * np.eye(model.nu)
     P, gains = Q, []
     for t in range(T - 2, -1, -1):
-        effort = 2 * R if t == T - 2 else R  # its own knot and the last
+        effort = 2 * R if t == T - 2 else R  # the control acts at its own knot and at the last one
         K = -np.linalg.solve(effort + lin.B.T @ P @ lin.B, lin.B.T @ P @ lin.A)
         P = Q + lin.A.T @ P @ (lin.A + lin.B @ K)
         gains.append(K)
@@ -68,7 +68,7 @@ def test_linear_quadratic_problems_are_solved(regularization):
     assert plan.cost < plan.initial_cost
     if regularization == "none":
         assert np.allclose(plan.gains, riccati(model, 40), atol=OPTIMUM, rtol=0)
-        assert len(plan.history.cost) == 2  # one step, and one to see that it is the last
+        assert len(plan.history.cost) == 2  # one iteration, and one that detects convergence
 
 
 def test_bounds_hold_and_the_bounded_optimum_is_found():
@@ -80,14 +80,14 @@ def test_bounds_hold_and_the_bounded_optimum_is_found():
     found = 0.5 * ((rows @ plan.controls.ravel() + constants) ** 2).sum()
     assert found == pytest.approx(0.5 * ((rows @ best + constants) ** 2).sum(), rel=1e-10)
     assert ((plan.controls == -0.4) | (plan.controls == 0.7)).sum() > 5
-    # gains of controls at a bound are zero
+    # the gains of controls at a bound are zero
     assert not plan.gains[plan.controls == 0.7].any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("integrator", ["euler", "implicitfast", "rk4"])
 def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
-    """With contacts, a free joint and activations."""
+    """The model has contacts, a free joint and activations."""
     model, cost = tumbler()
     model = control.planning_model(model, integrator=integrator)
     differences = mujacobian.fd_count()
@@ -96,7 +96,7 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
     state[2] = 0.11
     plan = planner.improve(state)
     nominal = planner.linearization
-    # the trajectory from which the iteration began: without controls
+    # the initial trajectory has zero controls
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + model.nv])
     touched = 0
@@ -110,7 +110,7 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
         for block in ("C", "D"):
             ours, theirs = getattr(nominal, block)[t], getattr(lin, block)
             assert np.allclose(ours[:-1], theirs[:-1], atol=1e-9 * (1 + abs(theirs).max()))
-            assert not ours[-1].any()  # the angle, which the cost does not read
+            assert not ours[-1].any()  # the cost does not read the angle
         touched += data.ncon
         mujoco.mj_step(model, data)
     assert touched > 5
@@ -120,10 +120,10 @@ def test_derivatives_on_the_way_are_those_of_linearize(threads, integrator):
 
 @pytest.mark.parametrize("height", [0.11, 0.5])
 def test_small_steps_improve_as_the_backward_pass_expects(height):
-    """All derivatives, the feedback and the control that the last knot holds, end to end."""
+    """This tests derivatives, feedback and the control of the last knot together."""
     model, cost = tumbler()
     state = random_state(model, 4)
-    state[2] = height  # touching the floor, and above it
+    state[2] = height  # on the floor, and above it
     size = 1e-5
     plan = control.ILQR(model, cost, 25, step_sizes=(size,), mu=1e-3).improve(state)
     improvement = plan.initial_cost - plan.cost
@@ -132,20 +132,27 @@ def test_small_steps_improve_as_the_backward_pass_expects(height):
     assert improvement > 1e-9
 
 
+def test_former_name_of_central_differences_is_deprecated():
+    model, cost = tumbler()
+    with pytest.warns(DeprecationWarning, match="fd_centred is now fd_central"):
+        planner = control.ILQR(model, cost, 12, derivatives="fd_centred")
+    assert planner.derivatives == "fd_central"
+
+
 @pytest.mark.parametrize("warm_start", [False, True])
-@pytest.mark.parametrize("derivatives", ["fd", "fd_centred", "wasp", "isolation"])
+@pytest.mark.parametrize("derivatives", ["fd", "fd_central", "wasp", "isolation"])
 def test_backends_agree_and_are_counted(derivatives, warm_start):
     model, cost = tumbler()
     exact = control.ILQR(model, cost, 12)
     other = control.ILQR(model, cost, 12, derivatives=derivatives, warm_start=warm_start)
     state = random_state(model, 2)
-    state[2] = 0.5  # in the air, where differences are good
+    state[2] = 0.5  # in the air, where differences are accurate
     count = mujacobian.fd_count()
     a, b = exact.improve(state), other.improve(state)
     assert mujacobian.fd_count() > count
     assert a.initial_cost == b.initial_cost
-    # MuJoCo's centred D has the wrong sign before 3.18
-    is_wrong = derivatives == "fd_centred" and mujoco.mj_version() < 3018000
+    # D of central differences has the wrong sign before MuJoCo 3.18
+    is_wrong = derivatives == "fd_central" and mujoco.mj_version() < 3018000
     if not is_wrong:
         assert b.cost == pytest.approx(a.cost, rel=1e-5)
     for block in "ABC" if is_wrong else "ABCD":
@@ -157,7 +164,7 @@ def test_backends_agree_and_are_counted(derivatives, warm_start):
 
 
 def test_wasp_keeps_and_corrects_what_it_knows():
-    """On a linear system nothing needs correction; probes are then few."""
+    """A linear system needs no corrections, so there are few probes."""
     model = slides()
     exact = control.ILQR(model, quadratic_cost(model), 20)
     wasp = control.ILQR(model, quadratic_cost(model), 20, derivatives="wasp", threads=1)
@@ -170,7 +177,7 @@ def test_wasp_keeps_and_corrects_what_it_knows():
         for block in "ABCD":
             ours, theirs = getattr(exact.linearization, block), getattr(wasp.linearization, block)
             assert np.allclose(ours, theirs, atol=1e-7)
-    assert counts == [20 * 3] * 4  # one probe of q, v and u at every knot
+    assert counts == [20 * 3] * 4  # one probe of q, v and u at each knot
 
 
 def test_threads_do_not_matter():
@@ -223,7 +230,7 @@ def test_plans_begin_with_the_controls_of_the_state():
     data = mujoco.MjData(model)
     data.ctrl[:] = 3.0, 0.5
     plan = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).improve(data)
-    assert np.allclose(plan.controls, [1.0, 0.5], atol=1e-8)  # the first has a range
+    assert np.allclose(plan.controls, [1.0, 0.5], atol=1e-8)  # the first control has a range
     given = control.ILQR(model, cost, 10, step_sizes=(1e-12,)).solve(
         data, controls=np.full((9, 2), 0.25), iterations=1
     )
@@ -232,7 +239,7 @@ def test_plans_begin_with_the_controls_of_the_state():
 
 @pytest.mark.parametrize("timestep", [0.003, 0.01, 0.1])
 def test_controls_to_begin_with_are_those_of_their_knots(timestep):
-    """Though the time of a simulation, a sum, is rounded otherwise than that of a knot."""
+    """Times of a simulation are sums, which are rounded differently from times of knots."""
     model = slides()
     model.opt.timestep = timestep
     given = np.random.default_rng(0).normal(size=(199, 2))
@@ -276,7 +283,7 @@ def test_user_residuals_plan_as_sensors_do():
 
 
 def test_line_searches_avoid_where_user_residuals_are_not_finite():
-    """A barrier: log(1 - u), of which the full step leaves the domain."""
+    """The full step leaves the domain of the barrier log(1 - u)."""
     model = slides()
 
     def value(times, states, controls):
@@ -298,8 +305,8 @@ def test_line_searches_avoid_where_user_residuals_are_not_finite():
         planner.solve(np.zeros(6), controls=np.repeat([0.5, 1.5], [4, 5])[:, None] * [1, 1])
 
 
-def test_user_residuals_see_what_was_simulated_only():
-    """Where the cost of sensors is infinite, the rest of the trajectory is not there."""
+def test_user_residuals_receive_only_simulated_knots():
+    """After an infinite cost of sensors, the trajectory is not simulated."""
     model = slides()
     seen = []
 
@@ -315,7 +322,7 @@ def test_user_residuals_see_what_was_simulated_only():
     with pytest.raises(control.DivergedError, match='knot 1 of 10 the term "high" is inf'):
         control.ILQR(model, control.Cost(model, [own, high]), 10).solve([0, 0, 0, 0, 1, 0])
     assert [abs(states).max() for states in seen] == [1.0]
-    # the first of these does not count, the others are finite and their sum is not
+    # the first term has no weight; the others are finite, but their sum is not
     p = control.sensor(model, "p0")
     terms = [control.Term(f"p{k}", 1e154 * p, weight=k) for k in range(4)]
     terms[0] = dataclasses.replace(high, name="p0", weight=0.0)
@@ -356,7 +363,7 @@ def test_a_planner_does_not_survive_a_fork(monkeypatch):
     reason="limits memory as Linux does, which sanitizers do not like",
 )
 def test_threads_are_as_many_as_the_system_gives():
-    """Not an end of the process where a thread cannot be made, here for want of a large stack."""
+    """The process continues if a thread cannot be created, here because its stack is too large."""
     code = """
         import resource, sys
         sys.path.insert(0, {tests!r})
@@ -389,14 +396,16 @@ def test_a_plan_is_shifted_to_start_the_next():
         data.ctrl[:] = plan.controls[t]
         mujoco.mj_step(model, data)
     following = planner.improve(data, plan)
-    # the trajectory that iteration began with is the old one, as far as that went
+    # the initial trajectory is the old one, as far as it reaches
     shared = (plan.terms[3:] @ cost.weights).sum() / 20
     assert following.initial_cost > shared
     assert following.times[0] == pytest.approx(plan.times[3])
     start = control.ILQR(model, cost, 20, step_sizes=(1e-12,)).improve(data, plan)
     assert np.allclose(start.states[:17], plan.states[3:], atol=1e-8)
     assert np.allclose(start.controls[:16], plan.controls[3:], atol=1e-8)
-    assert np.allclose(start.controls[16], plan.controls[-1], atol=1e-8)  # then it is held
+    assert np.allclose(
+        start.controls[16], plan.controls[-1], atol=1e-8
+    )  # then the control is constant
 
 
 def test_policies_interpolate_along_the_shortest_way():
@@ -414,7 +423,7 @@ def test_policies_interpolate_along_the_shortest_way():
         np.array([-1.0, -np.inf]),
         np.array([1.0, np.inf]),
     )
-    part, x = 0.75, random_state(model, 9)  # at 3.5 s, between the second and the third
+    part, x = 0.75, random_state(model, 9)  # at 3.5 s, between the second and the third knot
     dq, reference = np.empty(model.nv), states[1, : model.nq].copy()
     mujoco.mj_differentiatePos(model, dq, 1.0, states[1, : model.nq], states[2, : model.nq])
     mujoco.mj_integratePos(model, reference, dq, part)
@@ -426,10 +435,10 @@ def test_policies_interpolate_along_the_shortest_way():
     expected = (1 - part) * controls[1] + part * controls[2] + gain @ dx
     assert np.allclose(policy(3.5, x), np.clip(expected, [-1, -np.inf], [1, np.inf]))
     assert np.allclose(policy(3.5, x, feedback=0.0), controls[1] / 4 + 0.75 * controls[2])
-    # a quaternion and its negative are one rotation
+    # a quaternion and its negative are the same rotation
     x[3:7] *= -1
     assert np.allclose(policy(3.5, x), np.clip(expected, [-1, -np.inf], [1, np.inf]))
-    # at knots and beyond the ends
+    # at knots, and before and after the trajectory
     for time, knot in ((1.0, 0), (0.0, 0), (2.0, 1), (4.0, 2), (9.0, 2)):
         assert np.allclose(policy(time, states[knot]), controls[knot])
     many = policy([1.0, 3.5, 9.0], np.stack([states[0], x, states[2]]))
@@ -460,7 +469,7 @@ def test_planning_models_differ_as_asked():
         control.planning_model(model, timestep=-1)
 
 
-def test_what_cannot_be_planned_says_why():
+def test_invalid_arguments_raise():
     model = slides()
     cost = quadratic_cost(model)
     with pytest.raises(ValueError, match=r"derivatives must be one of analytic, fd.*got 'magic'"):
@@ -523,7 +532,7 @@ def test_a_plan_that_diverges_from_a_new_state_is_begun_anew():
     assert again.cost < again.initial_cost
 
 
-def test_what_has_no_exact_derivative_is_refused_by_name():
+def test_unsupported_features_raise():
     model = mujoco.MjModel.from_xml_string(
         """
         <mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
@@ -535,13 +544,13 @@ def test_what_has_no_exact_derivative_is_refused_by_name():
     with pytest.raises(mujacobian.UnsupportedFeatureError, match='sensor "mine"'):
         control.ILQR(model, cost, 10)
     assert control.ILQR(model, cost, 10, derivatives="fd").improve([0.0, 0.0]).cost == 0
-    # where the cost does not read it, it does not matter
+    # a sensor that the cost does not read does not matter
     cost = control.Cost(model, [control.Term("u", control.controls(model) - 1)])
     assert control.ILQR(model, cost, 10).solve([0.0, 0.0]).cost == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_refused_knot_shortens_the_horizon_of_a_loop_and_ends_a_solve(threads):
+def test_unsupported_knots_shorten_the_horizon_of_a_loop_and_end_a_solve(threads):
     model, cost = falling_cylinder()
     planner = control.ILQR(model, cost, 12, threads=threads, regularization="none")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'knot \d+: .*"field".*"can"'):
@@ -549,13 +558,13 @@ def test_a_refused_knot_shortens_the_horizon_of_a_loop_and_ends_a_solve(threads)
     plan = planner.improve(np.zeros(4))
     reach = int(plan.refused.split(":")[0].removeprefix("knot "))
     assert 3 < reach < 12
-    # exactly what a plan of the shorter horizon does, but for the control its last knot holds
+    # same as a plan with the shorter horizon, except for the control of its last knot
     assert plan.controls[: reach - 1].any()
     assert not plan.controls[reach - 1 :].any()
     assert plan.gains[: reach - 1].any()
     assert not plan.gains[reach - 1 :].any()
     assert plan.cost < plan.initial_cost
-    # on the ground from the start nothing can be improved, and nothing is made up
+    # on the ground from the beginning, no knot can be improved
     data = mujoco.MjData(model)
     data.qpos[1] = -0.011
     held = planner.improve(data)

@@ -1,4 +1,4 @@
-"""Control in a loop: records, statistics, other models to plan with, the clock on the wall."""
+"""Control in a loop: records, statistics, planning models and real time."""
 
 import _thread
 import gc
@@ -21,7 +21,7 @@ def test_the_swing_up_is_repeated_bit_by_bit():
     results = []
     for _ in range(2):
         data = mujoco.MjData(model)
-        data.qpos[0] = 0.2  # hanging straight down is stationary
+        data.qpos[0] = 0.2  # hanging straight down is a stationary point
         planner = control.ILQR(control.planning_model(model, timestep=0.04), cost, 40)
         results.append(control.MPC(model, planner).run(data, 4.0, progress=False))
     first, second = results
@@ -65,7 +65,7 @@ def test_results_are_written_as_json(tmp_path):
     assert read["milliseconds_per_plan"]["backward"]["median"] > 0
 
 
-def test_by_the_clock_on_the_wall():
+def test_real_time():
     model, cost = pendulum()
     planner = control.ILQR(model, cost, 30)
     result = control.MPC(model, planner, realtime=True).run(
@@ -78,7 +78,7 @@ def test_by_the_clock_on_the_wall():
 
 
 def run_by_the_clock(value):
-    """Run a pendulum whose cost is a residual of one's own, planned in a thread."""
+    """Run a pendulum in real time, with a user-defined residual."""
     model, _ = pendulum()
 
     def jacobian(times, states, controls):
@@ -90,7 +90,7 @@ def run_by_the_clock(value):
     mpc.run(mujoco.MjData(model), 5.0, progress=False)
 
 
-def test_errors_of_the_planner_reach_the_caller_by_the_clock():
+def test_errors_of_the_planner_reach_the_caller_in_real_time():
     calls = []
 
     def value(times, states, controls):
@@ -114,7 +114,7 @@ def test_a_planner_that_exits_does_not_leave_the_simulation_alone():
 
 
 def test_plans_are_not_kept(monkeypatch):
-    """But for the last one: all of them would fill the memory of a long run."""
+    """Only the last plan is kept; all plans would fill the memory in a long run."""
     model, cost = pendulum()
     planner = control.ILQR(model, cost, 10)
     made, improve = [], planner.improve
@@ -132,7 +132,7 @@ def test_plans_are_not_kept(monkeypatch):
 
 @pytest.fixture
 def interruptible():
-    """Let the test be interrupted where the shell that runs it in the background is not."""
+    """Restore SIGINT, which a shell ignores for processes in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -162,7 +162,7 @@ def test_an_interrupted_run_ends_its_thread():
         assert threading.active_count() == before
 
 
-def test_what_cannot_be_run_says_why():
+def test_invalid_arguments_raise():
     model, cost = pendulum()
     planner = control.ILQR(model, cost, 10)
     with pytest.raises(ValueError, match="other elements"):
@@ -195,11 +195,11 @@ def test_a_diverging_simulation_says_where():
         control.MPC(model, planner, steps_per_plan=5).run(data, 1.0, progress=False)
 
 
-def test_a_refused_contact_does_not_stop_the_loop():
+def test_an_unsupported_contact_does_not_stop_the_loop():
     model, cost = falling_cylinder()
     mpc = control.MPC(model, control.ILQR(model, cost, 12))
     with pytest.warns(RuntimeWarning, match=r"plans improved only a part .* at knot \d+: contact"):
         result = mpc.run(mujoco.MjData(model), 0.1, progress=False)
     assert any(result.refused)
     assert result.to_dict()["plans_refused"] > 0
-    assert result.states[-1, 0] > 0  # it had been pushed before it landed
+    assert result.states[-1, 0] > 0  # it was pushed before it landed

@@ -1,4 +1,4 @@
-"""The examples of mujacobian.rods run, at reduced size, and find what they look for."""
+"""The examples of mujacobian.rods run at reduced size and reach their goals."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from examples import rods_die, rods_endoscope, rods_letters, rods_perversion, ro
 
 
 def test_racket(tmp_path):
-    """The nut turns over, with one Newton iteration per step."""
+    """The nut flips, with one Newton iteration per step."""
     trajectory = rods_racket.main(seconds=3, folder=tmp_path)
     assert (trajectory.report.iterations == 1).all()
     assert trajectory.rotations[:, 0, 1, 1].min() < -0.95
@@ -14,14 +14,14 @@ def test_racket(tmp_path):
 
 
 def test_perversion(tmp_path):
-    """The halves wind in opposite senses."""
+    """The halves wind in opposite directions."""
     left, right = rods_perversion.main(folder=tmp_path)
     assert left * right < 0
     assert min(abs(left), abs(right)) > 0.9
 
 
 def test_endoscope(tmp_path):
-    """It advances, and the wall holds it: it may sink in by a few centimetres."""
+    """The rod advances, and it penetrates the wall by a few centimeters at most."""
     depth, aside = rods_endoscope.main(steps=600, edges=60, folder=tmp_path)
     assert depth > 1
     assert aside < rods_endoscope.BORE - rods_endoscope.RADIUS + 0.05
@@ -41,7 +41,7 @@ def test_letters(tmp_path):
 
 
 def test_tip(tmp_path):
-    """Within a few centimetres, of a curve half a metre across."""
+    """The error is a few centimeters for a curve with a width of half a meter."""
     distances = rods_tip.main(iterations=30, folder=tmp_path)
     assert len(distances) == 4
     assert max(distances.values()) < 0.06

@@ -1,4 +1,4 @@
-"""Bad descriptions and inputs of rods: clear errors, and nothing happens."""
+"""Invalid descriptions and inputs of rods raise clear errors and change nothing."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_indices():
     ("change", "message"),
     [
         ({"points": (9,)}, "points must be below 5"),
-        ({"points": (0, 1, 2)}, "points must be one or two"),
+        ({"points": (0, 1, 2)}, "points must have one or two entries"),
         ({"weights": (1.0, 2.0)}, "weights must have shape"),
         ({"weights": (np.nan,)}, "weights must be finite"),
         ({"frame": 77}, "frame must be below 4"),
@@ -82,7 +82,7 @@ def test_indices():
     ],
 )
 def test_points_made_by_hand(change, message):
-    """Numbers that are not the owner's would be read beyond its arrays."""
+    """An invalid index would read beyond the arrays of the owner."""
     given = {"points": (0,), "weights": (1.0,), "frame": None, "offset": np.zeros(3)}
     with pytest.raises((ValueError, IndexError, TypeError), match=message):
         rods.Point(**({"owner": rods.Rod(NODES, **ROD)} | given | change))
@@ -90,7 +90,7 @@ def test_points_made_by_hand(change, message):
 
 @pytest.mark.parametrize("wrong", [None, "a", 1.5, [], np.zeros(3), object(), rods.Rod])
 def test_objects_of_the_wrong_kind(wrong):
-    """They are refused by name when the description is made, not when it is used."""
+    """The constructor raises an error that contains the name of the argument."""
     rod, body = rods.Rod(NODES, **ROD), rods.RigidBody(**BODY)
     calls = {
         "first": lambda: rods.Attachment(wrong, body.at(), 1),
@@ -114,7 +114,7 @@ def test_objects_of_the_wrong_kind(wrong):
 
 
 def test_shapes_of_other_classes():
-    """A class that is derived from Shape and returns no number of a shape does no harm."""
+    """A subclass of Shape that returns an invalid index of a shape does no harm."""
 
     class Strange(rods.Shape):
         def add_to(self, model):
@@ -127,7 +127,7 @@ def test_shapes_of_other_classes():
 
 
 def test_descriptions_do_not_change():
-    """Neither through what they were made from nor through what they have."""
+    """Neither the arrays that they were made from nor their own arrays change them."""
     nodes, vertices, gravity = NODES.copy(), np.eye(3), np.array([0.0, 0, -1])
     rod, tube = rods.Rod(nodes, **ROD), rods.Tube(vertices, 1)
     world = rods.World(timestep=0.01, rods=[rod], gravity=gravity)
@@ -145,7 +145,7 @@ def test_descriptions_do_not_change():
 
 
 def test_layouts_and_types_of_arrays():
-    """Strided, read-only, of integers: the same numbers give the same trajectory."""
+    """Strided, read-only and integer arrays with the same numbers give the same trajectory."""
     world = rods.World(timestep=0.01, rods=[rods.Rod(NODES, **ROD)])
     forces = np.arange(90.0).reshape(3, 5, 6)[:, :, ::2]
     wanted = rods.rollout(world, forces=forces.copy())
@@ -159,7 +159,7 @@ def test_layouts_and_types_of_arrays():
 
 
 def test_what_does_not_converge_stays_finite():
-    """Also where numbers overflow: the report says so."""
+    """This also holds where numbers overflow: the report contains the failure."""
     world = rods.World(timestep=0.01, rods=[rods.Rod(NODES, **ROD)])
     for size in (1e10, 1e300):
         given = {"forces": np.full((2, 5, 3), size), "strict": False, "iterations": 5}
@@ -187,9 +187,9 @@ def test_worlds():
         rods.Attachment(rod.node(0), body.at(), -1)
     with pytest.raises(ValueError, match="first_axes is not a rotation"):
         rods.Weld(rod.frame(0), None, 1, first_axes=np.ones((3, 3)))
-    with pytest.raises(ValueError, match="path must be at least two"):
+    with pytest.raises(ValueError, match="path must have at least two"):
         rods.Cable([rod.node(0)])
-    with pytest.raises(ValueError, match="fixed to it"):
+    with pytest.raises(ValueError, match="fixed to this body"):
         rods.Contact([body.at()], rods.Plane(), 1, body=body)
     with pytest.raises(ValueError, match="normal must not be zero"):
         rods.Plane([0, 0, 0])
@@ -203,8 +203,19 @@ def test_worlds():
         rods.World(timestep=1, bodies=[body]).bends(body)
 
 
+def test_former_spelling_is_deprecated():
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        ball = rods.Sphere(0.1, centre=[1, 2, 3])
+    assert np.array_equal(ball.vertices, [[1, 2, 3]])
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        box = rods.Box([1, 1, 1], centre=[1, 2, 3])
+    with pytest.warns(DeprecationWarning, match="centre is now center"):
+        assert np.array_equal(box.centre, [1, 2, 3])
+    assert np.array_equal(box.center, [1, 2, 3])
+
+
 def test_inputs():
-    """Neither the world nor the state changes when a rollout is refused."""
+    """Neither the world nor the state changes when a rollout raises an error."""
     rod = rods.Rod(NODES, **ROD, fixed_nodes=[0])
     world = rods.World(timestep=0.01, rods=[rod])
     state = world.state()
@@ -231,7 +242,7 @@ def test_inputs():
         with pytest.raises(ValueError, match=message):
             rods.rollout(world, rods.State(**(vars(state) | change)), steps=1)
     twice = rods.Cable([rod.node(0), rod.beside(0, fraction=0)])
-    with pytest.raises(ValueError, match=r"cable 0 .* are the same"):
+    with pytest.raises(ValueError, match="points of cable 0 coincide"):
         rods.rollout(rods.World(timestep=0.01, rods=[rod], cables=[twice]), steps=1)
     p = world.parameters()
     wrong = {

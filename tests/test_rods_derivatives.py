@@ -1,4 +1,4 @@
-"""Gradients, Hessians and adjoints of every term against forty-digit references."""
+"""Gradients, Hessians and adjoints of all terms agree with references of forty digits."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mujacobian.rods.trajectory import core_inputs
 
 reference = pytest.importorskip("rods_reference", reason="mpmath is not installed")
 
-TOLERANCE = 1e-10  # of the largest entry
+TOLERANCE = 1e-10  # relative to the largest entry
 RNG = np.random.default_rng(7)
 
 
@@ -38,7 +38,7 @@ def rod(edges=2, **options):
 
 
 def make(kind):
-    """Return a small world with one kind of element, and the inputs that it has."""
+    """Return a small world with one kind of element, and its inputs."""
     a, b = bodies()
     h, inputs = 0.05, {}
     world = {"timestep": h, "gravity": (0, 0, 0)}
@@ -79,7 +79,7 @@ def make(kind):
         "outside": rods.Outside(rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 0.2)),
     }[kind]
     radius = 1.5 if kind == "box outside" else 0.3
-    friction = 0 if kind == "frictionless" else 0.6  # it has a derivative, too
+    friction = 0 if kind == "frictionless" else 0.6  # also zero friction has a derivative
     contact = rods.Contact([a.at([0.1, 0.2, 0.1])], shape, 40, friction, radius, slip=0.5, body=b)
     return rods.World(**world, bodies=[a, b], contacts=[contact]), inputs
 
@@ -88,9 +88,9 @@ ELEMENTS = ["inertia", "edge", "bend", "weld"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
 SHAPES += ["union", "outside"]
-# angle between frames, and between the ends of the step
+# angles between frames, and between the beginning and the end of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
-# no other element depends on these
+# parameters that no other element depends on
 OF_INERTIA = ("mass", "inertia", "drag", "spin_drag", "step_x", "step_R")
 CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
 CASES += [(kind, angle) for kind in POINTS for angle in ("random", "near pi")]
@@ -98,7 +98,7 @@ CASES += [(kind, "random") for kind in SHAPES]
 
 
 def situation(world, angles, seed):
-    """Return states at both ends of a step, and the step before."""
+    """Return the states at the beginning and end of a step, and the previous change."""
     rng = np.random.default_rng(seed)
     between, step = angles
     first = rotation(1.3, rng)
@@ -114,7 +114,7 @@ def situation(world, angles, seed):
 
 
 class Case:
-    """A world and a step of it, for the core and for the reference."""
+    """A world and one step of it, for the core and for the reference."""
 
     def __init__(self, kind, angle, seed=3):
         self.world, shapes = make(kind)
@@ -131,7 +131,7 @@ class Case:
         self.reference = reference.Variables(
             self.world, self.state, self.previous, self.step, self.inputs, params
         )
-        # unknowns, as the reference names them
+        # unknowns with their names in the reference
         self.unknowns = [("x", (i, k)) for i in range(self.world.n_points) for k in range(3)]
         self.unknowns += [("R", (i, k)) for i in range(self.world.n_frames) for k in range(3)]
 
@@ -148,7 +148,7 @@ class Case:
         return z, [(*u, float(part)) for u, part in zip(self.unknowns, z, strict=True)]
 
     def pull_back(self, z):
-        """Derivatives of z . gradient, by the reference's names."""
+        """Return the derivatives of z . gradient by their names in the reference."""
         world = self.world
         points, frames = np.split(z, [3 * world.n_points])
         inputs = [
@@ -170,7 +170,7 @@ class Case:
 
 @pytest.mark.parametrize(("kind", "angle"), CASES)
 def test_gradient_and_hessian(kind, angle):
-    """The Hessian along a random direction: a wrong entry shows in its row."""
+    """The Hessian times a random direction has an error in each row with a wrong entry."""
     case = Case(kind, angle)
     gradient, hessian = case.evaluate()
     wanted = np.array([case.reference.slope(u) for u in case.unknowns])
@@ -192,7 +192,7 @@ def test_adjoint_of_the_gradient(kind, angle):
             continue
         wanted = np.array(values)
         for index in np.ndindex(values.shape):
-            # a moment of deviation is two entries
+            # an off-diagonal moment occupies two entries
             twice = 2 if name == "inertia" and index[1] != index[2] else 1
             if name != "inertia" or index[1] >= index[2]:
                 wanted[index] = case.reference.mixed(direction, (name, index)) / twice
@@ -201,7 +201,7 @@ def test_adjoint_of_the_gradient(kind, angle):
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_contacts_touch_and_slide(kind):
-    """Otherwise the tests above would test nothing."""
+    """Without contact, the tests above would not test anything."""
     case = Case(kind, "random")
     gradient, _ = case.evaluate()
     world = case.world

@@ -1,4 +1,4 @@
-"""Gradients of rollouts of rods: against differences, forward sensitivities, and each other."""
+"""Gradients of rollouts of rods agree with differences and with forward sensitivities."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
 from mujacobian.rods.trajectory import core_inputs
 from rods_cases import STEPS, everything, inputs, weights
 
-DIFFERENCES = 1e-7  # of the gradient, along random directions of each family
+DIFFERENCES = 1e-7  # relative to the gradient, along random directions of each family
 SENSITIVITIES = 1e-10
 
 
@@ -27,7 +27,7 @@ def case():
 
 
 def test_the_case_has_contacts(case):
-    """With friction, on both shapes and all the time."""
+    """Both shapes have contacts with friction in all steps."""
     world, _, trajectory, _ = case
     ball, table = (world.points(b).start for b in world.bodies)
     R = trajectory.rotations
@@ -47,14 +47,14 @@ def test_the_case_has_contacts(case):
 
 
 def extrapolated(f, size):
-    """Derivative of f at 0 by central differences, extrapolated twice."""
+    """Return the derivative of f at 0 by central differences, extrapolated twice."""
     d = [(f(s) - f(-s)) / (2 * s) for s in (size, size / 2, size / 4)]
     e = [(4 * b - a) / 3 for a, b in pairwise(d)]
     return (16 * e[1] - e[0]) / 15
 
 
 def varied(case, family, direction):
-    """The scalar as a function of how far a family of variables has moved along a direction."""
+    """Return the scalar as a function of the distance along a direction of one family."""
     world, given, _, scalar = case
 
     def value(s):
@@ -74,7 +74,7 @@ def varied(case, family, direction):
 
 
 def random_direction(world, family, shape, rng):
-    """A change that the family can have: fixed points do not move, inertias are symmetric."""
+    """Return a valid change: fixed points do not move, and inertias are symmetric."""
     fixed = dict(zip(("velocities", "angular_velocities"), world.fixed(), strict=True))
     made = rng.normal(size=shape)
     if family in fixed:
@@ -95,7 +95,7 @@ def test_gradient_against_central_differences(case, family):
     have = getattr(gradient.params if family in PARAMETERS else owner, family)
     if family == "rotations":
         have = project(trajectory.rotations[0], have)
-    # contacts must stay; what acts weakly must move far
+    # contacts must persist; weak variables need large changes
     sizes = {"positions": 1e-4, "rotations": 1e-4, "mass": 1e-4}
     weak = {"stretch_damping": 0.1, "drag": 0.1, "spin_drag": 0.1, "attachment": 1e-2}
     size = (sizes | weak).get(family, 1e-3)
@@ -109,7 +109,7 @@ def test_gradient_against_central_differences(case, family):
 
 
 def step_matrices(case, k):
-    """Hessian and mixed derivatives of step k, by name: dense, from the core's products."""
+    """Return the dense Hessian and mixed derivatives of step k, from products of the core."""
     world, given, trajectory, _ = case
     h, n = world.timestep, 3 * (world.n_points + world.n_frames)
     x, R = trajectory.positions, trajectory.rotations
@@ -137,7 +137,7 @@ def step_matrices(case, k):
 
 
 def test_adjoint_equals_forward_sensitivities(case):
-    """With respect to the first state and step, all inputs of step 2 and all parameters."""
+    """This covers the first state and change, the inputs of step 2 and all parameters."""
     world, given, trajectory, scalar = case
     n, points, h = 3 * (world.n_points + world.n_frames), 3 * world.n_points, world.timestep
     fixed = np.repeat(np.concatenate(world.fixed()), 3) > 0
@@ -188,7 +188,7 @@ def test_adjoint_equals_forward_sensitivities(case):
 
 
 def test_rollouts_in_threads(case):
-    """The world is shared; results are those of one after the other, bit by bit."""
+    """Threads that share a world return the same bits as sequential calls."""
     world, given, _, scalar = case
 
     def last(seed):
@@ -214,7 +214,7 @@ def test_rotations_as_matrices_and_as_tangents(case):
 
 
 def test_energies_with_inputs(case):
-    """Cables and moved anchors store energy, too."""
+    """The stored energy includes cables and moved anchors."""
     _, given, trajectory, _ = case
     energies = trajectory.energies()
     assert energies.total.shape == (STEPS + 1,)
@@ -241,7 +241,7 @@ def test_repeats_are_bitwise_equal_and_nothing_changes(case):
     assert (trajectory.positions == kept[0]).all()
     assert (trajectory.rotations == kept[1]).all()
     assert (given["forces"] == kept[2]).all()
-    # what the caller writes does not reach the trajectory
+    # the caller cannot change the trajectory
     given = {name: u.copy() for name, u in given.items()}
     spoiled = rods.rollout(world, **given)
     given["forces"][:] = 0

@@ -1,4 +1,4 @@
-"""mujacobian.rods.jax: the gradients of mujacobian.rods.rollout, under jit and vmap."""
+"""mujacobian.rods.jax returns the gradients of mujacobian.rods.rollout, under jit and vmap."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_vmap():
         assert (jax.grad(height)(each) == gradient).all()
 
 
-def test_refusals():
+def test_invalid_arguments_raise():
     world = rods.World(timestep=0.1, bodies=[rods.RigidBody(mass=1, inertia=[1, 1, 1])])
     for name in ("world", "state", "params"):
         with pytest.raises(TypeError, match=f"{name} must be of type"):

@@ -1,4 +1,4 @@
-"""Rods on the bodies of a MuJoCo model: both engines act on each other, and gradients are exact."""
+"""Rods on the bodies of a MuJoCo model: the engines interact, and gradients are exact."""
 
 from itertools import pairwise
 
@@ -68,7 +68,7 @@ def test_they_act_on_each_other(scene):
 
 
 def test_momentum_goes_from_one_to_the_other():
-    """Of a free body that pulls a rod: the staggered forces are equal and opposite."""
+    """A free body pulls a rod; the staggered forces are equal and opposite."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><option timestep='.001' gravity='0 0 0'/><worldbody><body name='ship'><freejoint/>"
         "<geom size='.1' mass='1'/></body></worldbody></mujoco>"
@@ -130,7 +130,7 @@ def test_gradient_against_differences(scene):
 
 
 def test_gradient_on_a_moved_mocap_body():
-    """The pose of a mocap body is that of the data at the start, on the way back, too."""
+    """The reverse pass also uses the pose of a mocap body in the initial data."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body name='cart' mocap='true'><geom size='.01'/><body name='arm'>"
         "<joint axis='0 1 0'/><geom type='capsule' size='.02' fromto='0 0 0 .3 0 0'/></body></body>"
@@ -168,9 +168,9 @@ def test_bad_links(scene):
     with pytest.raises(ValueError, match="no body 'foot'"):
         rollout(model, data, controls, world, [Link(links[0].attachment, "foot")])
     other = rods.Attachment(world.rods[0].node(0), [0, 0, 0], 1)
-    with pytest.raises(ValueError, match="must be one of the world's"):
+    with pytest.raises(ValueError, match="must be in the world"):
         rollout(model, data, controls, world, [Link(other, "arm")])
-    with pytest.raises(ValueError, match="two links carry the same"):
+    with pytest.raises(ValueError, match="two links have the same"):
         rollout(model, data, controls, world, [links[0], links[0]])
     with pytest.raises(TypeError, match="body must be of type str"):
         Link(links[0].attachment, None)

@@ -1,4 +1,4 @@
-"""Random worlds of rods and bodies: the gradient along a random direction of all that there is."""
+"""Gradients of random worlds of rods and bodies along a random direction of all variables."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +12,7 @@ SEEDS = 40
 STEPS = 6
 BAR = 1e-7
 MOVED = ("positions", "velocities", "angular_velocities")
-TRUSTED = 1e-8  # agreement of the reference with itself; at kinks of contacts there is none
+TRUSTED = 1e-8  # estimated error of the reference, which is larger at kinks of contacts
 
 
 def random_rod(rng):
@@ -69,15 +69,15 @@ def random_frame(rng, owners):
 
 
 def random_shape(rng):
-    centre = 0.3 * rng.normal(size=3)
+    center = 0.3 * rng.normal(size=3)
     shapes = [
-        rods.Union([rods.Sphere(0.3, centre), rods.Sphere(0.3, centre + np.array([0.7, 0, 0]))]),
+        rods.Union([rods.Sphere(0.3, center), rods.Sphere(0.3, center + np.array([0.7, 0, 0]))]),
         rods.Plane(rng.normal(size=3), 0.2 * rng.normal()),
-        rods.Sphere(0.3, centre),
-        rods.Capsule(centre, -centre, 0.2),
-        rods.Box(rng.uniform(0.1, 0.5, 3), centre, rods.exp(rng.normal(size=3))),
+        rods.Sphere(0.3, center),
+        rods.Capsule(center, -center, 0.2),
+        rods.Box(rng.uniform(0.1, 0.5, 3), center, rods.exp(rng.normal(size=3))),
         rods.Tube(0.5 * rng.normal(size=(6, 3)), 0.1),
-        rods.Outside(rods.Sphere(0.4, centre)),
+        rods.Outside(rods.Sphere(0.4, center)),
     ]
     return shapes[rng.integers(len(shapes))]
 
@@ -145,7 +145,7 @@ def test_gradient_along_a_random_direction(seed):
     R_bar = rng.normal(size=trajectory.rotations.shape)
     gradient = trajectory.gradient(x_bar, R_bar)
     state, params = world.state(), world.parameters()
-    # everything at once, what is fixed at rest
+    # all variables at once; fixed points and frames stay at rest
     fixed_points, fixed_frames = world.fixed()
     moves = {name: rng.normal(size=u.shape) for name, u in given.items()}
     moves |= {name: rng.normal(size=getattr(state, name).shape) for name in MOVED}

@@ -1,4 +1,4 @@
-"""Rotations of rods: exponential and logarithm, Jacobian, frames, Darboux vectors."""
+"""Rotations of rods: exponential, logarithm, Jacobian, frames and Darboux vectors."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_exp_log_and_jacobian(angle):
 
 
 def test_log_by_half_a_turn():
-    """The axis may point either way."""
+    """The axis may have either sign."""
     axis = np.array([[1, 0, 0], [0.6, 0, -0.8], [-1 / 3, 2 / 3, 2 / 3]])
     R = 2 * axis[:, :, None] * axis[:, None, :] - np.eye(3)
     w = log(R)
@@ -51,7 +51,8 @@ def test_frames_follow_the_curve_without_twist():
     assert np.abs(np.linalg.det(frames) - 1).max() < 1e-14
     omega = rods.darboux(frames, lengths)
     assert np.abs(omega[:, 2]).max() < 1e-13
-    assert np.abs(np.linalg.norm(omega, axis=1) - 1 / (1 + 0.09)).max() < 1e-3  # of a helix
+    curvature = 1 / (1 + 0.09)  # of a helix
+    assert np.abs(np.linalg.norm(omega, axis=1) - curvature).max() < 1e-3
     for wrong in ("length zero", [[0, 0, 0], [0, 0, 0]]), ("shape", [[0, 0, 0]]):
         with pytest.raises(ValueError, match=wrong[0]):
             rods.frames_along(wrong[1])
@@ -61,7 +62,7 @@ def test_frames_follow_the_curve_without_twist():
         rods.darboux(frames, lengths[1:])
     with pytest.raises(ValueError, match="w must have shape"):
         rods.exp([1, 2])
-    with pytest.raises(ValueError, match="turns back"):
+    with pytest.raises(ValueError, match="reverses the direction"):
         rods.frames_along([[0, 0, 0], [1, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match="parallel"):
         rods.frames_along(x[:2], up=along[0])

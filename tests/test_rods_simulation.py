@@ -1,4 +1,4 @@
-"""Forward simulation of rods and rigid bodies: Newton's convergence, balances, closed forms."""
+"""Simulation of rods and bodies: convergence, conservation laws and closed-form solutions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from mujacobian import rods
 from mujacobian.rods.rotation import axial, log
 
-BALANCE = 1e-9  # what the issue asks of conserved quantities
+BALANCE = 1e-9  # relative tolerance of conserved quantities
 
 
 def straight(n, length=1.0, **options):
@@ -16,7 +16,7 @@ def straight(n, length=1.0, **options):
 
 
 def racket(timestep):
-    """Return the world of a free body that spins about its middle axis, almost."""
+    """Return a world with a free body that spins almost about its middle axis."""
     body = rods.RigidBody(
         mass=0.4,
         inertia=[1e-3, 2e-3, 2.8e-3],
@@ -27,7 +27,7 @@ def racket(timestep):
 
 
 def test_one_iteration_per_step_for_the_free_body():
-    """And it turns over, as a tennis racket does."""
+    """The body also flips, as a tennis racket does."""
     trajectory = rods.rollout(racket(1e-3), steps=4000)
     assert (trajectory.report.iterations == 1).all()
     axis = trajectory.rotations[:, 0, :, 1] @ [0, 1, 0]
@@ -50,7 +50,7 @@ def test_linear_momentum_is_conserved():
 
 
 def angular_momentum(world, trajectory):
-    """Angular momentum after every step, and its increments by backward Euler (ROD-28)."""
+    """Return the angular momentum after each step, and its changes by backward Euler (ROD-28)."""
     h, p = world.timestep, world.parameters()
     moment = 0.5 * np.trace(p.inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) - p.inertia
     x, v, R = trajectory.positions[1:], trajectory.velocities[1:], trajectory.rotations
@@ -64,7 +64,7 @@ def angular_momentum(world, trajectory):
 
 @pytest.mark.parametrize("kind", ["body", "rod"])
 def test_angular_momentum_changes_as_backward_euler_makes_it(kind):
-    """By h v_k x v_{k-1}, exactly: it is conserved in the limit of small steps."""
+    """The change is exactly h v_k x v_{k-1}, which vanishes in the limit of small steps."""
     drift = []
     for steps in (100, 200):
         h = 0.2 / steps
@@ -79,17 +79,17 @@ def test_angular_momentum_changes_as_backward_euler_makes_it(kind):
         L, lag = angular_momentum(world, rods.rollout(world, steps=steps))
         assert np.abs(np.diff(L, axis=0) - lag).max() < BALANCE * np.abs(L).max()
         drift.append(np.abs(L[-1] - L[0]).max())
-    assert abs(drift[1] / drift[0] - 0.5) < 0.05  # of first order in the time step
+    assert abs(drift[1] / drift[0] - 0.5) < 0.05  # first order in the time step
 
 
 @pytest.mark.parametrize("kind", ["body", "rod"])
 def test_a_spin_decays_as_no_conserved_momentum_allows(kind):
-    """By (ROD-31), which goes to zero: no angular momentum of two states is conserved but zero."""
+    """By (ROD-31), the spin decays to zero, so no angular momentum of two states is conserved."""
     h, angle, steps = 0.01, 0.5, 50
     if kind == "body":
         made = rods.RigidBody(mass=1, inertia=[1, 2, 2.5], angular_velocity=[0, angle / h, 0])
         world = rods.World(timestep=h, gravity=(0, 0, 0), bodies=[made])
-    else:  # about its own axis, which no elastic energy notices
+    else:  # about its own axis, which does not change the elastic energy
         made = straight(5, angular_velocities=[angle / h, 0, 0])
         world = rods.World(timestep=h, gravity=(0, 0, 0), rods=[made])
     R = rods.rollout(world, steps=steps).rotations
@@ -121,7 +121,7 @@ def test_energy_decays_monotonically(damping):
 
 
 def test_cantilever_against_euler_and_bernoulli():
-    """A small load at the tip of a clamped beam: P L^3 / (3 EI) + P L / GA."""
+    """The deflection under a small load at the tip is P L^3 / (3 EI) + P L / GA."""
     deflections, n = [], 200
     bend, shear, load = 2.0, 1e4, 1e-3
     for edges in (n // 2, n):
@@ -133,7 +133,7 @@ def test_cantilever_against_euler_and_bernoulli():
         forces[:, -1, 2] = load
         tip = rods.rollout(world, forces=forces).positions[-1, -1]
         deflections.append(tip[2])
-    # the clamped edge does not bend: the beam is half an edge shorter
+    # the clamped edge does not bend, so the beam is half an edge shorter
     exact = load / (3 * bend) + load / (shear / 2)
     errors = [abs(d / exact - 1) for d in deflections]
     assert errors[1] < 0.01
@@ -142,7 +142,7 @@ def test_cantilever_against_euler_and_bernoulli():
 
 
 def test_cantilever_under_end_moment_is_a_circle():
-    """Curvature M / EI everywhere; of the discrete rod EI sin(angle) cos(angle) = M l (ROD-16)."""
+    """The curvature is M / EI; the discrete rod has EI sin(angle) cos(angle) = M l (ROD-16)."""
     n, bend, moment = 50, 2.0, 3.0
     beam = straight(n, bend=[bend] * 3, fixed_nodes=[0], fixed_edges=[0])
     world = rods.World(timestep=1e6, gravity=(0, 0, 0), rods=[beam])
@@ -157,7 +157,7 @@ def test_cantilever_under_end_moment_is_a_circle():
 
 @pytest.mark.parametrize(("part", "buckles"), [(0.97, False), (1.03, True)])
 def test_euler_buckling(part, buckles):
-    """Of a clamped column at pi^2 EI / (4 L^2); the straight one stays, though it is unstable."""
+    """A clamped column buckles at pi^2 EI / (4 L^2); a straight one stays, but is unstable."""
     n, bend = 100, 2.0
     column = straight(
         n, bend=[bend] * 3, shear=1e5, stretch=1e5, fixed_nodes=[0], fixed_edges=[0], drag=1.0
@@ -175,14 +175,14 @@ def test_euler_buckling(part, buckles):
 
 
 def test_a_rod_with_intrinsic_curvature_relaxes_to_a_helix():
-    """Of radius kappa/(kappa^2 + tau^2) and pitch 2 pi tau/(kappa^2 + tau^2)."""
+    """Its radius is kappa/(kappa^2 + tau^2), its pitch 2 pi tau/(kappa^2 + tau^2)."""
     n, length, kappa, tau = 400, 2.0, 4.0, 3.0
     rod = straight(n, length, rest_curvature=[kappa, 0, tau], drag=1e-3, spin_drag=1e-6)
     slow = rods.World(timestep=5e-3, gravity=(0, 0, 0), rods=[rod])
     fast = rods.World(timestep=0.1, gravity=(0, 0, 0), rods=[rod])
     trajectory = rods.rollout(fast, rods.rollout(slow, steps=40).state, steps=400)
     assert trajectory.energies().stored[-1] < 1e-12
-    # the chord of a helix over an arc s
+    # the chord of a helix for an arc s
     square = kappa**2 + tau**2
     s = np.linspace(0, length, n + 1)
     angle = np.sqrt(square) * s
@@ -193,7 +193,7 @@ def test_a_rod_with_intrinsic_curvature_relaxes_to_a_helix():
 
 
 def test_a_long_rod_is_simulated():
-    """Ten thousand edges: cost and memory are linear in their number (benchmarked elsewhere)."""
+    """The rod has ten thousand edges; cost and memory are linear in their number."""
     rod = straight(10_000, 100.0, mass=10.0, fixed_nodes=[0], fixed_edges=[0])
     trajectory = rods.rollout(rods.World(timestep=0.01, rods=[rod]), steps=2)
     assert trajectory.report.converged.all()
@@ -202,7 +202,7 @@ def test_a_long_rod_is_simulated():
 
 @pytest.mark.parametrize("kind", ["chain", "ring", "towed", "bodies"])
 def test_the_hessian_grows_linearly(kind):
-    """Also of rods that are attached to each other, to themselves and to bodies."""
+    """This also holds for rods that are attached to each other, to themselves and to bodies."""
 
     def blocks(n):
         one, other = straight(n), straight(n)
@@ -223,7 +223,7 @@ def test_the_hessian_grows_linearly(kind):
 
 
 def test_the_shortest_rod():
-    """Of one edge: it has no bend."""
+    """A rod with one edge has no bend."""
     world = rods.World(timestep=0.01, rods=[straight(1, fixed_nodes=[0])])
     trajectory = rods.rollout(world, steps=20)
     assert trajectory.positions[-1, 1, 2] < 0

@@ -1,4 +1,4 @@
-"""mujacobian.rods.torch: gradcheck, and the gradients of mujacobian.rods.rollout."""
+"""mujacobian.rods.torch passes gradcheck and returns the gradients of mujacobian.rods.rollout."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(states, tuple(map(tensor, given)))
 
 
-def test_refusals():
+def test_invalid_arguments_raise():
     world = rods.World(timestep=0.1, bodies=[rods.RigidBody(mass=1, inertia=[1, 1, 1])])
     for name in ("world", "state", "params"):
         with pytest.raises(TypeError, match=f"{name} must be of type"):

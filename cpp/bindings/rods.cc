@@ -358,9 +358,9 @@ void bind_rods(nb::module_& module) {
              return keep(m, std::make_shared<Tube>(vectors(vertices), radius));
            })
       .def("add_box",
-           [](Model& m, const Numbers& half, const Numbers& centre, const Numbers& axes) {
+           [](Model& m, const Numbers& half, const Numbers& center, const Numbers& axes) {
              Mat3 turned = load9(data(axes, 9));
-             return keep(m, std::make_shared<Box>(vec3(half), vec3(centre), turned));
+             return keep(m, std::make_shared<Box>(vec3(half), vec3(center), turned));
            })
       .def("add_union",
            [](Model& m, const std::vector<int>& parts) {

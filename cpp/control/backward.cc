@@ -10,7 +10,8 @@
 namespace mujacobian {
 namespace {
 
-// Q(z) = gradient^T z + z^T hessian z / 2 at a knot, the value V behind it, and what is between.
+// One backward pass. Q(z) = Qz^T z + z^T Qzz z / 2 is the cost to go at a knot as a function of
+// z = (x, u), and V(x) = Vx^T x + x^T Vxx x / 2 its minimum at the next knot.
 class Pass {
  public:
   Pass(const BackwardProblem& p, Arena& arena)
@@ -25,6 +26,7 @@ class Pass {
     curved_ = zeros(nu_, x_stride_), lower_ = zeros(1, nu_), upper_ = zeros(1, nu_);
   }
 
+  // Returns the knot at which the problem is not convex, or -1.
   int run(BackwardPass& out) {
     out.expected[0] = out.expected[1] = 0;
     start();
@@ -50,7 +52,7 @@ class Pass {
     return p_.hessian + static_cast<std::ptrdiff_t>(t) * nz_ * stride_;
   }
 
-  // The value at the last knot, whose control is still that of the knot before          (ILQ-6)
+  // Value at the last knot, which has the control of the previous knot                   (ILQ-6)
   void start() {
     const int t = p_.T - 1;
     const double *g = p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_, *H = hessian(t);
@@ -69,16 +71,19 @@ class Pass {
 
   // Qz = lz + F^T Vx, Qzz = lzz + F^T Vxx F                                              (ILQ-5)
   void expand(int t) {
+    // F = (A, B)
     const double *A = p_.A + static_cast<std::ptrdiff_t>(t) * nx_ * nx_,
                  *B = p_.B + static_cast<std::ptrdiff_t>(t) * nx_ * nu_;
     for (int i = 0; i < nx_; i++) {
       std::memcpy(F_ + i * stride_, A + i * nx_, nx_ * sizeof(double));
       std::memcpy(F_ + i * stride_ + nx_, B + i * nu_, nu_ * sizeof(double));
     }
+    // derivatives of the cost of this knot
     const double* gradient = p_.gradient + static_cast<std::ptrdiff_t>(t) * nz_;
     std::memcpy(Qz_, gradient, nz_ * sizeof(double));
     std::memcpy(slope_, gradient, nz_ * sizeof(double));
     std::memcpy(Qzz_, hessian(t), sizeof(double) * nz_ * stride_);
+    // add those of the value, with P = Vxx F
     std::memset(P_, 0, sizeof(double) * nx_ * stride_);
     add_product(P_, stride_, Vxx_, x_stride_, F_, stride_, nx_, nz_, nx_);
     add_symmetric_product(Qzz_, stride_, F_, stride_, P_, stride_, nz_, nx_);
@@ -88,22 +93,23 @@ class Pass {
         slope_[j] += Vx_slope_[i] * F_[i * stride_ + j];
       }
     }
-    if (t == p_.T - 2) expand_held();
+    if (t == p_.T - 2) expand_last_control();
+    // bounds of the step
     for (int i = 0; i < nu_; i++) {
       lower_[i] = p_.lower[i] - p_.controls[static_cast<std::ptrdiff_t>(t) * nu_ + i];
       upper_[i] = p_.upper[i] - p_.controls[static_cast<std::ptrdiff_t>(t) * nu_ + i];
     }
   }
 
-  // The last knot also depends on this control, which it holds                           (ILQ-6)
-  void expand_held() {
+  // Add the derivatives of the last knot, which has the same control                     (ILQ-6)
+  void expand_last_control() {
     for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i], slope_[nx_ + i] += Vu_[i];
     for (int i = 0; i < nu_; i++) {
       for (int j = 0; j < nz_; j++) {
-        double held = 0;
-        for (int k = 0; k < nx_; k++) held += Vux_[i * x_stride_ + k] * F_[k * stride_ + j];
-        Qzz_[(nx_ + i) * stride_ + j] += held;
-        Qzz_[j * stride_ + nx_ + i] += held;
+        double mixed = 0;
+        for (int k = 0; k < nx_; k++) mixed += Vux_[i * x_stride_ + k] * F_[k * stride_ + j];
+        Qzz_[(nx_ + i) * stride_ + j] += mixed;
+        Qzz_[j * stride_ + nx_ + i] += mixed;
       }
       for (int j = 0; j < nu_; j++) {
         Qzz_[(nx_ + i) * stride_ + nx_ + j] += Vuu_[i * stride_ + j];
@@ -111,6 +117,7 @@ class Pass {
     }
   }
 
+  // Copy Qux and Quu, with regularization.
   void regularize() {
     for (int i = 0; i < nu_; i++) {
       const double* row = Qzz_ + (nx_ + i) * stride_;
@@ -126,7 +133,8 @@ class Pass {
     }
   }
 
-  // The step between the bounds, and the gain of the controls that are free              (ILQ-7)
+  // Compute the step within bounds, and the gain of the controls that are not at a bound. Returns
+  // false if the problem is not convex.                                                  (ILQ-7)
   bool minimize(double* step) {
     BoxSolution solution;
     if (!solve_box_qp(Quu_, stride_, Qz_ + nx_, lower_, upper_, nu_, step, solution, arena_)) {
@@ -153,14 +161,16 @@ class Pass {
     }
   }
 
-  // V(x) = Q(x, step + gain x), with Q without regularization                            (ILQ-8)
+  // V(x) = Q(x, step + gain x), where Q has no regularization                            (ILQ-8)
   void update_value(const double* step, double expected[2]) {
+    // Vx = Qx, Vxx = Qxx
     std::memcpy(Vx_, Qz_, nx_ * sizeof(double));
     std::memcpy(Vx_slope_, slope_, nx_ * sizeof(double));
     std::memset(curved_, 0, sizeof(double) * nu_ * x_stride_);
     for (int i = 0; i < nx_; i++) {
       std::memcpy(Vxx_ + i * x_stride_, Qzz_ + i * stride_, nx_ * sizeof(double));
     }
+    // Vx += K^T (Qu + Quu step) + Qxu step, and the expected change of the cost
     for (int i = 0; i < nu_; i++) {
       const double* row = Qzz_ + (nx_ + i) * stride_;
       double along = 0;
@@ -175,7 +185,7 @@ class Pass {
       std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
       std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
     }
-    // Vxx = Qxx + K^T (Quu K + Qux) + Qux^T K
+    // Vxx += K^T (Quu K + Qux) + Qux^T K, symmetrized
     std::memcpy(curved_, Qux_, sizeof(double) * nu_ * x_stride_);
     add_product(curved_, x_stride_, Quu_, stride_, gain_, x_stride_, nu_, nx_, nu_);
     add_product(Vxx_, x_stride_, gain_, x_stride_, curved_, x_stride_, nx_, nx_, nu_);
@@ -191,7 +201,7 @@ class Pass {
   const BackwardProblem& p_;
   int nx_, nu_, nz_, stride_, x_stride_;
   Arena& arena_;
-  // of the value where steps are zero: how the cost begins to change with their size
+  // gradients of Q and V for steps of size zero: the slope of the cost in the step size
   double *slope_, *Vx_slope_;
   double *F_, *P_, *Qzz_, *Qz_, *Vx_, *Vxx_, *Vu_, *Vux_, *Vuu_, *Quu_, *Qux_, *gain_, *curved_,
       *lower_, *upper_;

@@ -1,4 +1,4 @@
-// The backward pass of differential dynamic programming between bounds on the controls.
+// Backward pass of differential dynamic programming with bounds on the controls.
 #pragma once
 
 #include "layout/arena.h"
@@ -6,30 +6,30 @@
 namespace mujacobian {
 
 enum class Regularization {
-  kControl,  // Quu + mu
-  kState,    // Vxx + mu wherever the policy is made
+  kControl,  // add mu to the diagonal of Quu
+  kState,    // add mu to the diagonal of Vxx, only where steps and gains are computed
   kNone,
 };
 
-// The quadratic problem along a trajectory of T knots, z = (x, u).
+// Linear-quadratic problem along a trajectory of T knots, with z = (x, u).
 struct BackwardProblem {
   int T, nx, nu;
-  const double *A, *B;     // (T, nx, nx), (T, nx, nu); those of the last knot are not read
-  const double* gradient;  // (T, nz) of the cost; the last control is that of the knot before
-  const double* hessian;   // (T, nz, nz padded to whole lanes)
-  const double* controls;  // (T, nu)
-  const double *lower, *upper;
+  const double *A, *B;          // (T, nx, nx), (T, nx, nu); the last knot is not read
+  const double* gradient;       // (T, nz), of the cost; the last two knots share a control
+  const double* hessian;        // (T, nz, nz padded to whole lanes), of the cost
+  const double* controls;       // (T, nu)
+  const double *lower, *upper;  // (nu)
   Regularization regularization;
   double mu;
 };
 
 struct BackwardPass {
-  double* steps;       // (T - 1, nu); guesses on entry
+  double* steps;       // (T - 1, nu); initial guesses on entry
   double* gains;       // (T - 1, nu, nx)
-  double expected[2];  // change of the cost at step size a: a expected[0] + a^2 expected[1]
+  double expected[2];  // change of cost at step size a: a expected[0] + a^2 expected[1]
 };
 
-// Returns the knot at which the problem is not convex, -1 if it is everywhere.
+// Returns the last knot at which the problem is not convex, or -1 if it is convex at all knots.
 int pass_backward(const BackwardProblem& problem, BackwardPass& out, Arena& arena);
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-// min x^T H x / 2 + g^T x between bounds, by an active-set method.
+// Minimization of x^T H x / 2 + g^T x with lower <= x <= upper, by an active-set method.
 #pragma once
 
 #include "layout/arena.h"
@@ -7,13 +7,14 @@ namespace mujacobian {
 
 struct BoxSolution {
   int free_count;
-  int* free;       // the components that are not held at a bound
-  double* factor;  // of H over the free components, as `factor_dense` leaves it
-  int stride;      // of the factor
+  int* free;       // indices of the free components, which are not fixed at a bound
+  double* factor;  // factor of H over the free components, from `factor_dense`
+  int stride;      // row stride of the factor
 };
 
-// H (n, stride), symmetric. `x` (n) is a guess on entry and the solution on return. Memory is the
-// arena's. False if H is not positive definite over free components.
+// H (n, stride) is symmetric. `x` (n) is an initial guess on entry and the solution on return. The
+// arena owns the arrays of `solution`. Returns false if H is not positive definite over the free
+// components.
 bool solve_box_qp(const double* H, int stride, const double* g, const double* lower,
                   const double* upper, int n, double* x, BoxSolution& solution, Arena& arena);
 

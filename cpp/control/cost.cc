@@ -10,6 +10,7 @@
 namespace mujacobian {
 namespace {
 
+// Value of a row.
 double residual(const CostRows& rows, const CostKnot& knot, int row) {
   double sum = knot.offset[row];
   for (int k = rows.start[row]; k < rows.start[row + 1]; k++) {
@@ -20,7 +21,8 @@ double residual(const CostRows& rows, const CostKnot& knot, int row) {
   return sum;
 }
 
-// The rows of a term that are on, and their values. Returns how many there are.
+// Write the indices of the rows of a term that are not switched off, and their values. Returns
+// their number.
 int active_rows(const CostRows& rows, const CostKnot& knot, const CostTerm& term, int* row,
                 double* r) {
   int n = 0;
@@ -32,7 +34,7 @@ int active_rows(const CostRows& rows, const CostKnot& knot, const CostTerm& term
   return n;
 }
 
-// dr/dz of a row, nz numbers.
+// Write the derivative dr/dz (nz) of a row.
 void differentiate(const CostRows& rows, int row, const double* C, const double* D, double* out) {
   const int nx = rows.nx, nu = rows.nu;
   std::memset(out, 0, rows.nz() * sizeof(double));
@@ -80,7 +82,7 @@ double evaluate_cost(const CostRows& rows, const CostKnot& knot, const double* w
     const CostTerm& term = rows.terms[k];
     const int n = active_rows(rows, knot, term, row, r);
     norms[k] = term.norm.value(r, n);
-    if (weights[k] != 0) sum += weights[k] * norms[k];  // also where the norm is infinite
+    if (weights[k] != 0) sum += weights[k] * norms[k];  // a weight of zero allows an infinite norm
   }
   arena.rewind(mark);
   return sum;
@@ -93,7 +95,7 @@ void expand_cost(const CostRows& rows, const CostKnot& knot, const double* weigh
   int* row = arena.take<int>(rows.count());
   double *r = arena.take<double>(rows.count()), *slope = arena.take<double>(rows.count()),
          *curvature = arena.take<double>(rows.count());
-  // the Hessian is left^T right: curved rows, and the same times their curvatures
+  // the Hessian is left^T right: rows with curvature, and the same rows times their curvatures
   double *left = arena.zeros<double>(static_cast<std::size_t>(most) * stride),
          *right = arena.zeros<double>(static_cast<std::size_t>(most) * stride);
   std::memset(gradient, 0, nz * sizeof(double));
@@ -105,6 +107,7 @@ void expand_cost(const CostRows& rows, const CostKnot& knot, const double* weigh
     const int n = active_rows(rows, knot, term, row, r);
     double bend;
     term.norm.expand(r, n, slope, curvature, bend);
+    // `turned` is r^T dr/dz, which the rank-one part of the Hessian multiplies
     double *turned = arena.zeros<double>(bend != 0 ? stride : 0), *z = nullptr;
     for (int i = 0; i < n; i++) {
       z = left + static_cast<std::ptrdiff_t>(curved) * stride;

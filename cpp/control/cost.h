@@ -1,4 +1,4 @@
-// Costs of knots: weighted norms of affine rows of sensor readings and controls.
+// Cost of a knot: a weighted sum of norms of rows that are affine in sensor readings and controls.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,15 @@
 
 namespace mujacobian {
 
-// What the rows of a term are, and their norm.
+// A range of rows and its norm.
 struct CostTerm {
-  int first, count;  // rows
+  int first, count;  // first row and number of rows
   Norm norm;
 };
 
-// Row i is sum_k coefficient[k] (s, u)[index[k]] + offset, k = start[i] .. start[i+1]-1, where the
-// offset, constant minus target, depends on time. A row whose offset is NaN is off.
+// Rows of all terms, in compressed form. Row i is the sum of coefficient[k] (s, u)[index[k]] over
+// k = start[i] .. start[i+1]-1, plus an offset: constant minus target, which depends on time. A NaN
+// offset switches the row off.
 struct CostRows {
   int ns, nu, nx;
   std::vector<int> start, index;
@@ -27,22 +28,22 @@ struct CostRows {
   int nz() const { return nx + nu; }
 };
 
-// Which sensors (nsensor) the rows read.
+// Returns for each sensor (nsensor) whether the rows read it.
 std::vector<unsigned char> used_sensors(const ModelView& m, const CostRows& rows);
 
-// One knot.
+// Values of one knot.
 struct CostKnot {
   const double* sensors;  // (ns)
   const double* ctrl;     // (nu)
   const double* offset;   // (rows)
 };
 
-// The norms of all terms, without weights, into `norms` (terms); returns their weighted sum.
+// Write the norms of all terms, without weights, into `norms` (terms). Returns their weighted sum.
 double evaluate_cost(const CostRows& rows, const CostKnot& knot, const double* weights,
                      double* norms, Arena& arena);
 
-// Gradient (nz) and Hessian (nz, `stride`), z = (x, u), of the weighted sum, given C (ns, nx) and
-// D (ns, nu) by rows; `stride` is nz padded to whole lanes.                               (ILQ-3)
+// Write the gradient (nz) and Hessian (nz, `stride`) of the weighted sum with respect to z = (x,
+// u), given C (ns, nx) and D (ns, nu). `stride` is nz padded to whole lanes. (ILQ-3)
 void expand_cost(const CostRows& rows, const CostKnot& knot, const double* weights, const double* C,
                  const double* D, double* gradient, double* hessian, int stride, Arena& arena);
 

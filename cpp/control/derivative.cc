@@ -9,7 +9,7 @@
 namespace mujacobian {
 
 Backend backend_kind(const std::string& name) {
-  constexpr const char* kNames[] = {"analytic", "fd", "fd_centred", "wasp", "isolation"};
+  constexpr const char* kNames[] = {"analytic", "fd", "fd_central", "wasp", "isolation"};
   for (int k = 0; k < 5; k++) {
     if (name == kNames[k]) return static_cast<Backend>(k);
   }
@@ -45,14 +45,15 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
                                    const Outputs& out, Arena& arena) {
   const ModelView m = view_model(model_);
   engine().mj_setState(model_, data, row, engine().integration_spec);
-  // from the solution the solver has nothing left to do
+  // the solver converges at once if it starts from its solution
   auto warm_start = [&] {
     std::copy(qacc, qacc + m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
   };
   if (warm_start_) warm_start();
   if (backend_ == Backend::kOneSided) return difference(data, false, out);
-  if (backend_ == Backend::kCentred) return difference(data, true, out);
+  if (backend_ == Backend::kCentral) return difference(data, true, out);
   if (backend_ == Backend::kWasp) return wasp_->evaluate(data, t, out, arena);
+  // analytic, after one-sided C and D if isolated
   Outputs exact = out;
   if (backend_ == Backend::kIsolation) {
     difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
@@ -66,10 +67,10 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
   transition_here(data, exact, arena);
 }
 
-void Differentiator::difference(void* data, bool centred, const Outputs& out) const {
+void Differentiator::difference(void* data, bool central, const Outputs& out) const {
   const ModelView m = view_model(model_);
-  transition_fd(model_, data, eps_, centred, out.A, out.B, out.C, out.D);
-  difference_count() += (2 * m.nv + m.na + m.nu) * (centred ? 2 : 1);
+  transition_fd(model_, data, eps_, central, out.A, out.B, out.C, out.D);
+  difference_count() += (2 * m.nv + m.na + m.nu) * (central ? 2 : 1);
 }
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-// Derivatives of knots by one of several methods. All but the first are there to be compared with.
+// Derivatives of knots by one of several methods. All except the analytic one serve comparisons.
 #pragma once
 
 #include <atomic>
@@ -12,42 +12,43 @@ namespace mujacobian {
 
 enum class Backend {
   kAnalytic,
-  kOneSided,  // mjd_transitionFD
-  kCentred,   // the same, centred
-  kWasp,
-  kIsolation,  // analytic A, B; one-sided C, D
+  kOneSided,   // mjd_transitionFD with one-sided differences
+  kCentral,    // mjd_transitionFD with central differences
+  kWasp,       // control/wasp.h
+  kIsolation,  // analytic A and B, one-sided C and D
 };
 
-// By the name that Python uses; throws std::invalid_argument.
+// Returns the backend with this name, which Python uses. Throws std::invalid_argument.
 Backend backend_kind(const std::string& name);
 
-// Finite differences that have entered a result of this process.
+// Number of finite differences that entered a result of this process.
 std::atomic<long long>& difference_count();
 
 class Differentiator {
  public:
-  // Differences start the solver from its solution at the same state if `warm_start`, else from
-  // that of the step before.
+  // With `warm_start`, differences start the solver from its solution at the same state, otherwise
+  // from the solution of the previous step.
   Differentiator(const void* model, Backend backend, double eps, bool warm_start);
 
   Backend backend() const { return backend_; }
 
-  // Throws Unsupported if the model, or a sensor that is wanted, has something that the method does
-  // not cover.
+  // Throws Unsupported if the backend does not support a feature of the model or one of these
+  // sensors.
   void require(const unsigned char* sensors) const;
 
-  // Of a plan of T knots that begins `shift` knots later than the last one.
+  // Begin a plan of T knots, `shift` knots after the beginning of the previous plan.
   void begin(int T, int shift);
 
-  // At a data that mj_forward has just left: analytic only.
+  // Write derivatives at the state of `data`, for which mj_forward has run. Analytic only.
   void transition_here(const void* data, const Outputs& out, Arena& arena) const;
 
-  // At the state in `row` (mjSTATE_INTEGRATION) of knot t, where the acceleration is `qacc`.
+  // Write derivatives at knot t with the state in `row` (mjSTATE_INTEGRATION) and the acceleration
+  // `qacc`.
   void transition_at(void* data, const double* row, const double* qacc, int t, const Outputs& out,
                      Arena& arena);
 
  private:
-  void difference(void* data, bool centred, const Outputs& out) const;
+  void difference(void* data, bool central, const Outputs& out) const;
 
   const void* model_;
   Backend backend_;

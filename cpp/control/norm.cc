@@ -8,12 +8,12 @@
 namespace mujacobian {
 namespace {
 
-// A function of one row x.
+// Value and derivatives of a function of one row x.
 struct Scalar {
   double value, slope, curvature;
 };
 
-// A function of c = r^T r: its value, and the gradient `slope` r, Hessian slope I + bend r r^T.
+// Value of a function of c = r^T r, with the gradient slope r and Hessian slope I + bend r r^T.
 struct Radial {
   double value, slope, bend;
 };
@@ -45,7 +45,7 @@ Scalar smooth_abs2(double p, double q, double x) {
 }
 
 Scalar rectify(double p, double, double x) {
-  // with e = exp(-|x|/p) nothing overflows
+  // e = exp(-|x|/p) does not overflow
   const double e = std::exp(-std::abs(x) / p), up = x > 0 ? 1 / (1 + e) : e / (1 + e);
   return {std::max(x, 0.0) + p * std::log1p(e), up, e / (p * (1 + e) * (1 + e))};
 }
@@ -58,7 +58,7 @@ Radial l2(double p, double, double c) {
 Radial l22(double p, double q, double c) {
   const double e = std::pow(c, q / 2) + std::pow(p, q), s = std::pow(e, 1 / q);
   const double slope = s / e * std::pow(c, q / 2 - 1);
-  // where r r^T vanishes the bend, which multiplies it, may be anything
+  // `bend` multiplies r r^T, which vanishes here, so its value does not matter
   if (c < std::numeric_limits<double>::min()) return {s - p, slope, 0};
   return {s - p, slope, slope * ((1 - q) * std::pow(c, q / 2 - 1) / e + (q - 2) / c)};
 }
@@ -71,7 +71,7 @@ double dot_self(const double* r, int n) {
 
 }  // namespace
 
-// A sum over rows, or a function of their length.
+// A norm is a sum of functions of rows, or a function of the squared length of all rows.
 struct NormKind {
   const char* name;
   Scalar (*scalar)(double p, double q, double x);

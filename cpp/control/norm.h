@@ -1,4 +1,4 @@
-// Norms of residuals, with gradient and Hessian, docs/derivations/ilqr.md.
+// Norms of residuals with their gradients and Hessians, docs/derivations/ilqr.md.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@ namespace mujacobian {
 
 struct NormKind;
 
-// By the name that Python uses; throws std::invalid_argument.
+// Returns the norm with this name, which Python uses. Throws std::invalid_argument.
 const NormKind* norm_kind(const std::string& name);
 
 struct Norm {
   const NormKind* kind;
   double p, q;
 
-  // The norm of r (n).
+  // Returns the norm of r (n).
   double value(const double* r, int n) const;
 
-  // The same, its gradient (n), and its Hessian diag(curvature) + bend r r^T             (ILQ-2)
+  // Returns the norm and writes its gradient (n) and Hessian diag(curvature) + bend r r^T (ILQ-2).
   double expand(const double* r, int n, double* gradient, double* curvature, double& bend) const;
 };
 

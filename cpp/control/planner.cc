@@ -10,15 +10,16 @@
 namespace mujacobian {
 namespace {
 
-constexpr int kSnapshots = 8;
+constexpr int kSnapshots = 8;  // steps that may wait for differentiation with a copy of their data
 
-// Nanoseconds that this thread has run.
+// Processor time of this thread, ns.
 long long processor_time() {
   std::timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return 1000000000LL * now.tv_sec + now.tv_nsec;
 }
 
+// Part of `all` that belongs to one candidate of a line search.
 Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candidate) {
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(candidate) * task.T;
   const int size = engine().mj_stateSize(task.model, engine().integration_spec);
@@ -29,19 +30,19 @@ Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candi
 
 }  // namespace
 
-// Knots on their way from the thread that simulates to those that differentiate.
+// Queue of knots between the thread that simulates and the threads that differentiate.
 class Planner::Feed {
  public:
   struct Item {
     int t;
-    void* snapshot;  // null: start from the row
+    void* snapshot;  // null: start from the recorded row
   };
 
   explicit Feed(const std::vector<OwnedData>& snapshots) {
     for (const OwnedData& snapshot : snapshots) free_.push_back(snapshot.get());
   }
 
-  // A snapshot to fill, null if all are waiting.
+  // Returns a free snapshot, or null if all are in use.
   void* take_snapshot() {
     std::lock_guard lock(mutex_);
     if (free_.empty()) return nullptr;
@@ -64,7 +65,7 @@ class Planner::Feed {
     free_.push_back(snapshot);
   }
 
-  // Nothing more will come; what is waiting is of no use if `discard`.
+  // End the queue; with `discard`, also drop the waiting knots.
   void close(bool discard) {
     {
       std::lock_guard lock(mutex_);
@@ -74,6 +75,7 @@ class Planner::Feed {
     ready_.notify_all();
   }
 
+  // Waits for the next knot. Returns nothing at the end of the queue.
   std::optional<Item> next() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
@@ -101,6 +103,7 @@ Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, 
       arenas_(pool_.size()),
       cost_arenas_(pool_.size()) {
   for (int k = 0; k < pool_.size(); k++) data_.push_back(make_data(model));
+  // only analytic derivatives in other threads use snapshots
   for (int k = 0; k < kSnapshots && pool_.size() > 1 && backend == Backend::kAnalytic; k++) {
     snapshots_.push_back(make_data(model));
   }
@@ -109,12 +112,14 @@ Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, 
 
 void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                                  int thread, const void* here) {
+  // outputs of this knot
   const long long begin = processor_time();
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   Outputs lin = batch_item(m, out.lin, t);
   lin.sensors = sensors_.data();
   if (t == task.T - 1) lin.A = lin.B = nullptr;
+  // derivatives of the step and of the sensors
   Arena& arena = arenas_[thread];
   if (here) {
     differentiator_.transition_here(here, lin, arena);
@@ -124,6 +129,7 @@ void Planner::differentiate_knot(const Task& task, const Knots& knots, const Exp
                                   arena);
   }
   nanoseconds_ += processor_time() - begin;
+  // derivatives of the cost
   arena.reset();
   const int nz = cost_.nz(), stride = round_to_lanes(nz);
   expand_cost(cost_,
@@ -145,31 +151,36 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   const bool analytic = differentiator_.backend() == Backend::kAnalytic;
-  const bool keeps_data = m.opt.integrator != integrator::kRK4;  // mj_step ends at its start
+  const bool keeps_data = m.opt.integrator != integrator::kRK4;  // RK4 ends at another stage
   failure_.reset();
   Feed feed(snapshots_);
   void* rolling = rolling_.get();
   Rolled result{};
   std::vector<double> state(m.nq + m.nv + m.na), next(size);
 
+  // the control of a knot is that of the policy at its time and state
   auto control = [&](int, const DataView& d, double* ctrl) {
     read_state(m, d, state.data());
     evaluate_policy(m, policy, task.bounds, d.time, state.data(), feedback, ctrl, cost_arenas_[0]);
   };
-  // mj_step leaves everything but the state as mj_forward had it: with the state of before put back
-  // it need not run again
-  auto put_back = [&](void* data, int t) {
+  // mj_step changes only the state after its mj_forward. If the state of the knot is restored, the
+  // derivative does not need another mj_forward.
+  auto restore = [&](void* data, int t) {
     engine().mj_setState(task.model, data, knots.rows + t * size, engine().integration_spec);
   };
+  // after a step, hand the knot to another thread or differentiate it in this thread
   auto done = [&](int t) {
+    // without usable data: other threads start from the recorded row
     if (!analytic || !keeps_data) return feed.push({t, nullptr});
+    // with a free snapshot: another thread differentiates the copy
     if (void* snapshot = feed.take_snapshot()) {
       copy_data(snapshot, task.model, rolling);
-      put_back(snapshot, t);
+      restore(snapshot, t);
       return feed.push({t, snapshot});
     }
+    // otherwise: differentiate here, then return to the next state
     engine().mj_getState(task.model, rolling, next.data(), engine().integration_spec);
-    put_back(rolling, t);
+    restore(rolling, t);
     try {
       differentiate_knot(task, knots, out, t, 0, rolling);
     } catch (const std::exception&) {
@@ -177,6 +188,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
     }
     engine().mj_setState(task.model, rolling, next.data(), engine().integration_spec);
   };
+  // simulate all knots; an aborted rollout needs no derivatives
   auto simulate = [&] {
     try {
       result = roll(task, rolling, knots, std::numeric_limits<double>::infinity(), cost_arenas_[0],
@@ -186,6 +198,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
     }
     feed.close(result.taken < task.T);
   };
+  // thread 0 simulates; all threads differentiate until the queue is empty
   pool_.run([&](int thread) {
     const Quiet quiet;
     if (thread == 0) simulate();
@@ -228,19 +241,23 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t nu = m.nu, nx = 2 * m.nv + m.na, width = m.nq + m.nv + m.na;
   failure_.reset();
+  // the next candidate, and the first one that was accepted
   std::atomic<int> next{0}, accepted{search.count};
   pool_.run([&](int thread) {
     const Quiet quiet;
     std::vector<double> state(width);
     for (int k = next++; k < search.count; k = next++) {
+      // skip candidates after an accepted one
       results[k] = {0, false, std::numeric_limits<double>::infinity()};
       if (accepted < k) continue;
+      // controls with this step size and with feedback to the nominal trajectory
       auto control = [&](int t, const DataView& d, double* ctrl) {
         read_state(m, d, state.data());
         feed_back(m, task.bounds, search.controls + t * nu, search.steps + t * nu, search.sizes[k],
                   search.gains + t * nu * nx, search.states + t * width, state.data(), ctrl,
                   cost_arenas_[thread]);
       };
+      // simulate, until an earlier candidate is accepted
       try {
         results[k] = roll(
             task, data_[thread].get(), knots_of(m, task, knots, k), search.most,
@@ -251,6 +268,7 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
       } catch (const std::exception&) {
         fail(k);
       }
+      // record the acceptance, unless an earlier candidate is accepted already
       int best = accepted;
       while (results[k].cost <= search.accept[k] && k < best) {
         if (accepted.compare_exchange_weak(best, k)) break;

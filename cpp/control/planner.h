@@ -1,4 +1,5 @@
-// The parts of an iteration that simulate, in threads that keep their data from plan to plan.
+// The passes of an iLQR iteration that simulate or differentiate. Their threads and data persist
+// from plan to plan.
 #pragma once
 
 #include <optional>
@@ -11,24 +12,24 @@
 
 namespace mujacobian {
 
-// Derivatives of all knots. Not written are A and B of the last one, and exact C and D of sensors
-// that the cost does not read.
+// Derivatives of all knots. A and B of the last knot are not written, and neither are exact C and D
+// of sensors that the cost does not read.
 struct Expansion {
   Outputs lin;       // (T, ...)
-  double* gradient;  // (T, nz) of the cost
-  double* hessian;   // (T, nz, nz padded to whole lanes)
+  double* gradient;  // (T, nz), of the cost
+  double* hessian;   // (T, nz, nz padded to whole lanes), of the cost
 };
 
-// Rollouts that try several step sizes.
+// A line search: rollouts with several step sizes.
 struct Search {
   int count;
-  const double* sizes;   // (count), the preferred first
-  const double* accept;  // (count): with this cost or less, what comes after is not needed
-  double most;           // a rollout that costs more is abandoned
-  const double* states;  // (T, nq + nv + na), controls (T, nu): the trajectory to start from
-  const double* controls;
-  const double* steps;  // (T - 1, nu)
-  const double* gains;  // (T - 1, nu, nx)
+  const double* sizes;   // (count), in the order of preference
+  const double* accept;  // (count); later rollouts are not needed after one with at most this cost
+  double most;           // a rollout with a higher cost is aborted
+  const double* states;  // (T, nq + nv + na), nominal trajectory
+  const double* controls;  // (T, nu), nominal controls
+  const double* steps;     // (T - 1, nu)
+  const double* gains;     // (T - 1, nu, nx)
 };
 
 class Planner {
@@ -38,44 +39,48 @@ class Planner {
 
   const CostRows& cost() const { return cost_; }
 
-  // Throws Unsupported if the model has something that the backend does not cover.
+  // Throws Unsupported if the backend does not support a feature of the model.
   void require() const { differentiator_.require(sensors_.data()); }
 
-  // A plan of T knots that begins `shift` knots after the last one, negative: unrelated to it.
+  // Begin a plan of T knots, `shift` knots after the previous plan; a negative shift means that the
+  // plans are unrelated.
   void begin(int T, int shift) { differentiator_.begin(T, shift); }
 
-  // Follow a policy from the start and, on the way, differentiate.
+  // Simulate the trajectory of a policy and differentiate its knots at the same time. `feedback`
+  // scales the gains of the policy.
   Rolled follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
                 const Expansion& out);
 
-  // Differentiate at knots that have been simulated.
+  // Differentiate knots that have been simulated.
   void differentiate(const Task& task, const Knots& knots, const Expansion& out);
 
-  // Rollouts into `knots`, which follow one another, and `results`.
+  // Run the rollouts of a line search. `knots` receives their trajectories, one after the other.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
 
-  // Seconds of processor time that derivatives have taken since they were asked for last.
+  // Returns the processor time, s, of derivatives since the last call of this function.
   double derivative_seconds();
 
-  // Where and why the last call stopped.
+  // Returns the first failure of the last call.
   const std::optional<BatchFailure>& failure() const { return failure_; }
 
  private:
   class Feed;
 
-  // Derivatives of knot t: of `data` as mj_step left it, with the state put back, or at its row.
+  // Write the derivatives of knot t. `here` is data after mj_step with the state of the knot
+  // restored, or null, which starts from the recorded row of the knot.
   void differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                           int thread, const void* here);
+  // Record the current exception as the failure at this index, unless an earlier one has failed.
   void fail(int index);
 
   const void* model_;
   CostRows cost_;
-  std::vector<unsigned char> sensors_;  // that the cost reads
+  std::vector<unsigned char> sensors_;  // whether the cost reads each sensor
   Differentiator differentiator_;
   Pool pool_;
   std::vector<OwnedData> data_;       // one per thread
-  std::vector<OwnedData> snapshots_;  // of steps that wait to be differentiated
-  OwnedData rolling_;
+  std::vector<OwnedData> snapshots_;  // copies of data for steps that wait for differentiation
+  OwnedData rolling_;                 // of the simulation
   std::vector<Arena> arenas_, cost_arenas_;
   std::atomic<long long> nanoseconds_{0};
   std::mutex mutex_;

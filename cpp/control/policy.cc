@@ -9,14 +9,14 @@
 namespace mujacobian {
 namespace {
 
-// The time of a knot is a product, that of a simulation a sum: closer to a knot than this part of
-// an interval, it is at the knot.
+// Times of knots are products, and times of a simulation are sums of time steps. A time that is
+// closer to the next knot than this fraction of an interval belongs to that knot.
 constexpr double kRounding = 1e-6;
 
-// Between knots `knot` and `knot` + 1: the part of the way.
+// A time between two knots.
 struct Between {
-  int knot;
-  double part;
+  int knot;     // the earlier knot
+  double part;  // fraction of the interval after it
 };
 
 Between find(const Policy& policy, double time) {
@@ -40,7 +40,7 @@ void add_matrix_vector(double* out, double scale, const double* matrix, const do
 }
 
 void clamp(const Bounds& bounds, double* ctrl, int nu) {
-  // in this order NaN stays
+  // these comparisons keep NaN
   for (int i = 0; i < nu; i++) {
     if (ctrl[i] < bounds.lower[i]) ctrl[i] = bounds.lower[i];
     if (ctrl[i] > bounds.upper[i]) ctrl[i] = bounds.upper[i];
@@ -64,6 +64,7 @@ void evaluate_policy(const ModelView& m, const Policy& policy, const Bounds& bou
                      const double* state, double feedback, double* ctrl, Arena& arena) {
   const Arena::Mark mark = arena.mark();
   const std::ptrdiff_t nu = m.nu, nx = 2 * m.nv + m.na, size = m.nq + m.nv + m.na;
+  // control and reference state of the knot before this time
   const Between place = find(policy, time);
   const double part = place.part;
   const double *u = policy.controls + place.knot * nu, *x = policy.states + place.knot * size,
@@ -72,7 +73,7 @@ void evaluate_policy(const ModelView& m, const Policy& policy, const Bounds& bou
   std::memcpy(reference, x, size * sizeof(double));
   std::memcpy(ctrl, u, nu * sizeof(double));
   if (part > 0) {
-    // along the geodesic from one reference to the next
+    // interpolate, along the geodesic from one reference state to the next
     difference_states(m, x, x + size, dx);
     engine().mj_integratePos(m.address, reference, dx, part);
     for (int k = 0; k < m.nv + m.na; k++) reference[m.nq + k] += part * dx[m.nv + k];

@@ -8,7 +8,7 @@ Pool::Pool(int threads) {
   try {
     for (int k = 1; k < threads; k++) threads_.emplace_back([this, k] { serve(k); });
   } catch (const std::system_error&) {
-    // go on with those there are
+    // continue with the threads that were created
   }
 }
 

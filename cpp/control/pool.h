@@ -1,4 +1,4 @@
-// Threads that stay, so that a plan does not pay for making them.
+// A pool of persistent threads, so that a plan does not create threads.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace mujacobian {
 
 class Pool {
  public:
-  // As many threads as this, or as the system gives.
+  // Uses this number of threads, or fewer if the system does not provide them.
   explicit Pool(int threads);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -21,11 +21,12 @@ class Pool {
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // Call work(thread) in every thread, the caller's being 0, and wait for all. It must not throw.
-  // What they noticed is among the caller's notices then.
+  // Call work(thread) in all threads, where the calling thread is 0, and wait until all return.
+  // `work` must not throw. Afterwards, the calling thread has the notices of all threads.
   void run(const std::function<void(int)>& work);
 
  private:
+  // Loop of a thread: wait for work and run it.
   void serve(int thread);
 
   std::mutex mutex_;
@@ -34,7 +35,7 @@ class Pool {
   long round_ = 0;
   int busy_ = 0;
   bool closing_ = false;
-  Notices found_;
+  Notices found_;  // of the other threads
   std::vector<std::thread> threads_;
 };
 

@@ -1,4 +1,4 @@
-// Simulations of the knots of a plan, with their costs.
+// Simulation of the knots of a plan with their costs.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 
 namespace mujacobian {
 
-// What all rollouts of a plan share.
+// Data that all rollouts of a plan share.
 struct Task {
   const void* model;
   const CostRows* cost;
-  int T;                  // knots
+  int T;                  // number of knots
   const double* start;    // mjSTATE_INTEGRATION
   const double* offsets;  // (T, rows of the cost)
-  const double* weights;  // (terms), the mean over knots included
+  const double* weights;  // (terms), divided by the number of knots
   Bounds bounds;
 };
 
-// What is kept of every knot.
+// Recorded data of all knots.
 struct Knots {
   double* rows;      // (T, nstate) mjSTATE_INTEGRATION
   double* controls;  // (T, nu)
@@ -34,31 +34,34 @@ struct Knots {
 };
 
 struct Rolled {
-  int taken;    // knots; fewer than T if it was abandoned or MuJoCo found the state bad
-  bool is_bad;  // MuJoCo found the state bad
-  double cost;  // infinite unless all knots were taken
+  int taken;    // number of knots, less than T if the rollout was aborted or diverged
+  bool is_bad;  // MuJoCo detected NaN or huge values
+  double cost;  // infinite unless all knots were simulated
 };
 
-// Simulate from `task.start`: control(t, d, ctrl) sets the control of knot t, done(t) is called
-// when mj_step has left knot t, and the last knot, of which mj_forward is the end and whose control
-// is that of the one before. Abandoned when the cost exceeds `most`, is not finite, or give_up()
-// says so.
+// Simulate from `task.start` with three callbacks: control(t, d, ctrl) sets the control of knot t,
+// done(t) runs after mj_step of knot t, and give_up() returns whether to abort. The last knot has
+// the control of the previous one, and mj_forward instead of mj_step. The rollout is also aborted
+// if its cost exceeds `most` or is not finite.
 template <class Control, class Done, class GiveUp>
 Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& arena,
             Control control, Done done, GiveUp give_up) {
   const ModelView m = view_model(task.model);
   const int size = engine().mj_stateSize(task.model, engine().integration_spec);
   const std::ptrdiff_t nu = m.nu, ns = m.nsensordata, nterm = task.cost->terms.size();
+  // initial state
   reset(task.model, data);
   engine().mj_setState(task.model, data, task.start, engine().integration_spec);
   double sum = 0;
   Rolled result{0, false, std::numeric_limits<double>::infinity()};
   for (std::ptrdiff_t t = 0; t < task.T; t++) {
+    // set the control, and record the state before the step
     poll_interrupt();
     DataView d = view_data(data);
     if (t < task.T - 1) control(static_cast<int>(t), d, const_cast<double*>(d.ctrl));
     engine().mj_getState(task.model, data, out.rows + t * size, engine().integration_spec);
     std::copy(d.ctrl, d.ctrl + nu, out.controls + t * nu);
+    // take the step; the last knot evaluates only accelerations and sensors
     if (t < task.T - 1) {
       if (!step(task.model, data, d)) {
         result.is_bad = true;
@@ -68,6 +71,7 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
       forward(task.model, data);
       d = view_data(data);
     }
+    // record sensors and accelerations, and add the cost of the knot
     std::copy(d.sensordata, d.sensordata + ns, out.sensors + t * ns);
     std::copy(d.qacc, d.qacc + m.nv, out.qacc + t * m.nv);
     sum += evaluate_cost(
@@ -82,8 +86,8 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
   return result;
 }
 
-// n steps of the caller's data, which has no warnings, under a policy; rows of n. Returns the
-// number of steps before MuJoCo found the state bad.
+// Advance the caller's data, which has no warnings, by n steps under a policy, and record them in
+// arrays of n rows. Returns the number of steps before MuJoCo detected NaN or huge values.
 int follow(const void* model, void* data, const Policy& policy, const Bounds& bounds, int n,
            double* times, double* states, double* controls, double* sensors);
 

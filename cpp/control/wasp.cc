@@ -15,10 +15,10 @@ namespace {
 
 enum Kind { kCtrl, kAct, kVel, kPos };
 
-constexpr double kAngle = 0.5, kLength = 0.5;  // of predictions that are good enough
-constexpr double kStateShare = 0.5, kCtrlShare = 0.3;
+constexpr double kAngle = 0.5, kLength = 0.5;  // tolerances of predictions, in cosine and length
+constexpr double kStateShare = 0.5, kCtrlShare = 0.3;  // probes per column of a block, at most
 
-// Orthonormal rows, random but always the same ones.
+// Returns a random orthonormal matrix (n, n), which is the same in each call.
 std::vector<double> orthonormal(int n) {
   std::mt19937_64 random(n);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -26,7 +26,7 @@ std::vector<double> orthonormal(int n) {
   for (int i = 0; i < n; i++) {
     double* row = basis.data() + static_cast<std::ptrdiff_t>(i) * n;
     for (int j = 0; j < n; j++) row[j] = uniform(random);
-    // twice is enough to be orthogonal to rounding
+    // Gram-Schmidt, twice for orthogonality to rounding
     for (int pass = 0; pass < 2; pass++) {
       for (int k = 0; k < i; k++) {
         const double* other = basis.data() + static_cast<std::ptrdiff_t>(k) * n;
@@ -42,7 +42,7 @@ std::vector<double> orthonormal(int n) {
   return basis;
 }
 
-// Whether the predicted change is near the measured one, in direction and length.
+// Returns whether a predicted change is close to the measured one in direction and length.
 bool agree(const double* measured, const double* predicted, int n) {
   double a = 0, b = 0, ab = 0;
   for (int k = 0; k < n; k++) {
@@ -66,7 +66,7 @@ Wasp::Wasp(const void* model, double eps) : model_(model), eps_(eps) {
     const int most = std::max(1, static_cast<int>(share * size));
     blocks_.push_back({kind, size, first, most, orthonormal(size)});
   };
-  // in this order a probe leaves the stages behind it as they are at the state
+  // in this order, a probe can reuse the earlier stages of MuJoCo's step
   add(kCtrl, nu_, nx_, kCtrlShare);
   add(kAct, na_, 2 * nv_, kStateShare);
   add(kVel, nv_, nv_, kStateShare);
@@ -89,8 +89,10 @@ void Wasp::evaluate(void* data, int t, const Outputs& out, Arena& arena) {
   double* row = arena.take<double>(engine().mj_stateSize(model_, engine().integration_spec));
   engine().mj_getState(model_, data, row, engine().integration_spec);
   if (!knot.is_known) {
+    // the first plan: all columns
     fill(data, knot, arena);
   } else {
+    // later plans: a few directions of each block, relative to the step at the state
     double* base = arena.take<double>(nq_ + nv_ + na_ + ns_);
     step_skip(model_, data, stage::kNone);
     read(data, base);
@@ -101,7 +103,7 @@ void Wasp::evaluate(void* data, int t, const Outputs& out, Arena& arena) {
   write(knot, out);
 }
 
-// The whole Jacobian by one-sided differences.
+// Compute the whole Jacobian by one-sided differences.
 void Wasp::fill(void* data, Knot& knot, Arena& arena) const {
   double *A = arena.take<double>(nx_ * nx_), *B = arena.take<double>(nx_ * nu_),
          *C = arena.take<double>(ns_ * nx_), *D = arena.take<double>(ns_ * nu_);
@@ -120,14 +122,15 @@ void Wasp::fill(void* data, Knot& knot, Arena& arena) const {
   knot.is_known = true;
 }
 
+// Write the state and sensor readings of `data`.
 void Wasp::read(const void* data, double* out) const {
   const DataView d = view_data(data);
   read_state(view_model(model_), d, out);
   std::copy(d.sensordata, d.sensordata + ns_, out + nq_ + nv_ + na_);
 }
 
-// Move the inputs of a block by eps times the direction; `used` is what is left of it between
-// bounds. False if nothing is.
+// Change the inputs of a block by eps times a direction. Controls that would leave their range do
+// not change; `used` is the remaining direction. Returns false if it is zero.
 bool Wasp::perturb(const void* data, const Block& block, const double* direction,
                    double* used) const {
   const ModelView m = view_model(model_);
@@ -140,6 +143,7 @@ bool Wasp::perturb(const void* data, const Block& block, const double* direction
   double* values = const_cast<double*>(block.kind == kVel   ? d.qvel
                                        : block.kind == kAct ? d.act
                                                             : d.ctrl);
+  // limited controls: try both signs of the direction
   bool any = block.kind != kCtrl;
   for (double sign : {1.0, -1.0}) {
     for (int j = 0; j < block.size && block.kind == kCtrl; j++) {
@@ -155,7 +159,7 @@ bool Wasp::perturb(const void* data, const Block& block, const double* direction
   return any;
 }
 
-// Probe directions until the change is as predicted, and correct the Jacobian along each.
+// Probe directions until the Jacobian predicts the change well, and correct it along each of them.
 void Wasp::correct(void* data, const double* row, const Block& block, Knot& knot, int& next,
                    const double* base, Arena& arena) const {
   const Arena::Mark mark = arena.mark();
@@ -168,6 +172,7 @@ void Wasp::correct(void* data, const double* row, const Block& block, Knot& knot
                                            : stage::kVel;
   const ModelView m = view_model(model_);
   for (int probe = 0; probe < block.most; probe++) {
+    // difference quotient along the next direction
     const double* direction = block.basis.data() + static_cast<std::ptrdiff_t>(next) * block.size;
     next = (next + 1) % block.size;
     engine().mj_setState(model_, data, row, engine().integration_spec);
@@ -179,6 +184,7 @@ void Wasp::correct(void* data, const double* row, const Block& block, Knot& knot
     for (int i = 0; i < ns_; i++) change[nx_ + i] = after[size + i] - base[size + i];
     for (int i = 0; i < rows; i++) change[i] /= eps_;
 
+    // prediction by the present Jacobian
     std::memset(predicted, 0, rows * sizeof(double));
     double length = 0;
     for (int j = 0; j < block.size; j++) {
@@ -186,6 +192,7 @@ void Wasp::correct(void* data, const double* row, const Block& block, Knot& knot
       for (int i = 0; i < rows; i++) predicted[i] += used[j] * column[i];
       length += used[j] * used[j];
     }
+    // rank-one correction, after which the prediction along this direction is exact
     for (int j = 0; j < block.size; j++) {
       double* column = columns + static_cast<std::ptrdiff_t>(j) * rows;
       const double scale = used[j] / length;
@@ -196,6 +203,7 @@ void Wasp::correct(void* data, const double* row, const Block& block, Knot& knot
   arena.rewind(mark);
 }
 
+// Copy the Jacobian of a knot to the blocks of the caller.
 void Wasp::write(const Knot& knot, const Outputs& out) const {
   const int rows = nx_ + ns_;
   auto copy = [&](double* block, int first, int count, int from, int width) {

@@ -1,5 +1,5 @@
-// WASP: Jacobians kept from plan to plan and corrected along a few directions, after Liang and
-// Rakita (arXiv 2512.21109). Approximate; here to be compared with.
+// WASP after Liang and Rakita (arXiv 2512.21109): Jacobians persist from plan to plan and are
+// corrected along a few directions. They are approximate and serve comparisons.
 #pragma once
 
 #include <vector>
@@ -12,22 +12,24 @@ class Wasp {
  public:
   Wasp(const void* model, double eps);
 
-  // Keep the Jacobians of knots `shift` .. as those of 0 ..; the last one stands for those beyond.
+  // Reuse the Jacobians of knots `shift`, `shift` + 1, ... for knots 0, 1, ...; the last one also
+  // serves for the knots beyond the previous plan.
   void begin(int T, int shift);
 
-  // Knot t at the state in `data`; null blocks are skipped. Knots are independent.
+  // Write the Jacobians of knot t at the state of `data`; null blocks are skipped. Different knots
+  // may be evaluated in parallel.
   void evaluate(void* data, int t, const Outputs& out, Arena& arena);
 
  private:
-  // The columns of one kind of input.
+  // Columns of one kind of input: positions, velocities, activations or controls.
   struct Block {
-    int kind, size, first, most;  // columns first .. first + size - 1; probes per call
+    int kind, size, first, most;  // columns first .. first + size - 1; maximum number of probes
     std::vector<double> basis;    // (size, size) orthonormal rows
   };
   struct Knot {
     bool is_known = false;
-    std::vector<double> columns;  // (inputs, nx + ns): the Jacobian by columns
-    int next[4] = {0, 0, 0, 0};   // direction to probe, by block
+    std::vector<double> columns;  // (inputs, nx + ns), columns of the Jacobian
+    int next[4] = {0, 0, 0, 0};   // next direction to probe, for each block
   };
 
   void fill(void* data, Knot& knot, Arena& arena) const;

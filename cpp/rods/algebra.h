@@ -1,5 +1,5 @@
-// Matrices as functions of rotations see them: the first and second derivatives of tr(exp(t) M)
-// with respect to a left perturbation t, docs/derivations/rods.md.
+// Matrix algebra for functions of rotations: first and second derivatives of tr(exp(t) M) with
+// respect to a left perturbation t, docs/derivations/rods.md.
 #pragma once
 
 #include "spatial/rotation.h"
@@ -27,22 +27,22 @@ inline Mat3 times_transposed(const Mat3& a, const Mat3& b) {
 // a^T b
 inline Mat3 transposed_times(const Mat3& a, const Mat3& b) { return transposed(a) * b; }
 
-// The vector a with M - M^T = [a]x, so that tr([t]x M) = -t . a                         (ROD-3)
+// Returns the vector a with M - M^T = [a]x, so that tr([t]x M) = -t . a                 (ROD-3)
 inline Vec3 axial(const Mat3& m) {
   return {m(2, 1) - m(1, 2), m(0, 2) - m(2, 0), m(1, 0) - m(0, 1)};
 }
 
-// Gradient with respect to a left perturbation of R of a function whose derivative with respect to
-// the entries of R is `bar`: the sum of column x bar's column                           (ROD-4)
+// Returns the gradient of a function with respect to a left perturbation of R, given its derivative
+// `bar` with respect to the entries of R: the sum of column(R, k) x column(bar, k) over k (ROD-4).
 inline Vec3 turn(const Mat3& R, const Mat3& bar) { return axial(times_transposed(bar, R)); }
 
-// Second derivative of f(exp(t) p) at t = 0 that stems from the curvature of exp, for a gradient g
-// of f: (g p^T + p g^T) / 2 - (g . p) 1                                                 (ROD-7)
+// Returns the part of the second derivative of f(exp(t) p) at t = 0 that is due to the second
+// derivative of exp: (g p^T + p g^T) / 2 - (g . p) 1, where g is the gradient of f      (ROD-7).
 inline Mat3 bend_of_arc(Vec3 p, Vec3 g) {
   return symmetric_part(outer(g, p)) + scaled_identity(-dot(g, p));
 }
 
-// One step of the iteration that goes to the nearest rotation: removes rounding errors.
+// Removes rounding errors of a rotation, by one step of an iteration to the nearest rotation.
 inline Mat3 orthonormal(const Mat3& R) {
   return 0.5 * (R * difference(scaled_identity(3), transposed_times(R, R)));
 }

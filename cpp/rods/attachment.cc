@@ -1,4 +1,4 @@
-// Springs between points and torsion springs between frames.
+// Potentials of springs between points and of torsion springs between frames.
 #include "rods/algebra.h"
 #include "rods/lever.h"
 #include "rods/problem.h"
@@ -6,7 +6,7 @@
 namespace mujacobian::rods {
 namespace {
 
-// Levers of the vector that a spring pulls to the zero vector; the target is subtracted
+// Vector from the second to the first point of a spring, without the displacement by the input
 Levers between(const Problem& p, const Spring& s, const State& q) {
   Levers w(p.model, q);
   w.add(s.first, 1);
@@ -14,12 +14,13 @@ Levers between(const Problem& p, const Spring& s, const State& q) {
   return w;
 }
 
+// The same with the displacement: the vector whose square the energy contains
 Vec3 stretched(const Problem& p, const Spring& s, const Levers& w) {
   if (s.target < 0 || !p.inputs.targets) return w.value();
   return w.value() - load3(p.inputs.targets + 3 * s.target);
 }
 
-// The two frames that a weld holds together
+// The two frames that a weld aligns
 struct Pair {
   Mat3 A, B;
 
@@ -50,14 +51,14 @@ void pull_back_springs(const Problem& p, const State& q, const Tangent& z, Bars&
   }
 }
 
-// k/2 (3 - tr(A^T B))                                                                   (ROD-18)
+// The energy is k/2 (3 - tr(A^T B))                                                     (ROD-18)
 void add_welds(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (const Weld& w : m.welds) {
     Pair pair(w, q);
     Mat3 apart = difference(pair.A, pair.B);
     sum.add(0.25 * w.stiffness * inner(apart, apart));
-    // the potential is -tr(exp(a)^T exp(b) N)
+    // for left perturbations a and b, the potential is a constant minus tr(exp(a)^T exp(b) N)
     Mat3 N = (0.5 * w.stiffness) * times_transposed(pair.B, pair.A);
     const int first = m.frame_slot[w.first];
     const int second = w.second < 0 ? -1 : m.frame_slot[w.second];

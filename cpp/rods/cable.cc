@@ -1,4 +1,4 @@
-// Cables: tension times length.
+// Potentials of cables: tension times length.
 #include "rods/algebra.h"
 #include "rods/lever.h"
 #include "rods/problem.h"
@@ -6,6 +6,7 @@
 namespace mujacobian::rods {
 namespace {
 
+// Vector between two consecutive points of a cable
 Levers piece(const Problem& p, const Cable& c, size_t k, const State& q) {
   Levers w(p.model, q);
   w.add(c.path[k + 1], 1);

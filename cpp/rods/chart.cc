@@ -1,5 +1,6 @@
-// The coordinates of the unknowns: how they move a state, and the derivatives of the potential with
-// respect to them. benchmarks/rods has the same in rotation vectors.
+// The coordinates of the unknowns, left perturbations of rotations: the motion of a state along
+// them, and the derivatives of the potential with respect to them. benchmarks/rods replaces this
+// file by rotation vectors.
 #include <algorithm>
 
 #include "rods/algebra.h"

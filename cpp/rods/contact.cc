@@ -1,4 +1,4 @@
-// Contact of sampled points with shapes, and its friction.
+// Potentials of contact and friction between sampled points and shapes.
 #include <algorithm>
 
 #include "rods/algebra.h"
@@ -8,22 +8,22 @@
 namespace mujacobian::rods {
 namespace {
 
-// Axes of the shape
+// Returns the axes of the shape
 Mat3 axes(const Surface& s, const State& q) {
   return s.body_frame < 0 ? identity3() : q.R[s.body_frame];
 }
 
-// From the body's origin to the sample, as the shape sees it
+// Vector from the origin of the body to the sample, expressed in the axes of the shape
 Levers offset(const Model& m, const Contact& c, const State& q) {
   const Surface& s = m.surfaces[c.surface];
   Levers w(m, q);
   w.add(c.sample, 1);
   if (s.body_point >= 0) w.add_point(s.body_point, -1);
-  if (s.body_frame >= 0) w.seen_from(s.body_frame);
+  if (s.body_frame >= 0) w.express_in(s.body_frame);
   return w;
 }
 
-// The sample in the axes of the shape
+// Returns the position of the sample in the axes of the shape
 Vec3 local(const Contact& c, const Surface& s, const State& q) {
   Vec3 w = position(c.sample, q);
   if (s.body_point >= 0) w = w - q.x[s.body_point];
@@ -35,10 +35,10 @@ struct Touch {
   const Contact& contact;
   const Surface& surface;
   const Grip& grip;
-  Vec3 at;  // the sample
+  Vec3 at;  // position of the sample
   Distance distance;
   double depth;
-  double pressure;  // normal force of the beginning times friction coefficient
+  double pressure;  // coefficient of friction times normal force at the beginning of the step
 
   Touch(const Problem& p, size_t i, const State& q)
       : contact(p.model.contacts[i]),
@@ -50,7 +50,7 @@ struct Touch {
         pressure(surface.friction * surface.stiffness * grip.depth) {}
 };
 
-// The sliding of a step and the smoothed direction of friction                           (ROD-24)
+// Sliding during a step, and the smoothed direction of friction                          (ROD-24)
 struct Slide {
   Vec3 along;     // tangential displacement of the sample
   double scale;   // displacement below which friction is viscous
@@ -81,15 +81,17 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
     Touch t(p, i, q);
     const double stiffness = t.surface.stiffness;
     if (t.depth == 0 && t.pressure == 0) continue;
-    // with respect to the sample in the axes of the shape
+    // derivatives with respect to the sample, in the axes of the shape
     Vec3 gradient{};
     Mat3 hessian{};
-    if (t.depth > 0) {  // (ROD-21)
+    // normal force                                                                      (ROD-21)
+    if (t.depth > 0) {
       Vec3 n = t.distance.normal;
       sum.add(0.5 * stiffness * t.depth * t.depth);
       gradient = (-stiffness * t.depth) * n;
       hessian = stiffness * outer(n, n) + (-stiffness * t.depth) * t.distance.curvature;
     }
+    // friction                                                                          (ROD-24)
     if (t.pressure > 0) {
       Slide slide(p, t);
       Vec3 n = t.grip.distance.normal, u = slide.along;
@@ -99,6 +101,7 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
       Mat3 slid = (1 / (slide.length * slide.length)) * outer(u, u);
       hessian = hessian + (t.pressure / slide.length) * difference(tangential, slid);
     }
+    // chain rule to the slots, in world axes
     if (!sum.gradient && !sum.hessian) continue;
     Mat3 R = axes(t.surface, q);
     offset(m, t.contact, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
@@ -112,12 +115,13 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
     const Surface& s = t.surface;
     if (t.depth == 0 && t.grip.depth == 0) continue;
     Vec3 v = transpose_mul(axes(s, q), offset(m, t.contact, q).motion(z));
-    // v . friction through the pressure, the displacement and the normal                (ROD-25)
+    // stiffness and coefficient of friction
     Slide slide(p, t);
     const double power = dot(v, slide.along) / slide.length;
     double& stiffness_bar = bars.contact[t.contact.surface];
     stiffness_bar += s.friction * t.grip.depth * power - t.depth * dot(t.distance.normal, v);
     bars.friction[t.contact.surface] += s.stiffness * t.grip.depth * power;
+    // beginning of the step, through pressure, displacement and normal of friction      (ROD-25)
     if (t.pressure == 0) continue;
     Vec3 n = t.grip.distance.normal, moved = t.at - t.grip.at;
     Vec3 w = (1 / slide.length) * (v - (power / slide.length) * slide.along);

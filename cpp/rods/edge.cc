@@ -1,4 +1,4 @@
-// Stretch and shear of the edges of rods.
+// Potentials of stretch and shear of the edges of rods.
 #include "rods/algebra.h"
 #include "rods/problem.h"
 
@@ -9,14 +9,16 @@ void add_edges(const Problem& p, const State& q, Sum& sum) {
   for (size_t i = 0; i < m.edges.size(); i++) {
     const Edge& e = m.edges[i];
     const int a = m.point_slot[e.start], b = m.point_slot[e.end], f = m.frame_slot[e.frame];
+    // energy of stretch and its rate (ROD-13), and of the angle between edge and director (ROD-14)
     Vec3 along = q.x[e.end] - q.x[e.start];
     const double length = norm(along), inverse = 1 / length, rate = e.damping / m.timestep;
     const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
     Vec3 d = inverse * along, u = column(q.R[e.frame], 2);
     const double c = 0.5 * e.shear * e.length, cosine = dot(d, u);
-    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));  // (ROD-13)
+    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));
     Vec3 skewed = u - d;
-    sum.add(0.5 * c * dot(skewed, skewed));  // c (1 - cosine) without cancellation       (ROD-14)
+    sum.add(0.5 * c * dot(skewed, skewed));  // c (1 - cosine) without cancellation
+    // gradient: forces on the ends, torque on the frame
     const double tension = e.stretch * strain + rate * change;
     if (sum.gradient) {
       Tangent& g = *sum.gradient;
@@ -25,6 +27,7 @@ void add_edges(const Problem& p, const State& q, Sum& sum) {
       g[b] += force;
       g[f] += c * cross(d, u);
     }
+    // Hessian: K with respect to the edge vector, `mixed` with respect to edge vector and frame
     if (!sum.hessian) continue;
     Mat3 dd = outer(d, d), ud = outer(u, d), across = difference(identity3(), dd);
     Mat3 stretch = ((e.stretch + rate) / e.length) * dd + (tension * inverse) * across;
@@ -49,15 +52,19 @@ void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& b
     Vec3 along = q.x[e.end] - q.x[e.start], z_along = z[b] - z[a];
     const double length = norm(along);
     Vec3 d = (1 / length) * along, u = column(q.R[e.frame], 2);
+    // stretch stiffness and damping
     const double tension_bar = dot(z_along, d), rate = e.damping / m.timestep;
     const double change = (length - p.lengths[i]) / e.length;
     bars.stretch[i] += (length / e.length - 1) * tension_bar;
     bars.stretch_damping[i] += change / m.timestep * tension_bar;
+    // shear stiffness
     Vec3 force = (-1 / length) * (u - dot(d, u) * d);
     const double c_bar = dot(z_along, force) + dot(z[f], cross(d, u));
     bars.shear[i] += 0.5 * e.length * c_bar;
+    // rest length                                                                       (ROD-30)
     const double slope = -(e.stretch * length / e.length + rate * change) / e.length;
-    bars.length[i] += slope * tension_bar + 0.5 * e.shear * c_bar;  // (ROD-30)
+    bars.length[i] += slope * tension_bar + 0.5 * e.shear * c_bar;
+    // positions at the beginning of the step, through the rate
     Vec3 before = p.previous.x[e.end] - p.previous.x[e.start];
     Vec3 before_bar = (-rate / e.length * tension_bar / p.lengths[i]) * before;
     bars.previous[b] += before_bar;

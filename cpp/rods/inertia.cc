@@ -1,10 +1,10 @@
-// Inertia, gravity, drag, forces and torques: all that acts on one point or one frame.
+// Potentials of single points and frames: inertia, gravity, drag, forces and torques.
 #include "rods/algebra.h"
 #include "rods/problem.h"
 
 namespace mujacobian::rods {
 
-// W, with the potential -tr(R W^T) of a frame                                            (ROD-9)
+// Returns W in the potential -tr(R W^T) of a frame                                       (ROD-9)
 Mat3 frame_pull(const Problem& p, int frame) {
   const Model& m = p.model;
   const double h = m.timestep;
@@ -49,9 +49,11 @@ void pull_back_points(const Problem& p, const State& q, const Tangent& z, Bars& 
   const double h = m.timestep;
   for (size_t i = 0; i < q.x.size(); i++) {
     const int slot = m.point_slot[i];
+    // state and step before this step
     const double inertia = m.mass[i] / (h * h), drag = m.drag[i] / h;
     bars.previous[slot] += -(inertia + drag) * z[slot];
     bars.step[slot] += -inertia * z[slot];
+    // mass, drag and force
     Vec3 off = q.x[i] - p.previous.x[i] - p.step.x[i];
     bars.mass[i] += dot(z[slot], (1 / (h * h)) * off - m.gravity);
     bars.drag[i] += dot(z[slot], (1 / h) * (q.x[i] - p.previous.x[i]));
@@ -63,10 +65,11 @@ void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& 
   const Model& m = p.model;
   const double h = m.timestep;
   for (size_t i = 0; i < q.R.size(); i++) {
-    // z . axial(R W^T) = <-[z]x R, W>                                                   (ROD-12)
+    // cotangent of W: z . axial(R W^T) = <-[z]x R, W>                                   (ROD-12)
     const int slot = m.frame_slot[i];
     const Mat3 &R = p.previous.R[i], &step = p.step.R[i];
     Mat3 W_bar = (-1.0) * (skew(z[slot]) * q.R[i]);
+    // state and step before this step
     Mat3 ahead_bar = (1 / (h * h)) * (W_bar * m.moment[i]);
     Mat3 R_bar = difference(2.0 * ahead_bar, step * ahead_bar) + (m.spin_drag[i] / (2 * h)) * W_bar;
     if (p.inputs.torques) {
@@ -74,6 +77,7 @@ void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& 
     }
     bars.previous[slot] += turn(R, R_bar);
     bars.step[slot] += turn(step, (-1.0) * times_transposed(R, ahead_bar));
+    // moment of inertia, drag and torque
     Mat3 ahead = difference(2.0 * R, transposed_times(step, R));
     Mat3 moment_bar = (1 / (h * h)) * symmetric_part(transposed_times(ahead, W_bar));
     bars.moment[i] = bars.moment[i] + moment_bar;

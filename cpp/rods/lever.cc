@@ -22,7 +22,7 @@ void Levers::add(const MaterialPoint& p, double sign) {
   push({model_.frame_slot[p.frame], skew(-arm), arm, true, false});
 }
 
-void Levers::seen_from(int frame) {
+void Levers::express_in(int frame) {
   push({model_.frame_slot[frame], skew(value_), value_, true, true});
 }
 
@@ -38,10 +38,9 @@ void Levers::pull_back(Vec3 bar, Tangent& bars) const {
   }
 }
 
-// Block of the Hessian with rows of a and columns of b
 Mat3 Levers::mixed(const Lever& a, const Lever& b, Vec3 gradient, const Mat3& hessian) const {
   Mat3 inner = hessian * b.jacobian;
-  if (b.observes) inner = difference(inner, skew(gradient));
+  if (b.is_observer) inner = difference(inner, skew(gradient));
   return transposed_times(a.jacobian, inner);
 }
 
@@ -51,9 +50,9 @@ void Levers::add_to(Sum& sum, Vec3 gradient, const Mat3& hessian) const {
   for (int i = 0; i < count_; i++) {
     const Lever& a = levers_[i];
     Mat3 own = transposed_times(a.jacobian, hessian * a.jacobian);
-    if (a.turns) own = own + bend_of_arc(a.arm, gradient);
+    if (a.is_frame) own = own + bend_of_arc(a.arm, gradient);
     sum.hessian->add(a.slot, a.slot, own);
-    for (int j = i + 1; j < count_; j++) {  // the one that observes is the last
+    for (int j = i + 1; j < count_; j++) {  // the observer is the last one
       const Lever& b = levers_[j];
       Mat3 block = mixed(a, b, gradient, hessian);
       if (a.slot == b.slot) block = block + transposed(block);

@@ -1,13 +1,13 @@
-// How a vector between material points follows the unknowns, and the chain rule for potentials that
-// depend on it.
+// Derivatives of a vector between material points with respect to the unknowns, and the chain rule
+// for potentials that depend on this vector.
 #pragma once
 
 #include "rods/problem.h"
 
 namespace mujacobian::rods {
 
-// A vector w made of material points, or seen from a turning body, with its derivatives with
-// respect to the slots that move it (ROD-6)
+// A vector w that is a sum of material points, with its derivatives with respect to the slots that
+// it depends on (ROD-6). A potential may depend on w in the axes of a rotating body.
 class Levers {
  public:
   Levers(const Model& m, const State& q) : model_(m), state_(q) {}
@@ -16,25 +16,27 @@ class Levers {
   void add(const MaterialPoint& point, double sign);
   // w += sign * x[point]
   void add_point(int point, double sign);
-  // The potential is a function of R[frame]^T w: it also follows the frame                (ROD-8)
-  void seen_from(int frame);
+  // Express w in the axes of a frame: the potential is a function of R[frame]^T w         (ROD-8)
+  void express_in(int frame);
 
   Vec3 value() const { return value_; }
-  // Derivative of w along z, or of w with the frame it is seen from held still
+  // Returns the derivative of w along z, relative to the frame of express_in
   Vec3 motion(const Tangent& z) const;
-  // Add a potential with this gradient and Hessian with respect to w
+  // Add the gradient and Hessian of a potential, given those with respect to w
   void add_to(Sum& sum, Vec3 gradient, const Mat3& hessian) const;
-  // Add the derivatives of a scalar with this derivative with respect to w
+  // Add the cotangents of the slots, given the cotangent of w
   void pull_back(Vec3 bar, Tangent& bars) const;
 
  private:
   struct Lever {
     int slot;
     Mat3 jacobian;
-    Vec3 arm;  // of frames: what the frame turns
-    bool turns, observes;
+    Vec3 arm;          // of frames: the vector that rotates with the frame
+    bool is_frame;     // rather than a point
+    bool is_observer;  // the frame of express_in
   };
   void push(const Lever& lever) { levers_[count_++] = lever; }
+  // Returns the block of the Hessian with the rows of a and the columns of b
   Mat3 mixed(const Lever& a, const Lever& b, Vec3 gradient, const Mat3& hessian) const;
 
   const Model& model_;
@@ -44,7 +46,7 @@ class Levers {
   int count_ = 0;
 };
 
-// Position of a material point
+// Returns the position of a material point
 Vec3 position(const MaterialPoint& point, const State& q);
 
 }  // namespace mujacobian::rods

@@ -1,6 +1,6 @@
-// Rigid bodies and Cosserat rods as the core sees them: points that move in space, frames that
-// turn, and elements between them. A rod has a point per node and a frame per edge, a body one of
-// each.
+// The model of rigid bodies and Cosserat rods: points with positions, frames with rotations, and
+// elements that connect them. A rod has a point per node and a frame per edge. A body has one point
+// and one frame.
 #pragma once
 
 #include <memory>
@@ -11,21 +11,23 @@
 
 namespace mujacobian::rods {
 
-// Stretch and shear of an edge between two points whose frame's third axis is its director.
+// An edge of a rod, which resists stretch and shear. The third axis of its frame is its director.
 struct Edge {
-  int start, end, frame;
-  double length, stretch, shear, damping;
+  int start, end;  // points
+  int frame;
+  double length;  // at rest
+  double stretch, shear, damping;
 };
 
-// Bending and twist between the frames of two neighbouring edges.
+// An inner node of a rod, which resists bending and twist between the frames of two adjacent edges.
 struct Bend {
   int first, second;  // edges
-  double length;      // the mean of their rest lengths
+  double length;      // mean of their rest lengths
   Vec3 stiffness, damping;
 };
 
-// weight[0] x[point[0]] + weight[1] x[point[1]] + R[frame] offset; -1 for what is absent. Without a
-// frame the offset is in world axes.
+// A point at weight[0] x[point[0]] + weight[1] x[point[1]] + R[frame] offset. An index of -1 means
+// that there is no such point or frame. Without a frame, the offset is in world axes.
 struct MaterialPoint {
   int point[2];
   double weight[2];
@@ -33,15 +35,16 @@ struct MaterialPoint {
   Vec3 offset;
 };
 
-// A spring of rest length zero between two material points, the second displaced by an input.
+// A spring of rest length zero between two material points. An input may displace the second one.
 struct Spring {
   MaterialPoint first, second;
-  int target;  // index of the input, or -1
-  int attachment;
+  int target;      // index of the input, or -1
+  int attachment;  // index among springs and welds
   double stiffness;
 };
 
-// A torsion spring that holds R[first] first_axes at R[second] second_axes; second -1: the world.
+// A torsion spring that aligns R[first] first_axes with R[second] second_axes, or with second_axes
+// in the world if `second` is -1.
 struct Weld {
   int first, second;
   Mat3 first_axes, second_axes;
@@ -54,13 +57,14 @@ struct Cable {
   std::vector<MaterialPoint> path;
 };
 
-// A shape that spheres of a radius touch, fixed to a body or (-1) to the world.
+// A shape that is fixed to a body, or to the world if the indices are -1, and that spheres touch.
 struct Surface {
   int shape, body_point, body_frame;
-  double radius, stiffness, friction, slip;
+  double radius;  // of the spheres
+  double stiffness, friction, slip;
 };
 
-// A sphere around a material point against a surface.
+// A sphere around a material point that may touch a surface.
 struct Contact {
   MaterialPoint sample;
   int surface;
@@ -69,12 +73,12 @@ struct Contact {
 struct Model {
   double timestep;
   Vec3 gravity;
-  // of points
+  // points
   std::vector<double> mass, drag;
   std::vector<char> point_fixed;
-  std::vector<int> point_slot;  // block of the point in the vector of unknowns
-  // of frames: integral of density times (position position^T), in the frame's own axes
-  std::vector<Mat3> moment;
+  std::vector<int> point_slot;  // block of each point in the vector of unknowns
+  // frames
+  std::vector<Mat3> moment;  // integral of density times (position position^T), in frame axes
   std::vector<double> spin_drag;
   std::vector<char> frame_fixed;
   std::vector<int> frame_slot;
@@ -87,24 +91,25 @@ struct Model {
   std::vector<Contact> contacts;
   std::vector<Surface> surfaces;
   std::vector<std::shared_ptr<const Shape>> shapes;
-  int targets = 0;
+  int targets = 0;  // number of inputs that displace springs
 
   int slots() const { return static_cast<int>(mass.size() + moment.size()); }
   int attachments() const { return static_cast<int>(springs.size() + welds.size()); }
-  // by slot
+  // Returns for each slot whether it is fixed
   std::vector<char> fixed() const;
 };
 
-// Positions and rotations; also the change from one state to the next: differences and R R_prev^T.
+// Positions and rotations of a state, or the change from one state to the next: differences of
+// positions, and rotations R R_prev^T.
 struct State {
   std::vector<Vec3> x;
   std::vector<Mat3> R;
 };
 
-// One vector per slot: tangent vectors and gradients. Rotations turn by exp of it, from the left.
+// One vector per slot: a tangent vector or a gradient. A vector t changes a rotation to exp(t) R.
 using Tangent = std::vector<Vec3>;
 
-// What acts in a step; a null pointer is zero, for `rest` never null.
+// Inputs of a step. A null pointer means zero; `rest` is never null.
 struct Inputs {
   const double* forces;    // (points, 3)
   const double* torques;   // (frames, 3)
@@ -113,10 +118,10 @@ struct Inputs {
   const double* targets;   // (targets, 3)
 };
 
-// q moved by scale * d
+// Write the state that is reached from q along scale * d
 void move(const Model& m, const State& q, const Tangent& d, double scale, State& moved);
 
-// The step from one state to another
+// Write the change from one state to another
 void subtract(const State& after, const State& before, State& step);
 
 }  // namespace mujacobian::rods

@@ -9,10 +9,10 @@
 namespace mujacobian::rods {
 namespace {
 
-constexpr double kDecrease = 1e-4;   // part of the predicted decrease that a step must reach
-constexpr double kRounding = 1e-13;  // of the terms of the energy
-constexpr double kTurn = 1;          // rad that a frame may turn in an iteration
-constexpr int kHalvings = 40;
+constexpr double kDecrease = 1e-4;   // fraction of the predicted decrease that a step must reach
+constexpr double kRounding = 1e-13;  // rounding error of the energy, relative to its summands
+constexpr double kTurn = 1;          // maximum rotation of a frame per iteration, rad
+constexpr int kHalvings = 40;        // of the step size in a line search
 
 }  // namespace
 
@@ -32,7 +32,7 @@ double Newton::largest(const Tangent& d) const {
   for (size_t i = 0; i < d.size(); i++) {
     if (fixed_[i]) continue;
     double entry = std::max({std::abs(d[i].x), std::abs(d[i].y), std::abs(d[i].z)});
-    if (!(entry <= most)) most = entry;  // not a number stays
+    if (!(entry <= most)) most = entry;  // NaN is kept
   }
   return most;
 }
@@ -56,6 +56,7 @@ bool Newton::direct(const Problem& p, const State& q) {
   sum_.hessian = &hessian_;
   evaluate(p, q, sum_);
   if (!std::isfinite(sum_.energy)) return false;
+  // shift the diagonal of the Hessian until it is positive definite
   shifted_ = !factor_.compute(hessian_, fixed_, 0, false);
   for (double shift = 1e-10; shifted_ && shift < 1e5; shift *= 8) {
     if (factor_.compute(hessian_, fixed_, shift, false)) break;
@@ -70,9 +71,12 @@ bool Newton::search(const Problem& p, State& q) {
   for (size_t i = 0; i < gradient_.size(); i++) {
     if (!fixed_[i]) slope += dot(gradient_[i], direction_[i]);
   }
-  if (slope > kRounding * sum_.magnitude) return false;  // no shift made the Hessian positive
+  if (slope > kRounding * sum_.magnitude)
+    return false;  // no shift made the Hessian positive definite
+  // initial step size, limited by rotations
   for (int slot : model_.frame_slot) turned = std::max(turned, norm(direction_[slot]));
   double scale = turned > kTurn ? kTurn / turned : 1;
+  // halve it until the energy decreases sufficiently
   Sum there;
   for (int k = 0; k < kHalvings; k++, scale /= 2) {
     move(model_, q, direction_, scale, trial_);
@@ -90,6 +94,7 @@ double Newton::chord(const Problem& p, const State& q) {
   sum_.gradient = &gradient_;
   sum_.hessian = nullptr;
   evaluate(p, q, sum_);
+  // the estimate needs the Hessian without the shift
   if (shifted_) factor_.compute(hessian_, fixed_, 0, true);
   for (size_t i = 0; i < gradient_.size(); i++) direction_[i] = -gradient_[i];
   factor_.solve(direction_);
@@ -100,6 +105,7 @@ Report Newton::minimize(const Problem& p, const Options& options, State& q) {
   guess(p, q);
   Report report{Status::kIterations, 0, INFINITY, INFINITY};
   while (report.iterations < options.iterations) {
+    // Newton direction and line search
     poll_interrupt();
     if (!direct(p, q)) {
       report.status = Status::kNotFinite;
@@ -112,6 +118,7 @@ Report Newton::minimize(const Problem& p, const Options& options, State& q) {
       report.status = Status::kLineSearch;
       break;
     }
+    // converged if the simplified Newton step is small; this step is still taken
     report.correction = chord(p, q);
     report.residual = largest(gradient_);
     if (report.correction <= options.tolerance) {

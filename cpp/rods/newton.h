@@ -1,41 +1,49 @@
-// The minimum of a step's incremental potential, by Newton's method with a line search.
+// Minimization of the incremental potential of a step by Newton's method with a line search.
 #pragma once
 
 #include "rods/problem.h"
 
 namespace mujacobian::rods {
 
-enum class Status { kConverged, kIterations, kLineSearch, kNotFinite };
+enum class Status {
+  kConverged,
+  kIterations,  // the limit of iterations was reached
+  kLineSearch,  // the potential does not decrease along the direction
+  kNotFinite,   // the potential or the direction is not finite
+};
 
 struct Report {
   Status status;
   int iterations;
   double correction;  // largest entry of the last Newton step, m or rad
-  double residual;    // largest entry of the gradient before it, N or N m
+  double residual;    // largest entry of the gradient before this step, N or N m
 };
 
 struct Options {
-  double tolerance;  // on the correction
-  int iterations;
+  double tolerance;  // of the correction
+  int iterations;    // maximum number
 };
 
 class Newton {
  public:
   explicit Newton(const Model& m);
 
-  // Find the state at the end of the step. On failure q is the best state found.
+  // Write the state at the end of the step, or the best state found if the method fails.
   Report minimize(const Problem& p, const Options& options, State& q);
 
  private:
-  // q at which the iterations begin: the step before again, or no step, whichever is lower
+  // Write the initial guess: the previous step repeated, or no step, whichever has less energy
   void guess(const Problem& p, State& q);
-  // Newton's direction at q; false if the potential is not finite. Sets shifted_.
+  // Compute the Newton direction at q and whether the Hessian was shifted. Returns false if the
+  // potential is not finite.
   bool direct(const Problem& p, const State& q);
-  // Move q along the direction as far as the potential falls; false if it does not.
+  // Move q along the direction by a step that decreases the potential. Returns false if there is
+  // none.
   bool search(const Problem& p, State& q);
-  // The Newton step at q with the Hessian of the iteration's beginning: what is left to do. It
-  // costs no assembly of a Hessian. Returns its largest entry.
+  // Compute the simplified Newton step at q with the Hessian of the last iterate, which estimates
+  // the remaining error without the assembly of a Hessian. Returns its largest entry.
   double chord(const Problem& p, const State& q);
+  // Returns the largest absolute entry in slots that are not fixed
   double largest(const Tangent& d) const;
 
   const Model& model_;
@@ -45,7 +53,7 @@ class Newton {
   Tangent gradient_, direction_;
   State trial_;
   Sum sum_;
-  bool shifted_ = false;
+  bool shifted_ = false;  // whether the factored Hessian has a shifted diagonal
 };
 
 }  // namespace mujacobian::rods

@@ -7,7 +7,7 @@
 namespace mujacobian::rods {
 namespace {
 
-// Slots that move a material point
+// Append the slots that a material point depends on
 void list(const Model& m, const MaterialPoint& p, std::vector<int>& slots) {
   for (int k = 0; k < 2; k++) {
     if (p.point[k] >= 0) slots.push_back(m.point_slot[p.point[k]]);
@@ -61,11 +61,13 @@ Bars::Bars(const Model& m)
 std::vector<std::pair<int, int>> couplings(const Model& m) {
   std::vector<std::pair<int, int>> all;
   std::vector<int> slots;
+  // couple all pairs of slots of one element
   auto couple = [&] {
     for (int a : slots)
       for (int b : slots) all.emplace_back(a, b);
     slots.clear();
   };
+  // rods
   for (const Edge& e : m.edges) {
     slots = {m.point_slot[e.start], m.point_slot[e.end], m.frame_slot[e.frame]};
     couple();
@@ -74,6 +76,7 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     slots = {m.frame_slot[m.edges[b.first].frame], m.frame_slot[m.edges[b.second].frame]};
     couple();
   }
+  // attachments and cables
   for (const Spring& s : m.springs) {
     list(m, s.first, slots);
     list(m, s.second, slots);
@@ -91,6 +94,7 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
       couple();
     }
   }
+  // contacts
   for (const Contact& c : m.contacts) {
     const Surface& s = m.surfaces[c.surface];
     list(m, c.sample, slots);
@@ -102,7 +106,7 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
 }
 
 double stored_energy(const Model& m, const State& q, const Inputs& inputs) {
-  Problem standing(m, q, q, inputs);  // nothing moves: no damping and no friction
+  Problem standing(m, q, q, inputs);  // nothing moves, so there is no damping and no friction
   Sum sum;
   add_elements(standing, q, sum);
   return sum.energy;

@@ -7,19 +7,19 @@
 namespace mujacobian::rods {
 namespace {
 
-constexpr int kRun = 8;  // segments that are skipped together
+constexpr int kRun = 8;  // segments with a common bounding ball
 
-// Fraction of the way from a to b where p is nearest
+// Returns the fraction of the segment from a to b at which it is nearest to p
 double nearest(Vec3 p, Vec3 a, Vec3 b) {
   Vec3 along = b - a;
   return std::clamp(dot(p - a, along) / dot(along, along), 0.0, 1.0);
 }
 
-// Distance to a point, to a line (with its direction) or to a plane: `free` projects onto the
-// directions in which the foot does not follow p                                      (ROD-22)
+// Returns the distance to a vertex, an edge or a face, given the offset from the nearest point on
+// it. `free` projects onto the directions in which the nearest point does not follow p (ROD-22).
 Distance from_foot(Vec3 offset, const Mat3& free) {
   double length = norm(offset);
-  if (length == 0) return {0, {0, 0, 1}, Mat3{}};  // at the foot no direction is distinguished
+  if (length == 0) return {0, {0, 0, 1}, Mat3{}};  // no direction is distinguished
   Vec3 normal = (1 / length) * offset;
   return {length, normal, (1 / length) * difference(free, outer(normal, normal))};
 }
@@ -33,20 +33,21 @@ Tube::Tube(std::vector<Vec3> vertices, double radius)
   const int segments = static_cast<int>(vertices_.size()) - 1;
   for (int begin = 0; begin < segments; begin += kRun) {
     Run run{{}, 0, begin, std::min(begin + kRun, segments)};
-    for (int i = run.begin; i <= run.end; i++) run.centre += vertices_[i];
-    run.centre = (1.0 / (run.end - run.begin + 1)) * run.centre;
+    for (int i = run.begin; i <= run.end; i++) run.center += vertices_[i];
+    run.center = (1.0 / (run.end - run.begin + 1)) * run.center;
     for (int i = run.begin; i <= run.end; i++) {
-      run.radius = std::max(run.radius, norm(vertices_[i] - run.centre));
+      run.radius = std::max(run.radius, norm(vertices_[i] - run.center));
     }
     runs_.push_back(run);
   }
 }
 
 Distance Tube::distance(Vec3 p) const {
+  // nearest segment, without runs whose bounding ball is farther away
   int best = 0;
   double fraction = 0, least = INFINITY;
   for (const Run& run : runs_) {
-    double apart = norm(p - run.centre) - run.radius;
+    double apart = norm(p - run.center) - run.radius;
     if (apart > 0 && apart * apart > least) continue;
     for (int i = run.begin; i < run.end; i++) {
       double t = nearest(p, vertices_[i], vertices_[i + 1]);
@@ -55,6 +56,7 @@ Distance Tube::distance(Vec3 p) const {
       if (square < least) least = square, best = i, fraction = t;
     }
   }
+  // nearest point on it: a vertex, or a point inside the segment
   Vec3 foot = vertices_[best];
   Mat3 free = identity3();
   if (fraction > 0) {
@@ -68,7 +70,7 @@ Distance Tube::distance(Vec3 p) const {
 }
 
 Distance Box::distance(Vec3 p) const {
-  Vec3 local = transpose_mul(axes_, p - centre_);
+  Vec3 local = transpose_mul(axes_, p - center_);
   double at[3], half[3], over[3];
   store3(at, local), store3(half, half_);
   for (int k = 0; k < 3; k++) over[k] = std::abs(at[k]) - half[k];
@@ -77,7 +79,7 @@ Distance Box::distance(Vec3 p) const {
   if (over[face] <= 0) {
     d = {over[face], (at[face] < 0 ? -1.0 : 1.0) * unit3(face), Mat3{}};
   } else {
-    // beyond a face, an edge or a corner: the foot follows p in the other directions
+    // outside a face, an edge or a corner: the nearest point follows p in the other directions
     double offset[3] = {};
     Mat3 free{};
     for (int k = 0; k < 3; k++) {

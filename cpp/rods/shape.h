@@ -1,5 +1,5 @@
-// Solids by their signed distance: negative inside, with unit normal and second derivative. On the
-// seams between features the derivative is that of the feature taken.
+// Solids, defined by their signed distance, which is negative inside. Between two features with the
+// same distance, the derivatives are those of the feature that is selected.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace mujacobian::rods {
 
 struct Distance {
   double value;
-  Vec3 normal;
-  Mat3 curvature;
+  Vec3 normal;     // gradient, of length one
+  Mat3 curvature;  // second derivative
 };
 
 class Shape {
@@ -39,11 +39,11 @@ class Tube : public Shape {
   Distance distance(Vec3 p) const override;
 
  private:
-  // a run of segments lies in the ball about its centre
+  // consecutive segments with a bounding ball
   struct Run {
-    Vec3 centre;
+    Vec3 center;
     double radius;
-    int begin, end;
+    int begin, end;  // segments
   };
   std::vector<Vec3> vertices_;
   double radius_;
@@ -52,11 +52,11 @@ class Tube : public Shape {
 
 class Box : public Shape {
  public:
-  Box(Vec3 half, Vec3 centre, const Mat3& axes) : half_(half), centre_(centre), axes_(axes) {}
+  Box(Vec3 half, Vec3 center, const Mat3& axes) : half_(half), center_(center), axes_(axes) {}
   Distance distance(Vec3 p) const override;
 
  private:
-  Vec3 half_, centre_;
+  Vec3 half_, center_;
   Mat3 axes_;
 };
 
@@ -69,7 +69,7 @@ class Union : public Shape {
   std::vector<std::shared_ptr<const Shape>> parts_;
 };
 
-// All that the shape is not: to be inside it.
+// All points outside a shape; its contacts keep points inside the shape.
 class Complement : public Shape {
  public:
   explicit Complement(std::shared_ptr<const Shape> shape) : shape_(std::move(shape)) {}

@@ -60,7 +60,6 @@ Vec3 Factor::Pivot::solve(Vec3 b) const {
   return {b.x * inverse[0] - c10 * x1 - c20 * x2, x1, x2};
 }
 
-// Returns whether the block is positive definite.
 bool Factor::pivot(const Mat3& a, Pivot& p) {
   double d[3], *inverse = p.inverse;
   d[0] = a(0, 0), inverse[0] = 1 / d[0];
@@ -81,12 +80,14 @@ bool Factor::compute(const Skyline& a, const std::vector<char>& fixed, double sh
     if (fixed[i]) continue;
     const int begin = a.first_[i];
     const long row = a.start_[i] - begin;  // block (i, j) is at row + j
+    // shifted diagonal block
     Mat3 diagonal = a.at(i, i);
     if (shift > 0) {
       double largest =
           std::max({std::abs(diagonal(0, 0)), std::abs(diagonal(1, 1)), std::abs(diagonal(2, 2))});
       diagonal = diagonal + scaled_identity(shift * largest);
     }
+    // row i of L, and the Schur complement of the diagonal block
     for (int j = begin; j < i; j++) {
       if (fixed[j]) continue;
       Mat3 u = a.at(i, j);  // L_ij D_j
@@ -107,6 +108,7 @@ bool Factor::compute(const Skyline& a, const std::vector<char>& fixed, double sh
 
 void Factor::solve(std::vector<Vec3>& b) const {
   const int n = pattern_.rows();
+  // L y = b
   for (int i = 0; i < n; i++) {
     if (fixed_[i]) {
       b[i] = {};
@@ -117,9 +119,11 @@ void Factor::solve(std::vector<Vec3>& b) const {
       if (!fixed_[j]) b[i] = b[i] - lower_[row + j] * b[j];
     }
   }
+  // D z = y
   for (int i = 0; i < n; i++) {
     if (!fixed_[i]) b[i] = pivots_[i].solve(b[i]);
   }
+  // L^T x = z
   for (int i = n - 1; i >= 0; i--) {
     if (fixed_[i]) continue;
     const long row = pattern_.start_[i] - pattern_.first_[i];

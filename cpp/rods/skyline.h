@@ -1,6 +1,6 @@
-// Symmetric matrices of 3x3 blocks whose rows begin at their first block that is not zero, and
-// their factorization. Its cost is linear in the number of blocks for chains in their natural
-// order.
+// Symmetric matrices of 3x3 blocks with a variable band: a row begins at its first nonzero block.
+// For chains in their natural order, the cost of the factorization is linear in the number of
+// blocks.
 #pragma once
 
 #include <vector>
@@ -11,12 +11,11 @@ namespace mujacobian::rods {
 
 class Skyline {
  public:
-  // `couplings`: pairs of rows that have a block; diagonal blocks are always there
+  // `couplings` are pairs of rows that have a block; diagonal blocks always exist.
   Skyline(int rows, const std::vector<std::pair<int, int>>& couplings);
 
   void clear();
-  // Add the derivative with respect to block variables (row, column), and its transpose at (column,
-  // row); a diagonal block is added once.
+  // Add a block at (row, column) and its transpose at (column, row); add a diagonal block once.
   void add(int row, int column, const Mat3& block);
   // y = A x
   void multiply(const std::vector<Vec3>& x, std::vector<Vec3>& y) const;
@@ -33,33 +32,34 @@ class Skyline {
   std::vector<Mat3> blocks_;
 };
 
-// L D L^T with blocks D of three rows.
+// Factorization L D L^T with 3x3 blocks D.
 class Factor {
  public:
   explicit Factor(const Skyline& pattern);
 
-  // Factor the matrix in the rows that are not fixed, with `shift` times the largest diagonal entry
-  // of each block added to its diagonal. Returns whether it is positive definite; if `anyway` is
-  // false, the factorization ends at the first pivot that is not positive.
+  // Factor the rows and columns that are not fixed. Each diagonal block is shifted by `shift` times
+  // its largest diagonal entry. Returns whether the matrix is positive definite. If `anyway` is
+  // false, the factorization ends at the first pivot that is not positive definite.
   bool compute(const Skyline& a, const std::vector<char>& fixed, double shift, bool anyway);
-  // Whether the last factorization met a pivot that is zero or not finite.
+  // Returns whether the last factorization had a pivot that is zero or not finite.
   bool singular() const { return singular_; }
-  // b = A^-1 b; zero in fixed rows
+  // b = A^-1 b, and zero in fixed rows.
   void solve(std::vector<Vec3>& b) const;
 
  private:
-  // a diagonal block C diag(1/inverse) C^T, with C unit lower triangular
+  // factors of a diagonal block C diag(1/inverse) C^T, where C is unit lower triangular
   struct Pivot {
     double c10, c20, c21;
     double inverse[3];
     Vec3 solve(Vec3 b) const;
   };
+  // Factor a diagonal block. Returns whether it is positive definite.
   bool pivot(const Mat3& a, Pivot& p);
 
   const Skyline& pattern_;
   std::vector<Mat3> lower_;
   std::vector<Pivot> pivots_;
-  std::vector<Mat3> scratch_;  // L D of the row at hand
+  std::vector<Mat3> scratch_;  // L D of the current row
   std::vector<char> fixed_;
   bool singular_ = false;
 };

@@ -1,1 +1,1 @@
-"""Accuracy and speed on an arm and a quadruped in the air, then a trot: `make demo`."""
+"""The demo: accuracy and speed on an arm and a quadruped, then a trot. Run `make demo`."""

@@ -1,4 +1,4 @@
-"""Compare exact and finite-difference Jacobians, then let a quadruped trot; draws two figures."""
+"""Compare exact with finite-difference Jacobians, then make a quadruped trot. Draw two figures."""
 
 import argparse
 import time
@@ -18,10 +18,14 @@ MODELS = ("arm", "quadruped")
 
 
 def main() -> None:
-    """Measure, print the table, write the figure."""
+    """Measure, print the tables and write the figures."""
     parser = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
-    parser.add_argument("--plot", type=Path, default=Path("build/demo.png"), help="figure to write")
-    parser.add_argument("--trot", type=Path, default=Path("build/trot.png"), help="the second one")
+    parser.add_argument(
+        "--plot", type=Path, default=Path("build/demo.png"), help="file of the first figure"
+    )
+    parser.add_argument(
+        "--trot", type=Path, default=Path("build/trot.png"), help="file of the second figure"
+    )
     arguments = parser.parse_args()
 
     start, console = time.perf_counter(), Console()
@@ -45,7 +49,7 @@ def main() -> None:
 
 
 def table(study: Study) -> Table:
-    """Return errors per block and times, one row per method; the speed-up is over FD centred."""
+    """Return a table of errors and times per method; the speed-up is relative to FD central."""
     model = study.model
     title = f"{study.name} (nv {model.nv}, nu {model.nu}): worst relative error per block, and time"
     result = Table(title=title, box=box.SIMPLE_HEAD, padding=0)

@@ -1,4 +1,4 @@
-"""The figure of the demo: one row per model, drawing, errors by block, by step size, speed."""
+"""The figure of the demo: drawing, errors and speed of each model in one row."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def draw(studies: list[Study], path: Path) -> None:
 
 
 def _errors_by_block(axes: Axes, study: Study) -> None:
-    """Draw one line per block, a dot per method."""
+    """Draw one line per block with one dot per method."""
     for y, block in enumerate(reversed(BLOCKS)):
         errors = [study.errors[method][block] for method in COLORS]
         axes.plot([min(errors), max(errors)], [y, y], color=plot.GRID, linewidth=3, zorder=1)
@@ -55,7 +55,7 @@ def _errors_by_block(axes: Axes, study: Study) -> None:
 
 
 def _errors_by_step(axes: Axes, study: Study) -> None:
-    """Draw the error over the step size of the differences; ours has none."""
+    """Draw the error as a function of the step size; analytic derivatives have none."""
     for method, errors in study.sweep.items():
         axes.loglog(EPSILONS, errors, color=COLORS[method], linewidth=2.2)
     ours = max(study.errors["ours"].values())
@@ -71,7 +71,7 @@ def _errors_by_step(axes: Axes, study: Study) -> None:
 
 
 def _times(axes: Axes, study: Study) -> None:
-    """Draw a bar per method with its time and how many times faster than centred it is."""
+    """Draw one bar per method with its time and its speed-up over central differences."""
     methods = list(reversed(COLORS))
     times = [study.times[method] for method in methods]
     axes.barh(range(len(methods)), times, 0.62, color=[COLORS[m] for m in methods])
@@ -86,4 +86,4 @@ def _times(axes: Axes, study: Study) -> None:
     axes.set_yticks([])
     axes.set_xticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
-    axes.set_title("time of A and B, speed-up over centred")
+    axes.set_title("time of A and B, speed-up over central")

@@ -1,4 +1,4 @@
-"""What is measured on one model: errors per block, errors over the step size, times."""
+"""Measurements of one model: errors per block, errors for several step sizes, and times."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ import numpy as np
 from benchmarks import accuracy, speed
 
 EPSILONS = 10.0 ** np.arange(-11, 0.1, 0.5)
-LABELS = {"fd": "FD", "fdc": "FD centred", "ours": "mujacobian"}
+LABELS = {"fd": "FD", "fdc": "FD central", "ours": "mujacobian"}
 BLOCKS = ("q'/q", "q'/v", "q'/u", "v'/q", "v'/v", "v'/u")
-NOISE = 0.02  # added to the keyframe's positions; velocities are of the order of one
-FLOOR = 1e-16  # errors below it are drawn here
+NOISE = 0.02  # of the positions of the keyframe; velocities are of order one
+FLOOR = 1e-16  # smallest error in the figure
 
 
 @dataclass
 class Study:
-    """A model in a state, and the results of `run`."""
+    """A model, its state, and the results of `run`."""
 
     name: str
     model: mujoco.MjModel
@@ -28,7 +28,7 @@ class Study:
     times: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Iterator[str]:
-        """Measure everything, yielding the name of each stage when it is done."""
+        """Measure everything, and yield the name of each stage at its end."""
         reference = accuracy.Reference(self.model, self.data)
         for method in LABELS:
             error = reference.error(accuracy.jacobian(method, self.model, self.data))
@@ -43,7 +43,7 @@ class Study:
         yield "time"
 
     def _blocks(self, error: np.ndarray) -> dict[str, float]:
-        """Return the worst entry of each block of [A B]."""
+        """Return the largest error of each block of [A B]."""
         nv = self.model.nv
         rows = {"q'": slice(0, nv), "v'": slice(nv, 2 * nv)}
         columns = {"q": slice(0, nv), "v": slice(nv, 2 * nv), "u": slice(2 * nv, None)}
@@ -55,7 +55,7 @@ class Study:
 
 
 def load(name: str, seed: int = 0) -> Study:
-    """Return a bundled model near its keyframe, moving, with no constraint active."""
+    """Return a bundled model in motion near its keyframe, without active constraints."""
     model = mujoco.MjModel.from_xml_path(str(Path(__file__).with_name(f"{name}.xml")))
     data = mujoco.MjData(model)
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Two seconds of a trotting quadruped under model-predictive control, and what derivatives cost."""
+"""Two seconds of a quadruped under model-predictive control, and the times of derivatives."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ import mujacobian
 from mujacobian.control import plot, tasks
 
 SECONDS = 2.0
-COMPARED = 0.2  # seconds under each of the other backends
+COMPARED = 0.2  # simulated time with each backend, s
 BACKENDS = {
-    "fd_centred": ("FD centred", "#94a3b8"),
+    "fd_central": ("FD central", "#94a3b8"),
     "fd": ("FD", "#f59e0b"),
     "wasp": ("WASP", "#10b981"),
     "analytic": ("mujacobian", "#2563eb"),
@@ -20,7 +20,7 @@ BACKENDS = {
 
 
 def run(console: Console, path: Path) -> None:
-    """Simulate, say how it went, write the figure."""
+    """Simulate, print the outcome and write the figure."""
     task = tasks.load("a1_trot")
     before = mujacobian.fd_count()
     result = task.mpc().run(task.start(None), SECONDS)
@@ -45,13 +45,13 @@ def run(console: Console, path: Path) -> None:
 
 
 def derivative_time(task: tasks.Task, backend: str) -> float:
-    """Return the milliseconds that the derivatives of a plan take on one thread."""
+    """Return the time of the derivatives of one plan on one thread, ms."""
     result = task.mpc(backend, threads=1).run(task.start(None), COMPARED, progress=False)
     return result.statistics["derivatives"]["median"]
 
 
 def bars(axes: Axes, times: dict[str, float]) -> None:
-    """Draw the derivative time of a plan under each backend."""
+    """Draw the time of the derivatives of a plan with each backend."""
     labels, colors = zip(*(BACKENDS[name] for name in times), strict=True)
     places = np.arange(len(times))[::-1]
     axes.barh(places, list(times.values()), 0.62, color=colors)

@@ -1,4 +1,4 @@
-"""Costs, iterative LQR and model-predictive control on exact derivatives."""
+"""Costs, iterative LQR and model-predictive control with exact derivatives."""
 
 from mujacobian.control.bounds import InfeasibleBoundsError
 from mujacobian.control.cost import Cost
@@ -18,7 +18,7 @@ from mujacobian.control.norm import (
 )
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import History, Plan, Policy, Timings
-from mujacobian.control.planning import planning_model
+from mujacobian.control.planned_model import planning_model
 from mujacobian.control.rows import Rows, controls, sensor, stack
 from mujacobian.control.term import Term, UserResidual
 

@@ -12,13 +12,13 @@ Array = NDArray[np.float64]
 
 
 class InfeasibleBoundsError(MujacobianError, ValueError):
-    """Bounds between which there is no control."""
+    """Bounds that no control satisfies."""
 
 
 def control_bounds(
     model: mujoco.MjModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """The given bounds, or the model's ctrlrange; infinite where there is none."""
+    """Return the given bounds, by default `ctrlrange`, or infinity for unlimited controls."""
     ranges = np.full((model.nu, 2), [-np.inf, np.inf])
     limited = np.flatnonzero(model.actuator_ctrllimited)
     ranges[limited] = model.actuator_ctrlrange[limited]

@@ -1,4 +1,4 @@
-"""`mujacobian mpc TASK`: run a task, say how it went, draw it."""
+"""The command `mujacobian mpc TASK`: run a task, print the outcome, draw figures."""
 
 from __future__ import annotations
 
@@ -15,31 +15,36 @@ from rich.table import Table
 
 from mujacobian.check.plot import require_matplotlib
 from mujacobian.control import BACKENDS, MPCResult, plot, tasks, video
+from mujacobian.control.ilqr import FORMER_BACKENDS
 from mujacobian.errors import MujacobianError
 
 DESCRIPTION = """\
-Simulate a task under model-predictive control; print how well it was done and where the time went.
+Simulate a task under model-predictive control. Print measures of success and computing times.
 Without a task, list the tasks.
 
 exit status:
-  0  the task was done
-  1  it was not done in this time
-  2  the command line is wrong, or something cannot be written
+  0  the task succeeded
+  1  the task did not succeed in this time
+  2  the command line is invalid, or a file cannot be written
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the arguments of the command to a parser."""
     parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.names()))
     parser.add_argument(
         "--derivatives", default="analytic", metavar="NAME", help=", ".join(BACKENDS)
     )
-    parser.add_argument("--seconds", type=_seconds, metavar="S", help="to simulate")
-    parser.add_argument("--threads", type=_count, metavar="N", help="of the planner")
-    parser.add_argument("--seed", type=int, metavar="N", help="begin at a random state")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="poses, gait, cost and times")
-    parser.add_argument("--video", type=Path, metavar="FILE", help="where a GL backend exists")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="everything that was recorded")
+    parser.add_argument("--seconds", type=_seconds, metavar="S", help="simulated time")
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads of the planner")
+    parser.add_argument("--seed", type=int, metavar="N", help="random initial state with this seed")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw poses, gait, cost and times"
+    )
+    parser.add_argument(
+        "--video", type=Path, metavar="FILE", help="render a video, if a GL backend exists"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all recorded data")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -69,21 +74,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require(options: argparse.Namespace) -> None:
-    """Raise where something would fail after the run."""
-    if options.derivatives not in BACKENDS:
+    """Raise an error now if something would fail after the run."""
+    if options.derivatives not in (*BACKENDS, *FORMER_BACKENDS):
         known = ", ".join(BACKENDS)
-        raise MujacobianError(f'no derivatives "{options.derivatives}"; there are {known}')
+        raise MujacobianError(f'unknown derivatives "{options.derivatives}": use one of {known}')
     if options.plot is not None:
         require_matplotlib()
     if options.video is not None:
         video.require_writer()
     for path in (options.plot, options.video, options.json):
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise MujacobianError(f"{path}: cannot be written, not a file in an existing folder")
+            raise MujacobianError(
+                f"{path} cannot be written: it is not a file in an existing folder"
+            )
 
 
 def _table(task: tasks.Task, result: MPCResult, outcome: tasks.Outcome) -> Table:
-    """Return measures and milliseconds per plan."""
+    """Return a table of measures and milliseconds per plan."""
     table = Table(show_header=False, min_width=60)
     table.add_column(no_wrap=True)
     table.add_column(justify="right")
@@ -110,7 +117,7 @@ def _write_json(path: Path, name: str, result: MPCResult, outcome: tasks.Outcome
 
 
 def _write_video(task: tasks.Task, result: MPCResult, path: Path) -> None:
-    """Write the video, or say why there is none."""
+    """Write the video, or print the reason why this is not possible."""
     try:
         video.write(task.model, result.times, result.states, path)
     except video.NoRendererError as error:

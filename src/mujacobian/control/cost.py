@@ -1,4 +1,4 @@
-"""Costs: weighted sums of norms of residuals."""
+"""The cost of a plan: a weighted sum of norms of residuals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ Array = NDArray[np.float64]
 
 
 class Cost:
-    """sum_i weight_i norm_i(residual_i - target_i) at a knot (ILQ-1).
+    """The cost sum_i weight_i norm_i(residual_i - target_i) of a knot (ILQ-1).
 
-    Derivatives are exact of first order; of second order they have the Hessian of the norms and
-    leave out that of the residuals (Gauss-Newton). Planners minimise the mean over the knots.
+    Planners minimize the mean over the knots. The gradient is exact. The Hessian contains the
+    second derivatives of the norms, but not those of the residuals (Gauss-Newton).
 
-    terms: as given.
-    weights: `(terms,)`, those of the terms to begin with; may be changed between plans.
+    Args:
+      model: model whose sensors and controls the terms use.
+      terms: terms of the cost, with distinct names.
+
+    Attributes:
+      terms: list of the terms.
+      weights: `(terms,)`, current weights, initially those of the terms. They may be changed
+        between plans.
 
     Example:
       >>> import mujoco
@@ -56,7 +62,7 @@ class Cost:
         self.ns, self.nu, self.nx = model.nsensordata, model.nu, 2 * model.nv + model.na
         self.nstate = model.nq + model.nv + model.na
         self.weights = np.array([term.weight for term in self.terms], dtype=np.float64)
-        # terms of rows are the core's, those of users are evaluated here
+        # the core evaluates terms of rows, Python evaluates user-defined terms
         self.own = [k for k, t in enumerate(self.terms) if isinstance(t.residual, Rows)]
         self.users = [k for k in range(len(self.terms)) if k not in self.own]
         self.core = self._make_core()
@@ -68,7 +74,7 @@ class Cost:
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether no term can be negative, so that a part of the sum bounds it from below."""
+        """Whether no term can be negative, so that partial sums are lower bounds of the cost."""
         return not any(isinstance(term.norm, Null) for term in self.terms)
 
     def __call__(
@@ -78,13 +84,14 @@ class Cost:
         times: ArrayLike,
         states: ArrayLike | None = None,
     ) -> Array:
-        """The cost at n knots, `(n,)`.
+        """Return the cost at n knots, `(n,)`.
 
         Args:
-          sensordata: `(n, ns)`, as `mj_step` leaves it: of the state before the step.
-          controls: `(n, nu)`.
-          times: `(n,)`.
-          states: `(n, nq + nv + na)`; needed if there are user-defined residuals.
+          sensordata: `(n, ns)`, sensor readings after `mj_step`, which are those of the state
+            before the step.
+          controls: `(n, nu)`, controls.
+          times: `(n,)`, s, times of the knots.
+          states: `(n, nq + nv + na)`, states; required only by user-defined residuals.
         """
         return weigh(self.by_term(sensordata, controls, times, states), self._checked_weights())
 
@@ -95,7 +102,7 @@ class Cost:
         times: ArrayLike,
         states: ArrayLike | None = None,
     ) -> Array:
-        """The norms without their weights, `(n, terms)`. Arguments as for calls."""
+        """Return the norms without weights, `(n, terms)`; the arguments are those of `__call__`."""
         t, s, u, x = self._arguments(sensordata, controls, times, states)
         out = np.empty((len(t), len(self.terms)))
         own = np.empty((len(t), len(self.own)))
@@ -113,15 +120,16 @@ class Cost:
         D: ArrayLike,
         states: ArrayLike | None = None,
     ) -> tuple[Array, Array]:
-        """Gradient `(n, nx + nu)` and Hessian `(n, nx + nu, nx + nu)` of the cost (ILQ-3).
+        """Return the gradient `(n, nx + nu)` and Hessian `(n, nx + nu, nx + nu)` (ILQ-3).
 
         Args:
-          sensordata: `(n, ns)`.
-          controls: `(n, nu)`.
-          times: `(n,)`.
-          C: `(n, ns, nx)`, of `mujacobian.linearize_batch`.
-          D: `(n, ns, nu)`.
-          states: `(n, nq + nv + na)`; needed if there are user-defined residuals.
+          sensordata: `(n, ns)`, sensor readings.
+          controls: `(n, nu)`, controls.
+          times: `(n,)`, s, times of the knots.
+          C: `(n, ns, nx)`, derivatives of the sensors with respect to the state, from
+            `mujacobian.linearize_batch`.
+          D: `(n, ns, nu)`, derivatives of the sensors with respect to the controls.
+          states: `(n, nq + nv + na)`, states; required only by user-defined residuals.
         """
         t, s, u, x = self._arguments(sensordata, controls, times, states)
         n = len(t)
@@ -135,17 +143,17 @@ class Cost:
         return gradient, hessian[:, :, : gradient.shape[1]].copy()
 
     def blank(self, n: int) -> tuple[Array, Array]:
-        """Arrays as the core fills them: a gradient and a Hessian with padded rows."""
+        """Return zero arrays for the core: a gradient, and a Hessian with padded rows."""
         nz = self.nx + self.nu
         return np.zeros((n, nz)), np.zeros((n, nz, -(-nz // 4) * 4))
 
     def own_weights(self) -> Array:
-        """The weights of the terms of rows."""
+        """Return the weights of the terms that the core evaluates."""
         weights = self._checked_weights()
         return np.ascontiguousarray(weights[self.own])
 
     def offsets(self, times: Array) -> Array:
-        """Constant - target of all rows of sensors and controls at these times; NaN is off."""
+        """Return constant - target of all rows at these times; NaN switches a row off."""
         parts = [np.empty((len(times), 0))]
         for k in self.own:
             term = self.terms[k]
@@ -154,7 +162,7 @@ class Cost:
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
     def user_norms(self, times: Array, states: Array, controls: Array) -> Array:
-        """The norms of the user-defined terms, `(n, users)`; inf where a value is not finite."""
+        """Return the norms of user-defined terms, `(n, users)`; inf if a value is not finite."""
         norms = np.empty((len(self.users), len(times)))
         for k, out in zip(self.users, norms, strict=True):
             norm, value = self.terms[k].norm, self._user_value(k, times, states, controls)
@@ -164,7 +172,7 @@ class Cost:
         return norms.T
 
     def user_weights(self) -> Array:
-        """The weights of the user-defined terms."""
+        """Return the weights of the user-defined terms."""
         return self._checked_weights()[self.users]
 
     def add_users(
@@ -176,7 +184,7 @@ class Cost:
         gradient: Array,
         hessian: Array,
     ) -> None:
-        """Add `scale` times what user-defined terms contribute to arrays made by `blank`."""
+        """Add `scale` times the derivatives of the user-defined terms to arrays from `blank`."""
         n, nz = gradient.shape
         for k in self.users:
             term = self.terms[k]
@@ -199,7 +207,7 @@ class Cost:
             )
 
     def _user_value(self, k: int, times: Array, states: Array, controls: Array) -> Array:
-        """The residual of a user-defined term, which may be infinite or NaN."""
+        """Return the residual of a user-defined term, which may be infinite or NaN."""
         term = self.terms[k]
         assert isinstance(term.residual, UserResidual)
         given = term.residual.value(times, states, controls)
@@ -227,7 +235,9 @@ class Cost:
         u = shaped("controls", controls, (len(t), self.nu))
         if states is None:
             if self.users:
-                raise ArgumentError("states are needed: the cost has user-defined residuals")
+                raise ArgumentError(
+                    "states are needed, because the cost has user-defined residuals"
+                )
             return t, s, u, np.empty((len(t), 0))
         return t, s, u, shaped("states", states, (len(t), self.nstate))
 
@@ -252,6 +262,6 @@ class Cost:
 
 
 def weigh(norms: Array, weights: Array) -> Array:
-    """The weighted sum of norms `(n, terms)`; of weight 0, also infinite ones do not count."""
+    """Return the weighted sum of norms `(n, terms)`; terms of weight 0 may be infinite."""
     total: Array = np.where(weights > 0, norms, 0.0) @ weights
     return total

@@ -1,4 +1,4 @@
-"""Our step as a Crocoddyl action model: `pip install 'mujacobian[crocoddyl]'`.
+"""A step of MuJoCo as a Crocoddyl action model: `pip install 'mujacobian[crocoddyl]'`.
 
 Example:
   >>> import crocoddyl, numpy as np
@@ -39,13 +39,14 @@ BAD = [
         mujoco.mjtWarning.mjWARN_BADCTRL,
     )
 ]
-SMALL = 1e-2  # below this angle the coefficients are summed as series, to rounding
+SMALL = 1e-2  # angle, rad, below which the coefficients are computed as series
 
 
 class State(crocoddyl.StateAbstract):  # type: ignore[misc]
-    """States (qpos, qvel, act), `nq + nv + na` numbers, that move by `2 nv + na`.
+    """The manifold of states (qpos, qvel, act): `nq + nv + na` numbers, `2 nv + na` dimensions.
 
-    Quaternions turn in the body's frame, as in `mj_integratePos` and `mujacobian.linearize`.
+    Rotations are perturbed in the frame of the body, as in `mj_integratePos` and
+    `mujacobian.linearize`.
     """
 
     def __init__(self, model: mujoco.MjModel) -> None:
@@ -68,7 +69,7 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         return self.integrate(self.zero(), dx)
 
     def diff(self, x0: Array, x1: Array) -> Array:
-        """Return the motion that takes x0 to x1."""
+        """Return the tangent vector from x0 to x1."""
         nq, nv = self.model.nq, self.model.nv
         dx = np.empty(self.ndx)
         mujoco.mj_differentiatePos(self.model, dx[:nv], 1.0, x0[:nq], x1[:nq])
@@ -76,7 +77,7 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         return dx
 
     def integrate(self, x: Array, dx: Array) -> Array:
-        """Return x moved by dx."""
+        """Return the state that is reached from x along dx."""
         nq, nv = self.model.nq, self.model.nv
         moved = np.array(x)
         mujoco.mj_integratePos(self.model, moved[:nq], np.ascontiguousarray(dx[:nv]), 1.0)
@@ -107,20 +108,20 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
     def JintegrateTransport(
         self, x: Array, dx: Array, Jin: Array, which: crocoddyl.Jcomponent
     ) -> Array:
-        """Return a Jacobian at x moved along to where dx leads."""
+        """Return the transport of a Jacobian at x to the state that dx leads to."""
         return np.asarray(self.Jintegrate(x, dx, which) @ Jin)
 
 
 class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
-    """One `mj_step` and its cost, with exact derivatives; the Hessian is Gauss-Newton's.
+    """One `mj_step` and its cost, with exact derivatives and a Gauss-Newton Hessian.
 
-    As the last model of a problem it costs what its state costs, with no control. Where a step
-    diverges, the next state is NaN, by which Crocoddyl's solvers know that theirs was too long.
+    As the terminal model of a problem, its cost is that of the state with zero control. If a step
+    diverges, the next state is NaN, so that Crocoddyl's solvers shorten their step.
 
     Args:
-      model: any model that `mujacobian.support` has nothing against.
-      cost: of the same model.
-      time: at which targets of the cost are taken.
+      model: model for which `mujacobian.support` returns an empty list.
+      cost: cost of the same model.
+      time: time, s, at which the targets of the cost are evaluated; by default 0.
     """
 
     def __init__(self, model: mujoco.MjModel, cost: Cost, time: float = 0.0) -> None:
@@ -146,7 +147,7 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
     def calcDiff(
         self, data: crocoddyl.ActionDataAbstract, x: Array, u: Array | None = None
     ) -> None:
-        """Write the derivatives of what `calc` writes."""
+        """Write the derivatives of the next state and the cost."""
         self._enter(x, u)
         mujoco.mj_forward(self.model, self.scratch)
         lin = linearize(self.model, self.scratch, forward=False)
@@ -164,7 +165,7 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
             data.Lxu, data.Luu = hessian[0, :nx, nx:], hessian[0, nx:, nx:]
 
     def _enter(self, x: Array, u: Array | None) -> None:
-        """Put a state into the scratch data, as after a reset."""
+        """Reset the scratch data and set its state and control."""
         mujoco.mj_resetData(self.model, self.scratch)
         nq, nv = self.model.nq, self.model.nv
         self.scratch.time = self.times[0]
@@ -175,7 +176,7 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
 
 
 def _first_rotation(kind: int, dof: int) -> list[int]:
-    """Return where the rotation of a joint begins among its degrees of freedom, if it has one."""
+    """Return the first rotational dof of a free or ball joint in a list, which else is empty."""
     if kind == int(mujoco.mjtJoint.mjJNT_FREE):
         return [dof + 3]
     return [dof] if kind == int(mujoco.mjtJoint.mjJNT_BALL) else []
@@ -188,7 +189,7 @@ def _chosen(which: crocoddyl.Jcomponent, first: Array, second: Array) -> Array |
 
 
 def _rotation(turn: Array) -> Array:
-    """Return exp of a rotation vector."""
+    """Return the matrix of a rotation vector."""
     quaternion, matrix = np.empty(4), np.empty(9)
     angle = float(np.linalg.norm(turn))
     mujoco.mju_axisAngle2Quat(quaternion, turn / max(angle, mujoco.mjMINVAL), angle)
@@ -197,7 +198,7 @@ def _rotation(turn: Array) -> Array:
 
 
 def _right_jacobian(turn: Array) -> Array:
-    """Return d exp(turn): I - (1 - cos a) / a^2 [turn] + (a - sin a) / a^3 [turn]^2."""
+    """Return Jr = I - (1 - cos a) / a^2 [turn] + (a - sin a) / a^3 [turn]^2, a = |turn|."""
     a2 = float(turn @ turn)
     a = np.sqrt(a2)
     if a < SMALL:

@@ -1,10 +1,11 @@
-"""Iterative LQR on exact derivatives."""
+"""Iterative LQR with exact derivatives."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,48 +29,55 @@ from mujacobian.threads import thread_count
 
 Array = NDArray[np.float64]
 
-BACKENDS = ("analytic", "fd", "fd_centred", "wasp", "isolation")
+BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
+FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
-# what precedes ctrl in mjSTATE_INTEGRATION, whose parts are in the order of their bits
+# the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
 BEFORE_CTRL = int(mujoco.mjtState.mjSTATE_INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
-WORSE = 0.5  # by this part of what the plan costs: that may be the fault of its feedback
-SMALLEST_COST = 1e-12  # below it a tolerance relative to the cost means nothing
-SMALLEST_EXPECTED = 1e-300  # to divide by
-ROUNDING = 1e-6  # of a time step: this near to a knot, a time is the knot's
+WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
+SMALLEST_COST = 1e-12  # lower bound of the cost that the relative tolerance refers to
+SMALLEST_EXPECTED = 1e-300  # avoids a division by zero
+ROUNDING = 1e-6  # time steps: a time this close to a knot is the time of the knot
 
 
 class ILQR:
-    """Minimises the mean cost over the knots of a horizon, by iterative LQR between bounds.
+    """Planner that minimizes the mean cost over a horizon by iterative LQR with control bounds.
 
-    Every iteration differentiates the steps along the trajectory, in threads, finds by a backward
-    pass the step of the controls and the feedback that are best for the quadratic model (a QP
-    between the bounds at every knot), and tries step sizes in rollouts with that feedback until the
-    cost falls as expected. Results do not depend on the number of threads. Calls from several
-    threads wait for one another; a process needs a planner of its own, as threads do not survive a
-    fork.
+    An iteration has three parts. It differentiates the steps along the trajectory in parallel. A
+    backward pass then computes the changes of the controls and the feedback gains that minimize the
+    quadratic model, with one box-constrained QP per knot. Finally, a line search simulates several
+    step sizes with this feedback until the cost decreases as expected.
+
+    Results do not depend on the number of threads. Concurrent calls from several threads wait for
+    each other. A planner cannot be used in a forked process, because its threads do not survive a
+    fork: make one planner per process.
 
     Args:
-      model: the model to plan with, see `planning_model`; knots are its timestep apart.
-      cost: what to minimise.
+      model: model for planning, see `planning_model`; its time step is the time between knots.
+      cost: cost to minimize.
       horizon: number of knots T, at least 2.
-      derivatives: "analytic", exact; or, to compare with, "fd" (mjd_transitionFD, one-sided),
-        "fd_centred", "wasp" (approximate, warm-started), "isolation" (exact A and B, one-sided C
-        and D). The latter count in `mujacobian.fd_count`.
-      threads: by default one per available core.
-      lower, upper: `(nu,)`, bounds of the controls; by default the model's ctrlrange.
-      regularization: "control" (mu is added to Quu), "state" (to Vxx) or "none".
-      mu: initial regularization.
-      mu_bounds: smallest and largest regularization.
-      mu_factor: growth factor of the rate at which the regularization changes.
-      step_sizes: that rollouts try, in this order.
-      acceptance: the part of the expected improvement with which no further one is tried.
-      tolerance: converged when the expected improvement is below it, relative to the cost.
-      interpolation: of policies between knots, "linear" or "hold".
-      eps: step of the finite-difference backends.
-      warm_start: of these differences: start MuJoCo's solver from its solution at the same state,
-        which makes them about twice as fast, instead of from that of the step before, which is
-        how they are used elsewhere.
+      derivatives: source of derivatives. "analytic", the default, is exact. The others are for
+        comparison, and `mujacobian.fd_count` counts their differences: "fd" (`mjd_transitionFD`,
+        one-sided), "fd_central" (the same, central), "wasp" (approximate, warm-started) and
+        "isolation" (exact A and B, one-sided C and D).
+      threads: number of threads; by default one per available core.
+      lower, upper: `(nu,)`, bounds of the controls; by default the model's `ctrlrange`.
+      regularization: "control" (mu is added to Quu, the default), "state" (to Vxx) or "none".
+      mu: initial regularization; by default 1.
+      mu_bounds: (min, max) of the regularization; by default (1e-6, 1e6).
+      mu_factor: growth factor of the rate at which the regularization changes; by default 2.
+      step_sizes: step sizes of the line search, in the order in which it tries them; by default
+        nine from 1 to 0.001.
+      acceptance: fraction of the expected improvement at which the line search stops; by default
+        0.1.
+      tolerance: expected improvement relative to the cost below which the plan has converged; by
+        default 1e-7.
+      interpolation: interpolation of policies between knots, "linear" (the default) or "hold".
+      eps: step of the finite-difference backends; by default 1e-6.
+      warm_start: whether finite differences start MuJoCo's solver from its solution at the same
+        state, which makes them about twice as fast; by default False, which starts it from the
+        solution of the previous step, as other programs do.
 
     Example:
       >>> from mujacobian import control
@@ -101,18 +109,26 @@ class ILQR:
         eps: float = 1e-6,
         warm_start: bool = False,
     ) -> None:
+        # check the arguments
         require_model(model)
+        if derivatives in FORMER_BACKENDS:
+            current = FORMER_BACKENDS[derivatives]
+            warnings.warn(f"{derivatives} is now {current}", DeprecationWarning, stacklevel=2)
+            derivatives = current
         _one_of("derivatives", derivatives, BACKENDS)
         _one_of("regularization", regularization, REGULARIZATIONS)
         _one_of("interpolation", interpolation, ("linear", "hold"))
         if not isinstance(cost, Cost):
             raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
         if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
-            raise ArgumentError("the cost is of another model: its sensors or controls differ")
+            raise ArgumentError(
+                "the cost is of another model: numbers of sensors or controls differ"
+            )
         if not model.nu:
-            raise ArgumentError("the model has no actuators: there is nothing to plan")
+            raise ArgumentError("the model has no actuators, so there are no controls to plan")
         if count("horizon", horizon) < 2:
             raise ArgumentError(f"horizon must be at least 2 knots, got {horizon}")
+        # keep the settings
         self.model, self.cost, self.horizon = model, cost, int(horizon)
         self.derivatives = derivatives
         self.threads = thread_count(threads)
@@ -128,6 +144,7 @@ class ILQR:
             raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
+        # the compiled core with its arrays and threads
         self._passes = Passes(
             model,
             cost,
@@ -157,13 +174,14 @@ class ILQR:
         controls: ArrayLike | None = None,
         iterations: int = 100,
     ) -> Plan:
-        """The plan from a state, iterated until it converges.
+        """Return the plan from a state, iterated until it converges.
 
         Args:
-          state: an `MjData` of the model or of one that differs in options only, which is not
-            changed; or `(nq + nv + na,)`, a row of (qpos, qvel, act) at time 0.
-          controls: `(T - 1, nu)` to begin with, by default `ctrl` of the state, 0 for a row, held.
-          iterations: at most.
+          state: initial state. It is an `MjData` of the model, or of a model that differs only in
+            options, and is not changed; or a row `(nq + nv + na,)` of (qpos, qvel, act) at time 0.
+          controls: `(T - 1, nu)`, initial controls; by default the constant `ctrl` of the
+            `MjData`, or zero for a row.
+          iterations: maximum number of iterations; by default 100.
         """
         count("iterations", iterations)
         start = self.start_of(state)
@@ -173,20 +191,21 @@ class ILQR:
             return self._run(start, first, -1, iterations)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
-        """The plan from a state after one iteration, for control in a loop.
+        """Return the plan from a state after one iteration, for control in a loop.
 
-        Where a step on the way has no exact derivative, which would end `solve` with an error, only
-        the knots before it are improved, and `Plan.refused` says why.
+        If a step has no exact derivative, `solve` raises an error. This method improves only the
+        knots before that step, and `Plan.refused` contains the reason.
 
         Args:
-          state: as for `solve`; its time says how far `plan` is shifted.
-          plan: the last plan: its policy is followed from the new state to begin with. None, or
-            one that diverges from there, begins anew, holding `ctrl` of the state.
+          state: initial state, as for `solve`. Its time determines by how many knots `plan` is
+            shifted.
+          plan: previous plan, whose policy gives the initial trajectory. By default, or if that
+            trajectory diverges, the initial controls are the constant `ctrl` of the state.
         """
         return self.improve_from(self.start_of(state), plan)
 
     def improve_from(self, start: Array, plan: Plan | None) -> Plan:
-        """`improve` from what `start_of` has read."""
+        """Return the same as `improve`, given the result of `start_of` as the initial state."""
         with self._alone():
             if plan is not None:
                 shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
@@ -194,29 +213,29 @@ class ILQR:
                 try:
                     return self._run(start, plan.policy, max(shift, 0), enough=enough)
                 except DivergedError:
-                    pass  # where the plan does not lead any more, only a new one can
+                    pass  # the old plan is of no use from this state: begin a new one
             self.reset()
             return self._run(start, self._open_loop(start, None), -1)
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
-        """The state a plan begins at, as a row of mjSTATE_INTEGRATION."""
+        """Return the initial state of a plan as a row of mjSTATE_INTEGRATION."""
         start = first_states(self.model, state)
         if start.ndim != 1:
-            raise ArgumentError("a plan begins at one state, not at a batch of them")
+            raise ArgumentError("a plan begins at one state, got a batch of states")
         return start
 
     @property
     def linearization(self) -> Linearization:
-        """A, B, C and D along the trajectory that was differentiated last, views that go stale.
+        """A, B, C and D along the trajectory that was differentiated last.
 
-        Zero are A and B of the last knot, from which no step is taken, and exact C and D of sensors
-        that the cost does not read.
+        The arrays are views that the next plan overwrites. A and B of the last knot are zero,
+        because no step begins there. Exact C and D of sensors that the cost does not read are zero.
         """
         e = self._passes.expansion
         return Linearization(e.A, e.B, e.C, e.D)
 
     def reset(self) -> None:
-        """Forget the regularization of earlier plans."""
+        """Reset the regularization to its initial value."""
         mu, bounds, factor = self.mu_settings
         if self.regularization == "none":
             mu, bounds = 0.0, (0.0, 0.0)
@@ -224,10 +243,10 @@ class ILQR:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """While the arrays and threads of the planner are in use, other threads wait."""
+        """Lock the arrays and threads of the planner, so that other threads wait."""
         if os.getpid() != self._process:
             raise MujacobianError(
-                "this planner was made in another process, and its threads did not survive the "
+                "this planner belongs to another process, and its threads did not survive the "
                 "fork: make a planner in each process"
             )
         with self._lock:
@@ -241,7 +260,11 @@ class ILQR:
         iterations: int | None = None,
         enough: float = np.inf,
     ) -> Plan:
-        """Follow a policy from the start, and improve its trajectory; None: once, come what may."""
+        """Return the plan that improves the trajectory of a policy.
+
+        Without a number of iterations, there is one, and knots without derivatives are no error.
+        """
+        # simulate and differentiate the initial trajectory
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
@@ -253,11 +276,13 @@ class ILQR:
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
         gains, status = _gains_at(policy, shortly_after), "iterations"
         for _ in range(iterations or 1):
+            # derivatives along the current trajectory
             if is_new:
                 passes.expand(knots)
             if passes.reach < 2:
                 status = "refused"
                 break
+            # backward pass, and the test of convergence
             least = self.tolerance * max(abs(cost), SMALLEST_COST)
             direction = self._direction(knots, gains, least)
             if direction is None:
@@ -268,6 +293,7 @@ class ILQR:
                 history.add(cost, direction.improvement(1.0), 0.0, mu, 0)
                 status = "converged"
                 break
+            # line search, and the update of the regularization
             found = self._search(knots, cost, direction)
             expected = direction.improvement(found.size)
             self._mu.adapt((cost - found.cost) / max(expected, SMALLEST_EXPECTED), found.size)
@@ -282,9 +308,10 @@ class ILQR:
         return replace(plan, status=status, refused=refused, timings=timings)
 
     def _direction(self, knots: Knots, gains: Array, least: float) -> Direction | None:
-        """A backward pass with as much regularization as it needs to be convex.
+        """Return the result of the backward pass, None if no regularization makes it convex.
 
-        As much, and where it expects to improve by no more than `least`, as little as it can.
+        The regularization increases until the problem is convex. If the expected improvement is not
+        above `least`, it decreases as long as the problem stays convex.
         """
         best = self._backward(knots, gains)
         while best is None and not self._mu.is_largest:
@@ -304,7 +331,7 @@ class ILQR:
         return self._passes.backward(knots, self.regularization, self._mu.value, gains)
 
     def _search(self, knots: Knots, cost: float, direction: Direction) -> _Found:
-        """Rollouts by batches of as many as there are threads, until one is good enough."""
+        """Return the best rollout of a line search, which runs one step size per thread."""
         best = _Found(knots, cost, float(self.step_sizes[-1]), 0)
         for first in range(0, len(self.step_sizes), self.threads):
             sizes = self.step_sizes[first : first + self.threads]
@@ -344,7 +371,7 @@ class ILQR:
         )
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
-        """A policy of given controls without feedback."""
+        """Return a policy without feedback, with the given controls or the constant `ctrl`."""
         T, nu, nx = self.horizon, self.model.nu, self.cost.nx
         if controls is None:
             first = mujoco.mj_stateSize(self.model, BEFORE_CTRL)
@@ -365,7 +392,7 @@ class ILQR:
 
 
 class _Found(NamedTuple):
-    """The best rollout of a search, or the trajectory it began with if none is better."""
+    """The best rollout of a line search, or the initial trajectory if no rollout is better."""
 
     knots: Knots
     cost: float
@@ -374,7 +401,7 @@ class _Found(NamedTuple):
 
 
 class _Log:
-    """The rows of a history."""
+    """Rows of a history, one per iteration."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, float, int]] = []
@@ -387,7 +414,7 @@ class _Log:
 
 
 def _gains_at(policy: Policy, times: Array) -> Array:
-    """The gains of the knots of a policy at or before these times."""
+    """Return the gains of a policy at the last knots that are not after these times."""
     knots = np.searchsorted(policy.times, times, side="right") - 1
     gains: Array = policy.gains[knots.clip(min=0)]
     return gains

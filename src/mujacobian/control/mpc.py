@@ -1,4 +1,4 @@
-"""Model-predictive control: plan, follow the plan for a moment, plan again."""
+"""Model-predictive control: a loop that alternates between planning and simulation."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MPCResult:
-    """What has been simulated under control: arrays with one row per simulated step.
+    """The result of a run under model-predictive control, with one row per simulated step.
 
-    times: `(n,)`.
-    states: `(n, nq + nv + na)`, before each step.
-    controls: `(n, nu)`.
-    sensordata: `(n, ns)`, of the state before each step.
-    costs: `(n,)`, the cost of each step.
-    terms: `(n, terms)`, the norms of its terms, without weights.
-    names: of the terms.
-    weights: `(terms,)`.
-    plan_times: `(plans,)`, the times at which plans begin.
-    plan_costs: `(plans,)`, the costs that plans expect.
-    step_sizes: `(plans,)`, of their line searches, 0 where nothing was better.
-    refused: one per plan, why it improved only a part of its horizon; empty if it did all.
-    timings: one per plan.
-    seconds: wall-clock of the whole run.
-    derivatives: the backend.
-    threads: of the planner.
-    plan: the last plan.
+    times: `(n,)`, s, times before each step.
+    states: `(n, nq + nv + na)`, states before each step.
+    controls: `(n, nu)`, controls of each step.
+    sensordata: `(n, ns)`, sensor readings at the state before each step.
+    costs: `(n,)`, cost of each step.
+    terms: `(n, terms)`, norms of the terms of the cost, without weights.
+    names: names of the terms.
+    weights: `(terms,)`, weights of the terms.
+    plan_times: `(plans,)`, s, initial times of the plans.
+    plan_costs: `(plans,)`, costs of the plans.
+    step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
+    refused: for each plan, the reason why it improved only a part of its horizon; empty if it
+        improved the whole horizon.
+    timings: computing times of each plan.
+    seconds: wall-clock time of the run, s.
+    derivatives: backend of the planner.
+    threads: number of threads of the planner.
+    plan: last plan.
     """
 
     times: Array
@@ -80,7 +81,7 @@ class MPCResult:
             f"cost {self.costs.mean():.4g} on average, {self.costs[-1]:.4g} at the end",
         ]
         if any(self.refused):
-            facts.append(f"{sum(map(bool, self.refused))} plans improved in part only")
+            facts.append(f"{sum(map(bool, self.refused))} plans improved only in part")
         return describe(
             f"MPCResult: {len(self.times)} steps",
             facts,
@@ -91,12 +92,12 @@ class MPCResult:
 
     @property
     def plans_per_second(self) -> float:
-        """Of the time that was spent planning."""
+        """The number of plans per second of planning time."""
         return len(self.timings) / sum(timing.total for timing in self.timings)
 
     @property
     def statistics(self) -> dict[str, dict[str, float]]:
-        """Milliseconds per plan, by phase: mean, median and the 95th percentile."""
+        """Mean, median and 95th percentile of the milliseconds per plan, for each phase."""
         result = {}
         for phase in PHASES:
             values = 1e3 * np.array([getattr(timing, phase) for timing in self.timings])
@@ -108,7 +109,7 @@ class MPCResult:
         return result
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the last plan, as lists and numbers."""
+        """Return everything except the last plan, as lists and numbers."""
         arrays = ("times", "states", "controls", "costs", "terms", "weights")
         plans = ("plan_times", "plan_costs", "step_sizes")
         return {
@@ -127,20 +128,20 @@ class MPCResult:
         }
 
     def to_json(self, path: str | Path) -> None:
-        """Write `to_dict` to a file."""
+        """Write the result of `to_dict` to a JSON file."""
         Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
 
 
 class MPC:
-    """The receding-horizon loop: a planner, and a model that is simulated under its plans.
+    """The receding-horizon loop: a simulation of a model under the plans of a planner.
 
     Args:
-      model: the simulated model. The planner's may differ in options and parameters, such as the
-        timestep, the integrator and the solimp of contacts, but not in its elements.
-      planner: makes the plans.
-      steps_per_plan: simulated steps between plans; by default those of one knot.
-      realtime: simulate by the clock on the wall while plans are made, each from the state at which
-        it begins; otherwise the simulation waits for them, and results can be repeated.
+      model: simulated model. The planner's model may differ in options and parameters, such as the
+        time step, the integrator and the `solimp` of contacts, but must have the same elements.
+      planner: planner that computes the plans.
+      steps_per_plan: number of simulated steps per plan; by default as many as one knot lasts.
+      realtime: whether the simulation runs in real time while a thread plans from its newest state;
+        by default False: the simulation waits for each plan, and results are repeatable.
 
     Example:
       >>> from mujacobian import control
@@ -163,7 +164,7 @@ class MPC:
         require_model(model)
         planned = planner.model
         if model.signature != planned.signature:
-            raise ArgumentError("the planner's model has other elements than the simulated one")
+            raise ArgumentError("the planner's model has other elements than the simulated model")
         ratio = max(1, round(planned.opt.timestep / model.opt.timestep))
         self.model, self.planner, self.realtime = model, planner, realtime
         self.steps_per_plan = (
@@ -178,20 +179,21 @@ class MPC:
         plan: Plan | None = None,
         progress: bool = True,
     ) -> MPCResult:
-        """Simulate for some time under control. `data` is moved along.
+        """Simulate under control and return the result.
 
         Args:
-          data: of the simulated model; its warnings are forgotten.
-          seconds: of simulated time.
-          plan: to start from.
-          progress: show a bar.
+          data: data of the simulated model, which advances with the simulation. Its counters of
+            warnings are reset.
+          seconds: simulated time, s.
+          plan: initial plan; by default the planner begins without one.
+          progress: whether to show a progress bar; by default True.
         """
         if not (math.isfinite(seconds) and seconds > 0):
             raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
         require_data("data", self.model, data)
         record, plans = _Record(self.model, n), _Plans(plan)
-        data.warning.number[:] = 0  # so that new ones are seen
+        data.warning.number[:] = 0  # the core detects divergence by new warnings
         begun = time.perf_counter()
         bar = Progress(
             TextColumn("{task.description}"),
@@ -216,13 +218,14 @@ class MPC:
         return result
 
     def _lockstep(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
+        """Alternate between planning and simulation."""
         while record.taken < record.n:
             plans.add(self.planner.improve(data, plans.last))
             record.advance(data, plans.latest, self.steps_per_plan)
             show()
 
     def _realtime(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
-        """The simulation runs here by the clock; plans are made in a thread."""
+        """Simulate in real time while another thread plans."""
         plans.add(self.planner.improve(data, plans.last))
         shared = _Shared(mujoco.MjData(self.model), plans)
         shared.publish(self.model, data)
@@ -270,7 +273,7 @@ class MPC:
 
 
 class _Made(NamedTuple):
-    """What is kept of a plan."""
+    """The data of a plan that the result contains."""
 
     time: float
     cost: float
@@ -280,21 +283,21 @@ class _Made(NamedTuple):
 
 
 class _Plans:
-    """The last plan of a run, and what is kept of all."""
+    """The last plan of a run, and the recorded data of all plans."""
 
     def __init__(self, plan: Plan | None) -> None:
         self.last = plan
         self.made: list[_Made] = []
-        self.seconds = 0.0  # that they took
+        self.seconds = 0.0  # total planning time
 
     @property
     def latest(self) -> Plan:
-        """The last plan, once there is one."""
+        """The last plan, which must exist."""
         assert self.last is not None
         return self.last
 
     def add(self, plan: Plan) -> None:
-        """Keep a plan, which is now the last one."""
+        """Record a plan, which becomes the last one."""
         size = float(plan.history.step[-1]) if len(plan.history.step) else 0.0
         self.seconds += plan.timings.total
         self.made.append(_Made(plan.times[0], plan.cost, size, plan.refused, plan.timings))
@@ -302,7 +305,7 @@ class _Plans:
 
 
 class _Record:
-    """The arrays of a run, filled as it goes."""
+    """Arrays that a run fills step by step."""
 
     def __init__(self, model: mujoco.MjModel, n: int) -> None:
         self.model, self.n, self.taken = model, n, 0
@@ -312,7 +315,7 @@ class _Record:
         self.sensordata = np.empty((n, model.nsensordata))
 
     def advance(self, data: mujoco.MjData, plan: Plan, steps: int) -> None:
-        """Simulate some steps under a plan."""
+        """Simulate this number of steps under a plan."""
         rows = slice(self.taken, min(self.taken + steps, self.n))
         taken = _core.follow_policy(
             self.model,
@@ -328,31 +331,31 @@ class _Record:
         self.taken += taken
         if self.taken < rows.stop:
             raise DivergedError(
-                f"the simulation diverges in step {self.taken}, at {data.time:.3f} s: MuJoCo found "
-                "its numbers bad. Simulate with a smaller timestep, or plan more often"
+                f"the simulation diverges in step {self.taken}, at {data.time:.3f} s: MuJoCo "
+                "detected NaN or huge values. Simulate with a smaller timestep, or plan more often"
             )
 
 
 class _Shared:
-    """What the simulation and the thread that plans hand to each other."""
+    """Data that the simulation and the planning thread exchange."""
 
     def __init__(self, data: mujoco.MjData, plans: _Plans) -> None:
         self.lock, self.data, self.plans = threading.Lock(), data, plans
         self.stopped, self.error = False, None  # type: bool, BaseException | None
 
     def publish(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Give the newest state to the thread that plans."""
+        """Copy the newest state for the planning thread."""
         with self.lock:
             mujoco.mj_copyData(self.data, model, data)
 
     def make_plans(self, planner: ILQR) -> None:
-        """Plan from the newest state, again and again."""
+        """Plan from the newest state in a loop, until the simulation stops."""
         try:
             while not self.stopped:
                 with self.lock:
                     start = planner.start_of(self.data)
                 self.plans.add(planner.improve_from(start, self.plans.last))
-        except BaseException as error:  # whatever it is, the simulation must not go on alone
+        except BaseException as error:  # any error must also stop the simulation
             self.error = error
 
 

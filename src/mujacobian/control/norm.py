@@ -1,4 +1,4 @@
-"""Norms of residuals: what a vector of rows costs (ILQ-2)."""
+"""Norms of residuals: functions that map the rows of a term to a cost (ILQ-2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from mujacobian.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Norm:
-    """A function of the rows r of a term that is least, 0, at r = 0, unless it says otherwise."""
+    """A function of the rows r of a term; unless stated otherwise, its minimum is 0 at r = 0.
+
+    p: half-width of the region near 0 in which the norm is smoothed, in the unit of the rows; for
+        `Power`, the exponent.
+    q: exponent that determines the shape within this region.
+    """
 
     kind: ClassVar[str]
 
@@ -23,7 +28,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Null(Norm):
-    """sum r_i: no norm at all, negative where the rows are."""
+    """sum r_i, which is linear, and negative if the sum of the rows is."""
 
     kind: ClassVar[str] = "null"
 
@@ -50,41 +55,41 @@ class _OneParameter(Norm):
 
 @dataclass(frozen=True)
 class L2(_OneParameter):
-    """sqrt(r'r + p^2) - p: quadratic within p, then the length of r."""
+    """sqrt(r'r + p^2) - p: quadratic within p, beyond it the length of r."""
 
     kind: ClassVar[str] = "l2"
 
 
 @dataclass(frozen=True)
 class SmoothAbs(_OneParameter):
-    """sum sqrt(r_i^2 + p^2) - p: quadratic within p, then |r_i|."""
+    """sum sqrt(r_i^2 + p^2) - p: quadratic within p, beyond it |r_i|."""
 
     kind: ClassVar[str] = "smooth_abs"
 
 
 @dataclass(frozen=True)
 class Cosh(_OneParameter):
-    """sum p^2 (cosh(r_i / p) - 1): quadratic within p, then exponential."""
+    """sum p^2 (cosh(r_i / p) - 1): quadratic within p, beyond it exponential."""
 
     kind: ClassVar[str] = "cosh"
 
 
 @dataclass(frozen=True)
 class Rectify(_OneParameter):
-    """sum p log(1 + exp(r_i / p)): max(r_i, 0), smooth within p; p log 2 at 0."""
+    """sum p log(1 + exp(r_i / p)): max(r_i, 0), smoothed within p. At 0 it is p log 2."""
 
     kind: ClassVar[str] = "rectify"
 
 
 @dataclass(frozen=True)
 class Power(_OneParameter):
-    """sum |r_i|^p, p >= 2: below, its second derivative is infinite at 0."""
+    """sum |r_i|^p with p >= 2. For a smaller p, the second derivative would be infinite at 0."""
 
     kind: ClassVar[str] = "power"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.p) and self.p >= 2):
-            raise ArgumentError(f"p must be at least 2, got {self.p!r}: use SmoothAbs2 below it")
+            raise ArgumentError(f"p must be at least 2, got {self.p!r}: use SmoothAbs2 instead")
 
 
 @dataclass(frozen=True)
@@ -105,14 +110,14 @@ class _TwoParameters(Norm):
 
 @dataclass(frozen=True)
 class L22(_TwoParameters):
-    """((r'r)^(q/2) + p^q)^(1/q) - p: `L2` with a flatter bottom where q > 2."""
+    """((r'r)^(q/2) + p^q)^(1/q) - p: `L2`, but flatter near 0 if q > 2."""
 
     kind: ClassVar[str] = "l22"
 
 
 @dataclass(frozen=True)
 class SmoothAbs2(_TwoParameters):
-    """sum (|r_i|^q + p^q)^(1/q) - p: `SmoothAbs` with a flatter bottom where q > 2."""
+    """sum (|r_i|^q + p^q)^(1/q) - p: `SmoothAbs`, but flatter near 0 if q > 2."""
 
     kind: ClassVar[str] = "smooth_abs2"
 

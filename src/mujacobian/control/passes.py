@@ -1,4 +1,4 @@
-"""The passes of an iteration of iterative LQR, each one call of the compiled core."""
+"""The passes of an iLQR iteration, each of which is one call of the compiled core."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
 Array = NDArray[np.float64]
 
-FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # parts of it with which a policy is followed
+FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # factors of the gains that rollouts of a policy try
 
 
 class DivergedError(MujacobianError):
-    """A simulation that a plan needs has no end: MuJoCo found its numbers bad."""
+    """A simulation that a plan needs diverges: MuJoCo detected NaN or huge values."""
 
 
 class Knots(NamedTuple):
-    """A simulated trajectory as the core records it; candidates of a search follow one another."""
+    """A simulated trajectory, or the concatenated trajectories of a line search."""
 
     rows: Array  # (T, nstate) mjSTATE_INTEGRATION
     controls: Array
@@ -37,12 +37,12 @@ class Knots(NamedTuple):
     norms: Array
 
     def candidate(self, k: int, T: int) -> Knots:
-        """The k-th of several trajectories of T knots."""
+        """Return the k-th of several trajectories of T knots."""
         return Knots(*(array[k * T : (k + 1) * T] for array in self))
 
 
 class Expansion(NamedTuple):
-    """Derivatives along a trajectory."""
+    """Derivatives of the dynamics and of the cost along a trajectory."""
 
     A: Array
     B: Array
@@ -53,7 +53,7 @@ class Expansion(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """What a backward pass has found: steps and gains, and how the cost is expected to change."""
+    """Result of a backward pass: steps, gains, and coefficients of the expected change of cost."""
 
     steps: Array
     gains: Array
@@ -61,12 +61,12 @@ class Direction(NamedTuple):
     quadratic: float
 
     def improvement(self, size: float) -> float:
-        """By how much the quadratic model of the cost falls at a step size (ILQ-8)."""
+        """Return the decrease of the quadratic model of the cost at a step size (ILQ-8)."""
         return -size * (self.linear + size * self.quadratic)
 
 
 class Passes:
-    """The compiled core of a planner, its arrays and the time it takes."""
+    """The compiled core of a planner with its arrays and timings."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class Passes:
             np.zeros((horizon, ns, nu)),
             *cost.blank(horizon),
         )
-        self.reach = horizon  # knots before the first that has no derivative
+        self.reach = horizon  # number of knots before the first one without a derivative
         self.timings = Timings()
 
     def begin(self, start: Array) -> None:
-        """Plan from a state, a row of mjSTATE_INTEGRATION."""
+        """Begin a plan at a state, which is a row of mjSTATE_INTEGRATION."""
         self.start = start
         self.times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
         self.offsets = self.cost.offsets(self.times)
@@ -101,11 +101,11 @@ class Passes:
         self._core.derivative_seconds()
 
     def follow(self, policy: Policy, shift: int, enough: float) -> tuple[Knots, float]:
-        """The trajectory of a policy, its cost, and derivatives on the way.
+        """Simulate and differentiate the trajectory of a policy; return it with its cost.
 
-        `shift` says by how many knots the plan has moved on since the last, negative that there is
-        none. Where with all of its feedback the policy diverges or costs more than `enough`, less
-        is tried, too.
+        The plan begins `shift` knots after the previous plan; a negative number means that there is
+        no previous plan. If the policy diverges or costs more than `enough`, smaller feedback gains
+        are tried.
         """
         with self._measured("nominal"):
             knots, cost, feedback, tried = None, math.inf, 1.0, 1.0
@@ -115,7 +115,7 @@ class Passes:
                     self._task(), policy.arrays, tried, shift, made, self.expansion
                 )
                 self.reach = self.horizon if failed < 0 else failed
-                shift = min(shift, 0)  # has been done
+                shift = min(shift, 0)  # the core has shifted its data
                 if taken == self.horizon:
                     total += self._user_cost(made)
                 if total < cost:
@@ -130,32 +130,31 @@ class Passes:
         return knots, cost
 
     def _diverged(self, taken: int, is_bad: bool, knots: Knots) -> DivergedError:
-        """Why a trajectory to start from, simulated to knot `taken`, has no finite cost."""
+        """Return the error of an initial trajectory that stopped at knot `taken`."""
         if is_bad:
             return DivergedError(
-                f"the trajectory to start from diverges at knot {taken} of {self.horizon}: MuJoCo "
-                "found its numbers bad. Give other controls to start from, plan with a smaller "
+                f"the initial trajectory diverges at knot {taken} of {self.horizon}: MuJoCo "
+                "detected NaN or huge values. Give other initial controls, plan with a smaller "
                 "timestep or another integrator (control.planning_model), or shorten the horizon"
             )
-        end = min(taken + 1, self.horizon)  # the first of infinite cost is the last simulated
+        end = min(taken + 1, self.horizon)  # the simulation stops after the first infinite cost
         norms = self.terms(Knots(*(array[:end] for array in knots)))
         size = np.nan_to_num(np.where(self.cost.weights, norms, 0.0), nan=np.inf, posinf=np.inf)
-        knot, k = np.unravel_index(
-            np.argmax(size), size.shape
-        )  # if all are finite, their sum is not
+        # if all terms are finite, their sum overflows: report the largest one
+        knot, k = np.unravel_index(np.argmax(size), size.shape)
         return DivergedError(
-            f"the cost of the trajectory to start from is not finite: at knot {knot} of "
+            f"the cost of the initial trajectory is not finite: at knot {knot} of "
             f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
         )
 
     def require_all(self) -> None:
-        """Raise the error of the first knot that has no derivative."""
+        """Raise the error of the first knot without a derivative, if there is one."""
         if self.reach < self.horizon:
             self._core.raise_failure("knot ")
 
     @property
     def refused(self) -> str:
-        """Which knot has no derivative, and why; empty if all have."""
+        """The first knot without a derivative, and the reason; empty if all have one."""
         try:
             self.require_all()
         except (UnsupportedFeatureError, ValueError) as error:
@@ -163,7 +162,7 @@ class Passes:
         return ""
 
     def expand(self, knots: Knots) -> None:
-        """Derivatives along a trajectory that has been simulated."""
+        """Differentiate along a trajectory that has been simulated."""
         with self._measured("expansion"):
             self._differentiate(knots)
             self.require_all()
@@ -172,10 +171,10 @@ class Passes:
     def backward(
         self, knots: Knots, regularization: str, mu: float, gains: Array
     ) -> Direction | None:
-        """The backward pass; None if the problem is not convex with this much regularization.
+        """Return the result of the backward pass, None if the problem is not convex.
 
-        It begins at the last knot before the first that has no derivative. From there on, controls
-        stay as they are, with the given gains.
+        The pass begins at the last knot before the first one without a derivative. Later controls
+        do not change and keep the given gains.
         """
         n, nx, e = self.reach, self.cost.nx, self.expansion
         steps, gains = np.zeros(gains.shape[:2]), gains.copy()
@@ -201,9 +200,9 @@ class Passes:
     def search(
         self, knots: Knots, cost: float, direction: Direction, sizes: Array, wanted: Array
     ) -> list[tuple[Knots, float]]:
-        """Rollouts of several step sizes and their costs, infinite if they cost more than `cost`.
+        """Return rollouts with these step sizes and their costs, infinite if above `cost`.
 
-        With the wanted cost or less, what comes after a rollout is not needed.
+        If a rollout reaches its wanted cost, the core may skip all later ones.
         """
         T, has_users = self.horizon, bool(self.cost.users)
         made = self._new_knots(T * len(sizes))
@@ -226,11 +225,11 @@ class Passes:
         return found
 
     def states(self, knots: Knots) -> Array:
-        """Rows of (qpos, qvel, act), which follow the time in MuJoCo's state."""
+        """Return rows (qpos, qvel, act), which follow the time in MuJoCo's state vector."""
         return np.ascontiguousarray(knots.rows[:, 1 : 1 + self.cost.nstate])
 
     def terms(self, knots: Knots) -> Array:
-        """The norms of all terms, a row per knot."""
+        """Return the norms of all terms, one row per knot."""
         norms = np.empty((len(knots.norms), len(self.cost.terms)))
         norms[:, self.cost.own] = knots.norms
         norms[:, self.cost.users] = self._user_norms(knots)

@@ -1,4 +1,4 @@
-"""Plans: a trajectory, the feedback around it, and how it was found."""
+"""Plans: a trajectory, its feedback policy, and the history and timings of the optimization."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Linear feedback along a trajectory, looked up by time: u_t + K_t (x [-] x_t), between bounds.
+    """Linear feedback along a trajectory: u_t + K_t (x [-] x_t), clamped to bounds.
 
-    Between knots u_t and K_t are interpolated linearly and x_t along the shortest way, rotations
-    as rotations (ILQ-10); or, if not `is_linear`, each knot holds until the next. Before the first
-    knot and after the last one, that knot holds.
+    If `is_linear`, u_t, K_t and x_t are interpolated between knots (ILQ-10): u_t and K_t linearly,
+    x_t along geodesics. Otherwise, each knot applies until the next one. The first and the last
+    knot also apply before and after the trajectory.
 
-    times: `(n,)`.
-    states: `(n, nq + nv + na)`, rows of (qpos, qvel, act).
+    model: model of the trajectory.
+    times: `(n,)`, s, ascending times of the knots.
+    states: `(n, nq + nv + na)`, rows (qpos, qvel, act).
     controls: `(n, nu)`.
     gains: `(n, nu, nx)`, for differences of states in tangent coordinates.
-    lower, upper: `(nu,)`.
+    lower, upper: `(nu,)`, bounds of the controls.
+    is_linear: whether values between knots are interpolated; by default True.
     """
 
     model: mujoco.MjModel = field(repr=False)
@@ -40,7 +42,13 @@ class Policy:
     is_linear: bool = True
 
     def __call__(self, time: ArrayLike, state: ArrayLike, feedback: float = 1.0) -> Array:
-        """The control at a time and state, or at n of them, with `feedback` times the gain."""
+        """Return the control `(nu,)` at a time and state, or `(n, nu)` at n of them.
+
+        Args:
+          time: time in s, or `(n,)`.
+          state: `(nq + nv + na,)`, or `(n, nq + nv + na)`.
+          feedback: factor of the gains; by default 1.
+        """
         t = numbers("time", time)
         n = 1 if t.ndim == 0 else len(t)
         x = shaped("state", state, (*t.shape, self.states.shape[1]))
@@ -59,20 +67,20 @@ class Policy:
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array, bool]:
-        """As the core takes them."""
+        """The arrays in the order that the core expects."""
         return self.times, self.states, self.controls, self.gains, self.is_linear
 
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of one plan.
+    """Time that one plan took, s.
 
-    derivatives: processor time of all threads together for A, B, C and D.
-    nominal: following the last policy from the new state; derivatives are taken on the way.
-    expansion: derivatives after a line search, in `ILQR.solve`.
-    backward: the backward pass.
-    rollouts: the line search.
-    total: all of it, with what is left.
+    derivatives: processor time for A, B, C and D, summed over all threads.
+    nominal: wall-clock time of the rollout of the initial policy, including derivatives.
+    expansion: wall-clock time of derivatives after a line search, in `ILQR.solve`.
+    backward: wall-clock time of backward passes.
+    rollouts: wall-clock time of line searches.
+    total: wall-clock time of the whole plan.
     """
 
     derivatives: float = 0.0
@@ -85,13 +93,13 @@ class Timings:
 
 @dataclass(frozen=True)
 class History:
-    """How a plan was found: arrays with one entry per iteration.
+    """Iterations of the optimization: arrays with one entry per iteration.
 
-    cost: after the iteration.
-    expected: by how much the backward pass expected it to fall at the step size taken.
-    step: the step size; 0 if none was better.
-    regularization: mu of the backward pass.
-    candidates: rollouts that were tried.
+    cost: cost after the iteration.
+    expected: decrease of the cost that the backward pass predicts for the step size.
+    step: step size, 0 if no step size decreased the cost.
+    regularization: regularization mu of the backward pass.
+    candidates: number of rollouts in the line search.
     """
 
     cost: Array
@@ -103,21 +111,24 @@ class History:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """T knots: states, the controls between them, and feedback around them.
+    """A planned trajectory of T knots with its controls and feedback policy.
 
-    times: `(T,)`.
-    states: `(T, nq + nv + na)`, rows of (qpos, qvel, act).
-    controls: `(T - 1, nu)`; the last one is held at the last knot.
-    gains: `(T - 1, nu, nx)`.
-    sensordata: `(T, ns)`, of the state before each step.
-    terms: `(T, terms)`, the norms of all terms at each knot, without weights.
-    cost: the mean over the knots of the weighted sum of the terms.
-    initial_cost: that of the trajectory the iterations began with.
-    status: "converged", "iterations" (all that were allowed), "no improvement" (no step size was
-        better), "not convex" (the backward pass failed at the largest regularization), or "refused"
-        (the first knots have no derivative).
-    refused: of `ILQR.improve`, which knot has no exact derivative, and why: only those before it
-        were improved. Empty if all have one.
+    times: `(T,)`, s, times of the knots.
+    states: `(T, nq + nv + na)`, rows (qpos, qvel, act).
+    controls: `(T - 1, nu)`, controls between knots; the last knot keeps the last control.
+    gains: `(T - 1, nu, nx)`, feedback gains.
+    sensordata: `(T, ns)`, sensor readings at the state of each knot.
+    terms: `(T, terms)`, norms of all terms at each knot, without weights.
+    cost: mean over the knots of the weighted sum of the terms.
+    initial_cost: cost of the trajectory before the first iteration.
+    policy: feedback policy along the trajectory.
+    history: record of the iterations.
+    timings: computing times.
+    status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
+        decreased the cost), "not convex" (the backward pass failed at the largest regularization),
+        or "refused" (one of the first two knots has no derivative).
+    refused: knot without an exact derivative and the reason, in plans of `ILQR.improve`, which then
+        improves only the knots before it; empty if all knots have derivatives.
     """
 
     times: Array
@@ -140,7 +151,7 @@ class Plan:
             f"cost {self.initial_cost:.6g} -> {self.cost:.6g}",
         ]
         if self.refused:
-            facts.append(f"improved in part: {self.refused}")
+            facts.append(f"improved only in part: {self.refused}")
         return describe(
             f"Plan: {len(self.times)} knots",
             facts,

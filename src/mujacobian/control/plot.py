@@ -1,4 +1,4 @@
-"""A picture of a run: key poses, the gait, the cost, and where the time went."""
+"""The figure of a run: poses, the gait, the cost, and computing times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POSES = 7
 HALVES = np.array([-0.5, 0.5])
 INK, MUTED, GRID = "#1f2937", "#64748b", "#e5e7eb"
 ASKED, MEASURED = "#cbd5e1", "#2563eb"
-LARGEST = 3  # terms of the cost that are drawn
+LARGEST = 3  # number of terms of the cost that are drawn
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "text.color": INK,
@@ -45,7 +45,7 @@ def draw(
     path: Path,
     last: Callable[[Axes, MPCResult], None] | None = None,
 ) -> None:
-    """Write the picture; `last` draws the last axes, by default where the time of a plan went."""
+    """Write the figure; `last` draws the last axes, by default the computing times of a plan."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -81,7 +81,7 @@ def draw_poses(strip: Sequence[Axes], task: Task, result: MPCResult) -> None:
 
 
 def draw_gait(axes: Axes, feet: Feet, model: mujoco.MjModel, result: MPCResult) -> None:
-    """Draw when each foot was to be in the air, and when it was."""
+    """Draw the scheduled and the measured intervals in which each foot is in the air."""
     times = result.times
     asked = feet.gait.lift(times) > feet.down
     measured = feet.lifted(model, result) > feet.down
@@ -92,7 +92,7 @@ def draw_gait(axes: Axes, feet: Feet, model: mujoco.MjModel, result: MPCResult) 
     axes.set_ylim(len(feet.sensors) - 0.4, -0.6)
     axes.set_xlim(times[0], times[-1])
     axes.tick_params(length=0)
-    axes.set_title("feet in the air: asked (grey), measured (blue)")
+    axes.set_title("feet in the air: scheduled (gray), measured (blue)")
     axes.set_xlabel("s")
 
 
@@ -112,7 +112,7 @@ def draw_costs(axes: Axes, result: MPCResult) -> None:
 
 
 def draw_times(axes: Axes, result: MPCResult) -> None:
-    """Draw the milliseconds of a plan by phase: medians, and lines to the 95th percentile."""
+    """Draw the milliseconds per phase of a plan: medians, with lines to the 95th percentile."""
     phases = [phase for phase in PHASES if phase != "total"]
     for y, phase in enumerate(reversed(phases)):
         spent = result.statistics[phase]
@@ -128,7 +128,7 @@ def draw_times(axes: Axes, result: MPCResult) -> None:
 
 
 def _spans(times: Array, is_up: NDArray[np.bool_]) -> list[tuple[float, float]]:
-    """Return begins and lengths of the intervals in which something is so."""
+    """Return starts and lengths of the intervals in which `is_up` holds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_up, [False]]).astype(int)))
     ends = np.append(times, times[-1])
     return [

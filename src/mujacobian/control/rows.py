@@ -1,4 +1,4 @@
-"""Residual rows: affine expressions of what sensors read and of controls."""
+"""Residual rows: affine expressions of sensor readings and controls."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """k rows r = matrix (s, u) + constant, of sensor readings s and controls u.
+    """k rows r = matrix (s, u) + constant of sensor readings s and controls u.
 
-    They can be added, subtracted, scaled by numbers and arrays, indexed, and multiplied by a matrix
-    from the left; a single row is repeated as numpy would. Made by `sensor` and `controls`.
+    `sensor` and `controls` make rows. Rows can be added, subtracted, indexed, scaled by numbers and
+    arrays, and multiplied by a matrix from the left. A single row is broadcast as in NumPy.
 
-    matrix: `(k, nsensordata + nu)`.
-    constant: `(k,)`.
+    matrix: `(k, nsensordata + nu)`, coefficients.
+    constant: `(k,)`, constant parts.
     """
 
     matrix: Array
     constant: Array
 
-    __array_ufunc__ = None  # array * rows is ours, not numpy's
+    __array_ufunc__ = None  # array * rows calls __rmul__ of this class
 
     def __len__(self) -> int:
         return len(self.constant)
@@ -44,12 +44,12 @@ class Rows:
                 raise ArgumentError("rows of different models cannot be added")
             a, b = self._repeated(len(other)), other._repeated(len(self))
             return Rows(a.matrix + b.matrix, a.constant + b.constant)
-        values = _vector("what is added to rows", other)
+        values = _vector("the summand of rows", other)
         a = self._repeated(values.size)
         return Rows(a.matrix, a.constant + values)
 
     def __mul__(self, factor: ArrayLike) -> Rows:
-        values = _vector("what rows are multiplied by", factor)
+        values = _vector("the factor of rows", factor)
         a = self._repeated(values.size)
         return Rows(a.matrix * values[:, None], a.constant * values)
 
@@ -64,23 +64,25 @@ class Rows:
         return self * -1.0
 
     def __sub__(self, other: Rows | ArrayLike) -> Rows:
-        return self + (-other if isinstance(other, Rows) else -numbers("what is subtracted", other))
+        return self + (
+            -other if isinstance(other, Rows) else -numbers("the subtrahend of rows", other)
+        )
 
     def __rsub__(self, other: ArrayLike) -> Rows:
         return -self + other
 
     def __truediv__(self, divisor: ArrayLike) -> Rows:
-        return self * (1 / numbers("what rows are divided by", divisor))
+        return self * (1 / numbers("the divisor of rows", divisor))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
     def _repeated(self, count: int) -> Rows:
-        """These rows, or the only one `count` times."""
+        """Return these rows, or a single row `count` times."""
         if len(self) == 1 and count > 1:
             return self[[0] * count]
         if count not in (1, len(self)):
-            raise ArgumentError(f"{len(self)} rows and {count} numbers do not fit together")
+            raise ArgumentError(f"{len(self)} rows and {count} numbers cannot be combined")
         return self
 
 
@@ -92,7 +94,7 @@ def _vector(name: str, values: ArrayLike) -> Array:
 
 
 def sensor(model: mujoco.MjModel, name: str) -> Rows:
-    """The readings of a sensor, as rows."""
+    """Return the readings of the sensor with this name as rows."""
     require_model(model)
     index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SENSOR, name)
     if index < 0:
@@ -104,15 +106,15 @@ def sensor(model: mujoco.MjModel, name: str) -> Rows:
 
 
 def controls(model: mujoco.MjModel) -> Rows:
-    """All controls, as rows."""
+    """Return all controls as rows."""
     require_model(model)
     return _unit(model, model.nsensordata, model.nu)
 
 
 def stack(*parts: Rows) -> Rows:
-    """All rows of the parts, one below the other."""
+    """Return the rows of all parts, concatenated."""
     if not parts:
-        raise ArgumentError("stack needs rows")
+        raise ArgumentError("stack needs at least one argument")
     if len({part.matrix.shape[1] for part in parts}) > 1:
         raise ArgumentError("rows of different models cannot be stacked")
     return Rows(

@@ -1,4 +1,4 @@
-"""A flat drawing of a model's geoms: every primitive is convex, so its outline is a hull."""
+"""Two-dimensional drawings of geoms. All primitives are convex, so outlines are convex hulls."""
 
 from __future__ import annotations
 
@@ -33,9 +33,14 @@ DRAWN = tuple(
 def sketch(
     axes: Axes, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
 ) -> None:
-    """Draw the geoms, far ones first, and spatial tendons, seen from a direction in degrees.
+    """Draw the geoms, from back to front, and the spatial tendons; planes and meshes are omitted.
 
-    Planes and meshes are left out.
+    Args:
+      axes: Matplotlib axes to draw on.
+      model: model to draw.
+      data: data with current kinematics.
+      azimuth: azimuth of the direction from the model to the viewer, degrees.
+      elevation: elevation of this direction, degrees.
     """
     from matplotlib.patches import Polygon
 
@@ -62,7 +67,7 @@ def sketch(
 
 
 def _camera(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:
-    """Right, up and toward-the-viewer unit vectors."""
+    """Return unit vectors to the right, up, and toward the viewer."""
     right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
     flat = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
     toward = np.cos(elevation) * flat + np.array([0, 0, np.sin(elevation)])
@@ -70,7 +75,7 @@ def _camera(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:
 
 
 def _surface(model: mujoco.MjModel, g: int) -> Array:
-    """Points of a geom's surface in its own frame, enough for the outline."""
+    """Return points on the surface of a geom, in its own frame, that determine its outline."""
     size, kind = model.geom_size[g], mujoco.mjtGeom(model.geom_type[g])
     if kind == mujoco.mjtGeom.mjGEOM_BOX:
         return np.asarray(CORNERS * size)
@@ -89,7 +94,7 @@ def _color(model: mujoco.MjModel, g: int) -> Array:
 
 
 def _hull(points: Array) -> Array:
-    """Convex hull of points in the plane (Andrew's monotone chain)."""
+    """Return the convex hull of points in the plane (Andrew's monotone chain)."""
     ordered = sorted(map(tuple, points))
     halves = []
     for sequence in (ordered, ordered[::-1]):
@@ -110,7 +115,7 @@ def _turns_right(a: Point, b: Point, c: Point) -> bool:
 
 
 def _tendon_paths(model: mujoco.MjModel, data: mujoco.MjData) -> list[Array]:
-    """World points of every spatial tendon."""
+    """Return the points of each spatial tendon in world coordinates."""
     points = data.wrap_xpos.reshape(-1, 3)
     spans = zip(data.ten_wrapadr, data.ten_wrapnum, strict=True)
     return [points[first : first + count] for first, count in spans if count]

@@ -1,4 +1,4 @@
-"""Terms of costs: a residual, its target and its norm."""
+"""Terms of a cost: a residual with its target, norm and weight."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Schedule = Callable[[Array], ArrayLike]
 
 @dataclass(frozen=True)
 class UserResidual:
-    """A residual that is no sensor's: a function of times, states and controls, with its Jacobian.
+    """A user-defined residual: a function of times, states and controls with its Jacobian.
 
-    Both functions are given all knots at once: times `(n,)`, states `(n, nq + nv + na)`, rows of
-    (qpos, qvel, act), controls `(n, nu)`. They are called a few times per trajectory. Where a value
-    is not finite the trajectory costs infinitely much: a line search avoids it.
+    Both functions receive all knots at once: times `(n,)`, states `(n, nq + nv + na)` with rows
+    (qpos, qvel, act), and controls `(n, nu)`. The planner calls them a few times per trajectory. A
+    value that is not finite makes the cost infinite, so the line search rejects the trajectory.
 
     dim: number of rows k.
-    value: returns `(n, k)`.
-    jacobian: returns the derivatives with respect to the state, `(n, k, nx)` in the tangent
-        coordinates of `mujacobian.linearize`, and to the controls, `(n, k, nu)`.
+    value: function that returns the residual, `(n, k)`.
+    jacobian: function that returns the derivatives with respect to the state, `(n, k, nx)` in the
+        tangent coordinates of `mujacobian.linearize`, and to the controls, `(n, k, nu)`.
 
     Example:
       >>> import numpy as np
       >>> from mujacobian import control
-      >>> power = control.UserResidual(  # of a motor: torque times speed, of a model with nv = 1
+      >>> power = control.UserResidual(  # torque times speed of a model with nv = 1
       ...     1,
       ...     lambda t, x, u: u * x[:, 1:],
       ...     lambda t, x, u: (np.stack([0 * u, u], axis=2), x[:, 1:, None]))
@@ -52,15 +52,15 @@ class UserResidual:
 
 @dataclass(frozen=True)
 class Term:
-    """weight * norm(residual - target).
+    """A term weight * norm(residual - target) of a cost.
 
-    name: for tables and plots.
+    name: name in tables and plots.
     residual: `Rows` of sensors and controls, or a `UserResidual`.
-    norm: see `mujacobian.control.norm`.
-    weight: at least 0; what counts is `Cost.weights`, which may be changed.
-    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)`, called once per plan. One
-        number in place of k is for all rows. A row whose target is NaN is switched off at that
-        time, as if the term did not have it.
+    norm: instance of a subclass of `control.Norm`; by default `Quadratic()`.
+    weight: initial weight, at least 0; by default 1. `Cost.weights` holds the current weights.
+    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)` and is called once per plan;
+        by default zero. One number instead of k applies to all rows. A NaN switches a row off at
+        that time, as if the term did not have this row.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Term:
             raise ArgumentTypeError(f'term "{self.name}": {name} must be {wanted}, got {value!r}')
 
     def targets(self, times: Array) -> Array:
-        """The targets at these times, `(n, k)`."""
+        """Return the targets at these times, `(n, k)`."""
         shape = len(times), len(self.residual)
         if self.target is None:
             return np.zeros(shape)
@@ -94,7 +94,7 @@ class Term:
         return np.broadcast_to(self._checked(self.target, ()), shape)
 
     def _checked(self, target: ArrayLike, lead: tuple[int, ...]) -> Array:
-        """A target with these axes in front of its rows."""
+        """Return a target as an array whose leading axes are `lead`."""
         given, wanted = np.asarray(target, dtype=np.float64), (*lead, len(self.residual))
         if given.shape == lead:
             given = np.broadcast_to(given[..., None], wanted)

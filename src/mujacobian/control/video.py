@@ -1,7 +1,7 @@
-"""Videos of a trajectory, through MuJoCo's renderer.
+"""Videos of a trajectory, rendered by MuJoCo.
 
-The renderer runs in a process of its own, one per GL backend to try: which one MuJoCo uses is fixed
-when it is imported, and a broken driver may take its process down.
+The renderer runs in a separate process for each GL backend to try. MuJoCo selects its backend when
+it is imported, and a faulty driver may crash the process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mujacobian.errors import MujacobianError
 Array = NDArray[np.float64]
 
 WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 480, 30
-PATIENCE = 600  # seconds for one backend
+PATIENCE = 600  # time limit of one backend, s
 MODEL, TRAJECTORY = "model.mjb", "trajectory.npz"
 
 
@@ -31,15 +31,15 @@ class NoRendererError(MujacobianError):
 
 
 def require_writer() -> None:
-    """Raise a clear error where the video writer is not installed."""
+    """Raise an error with the install command if the video writer is not installed."""
     if importlib.util.find_spec("imageio_ffmpeg") is None:
         raise MujacobianError("--video needs imageio-ffmpeg: pip install 'mujacobian[video]'")
 
 
 def write(model: mujoco.MjModel, times: Array, states: Array, path: Path) -> None:
-    """Write a video of states `(n, nq + ...)`, seen by the model's first camera.
+    """Write a video of states `(n, nq + ...)` from the first camera of the model.
 
-    Raises `NoRendererError` with what each backend said where none works.
+    If no backend works, raises `NoRendererError` with the message of each backend.
     """
     require_writer()
     reasons = []
@@ -60,17 +60,17 @@ def write(model: mujoco.MjModel, times: Array, states: Array, path: Path) -> Non
                 return
             said = made.stderr.strip().splitlines() or [f"exit status {made.returncode}"]
             reasons.append(f"{backend}: {said[-1]}")
-    raise NoRendererError("no GL backend to render with (" + "; ".join(reasons) + ")")
+    raise NoRendererError("no GL backend can render (" + "; ".join(reasons) + ")")
 
 
 def _backends() -> list[str]:
-    """Return what to try: the user's choice, or all that MuJoCo knows."""
+    """Return the backends to try: `MUJOCO_GL`, or all backends of MuJoCo."""
     chosen = os.environ.get("MUJOCO_GL")
     return [chosen] if chosen else ["egl", "osmesa", "glfw"]
 
 
 def _render(folder: Path, path: str) -> None:
-    """Render what `write` has left in a folder."""
+    """Render the model and trajectory that `write` saved in a folder."""
     import imageio_ffmpeg
 
     model = mujoco.MjModel.from_binary_path(str(folder / MODEL))

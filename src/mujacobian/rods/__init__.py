@@ -1,4 +1,4 @@
-"""Rigid bodies and Cosserat rods by incremental potentials, with exact gradients."""
+"""Simulate rigid bodies and Cosserat rods by incremental potentials, with exact gradients."""
 
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody

@@ -1,4 +1,4 @@
-"""Attachments: springs between points and between frames, and cables."""
+"""Springs between points, torsion springs between frames, and cables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from mujacobian.rods.rotation import rotations
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """A spring of rest length zero between a point and another, or a place in the world.
+    """A spring of rest length zero between two points, or between a point and a fixed position.
 
-    The energy is stiffness/2 |first - second|^2, stiffness in N/m. Places in the world are the
-    anchors that `targets` of `rods.rollout` moves.
+    The energy is stiffness/2 |first - second|^2.
+
+    first: material point of a body or rod, from `RigidBody.at`, `Rod.node` or `Rod.beside`.
+    second: another material point; or `(3,)`, m, a position in the world. Such a position is an
+        anchor, which the argument `targets` of `rods.rollout` moves.
+    stiffness: spring constant, N/m.
     """
 
     first: Point
@@ -38,10 +42,16 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class Weld:
-    """A torsion spring that holds a frame at another, or (second None) at axes in the world.
+    """A torsion spring that aligns two frames, or a frame with axes that are fixed in the world.
 
-    The energy is stiffness (1 - cos angle) of the rotation between R_first first_axes and
-    R_second second_axes; stiffness in N m.                                            (ROD-18)
+    The energy is stiffness (1 - cos angle) (ROD-18). The angle is that of the rotation between
+    R_first first_axes and R_second second_axes.
+
+    first: frame of a body or of an edge, from `RigidBody.frame` or `Rod.frame`.
+    second: another frame, or None for the axes of the world.
+    stiffness: torsion constant, N m.
+    first_axes, second_axes: `(3, 3)` rotation matrices, in the axes of the respective frame; by
+        default the identity.
     """
 
     first: Frame
@@ -62,9 +72,12 @@ class Weld:
 
 @dataclass(frozen=True, eq=False)
 class Cable:
-    """A thread through points, straight between them, that slides in those between its ends.
+    """A thread that is straight between consecutive points and slides through the inner ones.
 
-    Its tension, N, is an input of `rods.rollout`; the energy is tension times length.
+    The energy is tension times length. The argument `tensions` of `rods.rollout` gives the tension
+    in N.
+
+    path: at least two material points of bodies or rods.
     """
 
     path: Sequence[Point]
@@ -72,5 +85,5 @@ class Cable:
     def __post_init__(self) -> None:
         path = instances("path", self.path, Point)
         if len(path) < 2:
-            raise ArgumentError("path must be at least two points of bodies or rods")
+            raise ArgumentError("path must have at least two points of bodies or rods")
         object.__setattr__(self, "path", path)

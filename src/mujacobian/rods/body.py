@@ -19,14 +19,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RigidBody:
-    """A rigid body. Its position is that of its centre of mass.
+    """A rigid body. Its position is the position of its center of mass.
 
-    mass: kg.
-    inertia: `(3,)` or `(3, 3)`, kg m^2, about the centre of mass in the body's axes.
-    position, rotation: the pose a simulation starts from; world axes.
-    velocity, angular_velocity: m/s and rad/s at the start; world axes.
-    drag, spin_drag: damping forces -drag v, N s/m, and torques -spin_drag w, N m s.
-    fixed: whether it stays where it is.
+    mass: mass, kg.
+    inertia: `(3,)` principal moments or `(3, 3)` matrix, kg m^2, about the center of mass in the
+        axes of the body.
+    position: `(3,)`, m, initial position in the world; by default the origin.
+    rotation: `(3, 3)`, initial rotation matrix from body axes to world axes; by default the
+        identity.
+    velocity: `(3,)`, m/s, initial velocity in world axes; by default zero.
+    angular_velocity: `(3,)`, rad/s, initial angular velocity in world axes; by default zero.
+    drag: coefficient of the damping force -drag v, N s/m; by default 0.
+    spin_drag: coefficient of the damping torque -spin_drag w, N m s; by default 0.
+    fixed: whether the body keeps its initial pose; by default False.
 
     Example:
       >>> from mujacobian import rods
@@ -63,11 +68,11 @@ class RigidBody:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Numbers of points and of frames: one each."""
+        """The numbers of points and frames: one each."""
         return 1, 1
 
     def at(self, offset: ArrayLike = (0, 0, 0)) -> Point:
-        """The material point at this offset from the centre of mass, in the body's axes."""
+        """Return the material point at an offset, m, from the center of mass, in body axes."""
         return Point(self, (0,), (1.0,), 0, offset)
 
     @property
@@ -77,7 +82,7 @@ class RigidBody:
 
 
 def inertias(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`values` as inertia matrices `(..., 3, 3)` that some distribution of mass has."""
+    """Return `values` as inertia matrices `(..., 3, 3)`, or raise if they are not physical."""
     given = shaped(name, values, shape)
     if given.size == 0:
         return given
@@ -88,17 +93,17 @@ def inertias(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     principal = np.linalg.eigvalsh(made)
     if principal.min() <= 0:
         raise ArgumentError(
-            f"{name} must be positive definite, its least moment is {principal.min()}"
+            f"{name} must be positive definite, its smallest moment is {principal.min()}"
         )
     if (principal[..., 2] > (principal[..., 0] + principal[..., 1]) * (1 + 1e-9)).any():
         raise ArgumentError(
-            f"no body has this {name}: a principal moment exceeds the other two's sum"
+            f"no body has this {name}: a principal moment exceeds the sum of the other two"
         )
     return made
 
 
 def moments(inertia: Array) -> Array:
-    """Integrals of density times r r^T, from inertia matrices I: tr(I)/2 1 - I. (ROD-5)."""
+    """Return the integrals of density times r r^T: tr(I)/2 1 - I for inertia matrices I (ROD-5)."""
     half = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None]
     made: Array = half * np.eye(3) - inertia
     return made

@@ -15,17 +15,20 @@ from mujacobian.rods.shape import Shape
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Spheres around points against a shape.
+    """Contact of spheres, which surround material points, with a shape.
 
-    The energy is stiffness/2 depth^2 per sphere that penetrates, stiffness in N/m. Friction takes
-    the normal force and the normal from the beginning of the step and is
-    friction * force * v / sqrt(|v|^2 + slip^2) with the sliding velocity v over the step. (ROD-24)
+    The energy of a penetrating sphere is stiffness/2 depth^2. The friction force is
+    friction * force * v / sqrt(|v|^2 + slip^2) with the sliding velocity v over the step (ROD-24).
+    The normal and the normal force are those at the beginning of the step.
 
-    points: of bodies and rods.
-    shape: where they must not be, in the axes of `body` (about its centre of mass) or the world's.
-    radius: m, of the spheres.
-    slip: m/s, velocity at which friction goes over from viscous to dry.
-    body: what the shape is fixed to; None: the world.
+    points: material points of bodies and rods.
+    shape: solid that the spheres must not enter, in the axes of `body` with its center of mass as
+        origin, or in world axes.
+    stiffness: contact stiffness, N/m.
+    friction: coefficient of friction; by default 0.
+    radius: radius of the spheres, m; by default 0.
+    slip: sliding velocity, m/s, at which friction changes from viscous to dry; by default 1e-3.
+    body: body that the shape is fixed to; by default None, the world.
     """
 
     points: Sequence[Point]
@@ -43,7 +46,7 @@ class Contact:
         if self.body is not None:
             instance("body", self.body, RigidBody)
         if any(p.owner is self.body for p in self.points):
-            raise ArgumentError("points of a body cannot touch the shape that is fixed to it")
+            raise ArgumentError("points of a body cannot touch a shape that is fixed to this body")
         for name in ("stiffness", "friction", "radius"):
             set_(self, name, nonnegative(name, getattr(self, name)))
         set_(self, "slip", positive("slip", self.slip))

@@ -1,4 +1,4 @@
-"""What goes wrong, by name."""
+"""Exceptions of the rods engine."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from mujacobian.errors import MujacobianError
 
 
 class ConvergenceError(MujacobianError):
-    """A step whose potential has no minimum that Newton's method found.
+    """Newton's method did not find a minimum of the incremental potential of a step.
 
-    `step` is its number, `residual` the largest entry of the gradient left, N or N m.
+    step: index of the step.
+    residual: largest entry of the remaining gradient, N or N m.
     """
 
     def __init__(self, message: str, step: int, residual: float) -> None:
-        super().__init__(message, step, residual)  # what pickle gives back to __init__
+        super().__init__(message, step, residual)  # pickle passes these arguments to __init__
         self.step = step
         self.residual = residual
 

@@ -1,4 +1,4 @@
-"""The gradient of a scalar through a trajectory of a world, by the adjoint method (ROD-26)."""
+"""Gradient of a scalar with respect to the inputs of a rollout, by the adjoint method (ROD-26)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gradient:
-    """Derivatives of a scalar of a trajectory.
+    """Derivatives of a scalar function of a trajectory.
 
-    state: with respect to the first state; rotations as matrices, or in tangent coordinates.
-    forces, torques, tensions, rest, targets: like the inputs; None if the rollout was given none.
-    params: with respect to masses and stiffnesses.
-    norms: `(T + 1,)`, of the derivative with respect to the state and step that each step begins
-        with, and the last: how far back the scalar is felt, and where gradients explode.
+    state: derivatives with respect to the first state; those of rotations are matrices, or vectors
+        in tangent coordinates.
+    forces, torques, tensions, rest, targets: derivatives with respect to the inputs, in the shapes
+        of the inputs; None for an input that the rollout did not have.
+    params: derivatives with respect to the parameters, such as masses and stiffnesses.
+    norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
+        change that led to it, and of the last one. They show where a gradient vanishes or explodes.
     """
 
     state: State

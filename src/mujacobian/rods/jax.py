@@ -1,7 +1,8 @@
 """Rollouts of rods as JAX functions, with exact gradients: `pip install 'mujacobian[jax]'`.
 
-They work under `jit` and `grad`, and under `vmap` one after the other. Arrays have double
-precision, which needs `jax.config.update("jax_enable_x64", True)`. Gradients are of first order.
+They work under `jit`, `grad` and `vmap`; `vmap` evaluates the rollouts sequentially. Arrays have
+double precision, which needs `jax.config.update("jax_enable_x64", True)`. Only first derivatives
+are available.
 
 Example:
   >>> import jax, numpy as np, mujacobian.rods.jax
@@ -58,11 +59,11 @@ def rollout(
     tolerance: float = 1e-10,
     iterations: int = 100,
 ) -> tuple[jax.Array, jax.Array]:
-    """The positions `(T + 1, points, 3)` and rotations `(T + 1, frames, 3, 3)` of a rollout.
+    """Return the positions `(T + 1, points, 3)` and rotations `(T + 1, frames, 3, 3)` of a rollout.
 
-    Arguments are those of `rods.rollout`; what is differentiated is given as JAX arrays, also
-    inside `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the
-    rotations.
+    The arguments are those of `rods.rollout`. All values may be JAX arrays, also the fields of
+    `rods.State` and `rods.Parameters`. The gradient with respect to a rotation is a matrix in the
+    tangent space at this rotation.
     """
     instance("world", world, World)
     given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
@@ -78,7 +79,8 @@ def rollout(
 
 
 def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
-    """Positions and rotations as a function of all values, with its gradient."""
+    """Return a differentiable function from all values to positions and rotations."""
+    # NumPy functions for positions and rotations, and for the reverse pass
     shapes = (T + 1, world.n_points, 3), (T + 1, world.n_frames, 3, 3)
     results = tuple(jax.ShapeDtypeStruct(s, np.float64) for s in shapes)  # type: ignore[no-untyped-call]
 
@@ -105,6 +107,7 @@ def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
         made = vars(gradient.state) | vars(gradient.params) | vars(gradient)
         return {name: made[name] for name in values}
 
+    # the same as JAX functions
     def forward(values: Values) -> Any:  # noqa: ANN401
         made = jax.pure_callback(run, results, values, vmap_method="sequential")
         return made, (values, *made)
@@ -123,7 +126,7 @@ def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
 
 
 def _split(values: Values) -> tuple[State, Parameters, Values]:
-    """The state, the parameters and the inputs among all values."""
+    """Return the state, the parameters and the inputs that are among the values."""
     arrays = {name: np.array(x, dtype=np.float64) for name, x in values.items()}
     state = State(**{name: arrays.pop(name) for name in STATE})
     params = Parameters(**{name: arrays.pop(name) for name in PARAMETERS})

@@ -1,4 +1,4 @@
-"""The compiled model of a world."""
+"""Conversion of a world to the model of the compiled core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Integers = NDArray[np.int32]
 
 
 def compiled(world: World, p: Parameters) -> _core.RodModel:
-    """The model of the world with these parameters."""
+    """Return the core's model of the world with these parameters."""
     point_slots, frame_slots = _slots(world)
     fixed_points, fixed_frames = world.fixed()
     model = _core.RodModel(
@@ -52,7 +52,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
 
 
 def _slots(world: World) -> tuple[Integers, Integers]:
-    """Blocks of points and frames among the unknowns: along each rod in turn, then bodies."""
+    """Return the slots of points and frames: alternating along each rod, then those of bodies."""
     points, frames, slot = [], [], 0
     for each in world.owners:
         n_points, n_frames = each.sizes
@@ -63,7 +63,7 @@ def _slots(world: World) -> tuple[Integers, Integers]:
 
 
 def _add_rods(model: _core.RodModel, world: World, p: Parameters) -> None:
-    # in arrays of frames, edges of rods come first: a frame has the number of its edge
+    # arrays of frames begin with the edges of rods, so a frame has the index of its edge
     edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 2))
     for rod in world.rods:
         k = np.arange(rod.edges)
@@ -93,7 +93,7 @@ def _add_attachments(model: _core.RodModel, world: World, p: Parameters) -> None
 
 
 def _placed(world: World, *points: Point) -> tuple[Integers, Array]:
-    """Material points as the core takes them: three numbers and five values each."""
+    """Return the three indices and five values of each material point, as the core expects them."""
     ids, values = np.full((len(points), 3), -1), np.zeros((len(points), 5))
     for k, p in enumerate(points):
         point, frame = world.points(p.owner).start, world.frames(p.owner).start

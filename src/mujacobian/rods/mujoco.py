@@ -1,4 +1,4 @@
-"""Rods on the bodies of a MuJoCo model: both engines, stepped in turns, with exact gradients.
+"""Rods on the bodies of a MuJoCo model: coupled simulation with exact gradients.
 
 Example:
   >>> import mujoco, numpy as np
@@ -47,10 +47,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """An attachment to the world whose anchor is carried by a body of the model.
+    """An attachment to the world whose anchor moves with a body of the MuJoCo model.
 
-    The anchor is at `offset` in the body's axes, wherever the attachment had it. One link transmits
-    a force, three that are not in line also hold an orientation.
+    One link transmits a force. Three links that are not collinear also hold an orientation.
+
+    attachment: attachment of the world of rods to a position. The link replaces this position.
+    body: name of a body of the MuJoCo model.
+    offset: `(3,)`, m, position of the anchor in the axes of the body; by default its origin.
     """
 
     attachment: Attachment
@@ -66,11 +69,12 @@ class Link:
 
 @dataclass(frozen=True)
 class CoupledGradient:
-    """Derivatives of a scalar of a coupled trajectory.
+    """Derivatives of a scalar function of a coupled trajectory.
 
-    model_state: with respect to the first state of the model, in tangent coordinates (2 nv + na).
-    controls: `(T, nu)`.
-    rods_state: with respect to the first state of the rods.
+    model_state: `(2 nv + na,)`, derivatives with respect to the first state of the MuJoCo model, in
+        tangent coordinates.
+    controls: `(T, nu)`, derivatives with respect to the controls.
+    rods_state: derivatives with respect to the first state of the rods.
     """
 
     model_state: Array
@@ -80,13 +84,13 @@ class CoupledGradient:
 
 @dataclass(frozen=True)
 class _Carried:
-    """What a link needs in a step."""
+    """A link with its names replaced by indices."""
 
-    target: int
+    target: int  # index of the anchor
     body: int
     point: Point
     stiffness: float
-    offset: Array  # of the anchor, in the body's axes
+    offset: Array  # position of the anchor in the axes of the body
 
 
 def rollout(
@@ -98,21 +102,22 @@ def rollout(
     *,
     state: State | None = None,
 ) -> CoupledTrajectory:
-    """The trajectory of T steps of both engines, the rods' first.
+    """Return the trajectory of T steps of both engines.
 
-    In every step the anchors go to where the model's bodies are, the rods take their step, and
-    the springs' forces at its end are applied to the bodies (`xfrc_applied`) in the model's step.
-    So the rods are implicit but the coupling is not: it is stable for k h^2 well below the mass
-    that a spring of stiffness k pulls on in the model.
+    In each step, the anchors follow the bodies of the MuJoCo model, and the rods take their step.
+    Then the model takes its step under the spring forces at the end of the step of the rods
+    (`xfrc_applied`). The rods are implicit, but the coupling is explicit: it is stable if k h^2 is
+    well below the mass in the model that a spring of stiffness k pulls on.
 
     Args:
-      model: any model that MuJoCo loads; its time step must be that of the world.
-      data: its first state, not changed. Its own `xfrc_applied` is not used.
-      controls: `(T, nu)`.
-      world: the rods.
-      links: which attachments of `world` are carried by which bodies.
-      state: where the rods start; by default `world.state()`.
+      model: MuJoCo model, whose time step equals that of `world`.
+      data: initial state of the model, which is not changed. Its `xfrc_applied` is not used.
+      controls: `(T, nu)`, controls of the model.
+      world: world of rods.
+      links: links between attachments of `world` and bodies of the model.
+      state: initial state of the rods; by default `world.state()`.
     """
+    # check the arguments
     require_model(model)
     require_data("data", model, data)
     instance("world", world, World)
@@ -126,18 +131,22 @@ def rollout(
     rods_state = world.state() if state is None else state
     steps: list[tuple[ModelTrajectory, RodTrajectory]] = []
     for row in u:
+        # anchors at the beginning of the step
         mujoco.mj_kinematics(model, here)
         mujoco.mj_comPos(model, here)
         targets = world.anchors.copy()
         for c in carried:
             targets[c.target] = _anchor(here, c)
+        # step of the rods
         rods_step = simulate_rods(world, rods_state, targets=targets[None])
+        # forces and torques of the springs on the bodies
         wrenches = np.zeros((1, model.nbody, 6))
         for c in carried:
             at = world.place(c.point, rods_step.positions[-1], rods_step.rotations[-1])
             force = c.stiffness * (at - targets[c.target])
             arm = targets[c.target] - here.xipos[c.body]
             wrenches[0, c.body] += [*force, *np.cross(arm, force)]
+        # step of the model
         model_step = simulate_model(model, here, row[None], wrenches=wrenches, threads=1)
         steps.append((model_step, rods_step))
         here.ctrl[:] = row
@@ -158,10 +167,14 @@ def rollout(
 
 @dataclass(frozen=True, eq=False)
 class CoupledTrajectory:
-    """What `rollout` has simulated.
+    """The result of `rollout`.
 
-    states: `(T + 1, nq + nv + na)`, of the model.
-    positions: `(T + 1, points, 3)`, rotations: `(T + 1, frames, 3, 3)`, of the rods.
+    model: MuJoCo model.
+    world: world of rods.
+    states: `(T + 1, nq + nv + na)`, states of the model.
+    positions: `(T + 1, points, 3)`, m, positions of the rods.
+    rotations: `(T + 1, frames, 3, 3)`, rotations of the rods.
+    data, steps, carried: data that `gradient` reads.
     """
 
     model: mujoco.MjModel
@@ -169,7 +182,7 @@ class CoupledTrajectory:
     states: Array
     positions: Array
     rotations: Array
-    data: mujoco.MjData = field(repr=False)  # at the start: poses of mocap bodies
+    data: mujoco.MjData = field(repr=False)  # initial; it has the poses of mocap bodies
     steps: list[tuple[ModelTrajectory, RodTrajectory]] = field(repr=False)
     carried: list[_Carried] = field(repr=False)
 
@@ -179,13 +192,14 @@ class CoupledTrajectory:
         d_positions: ArrayLike | None = None,
         d_rotations: ArrayLike | None = None,
     ) -> CoupledGradient:
-        """The exact gradient of a scalar, given its derivatives with respect to all states.
+        """Return the exact gradient of a scalar, given its derivatives with respect to all states.
 
         Args:
-          d_states: like `states`.
-          d_positions: like `positions`.
-          d_rotations: like `rotations`.
+          d_states: derivatives with respect to `states`, in their shape; by default zero.
+          d_positions: derivatives with respect to `positions`, in their shape; by default zero.
+          d_rotations: derivatives with respect to `rotations`, in their shape; by default zero.
         """
+        # given cotangents of all states, in tangent coordinates
         manifold, world, T = Manifold(self.model), self.world, len(self.steps)
         s_bar = np.zeros((T + 1, manifold.nx))
         if d_states is not None:
@@ -201,15 +215,17 @@ class CoupledTrajectory:
         controls = np.empty((T, self.model.nu))
         data = copy(self.data)
         for k in reversed(range(T)):
+            # pull back through the step of the model
             model_step, rods_step = self.steps[k]
             last = np.stack([np.zeros(manifold.nx), s_bar[k + 1]])
             back = model_step.gradient(last, tangent=True)
             controls[k] = back.controls[0]
             s_bar[k] += back.state
+            # kinematics at the beginning of the step
             data.qpos[:] = self.states[k, : self.model.nq]
             mujoco.mj_kinematics(self.model, data)
             mujoco.mj_comPos(self.model, data)
-            # forces of the springs, then the rods' step, then the anchors               (ROD-29)
+            # pull back through the forces of the springs                              (ROD-29)
             anchors_bar = np.zeros_like(world.anchors)
             wrenches_bar = np.zeros((self.model.nbody, 6))
             if back.wrenches is not None:
@@ -217,16 +233,19 @@ class CoupledTrajectory:
             for c in self.carried:
                 wrench_bar = wrenches_bar[c.body]
                 self._pull_back_force(k, c, data, wrench_bar, x_bar, R_bar, s_bar, anchors_bar)
+            # pull back through the step of the rods
             ends = np.stack([np.zeros_like(x_bar[0]), x_bar[k + 1]])
             turns = np.stack([np.zeros_like(R_bar[0]), R_bar[k + 1]])
             made = rods_step.pull_back(ends, turns, step_bar)
             x_bar[k] += made.positions
             R_bar[k] += made.rotations
             step_bar = made.step_positions, made.step_rotations
+            # pull back through the positions of the anchors
             if made.inputs.targets is not None:
                 anchors_bar += made.inputs.targets[0]
             for c in self.carried:
                 s_bar[k] += self._through(data, c.body, _anchor(data, c), anchors_bar[c.target])
+        # convert the cotangent of the step before the first one to velocities
         first, h = self.steps[0][1].first, world.timestep
         turning = right_jacobian(h * first.angular_velocities)
         spin = h * np.einsum("fij,fj->fi", turning, step_bar[1])
@@ -244,7 +263,7 @@ class CoupledTrajectory:
         s_bar: Array,
         anchors_bar: Array,
     ) -> None:
-        """Add the derivatives of the wrench that a link puts on its body in step k."""
+        """Pull back through the wrench that a link applies to its body in step k."""
         _, rods_step = self.steps[k]
         R = rods_step.rotations[-1]
         anchor = _anchor(data, c)
@@ -263,7 +282,7 @@ class CoupledTrajectory:
         s_bar[k] -= self._through(data, c.body, data.xipos[c.body], arm_bar)
 
     def _through(self, data: mujoco.MjData, body: int, point: Array, bar: Array) -> Array:
-        """The derivative with respect to the state, from that to a point of a body."""
+        """Return the cotangent of the state, given that of a point that is fixed to a body."""
         jacobian = np.zeros((3, self.model.nv))
         mujoco.mj_jac(self.model, data, jacobian, None, point, body)
         made = np.zeros(2 * self.model.nv + self.model.na)
@@ -272,7 +291,7 @@ class CoupledTrajectory:
 
 
 def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_Carried]:
-    """The links, resolved."""
+    """Return the links with indices instead of names."""
     springs = [
         a
         for a in world.attachments
@@ -282,9 +301,11 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
     for link in instances("links", links, Link):
         target = next((k for k, a in enumerate(springs) if a is link.attachment), None)
         if target is None:
-            raise ArgumentError("a link's attachment must be one of the world's to a place in it")
+            raise ArgumentError(
+                "the attachment of a link must be in the world, and its second end a position"
+            )
         if any(each.target == target for each in made):
-            raise ArgumentError("two links carry the same attachment")
+            raise ArgumentError("two links have the same attachment")
         body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link.body)
         if body < 0:
             raise ArgumentError(f"the model has no body '{link.body}'")
@@ -294,6 +315,6 @@ def _carry(model: mujoco.MjModel, world: World, links: Sequence[Link]) -> list[_
 
 
 def _anchor(data: mujoco.MjData, c: _Carried) -> Array:
-    """Where an anchor is."""
+    """Return the position of an anchor."""
     at: Array = data.xpos[c.body] + data.xmat[c.body].reshape(3, 3) @ c.offset
     return at

@@ -1,4 +1,4 @@
-"""Places on bodies and rods: material points and frames."""
+"""Material points and frames of bodies and rods."""
 
 from __future__ import annotations
 
@@ -22,10 +22,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A material point: of a body, or of a rod at a node or beside an edge.
+    """A material point of a body, or of a rod at a node or beside an edge.
 
-    Made by `RigidBody.at`, `Rod.node` and `Rod.beside`. It is the weighted sum of up to two of the
-    owner's points plus an offset in the axes of one of its frames, or in those of the world.
+    `RigidBody.at`, `Rod.node` and `Rod.beside` make such points. The position is a weighted sum of
+    one or two points of the owner plus an offset in the axes of a frame or of the world.
+
+    owner: body or rod.
+    points: indices of one or two points of the owner.
+    weights: weights of these points.
+    frame: index of the owner's frame in which `offset` is given; None for world axes.
+    offset: `(3,)`, m.
     """
 
     owner: RigidBody | Rod
@@ -39,7 +45,7 @@ class Point:
         points, frames = _sizes(self.owner)
         set_(self, "points", tuple(index("points", i, points) for i in self.points))
         if len(self.points) not in (1, 2):
-            raise ArgumentError(f"points must be one or two, got {len(self.points)}")
+            raise ArgumentError(f"points must have one or two entries, got {len(self.points)}")
         set_(self, "weights", shaped("weights", self.weights, (len(self.points),)))
         if self.frame is not None:
             set_(self, "frame", index("frame", self.frame, frames))
@@ -49,7 +55,13 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Axes that turn with a body or with an edge of a rod: `RigidBody.frame`, `Rod.frame`."""
+    """Axes that rotate with a body or with an edge of a rod.
+
+    `RigidBody.frame` and `Rod.frame` make frames.
+
+    owner: body or rod.
+    frame: index of the frame among those of the owner.
+    """
 
     owner: RigidBody | Rod
     frame: int

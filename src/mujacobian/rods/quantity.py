@@ -1,4 +1,4 @@
-"""Numbers with a sign, or an error that names them."""
+"""Checks of the sign and shape of quantities, with errors that contain their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def positive(name: str, value: float) -> float:
-    """`value` as a number above zero."""
+    """Return `value` as a number above zero."""
     number = float(spread(name, value, ()))
     if number <= 0:
         raise ArgumentError(f"{name} must be positive, got {value}")
@@ -20,12 +20,12 @@ def positive(name: str, value: float) -> float:
 
 
 def nonnegative(name: str, value: float) -> float:
-    """`value` as a number of at least zero."""
+    """Return `value` as a number that is not negative."""
     return float(nonnegatives(name, value, ()))
 
 
 def nonnegatives(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`values`, given for all or each, as an array of this shape of numbers of at least zero."""
+    """Return `values`, broadcast to this shape, as numbers that are not negative."""
     array = spread(name, values, shape)
     if (array < 0).any():
         raise ArgumentError(f"{name} must not be negative, got {float(array.min())}")
@@ -33,7 +33,7 @@ def nonnegatives(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def spread(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`values` as a new array of this shape; fewer axes are repeated."""
+    """Return a new array of this shape, to which `values` are broadcast."""
     array = numbers(name, values)
     try:
         return np.array(np.broadcast_to(array, shape))

@@ -20,24 +20,34 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rod:
-    """An elastic rod of n edges: positions at nodes, a frame per edge whose third axis follows it.
+    """An elastic rod with n edges.
 
-    nodes: `(n + 1, 3)`, m.
-    mass: kg, spread over the rest length and lumped at nodes.
-    radius: m, of the cross section: it gives the edges their inertia about their axis.
-    stretch: N, one or one per edge: energy stretch/2 l (|edge|/l - 1)^2.
-    shear: N, one or one per edge: energy shear/2 l (1 - cos of the angle between edge and frame).
-    bend: N m^2, `(3,)` or `(n - 1, 3)`: bending about the frames' first two axes, and twist about
-        the third: energy l/2 sum bend (Darboux vector - rest)^2.
-    frames: `(n, 3, 3)`; by default without twist, `rods.frames_along(nodes)`.
-    rest_lengths: `(n,)`; by default as the nodes are.
-    rest_curvature: `(3,)` or `(n - 1, 3)`, 1/m, Darboux vectors at rest; by default as the frames
-        are. The straight rod has zeros.
-    velocities: `(n + 1, 3)` or `(3,)`, angular_velocities: `(n, 3)` or `(3,)`; world axes.
-    stretch_damping: N s, bend_damping: N m^2 s (one, `(3,)` or `(n - 1, 3)`): forces against rates
-        of stretch and of the Darboux vector (Kelvin-Voigt).
-    drag, spin_drag: damping of a node's velocity, N s/m, and of an edge's spin, N m s.
-    fixed_nodes, fixed_edges: those that stay as they are. A clamp fixes a node and its edge.
+    It has a position at each node and a frame at each edge. The third axis of the frame follows the
+    edge. l is the rest length of an edge, or the mean rest length of two adjacent edges.
+
+    nodes: `(n + 1, 3)`, m, initial positions of the nodes.
+    mass: total mass, kg, distributed along the rest length and lumped at the nodes.
+    radius: radius of the cross section, m, which determines the inertia of the edges.
+    stretch: stiffness in N, a number or `(n,)`; the energy is stretch/2 l (|edge|/l - 1)^2.
+    shear: stiffness in N, a number or `(n,)`; the energy is shear/2 l (1 - cos a) with the angle a
+        between the edge and the third axis of its frame.
+    bend: stiffness in N m^2, `(3,)` or `(n - 1, 3)`, against bending about the first two axes and
+        twist about the third; the energy is l/2 sum_i bend_i (Darboux vector - rest)_i^2.
+    frames: `(n, 3, 3)`, initial frames; by default `rods.frames_along(nodes)`, without twist.
+    rest_lengths: `(n,)`, m; by default the initial lengths.
+    rest_curvature: `(3,)` or `(n - 1, 3)`, 1/m, Darboux vectors at rest; by default those of the
+        initial frames. They are zero for a rod that is straight at rest.
+    velocities: `(3,)` or `(n + 1, 3)`, m/s, initial velocities of the nodes in world axes; by
+        default zero.
+    angular_velocities: `(3,)` or `(n, 3)`, rad/s, initial angular velocities of the edges in world
+        axes; by default zero.
+    stretch_damping: Kelvin-Voigt damping of the stretch rate, N s; by default 0.
+    bend_damping: Kelvin-Voigt damping of the rate of the Darboux vector, N m^2 s, a number, `(3,)`
+        or `(n - 1, 3)`; by default 0.
+    drag: damping of the velocity of each node, N s/m; by default 0.
+    spin_drag: damping of the angular velocity of each edge, N m s; by default 0.
+    fixed_nodes, fixed_edges: indices of nodes and edges that keep their initial pose; by default
+        none. A clamp fixes a node and its edge.
 
     Example:
       >>> import numpy as np
@@ -69,6 +79,7 @@ class Rod:
     fixed_edges: Sequence[int] = ()
 
     def __post_init__(self) -> None:
+        # nodes and lengths of edges
         set_ = object.__setattr__
         x = numbers("nodes", self.nodes)
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
@@ -76,6 +87,7 @@ class Rod:
         set_(self, "nodes", x)
         n, lengths = len(x) - 1, np.linalg.norm(np.diff(x, axis=0), axis=1)
         _require_lengths("edge", lengths)
+        # masses, stiffnesses and damping
         for name in ("mass", "radius"):
             set_(self, name, positive(name, getattr(self, name)))
         for name, shape in (("stretch", (n,)), ("shear", (n,)), ("bend", (n - 1, 3))):
@@ -83,6 +95,7 @@ class Rod:
         set_(self, "bend_damping", nonnegatives("bend_damping", self.bend_damping, (n - 1, 3)))
         for name in ("stretch_damping", "drag", "spin_drag"):
             set_(self, name, nonnegative(name, getattr(self, name)))
+        # frames and rest shape
         given = frames_along(x) if self.frames is None else self.frames
         set_(self, "frames", rotations("frames", given, (n, 3, 3)))
         rest = (
@@ -96,9 +109,11 @@ class Rod:
         if curvature is None:
             curvature = darboux(np.asarray(self.frames), rest)
         set_(self, "rest_curvature", spread("rest_curvature", curvature, (n - 1, 3)))
+        # velocities
         set_(self, "velocities", spread("velocities", self.velocities, (n + 1, 3)))
         spin = spread("angular_velocities", self.angular_velocities, (n, 3))
         set_(self, "angular_velocities", spin)
+        # fixed nodes and edges
         for name, count in (("fixed_nodes", n + 1), ("fixed_edges", n)):
             chosen = instances(name, getattr(self, name), int, np.integer)
             set_(self, name, [index(name, i, count) for i in chosen])
@@ -112,35 +127,35 @@ class Rod:
 
     @property
     def edges(self) -> int:
-        """Number of edges."""
+        """The number of edges."""
         return len(np.asarray(self.frames))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Numbers of points (nodes) and of frames (edges)."""
+        """The numbers of points (nodes) and frames (edges)."""
         return self.edges + 1, self.edges
 
     def node(self, i: int) -> Point:
-        """Node i; negative numbers count from the end."""
+        """Return node i as a material point; a negative i counts from the end."""
         return Point(self, (index("node", i, self.edges + 1),), (1.0,), None, np.zeros(3))
 
     def beside(self, edge: int, offset: ArrayLike = (0, 0, 0), fraction: float = 0.5) -> Point:
-        """The point this fraction along an edge, plus an offset in the edge's frame."""
+        """Return the point at a fraction of an edge, plus an offset, m, in the edge's frame."""
         k, t = index("edge", edge, self.edges), float(shaped("fraction", fraction, ()))
         return Point(self, (k, k + 1), (1 - t, t), k, offset)
 
     def frame(self, edge: int) -> Frame:
-        """The frame of an edge."""
+        """Return the frame of an edge; a negative index counts from the end."""
         return Frame(self, index("edge", edge, self.edges))
 
     def lumped(self) -> tuple[Array, Array]:
-        """Masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`: solid cylinders."""
+        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`, solid cylinders."""
         lengths, r = np.asarray(self.rest_lengths), np.float64(self.radius)
         m = self.mass * lengths / lengths.sum()
         nodes = np.zeros(len(lengths) + 1)
         nodes[:-1] += 0.5 * m
         nodes[1:] += 0.5 * m
-        with np.errstate(all="ignore"):  # the world refuses what is not finite
+        with np.errstate(all="ignore"):  # the world raises if a value is not finite
             across = m * (r**2 / 4 + lengths**2 / 12)
             about = np.stack([across, across, m * r**2 / 2], axis=-1)
             return nodes, about[:, :, None] * np.eye(3)

@@ -1,4 +1,4 @@
-"""Simulation of many steps of a world, kept so that gradients can be taken through it."""
+"""Simulation of many steps of a world, and the checks of its arguments."""
 
 from __future__ import annotations
 
@@ -36,23 +36,27 @@ def rollout(
     iterations: int = 100,
     strict: bool = True,
 ) -> Trajectory:
-    """The trajectory of T steps of backward Euler, of which gradients can be taken.
+    """Return the trajectory of T steps of backward Euler. Its method `gradient` differentiates it.
 
     Args:
-      world: what is simulated.
-      state: where it starts; by default `world.state()`.
-      steps: T; not needed when an input has it.
-      forces: `(T, points, 3)`, N, on nodes of rods and centres of mass of bodies, world axes.
-      torques: `(T, frames, 3)`, N m, on edges of rods and bodies, world axes.
-      tensions: `(T, cables)`, N.
+      world: world to simulate.
+      state: initial state; by default `world.state()`.
+      steps: number of steps T; by default the length of the first input that is given.
+      forces: `(T, points, 3)`, N, forces on the nodes of rods and the centers of mass of bodies, in
+        world axes; by default zero.
+      torques: `(T, frames, 3)`, N m, torques on the edges of rods and on bodies, in world axes; by
+        default zero.
+      tensions: `(T, cables)`, N, tensions of the cables; by default zero.
       rest: `(T, bends, 3)`, 1/m, Darboux vectors at rest; by default those of the rods.
-      targets: `(T, anchors, 3)`, m, where the anchors of attachments to the world are.
-      params: masses, stiffnesses and so on instead of those of the world.
-      tolerance: m and rad, largest entry of the Newton step at which a step has converged. That
-        step is still taken.
-      iterations: most Newton iterations of a step.
-      strict: whether a step that does not converge raises `ConvergenceError`. Otherwise the
-        simulation goes on from the best state found, and `Trajectory.report` says so.
+      targets: `(T, anchors, 3)`, m, positions of the anchors of attachments to the world; by
+        default `world.anchors`.
+      params: parameters such as masses and stiffnesses; by default `world.parameters()`.
+      tolerance: largest entry of a Newton step, m or rad, at which a time step counts as converged;
+        by default 1e-10. The simulation still takes this Newton step.
+      iterations: maximum number of Newton iterations per time step; by default 100.
+      strict: whether a time step that does not converge raises `ConvergenceError`, the default. If
+        False, the simulation continues from the best state found, and `Trajectory.report` records
+        the failure.
 
     Example:
       >>> import numpy as np
@@ -63,6 +67,7 @@ def rollout(
       >>> trajectory.positions[-1, 0].round(3)
       array([0.55, 0.55, 0.55])
     """
+    # check the arguments
     instance("world", world, World)
     strict = flag("strict", strict)
     first = check_state(world, world.state() if state is None else state)
@@ -76,6 +81,7 @@ def rollout(
     T, inputs = check_inputs(world, steps, given)
     chosen = world.parameters() if params is None else world.checked(params)
     model = world.model(None if params is None else chosen)
+    # simulate
     positions = np.empty((T + 1, world.n_points, 3))
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
@@ -92,6 +98,7 @@ def rollout(
         rotations_,
         reports,
     )
+    # report the convergence
     report = Report.read(reports)
     if taken < T:
         raise ConvergenceError(
@@ -102,18 +109,18 @@ def rollout(
             float(report.residuals[taken]),
         )
     for states in (positions, rotations_):
-        states.flags.writeable = False  # gradients are taken from them
+        states.flags.writeable = False  # `Trajectory.gradient` reads them later
     return Trajectory(world, first, positions, rotations_, report, inputs, chosen, model)
 
 
 def first_step(world: World, first: State) -> tuple[Array, Array]:
-    """Changes of positions and rotations over the step before the first. (ROD-2)."""
+    """Return the changes of positions and rotations in the step before the first one (ROD-2)."""
     h = world.timestep
     return h * first.velocities, np.ascontiguousarray(exp(h * first.angular_velocities))
 
 
 def check_state(world: World, state: State) -> State:
-    """The state as the core takes it."""
+    """Return copies of the arrays of a state in the core's layout, or raise if they are invalid."""
     instance("state", state, State)
     points, frames = world.n_points, world.n_frames
     x = shaped("positions", state.positions, (points, 3))
@@ -123,7 +130,7 @@ def check_state(world: World, state: State) -> State:
     fixed_points, fixed_frames = world.fixed()
     if v[fixed_points > 0].any() or w[fixed_frames > 0].any():
         raise ArgumentError("fixed points and frames must not have a velocity")
-    # a step is a rotation: of more than half a turn it would be another one, the other way round
+    # a rotation by more than half a turn per step equals one in the opposite direction
     with np.errstate(over="ignore"):
         fastest = np.linalg.norm(w, axis=1).max(initial=0) * world.timestep
     if fastest >= np.pi:
@@ -137,14 +144,14 @@ def check_state(world: World, state: State) -> State:
     for number, cable in enumerate(world.cables):
         path = [world.place(p, x, R) for p in cable.path]
         if not np.linalg.norm(np.diff(path, axis=0), axis=1).min() > 0:
-            raise ArgumentError(f"two points of cable {number} that follow each other are the same")
+            raise ArgumentError(f"two consecutive points of cable {number} coincide")
     return State(x.copy(), R, v.copy(), w.copy())
 
 
 def check_inputs(
     world: World, steps: int | None, given: dict[str, ArrayLike | None]
 ) -> tuple[int, Inputs]:
-    """The number of steps, and inputs as the core takes them."""
+    """Return the number of steps and copies of the inputs in the core's layout."""
     rows = {
         "forces": (world.n_points, 3),
         "torques": (world.n_frames, 3),
@@ -161,10 +168,10 @@ def check_inputs(
 
 
 def step_count(steps: int | None, inputs: Iterable[ArrayLike | None]) -> int:
-    """The number of steps: as given, or that of the first input."""
+    """Return the given number of steps, or the length of the first input."""
     if steps is not None:
         return count("steps", steps)
     for values in inputs:
         if values is not None:
             return count("steps", np.shape(values)[0] if np.ndim(values) else 0)
-    raise ArgumentError("steps must be given where there are no inputs")
+    raise ArgumentError("steps must be given if there are no inputs")

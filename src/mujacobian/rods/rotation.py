@@ -1,4 +1,4 @@
-"""Rotations: exponential, checks, frames along curves, Darboux vectors."""
+"""Rotation matrices: exponential and logarithm, checks, frames along curves, Darboux vectors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mujacobian.errors import ArgumentError
 
 Array = NDArray[np.float64]
 
-# how far R^T R may be from 1; rounding of single precision is refused
+# tolerance on R^T R - 1; rotations rounded to single precision are rejected
 ORTHONORMAL = 1e-9
 
 
 def skew(w: ArrayLike) -> Array:
-    """The matrices [w]x of vectors w, with [w]x u = w x u."""
+    """Return the matrices [w]x of vectors w, with [w]x u = w x u."""
     v = np.asarray(w, dtype=np.float64)
     made = np.zeros((*v.shape, 3))
     made[..., 2, 1], made[..., 0, 2], made[..., 1, 0] = v[..., 0], v[..., 1], v[..., 2]
@@ -25,7 +25,7 @@ def skew(w: ArrayLike) -> Array:
 
 
 def exp(w: ArrayLike) -> Array:
-    """The rotations by the vectors `w` `(..., 3)`: axis times angle, in rad.
+    """Return the matrices of the rotation vectors `w` `(..., 3)`: axis times angle in rad.
 
     Example:
       >>> from mujacobian import rods
@@ -44,14 +44,14 @@ def exp(w: ArrayLike) -> Array:
 
 
 def log(R: Array) -> Array:
-    """The rotation vectors, of length up to pi, of rotations; at pi the axis has either sign."""
+    """Return the vectors, of length up to pi, of rotations; at pi either sign may result."""
     twice = axial(R)  # 2 sin(angle) axis
     sine = 0.5 * np.linalg.norm(twice, axis=-1)[..., None]
     cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1)[..., None] - 1)
     angle = np.arctan2(sine, cosine)
     small = sine < 1e-8
     near = 0.5 * twice * np.where(small, 1, angle / np.where(small, 1, sine))
-    # beyond a right angle from the symmetric part, cos 1 + (1 - cos) axis axis^T
+    # beyond a right angle, use the symmetric part: cos 1 + (1 - cos) axis axis^T
     square = 0.5 * (R + np.swapaxes(R, -1, -2)) - cosine[..., None] * np.eye(3)
     largest = np.argmax(np.diagonal(square, axis1=-2, axis2=-1), axis=-1)[..., None, None]
     column = np.take_along_axis(square, largest, axis=-1)[..., 0]
@@ -61,7 +61,7 @@ def log(R: Array) -> Array:
 
 
 def right_jacobian(w: ArrayLike) -> Array:
-    """Jr with exp(w + dw) = exp(w) exp(Jr dw); its transpose is the left Jacobian."""
+    """Return Jr with exp(w + dw) = exp(w) exp(Jr dw); its transpose is the left Jacobian."""
     v = np.asarray(w, dtype=np.float64)
     t = np.sum(v * v, axis=-1)[..., None, None]
     angle, s = np.sqrt(t), skew(v)
@@ -74,7 +74,7 @@ def right_jacobian(w: ArrayLike) -> Array:
 
 
 def rotations(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`values` as rotation matrices of this shape `(..., 3, 3)`, without their rounding errors."""
+    """Return `values` as rotation matrices of this shape `(..., 3, 3)`, orthonormalized."""
     R = shaped(name, values, shape)
     if R.size == 0:
         return R
@@ -93,13 +93,14 @@ def rotations(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def frames_along(nodes: ArrayLike, up: ArrayLike | None = None) -> Array:
-    """Frames `(n, 3, 3)` of the edges of a polyline whose third axis is the edge, without twist.
+    """Return frames `(n, 3, 3)` without twist, whose third axes are the edges of a polyline.
 
-    Each frame is the one before, turned the shortest way.
+    Each frame results from the previous one by the smallest rotation.
 
     Args:
-      nodes: `(n + 1, 3)`.
-      up: direction near which the first frame's first axis lies.
+      nodes: `(n + 1, 3)`, m, vertices of the polyline.
+      up: `(3,)`, direction whose component normal to the first edge is the first axis of the first
+        frame; by default the coordinate axis that is most perpendicular to this edge.
     """
     x = numbers("nodes", nodes)
     if x.ndim != 2 or x.shape[1] != 3 or len(x) < 2:
@@ -118,21 +119,25 @@ def frames_along(nodes: ArrayLike, up: ArrayLike | None = None) -> Array:
     for before, after in pairwise(d):
         axis, cosine = np.cross(before, after), float(before @ after)
         if cosine < -1 + 1e-12:
-            raise ArgumentError("an edge turns back on the one before: give frames")
+            raise ArgumentError("an edge reverses the direction of the previous edge: give frames")
         turn = np.eye(3) + skew(axis) + skew(axis) @ skew(axis) / (1 + cosine)
         frames.append(turn @ frames[-1])
     return np.array(frames)
 
 
 def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
-    """Darboux vectors `(n - 1, 3)` between neighbouring frames `(n, 3, 3)` of edges.
+    """Return the Darboux vectors `(n - 1, 3)`, rad/m, between frames of adjacent edges (ROD-15).
 
-    (R_a^T R_b - R_b^T R_a) / (2 l) = [omega]x with l the mean length of the two edges: curvature
-    about the first two axes and twist about the third, in rad/m.              (ROD-15)
+    (R_a^T R_b - R_b^T R_a) / (2 l) = [omega]x, where l is the mean length of the two edges. The
+    first two components are curvatures, the third is the twist.
+
+    Args:
+      frames: `(n, 3, 3)`, frames of the edges.
+      lengths: `(n,)`, m, lengths of the edges.
     """
     length = numbers("lengths", lengths)
     if length.ndim != 1 or not (length > 0).all():
-        raise ArgumentError("lengths must be positive, of shape (n,)")
+        raise ArgumentError("lengths must be positive and have shape (n,)")
     R = shaped("frames", frames, (len(length), 3, 3))
     Q = np.swapaxes(R[:-1], -1, -2) @ R[1:]
     made: Array = axial(Q) / (length[:-1] + length[1:])[:, None]
@@ -140,7 +145,7 @@ def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
 
 
 def axial(M: Array) -> Array:
-    """The vectors a with M - M^T = [a]x. (ROD-3)."""
+    """Return the vectors a with M - M^T = [a]x (ROD-3)."""
     return np.stack(
         [M[..., 2, 1] - M[..., 1, 2], M[..., 0, 2] - M[..., 2, 0], M[..., 1, 0] - M[..., 0, 1]],
         axis=-1,
@@ -148,11 +153,11 @@ def axial(M: Array) -> Array:
 
 
 def project(R: Array, bar: Array) -> Array:
-    """Derivatives with respect to left perturbations, from those to the entries of R. (ROD-4)."""
+    """Convert derivatives by the entries of R to derivatives by left perturbations (ROD-4)."""
     return axial(bar @ np.swapaxes(R, -1, -2))
 
 
 def lift(R: Array, tangent: Array) -> Array:
-    """The matrix tangent to the rotations at R that `project` takes to `tangent`."""
+    """Return the matrix in the tangent space at R that `project` maps to `tangent`."""
     made: Array = 0.5 * skew(tangent) @ R
     return made

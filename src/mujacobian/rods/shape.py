@@ -1,7 +1,8 @@
-"""Solids for contacts, by their signed distance."""
+"""Solids for contacts, defined by their signed distance."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,22 +13,26 @@ from numpy.typing import ArrayLike
 from mujacobian import _core
 from mujacobian.arguments import numbers, shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import freeze, instance, instances
+from mujacobian.rods.description import accept_former, freeze, instance, instances
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 
 
 class Shape(ABC):
-    """A solid. Points in it have negative distance."""
+    """A solid. Points inside it have a negative distance."""
 
     @abstractmethod
     def add_to(self, model: _core.RodModel) -> int:
-        """The number of this shape in the model, which it is added to."""
+        """Add this shape to the model and return its index there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plane(Shape):
-    """The half-space normal . p < offset."""
+    """The half-space normal . p < offset.
+
+    normal: `(3,)`, direction out of the solid, which is normalized; by default +z.
+    offset: distance of the surface from the origin along the unit normal, m; by default 0.
+    """
 
     normal: ArrayLike = (0, 0, 1)
     offset: float = 0
@@ -46,7 +51,13 @@ class Plane(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Tube(Shape):
-    """All points within `radius` of the polyline through `vertices` `(n, 3)`: sample curves."""
+    """All points within a radius of a polyline.
+
+    A curved tube is a polyline with many vertices.
+
+    vertices: `(n, 3)`, m, with n >= 1; consecutive vertices differ.
+    radius: radius of the tube, m.
+    """
 
     vertices: ArrayLike
     radius: float
@@ -56,7 +67,7 @@ class Tube(Shape):
         if x.ndim != 2 or x.shape[1] != 3 or len(x) < 1:
             raise ArgumentError(f"vertices must have shape (n, 3), got {x.shape}")
         if len(x) > 1 and not np.linalg.norm(np.diff(x, axis=0), axis=1).min() > 0:
-            raise ArgumentError("vertices that follow each other must differ")
+            raise ArgumentError("consecutive vertices must differ")
         object.__setattr__(self, "vertices", x)
         object.__setattr__(self, "radius", positive("radius", self.radius))
         freeze(self)
@@ -65,22 +76,29 @@ class Tube(Shape):
         return model.add_tube(np.asarray(self.vertices), self.radius)
 
 
-def Sphere(radius: float, centre: ArrayLike = (0, 0, 0)) -> Tube:
-    """The ball of this radius."""
-    return Tube([shaped("centre", centre, (3,))], radius)
+@accept_former("centre", "center")
+def Sphere(radius: float, center: ArrayLike = (0, 0, 0)) -> Tube:
+    """Return the ball with this radius and center `(3,)`, both in m."""
+    return Tube([shaped("center", center, (3,))], radius)
 
 
 def Capsule(start: ArrayLike, end: ArrayLike, radius: float) -> Tube:
-    """All points within `radius` of a segment."""
+    """Return all points within a radius of the segment from `start` to `end`, `(3,)`; in m."""
     return Tube([shaped("start", start, (3,)), shaped("end", end, (3,))], radius)
 
 
 @dataclass(frozen=True, eq=False)
 class Box(Shape):
-    """A box by half its edge lengths, its centre, and its axes as columns."""
+    """A box.
+
+    half: `(3,)`, m, half of the edge lengths.
+    center: `(3,)`, m; by default the origin.
+    axes: `(3, 3)` rotation matrix whose columns are the directions of the edges; by default the
+        identity.
+    """
 
     half: ArrayLike
-    centre: ArrayLike = (0, 0, 0)
+    center: ArrayLike = (0, 0, 0)
     axes: ArrayLike = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
@@ -88,25 +106,38 @@ class Box(Shape):
         if half.min() <= 0:
             raise ArgumentError(f"half must be positive, got {half}")
         object.__setattr__(self, "half", half)
-        object.__setattr__(self, "centre", shaped("centre", self.centre, (3,)))
+        object.__setattr__(self, "center", shaped("center", self.center, (3,)))
         object.__setattr__(self, "axes", rotations("axes", self.axes, (3, 3)))
         freeze(self)
 
+    @property
+    def centre(self) -> ArrayLike:
+        """The former spelling of `center`, which is deprecated."""
+        warnings.warn("centre is now center", DeprecationWarning, stacklevel=2)
+        return self.center
+
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
-        half, centre, axes = map(np.asarray, (self.half, self.centre, self.axes))
-        return model.add_box(half, centre, axes)
+        half, center, axes = map(np.asarray, (self.half, self.center, self.axes))
+        return model.add_box(half, center, axes)
+
+
+# the former spelling of the keyword is deprecated
+Box.__init__ = accept_former("centre", "center")(Box.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)
 class Union(Shape):
-    """All points of any of the shapes."""
+    """All points that are in at least one of the shapes.
+
+    parts: one shape or more.
+    """
 
     parts: Sequence[Shape]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", instances("parts", self.parts, Shape))
         if not self.parts:
-            raise ArgumentError("parts must be one shape or more")
+            raise ArgumentError("parts must have at least one shape")
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         return model.add_union([part.add_to(model) for part in self.parts])
@@ -114,7 +145,10 @@ class Union(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Outside(Shape):
-    """All that a shape is not: what touches it is kept inside the shape, as in a hollow tube."""
+    """All points outside a shape: its contacts keep points inside the shape, as in a hollow tube.
+
+    shape: solid whose complement this is.
+    """
 
     shape: Shape
 

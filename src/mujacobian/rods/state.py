@@ -1,4 +1,4 @@
-"""States of a world, and the numbers of its model."""
+"""States, parameters and inputs of a world."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class State:
-    """What a simulation starts from; world axes, SI units. Also: derivatives with respect to it.
+    """Initial state in world axes, or the derivatives of a scalar with respect to it.
 
-    positions: `(points, 3)`, of nodes of rods and centres of mass of bodies.
-    rotations: `(frames, 3, 3)`, of edges of rods and bodies. Derivatives are matrices tangent to
-        the rotations, or `(frames, 3)` in tangent coordinates: R turns to exp(t) R.
-    velocities: `(points, 3)`.
-    angular_velocities: `(frames, 3)`.
+    positions: `(points, 3)`, m, of the nodes of rods and the centers of mass of bodies.
+    rotations: `(frames, 3, 3)`, of the edges of rods and of bodies. Derivatives are matrices in the
+        tangent space at R, or vectors `(frames, 3)` in tangent coordinates t: R becomes exp(t) R.
+    velocities: `(points, 3)`, m/s.
+    angular_velocities: `(frames, 3)`, rad/s.
     """
 
     positions: Array
@@ -29,19 +29,20 @@ class State:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Numbers of the model that gradients can be taken of. Also: derivatives with respect to them.
+    """Differentiable parameters of a world, or the derivatives of a scalar with respect to them.
 
     mass: `(points,)`, kg.
-    inertia: `(frames, 3, 3)`, kg m^2, in the frames' own axes. Derivatives are symmetric.
-    length: `(edges,)`, m, at rest. Masses, inertias and Darboux vectors at rest stay as they are.
+    inertia: `(frames, 3, 3)`, kg m^2, in the axes of each frame. Derivatives are symmetric.
+    length: `(edges,)`, m, rest lengths. Masses, inertias and rest curvatures do not depend on them.
     stretch, shear: `(edges,)`, N.
     bend: `(bends, 3)`, N m^2.
     stretch_damping: `(edges,)`, N s.
     bend_damping: `(bends, 3)`, N m^2 s.
     drag: `(points,)`, N s/m.
     spin_drag: `(frames,)`, N m s.
-    attachment: `(attachments,)`, stiffnesses, N/m or, of welds, N m.
-    contact, friction: `(contacts,)`, stiffnesses, N/m, and coefficients of friction.
+    attachment: `(attachments,)`, stiffnesses, N/m, or N m for welds.
+    contact: `(contacts,)`, stiffnesses, N/m.
+    friction: `(contacts,)`, coefficients of friction.
     """
 
     mass: Array
@@ -61,13 +62,13 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What acts in every step. Also: derivatives with respect to it. None: not given.
+    """Inputs of all steps, or the derivatives of a scalar with respect to them; None if not given.
 
-    forces: `(T, points, 3)`, N, on nodes and centres of mass, world axes.
-    torques: `(T, frames, 3)`, N m, world axes.
+    forces: `(T, points, 3)`, N, on nodes and centers of mass, in world axes.
+    torques: `(T, frames, 3)`, N m, on edges and bodies, in world axes.
     tensions: `(T, cables)`, N.
     rest: `(T, bends, 3)`, 1/m, Darboux vectors at rest.
-    targets: `(T, anchors, 3)`, m, places in the world that points are attached to.
+    targets: `(T, anchors, 3)`, m, positions of the anchors of attachments to the world.
     """
 
     forces: Array | None = None
@@ -77,7 +78,7 @@ class Inputs:
     targets: Array | None = None
 
 
-# their names, in order
+# names of the fields, in order
 STATE, PARAMETERS, INPUTS = (
     tuple(each.name for each in fields(kind)) for kind in (State, Parameters, Inputs)
 )

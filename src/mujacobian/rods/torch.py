@@ -1,6 +1,6 @@
 """Rollouts of rods as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
 
-Tensors have double precision and live on the CPU. Gradients are of first order.
+Tensors have double precision and are on the CPU. Only first derivatives are available.
 
 Example:
   >>> import torch, mujacobian.rods.torch
@@ -9,7 +9,7 @@ Example:
   >>> world = rods.World(timestep=0.1, bodies=[ball])
   >>> forces = torch.zeros(20, 1, 3, dtype=torch.float64, requires_grad=True)
   >>> positions, rotations = mujacobian.rods.torch.rollout(world, forces=forces)
-  >>> positions[-1, 0, 2].backward()  # the last height
+  >>> positions[-1, 0, 2].backward()  # the final height
   >>> forces.grad.shape
   torch.Size([20, 1, 3])
 """
@@ -55,10 +55,11 @@ def rollout(
     tolerance: float = 1e-10,
     iterations: int = 100,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The positions `(T + 1, points, 3)` and rotations `(T + 1, frames, 3, 3)` of a rollout.
+    """Return the positions `(T + 1, points, 3)` and rotations `(T + 1, frames, 3, 3)` of a rollout.
 
-    Arguments are those of `rods.rollout`; what is differentiated is given as tensors, also inside
-    `rods.State` and `rods.Parameters`. The gradient of a rotation is tangent to the rotations.
+    The arguments are those of `rods.rollout`. All values may be tensors, also the fields of
+    `rods.State` and `rods.Parameters`. The gradient with respect to a rotation is a matrix in the
+    tangent space at this rotation.
     """
     instance("world", world, World)
     given = dict(zip(INPUTS, (forces, torques, tensions, rest, targets), strict=True))
@@ -74,7 +75,7 @@ def rollout(
 
 
 class _Rollout(torch.autograd.Function):
-    """A rollout that keeps its trajectory for the way back."""
+    """A rollout that keeps its trajectory for the reverse pass."""
 
     @staticmethod
     def forward(
@@ -91,7 +92,7 @@ class _Rollout(torch.autograd.Function):
         )
         inputs = dict(zip(INPUTS, given, strict=True))
         ctx.trajectory = simulate(world, state, params=params, **inputs, **options)
-        # copies: what the caller writes into them must not reach the trajectory
+        # copies, so that the caller cannot change the trajectory
         return torch.tensor(ctx.trajectory.positions), torch.tensor(ctx.trajectory.rotations)
 
     @staticmethod
@@ -110,7 +111,7 @@ class _Rollout(torch.autograd.Function):
 
 
 def flattened(gradient: Gradient) -> list[Any]:
-    """Gradients in the order of the tensors."""
+    """Return the gradients in the order of the tensors."""
     return [
         *(getattr(gradient.state, name) for name in STATE),
         *(getattr(gradient.params, name) for name in PARAMETERS),

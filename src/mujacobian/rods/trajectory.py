@@ -1,4 +1,4 @@
-"""A simulated trajectory of a world, and the gradient of a scalar through it."""
+"""A simulated trajectory of a world, its energies, and the gradient of a scalar of it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ STATUS = ("converged", "too many iterations", "no decrease along a line", "not f
 
 @dataclass(frozen=True)
 class Report:
-    """How the steps converged.
+    """Convergence of each time step.
 
-    status: of each step, "converged" or what stopped it.
-    iterations: Newton iterations: assemblies and factorizations of a Hessian.
-    corrections: largest entry of the last Newton step, m or rad.
-    residuals: largest entry of the gradient before that step, N or N m.
+    status: "converged", or the reason why Newton's method stopped.
+    iterations: numbers of Newton iterations; each assembles and factors one Hessian.
+    corrections: largest entries of the last Newton steps, m or rad.
+    residuals: largest entries of the gradients before these Newton steps, N or N m.
     """
 
     status: list[str]
@@ -39,19 +39,24 @@ class Report:
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Whether each step converged."""
+        """Whether each time step converged, `(T,)`."""
         return np.array([each == STATUS[0] for each in self.status], dtype=bool)
 
     @staticmethod
     def read(rows: Array) -> Report:
-        """The report from the core's rows."""
+        """Return the report that the rows of the core contain."""
         status = [STATUS[int(k)] for k in rows[:, 0]]
         return Report(status, rows[:, 1].astype(np.int64), rows[:, 2].copy(), rows[:, 3].copy())
 
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies of a trajectory `(T + 1,)`, J: of motion over the last step, stored, of height."""
+    """Energies of a trajectory, J, each `(T + 1,)`.
+
+    kinetic: kinetic energy with the mean velocities of the preceding step.
+    stored: elastic energy of edges, bends, attachments, cables and contacts.
+    gravity: potential energy in the gravity field.
+    """
 
     kinetic: Array
     stored: Array
@@ -59,13 +64,13 @@ class Energies:
 
     @property
     def total(self) -> Array:
-        """Their sum."""
+        """The sum of the three energies."""
         return self.kinetic + self.stored + self.gravity
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Derivatives with respect to the first state and the step before it, inputs and parameters."""
+    """Cotangents of the first state, of the step before it, of the inputs and of the parameters."""
 
     positions: Array
     rotations: Array
@@ -78,15 +83,14 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What `rods.rollout` has simulated.
+    """The result of `rods.rollout`.
 
-    world: what was simulated.
-    first: the state it started from.
-    positions: `(T + 1, points, 3)`, at the start and after every step; read-only.
-    rotations: `(T + 1, frames, 3, 3)`, likewise.
-    report: how the steps converged.
-
-    The rest is what gradients are taken from.
+    world: simulated world.
+    first: initial state.
+    positions: `(T + 1, points, 3)`, m, initially and after each step; read-only.
+    rotations: `(T + 1, frames, 3, 3)`, initially and after each step; read-only.
+    report: convergence of the steps.
+    inputs, params, model: data that `gradient` and `energies` read.
     """
 
     world: World
@@ -100,18 +104,18 @@ class Trajectory:
 
     @property
     def steps(self) -> int:
-        """Number of steps."""
+        """The number of steps T."""
         return len(self.positions) - 1
 
     @property
     def velocities(self) -> Array:
-        """`(T + 1, points, 3)`, m/s: at the start, then over each step."""
+        """The initial velocities, then the mean ones of each step, `(T + 1, points, 3)`, m/s."""
         moved = np.diff(self.positions, axis=0) / self.world.timestep
         return np.concatenate([self.first.velocities[None], moved])
 
     @property
     def state(self) -> State:
-        """The last state, from which another rollout can go on with the same step."""
+        """The last state, from which another rollout can continue."""
         h = self.world.timestep
         turned = self.rotations[-1] @ np.swapaxes(self.rotations[-2], -1, -2)
         return State(
@@ -122,7 +126,7 @@ class Trajectory:
         )
 
     def energies(self) -> Energies:
-        """Kinetic, stored and gravitational energy of every state."""
+        """Return the kinetic, stored and gravitational energy of each state."""
         world, T, h = self.world, self.steps, self.world.timestep
         p = self.params
         step = exp(h * self.first.angular_velocities)
@@ -146,16 +150,19 @@ class Trajectory:
         *,
         tangent: bool = False,
     ) -> Gradient:
-        """The exact gradient of a scalar, given its derivatives with respect to all states.
+        """Return the exact gradient of a scalar, given its derivatives with respect to all states.
 
-        Costs about one Newton iteration per step, whatever the number of inputs. A scalar of
-        velocities is one of positions: their differences over the time step.
+        The cost is about one Newton iteration per step, for any number of inputs. Velocities are
+        differences of positions, so a scalar of velocities is also a scalar of positions.
 
         Args:
-          d_positions: like `positions`.
-          d_rotations: like `rotations`; only the part that turns them counts.
-          tangent: give and take derivatives with respect to rotations as vectors `(..., 3)` of left
-            perturbations R -> exp(t) R instead of as matrices.
+          d_positions: `(T + 1, points, 3)`, derivatives with respect to `positions`; by default
+            zero.
+          d_rotations: `(T + 1, frames, 3, 3)`, derivatives with respect to `rotations`, of which
+            only the tangential part matters; by default zero.
+          tangent: whether derivatives with respect to rotations are vectors `(..., 3)` of left
+            perturbations R -> exp(t) R, in the argument and in the result; by default False, for
+            matrices.
 
         Example:
           >>> import numpy as np
@@ -164,7 +171,7 @@ class Trajectory:
           >>> world = rods.World(timestep=0.1, bodies=[ball])
           >>> trajectory = rods.rollout(world, steps=10)
           >>> d_positions = np.zeros_like(trajectory.positions)
-          >>> d_positions[-1, 0, 2] = 1  # the scalar is the last height
+          >>> d_positions[-1, 0, 2] = 1  # the scalar is the final height
           >>> float(trajectory.gradient(d_positions).state.velocities[0, 2].round(12))
           1.0
         """
@@ -190,10 +197,10 @@ class Trajectory:
         )
 
     def pull_back(self, x_bar: Array, R_bar: Array, last_step: tuple[Array, Array]) -> Bars:
-        """Derivatives in tangent coordinates, from those to all states and to the last step."""
+        """Return cotangents in tangent coordinates, given those of all states and the last step."""
         if not self.report.converged.all():
             k = int(np.argmin(self.report.converged))
-            raise MujacobianError(f"step {k} did not converge: it has no gradient")
+            raise MujacobianError(f"step {k} did not converge, so it has no gradient")
         world, T, h = self.world, self.steps, self.world.timestep
         inputs = Inputs(**{name: _zeros(values) for name, values in vars(self.inputs).items()})
         params = Parameters(**{name: np.zeros_like(x) for name, x in vars(self.params).items()})
@@ -216,7 +223,7 @@ class Trajectory:
             norms,
         )
         if not np.isfinite(norms).all():
-            raise MujacobianError("the gradient overflows on its way back: see docs/rods.md")
+            raise MujacobianError("the gradient overflows in the reverse pass: see docs/rods.md")
         # the map from inertias to moments is its own adjoint                        (ROD-5)
         params = replace(params, inertia=moments(params.inertia))
         x, R, step_x, step_R = first
@@ -224,14 +231,17 @@ class Trajectory:
 
 
 def core_inputs(world: World, inputs: Inputs) -> list[Array | None]:
-    """Inputs in the core's order: rest is never missing, targets are moves of the anchors."""
+    """Return the inputs in the order of the core.
+
+    Rest curvatures are always present, and targets are displacements of the anchors.
+    """
     rest = world.rest() if inputs.rest is None else inputs.rest
     targets = None if inputs.targets is None else inputs.targets - world.anchors
     return [inputs.forces, inputs.torques, inputs.tensions, rest, targets]
 
 
 def _repeat_first(rows: list[Array | None]) -> list[Array | None]:
-    """Inputs of every state: of the first, those of the first step."""
+    """Return the inputs of each state; the first state has those of the first step."""
     rest = rows[3]
     made = [None if x is None else np.concatenate([x[:1], x]) for x in rows]
     if rest is not None and rest.ndim == 2:

@@ -1,4 +1,4 @@
-"""Worlds: rigid bodies and rods with what acts between them."""
+"""A world: rigid bodies, rods, and the elements that connect them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ Array = NDArray[np.float64]
 
 
 class World:
-    """Rigid bodies and rods, attachments, cables and contacts, in SI units. It does not change.
+    """Rigid bodies and rods with attachments, cables and contacts, in SI units. It is immutable.
 
-    Arrays over the world list the nodes of all rods, then the bodies (`points`), the edges of all
-    rods, then the bodies (`frames`), and the inner nodes of all rods (`bends`).
+    Arrays have one row per point, frame, edge or bend. The points are the nodes of all rods, then
+    the bodies. The frames are the edges of all rods, then the bodies. The bends are the inner nodes
+    of all rods.
 
     Args:
-      timestep: s.
-      gravity: `(3,)`, m/s^2.
-      rods: of type `Rod`.
-      bodies: of type `RigidBody`.
-      attachments: of type `Attachment` (points) or `Weld` (frames).
-      cables: of type `Cable`.
-      contacts: of type `Contact`.
+      timestep: time step, s.
+      gravity: `(3,)`, m/s^2, gravitational acceleration; by default (0, 0, -9.81).
+      rods: rods of the world; by default none.
+      bodies: rigid bodies of the world; by default none.
+      attachments: springs between points (`Attachment`) and between frames (`Weld`); by default
+        none.
+      cables: cables through points of rods and bodies; by default none.
+      contacts: contacts of points with shapes; by default none.
 
     Example:
       >>> from mujacobian import rods
@@ -66,11 +68,12 @@ class World:
         )
         self.cables: tuple[Cable, ...] = instances("cables", cables, Cable)
         self.contacts: tuple[Contact, ...] = instances("contacts", contacts, Contact)
-        self._first: dict[int, tuple[int, int]] = {}  # point and frame of each object
+        # first point and first frame of each rod and body
+        self._first: dict[int, tuple[int, int]] = {}
         points = frames = 0
         for each in self.owners:
             if id(each) in self._first:
-                raise ArgumentError("a rod or body is in the world twice")
+                raise ArgumentError("a rod or body occurs twice in the world")
             self._first[id(each)] = points, frames
             points, frames = points + each.sizes[0], frames + each.sizes[1]
         self.n_points, self.n_frames = points, frames
@@ -87,35 +90,41 @@ class World:
 
     @property
     def owners(self) -> tuple[Rod | RigidBody, ...]:
-        """Rods, then bodies."""
+        """All rods, then all bodies."""
         return *self.rods, *self.bodies
 
     def points(self, owner: Rod | RigidBody) -> slice:
-        """Where the nodes of a rod, or the centre of mass of a body, are in arrays of points."""
+        """Return the rows of the nodes of a rod, or of a body, in arrays of points."""
         first, _ = self._find(owner)
         return slice(first, first + owner.sizes[0])
 
     def frames(self, owner: Rod | RigidBody) -> slice:
-        """Where the edges of a rod, or a body, are in arrays of frames."""
+        """Return the rows of the edges of a rod, or of a body, in arrays of frames."""
         _, first = self._find(owner)
         return slice(first, first + owner.sizes[1])
 
     def edges(self, rod: Rod) -> slice:
-        """Where the edges of a rod are in arrays of edges."""
+        """Return the rows of a rod in arrays of edges."""
         return self.frames(instance("rod", rod, Rod))
 
     def bends(self, rod: Rod) -> slice:
-        """Where the inner nodes of a rod are in arrays of bends."""
+        """Return the rows of a rod, one per inner node, in arrays of bends."""
         edges = self.edges(rod)
         before = next(k for k, each in enumerate(self.rods) if each is rod)
         return slice(edges.start - before, edges.stop - before - 1)
 
     def frame(self, frame: Frame) -> int:
-        """Where a frame is in arrays of frames."""
+        """Return the row of a frame in arrays of frames."""
         return self._find(frame.owner)[1] + frame.frame
 
     def place(self, point: Point, positions: Array, rotations: Array) -> Array:
-        """Where a material point is, given positions and rotations of one state or of many."""
+        """Return the position of a material point, m, in one state or in many states.
+
+        Args:
+          point: material point of a rod or body of this world.
+          positions: `(..., points, 3)`, m.
+          rotations: `(..., frames, 3, 3)`.
+        """
         first, frame = self._find(instance("point", point, Point).owner)
         at = np.asarray(point.offset)
         if point.frame is not None:
@@ -125,7 +134,7 @@ class World:
         return at
 
     def state(self) -> State:
-        """The state that rods and bodies were described in."""
+        """Return the initial state, from the descriptions of rods and bodies."""
         return State(
             self._gather("nodes", "position", (3,)),
             self._gather("frames", "rotation", (3, 3)),
@@ -134,11 +143,11 @@ class World:
         )
 
     def rest(self) -> Array:
-        """Darboux vectors at rest `(bends, 3)`."""
+        """Return the Darboux vectors of the rods at rest, `(bends, 3)`, 1/m."""
         return self._of_rods("rest_curvature", (3,))
 
     def fixed(self) -> tuple[Array, Array]:
-        """Which points and which frames are fixed: 1 or 0."""
+        """Return 1 for each fixed point and frame, 0 for the others."""
         points, frames = np.zeros(self.n_points), np.zeros(self.n_frames)
         for each in self.owners:
             at = self.points(each), self.frames(each)
@@ -150,11 +159,11 @@ class World:
         return points, frames
 
     def parameters(self) -> Parameters:
-        """Masses, stiffnesses and so on that the world was described with."""
+        """Return the parameters, such as masses and stiffnesses, of rods, bodies and elements."""
         return Parameters(**{name: own.copy() for name, own in vars(self._parameters).items()})
 
     def checked(self, parameters: Parameters) -> Parameters:
-        """The parameters, if the world can have them."""
+        """Return the parameters, or raise if their shapes or values are invalid."""
         instance("params", parameters, Parameters)
         made = {}
         for name, shape in self._shapes().items():
@@ -168,11 +177,11 @@ class World:
         return Parameters(**made)
 
     def model(self, parameters: Parameters | None = None) -> _core.RodModel:
-        """The compiled model; by default with the world's own parameters."""
+        """Return the core's model with these parameters, by default those of the world."""
         return self._model if parameters is None else compiled(self, parameters)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the parameters."""
+        """Return the shapes of all parameters by name."""
         points, frames, edges, bends = self.n_points, self.n_frames, self.n_edges, self.n_bends
         return {
             "mass": (points,),
@@ -222,11 +231,11 @@ class World:
         return np.concatenate([self._of_rods(of_rods, shape), *bodies])
 
     def _of_rods(self, name: str, shape: tuple[int, ...] = ()) -> Array:
-        """A quantity of all rods; of one entry it has this shape."""
+        """Return a quantity of all rods, whose entries have this shape."""
         parts = [np.asarray(getattr(rod, name)) for rod in self.rods]
         return np.concatenate([np.zeros((0, *shape)), *parts])
 
 
 def _each(given: Sequence[object], name: str) -> Array:
-    """One number of each."""
+    """Return this attribute of all objects, one number each."""
     return np.array([getattr(each, name) for each in given], dtype=np.float64)

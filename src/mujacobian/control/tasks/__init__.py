@@ -1,6 +1,7 @@
-"""Tasks for the planner, by name: models, costs, first states and measures of success.
+"""Tasks for the planner: models, costs, initial states and measures of success.
 
-Each is one file with its model beside it, to run (`load`) or to copy.
+Each task is one Python file and one model file. `load` returns a task by name; copy its files to
+make your own.
 """
 
 from mujacobian.control.tasks.gait import TROT, Feet, Gait

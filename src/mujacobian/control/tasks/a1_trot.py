@@ -1,4 +1,4 @@
-"""The Unitree A1 trots after a goal that walks ahead."""
+"""The Unitree A1 trots toward a moving goal."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
 LEGS = ("FL", "RL", "FR", "RR")  # in the order of the gait's offsets
 JOINTS = tuple(f"{leg}_{joint}" for leg in LEGS for joint in ("abduction", "hip", "knee"))
-HEIGHT = 0.25  # of the trunk over the feet
-SPEED = 0.4  # of the goal, in m/s; it starts at the head
+HEIGHT = 0.25  # height of the trunk above the feet, m
+SPEED = 0.4  # speed of the goal, m/s; it starts at the head
 FALL_TIME = np.sqrt(2 * HEIGHT / 9.81)
 FEET = Feet(TROT, tuple(f"{leg}_foot" for leg in LEGS), ground=0.02)
 
 
 def build() -> Task:
-    """Return the task: the residuals, norms and weights of a quadruped in MuJoCo MPC's manner."""
+    """Return the task, with residuals, norms and weights similar to a quadruped of MuJoCo MPC."""
     model = load_model("a1")
     planned = control.planning_model(model, timestep=0.01)
     home = model.key("home")
 
+    # residuals from sensors
     feet = [control.sensor(planned, name) for name in FEET.sensors]
-    centre = sum(feet[1:], feet[0]) / 4
+    center = sum(feet[1:], feet[0]) / 4
     trunk, com = control.sensor(planned, "trunk"), control.sensor(planned, "com")
     capture = com + FALL_TIME * control.sensor(planned, "com_velocity")
     angles = control.stack(*(control.sensor(planned, f"{joint}_angle") for joint in JOINTS))
@@ -36,7 +37,7 @@ def build() -> Task:
 
     terms = [
         control.Term("upright", control.sensor(planned, "up")[2] - 1, control.SmoothAbs(0.05), 1.0),
-        control.Term("height", trunk[2] - centre[2] - HEIGHT, control.SmoothAbs(0.04), 1.0),
+        control.Term("height", trunk[2] - center[2] - HEIGHT, control.SmoothAbs(0.04), 1.0),
         control.Term("position", control.sensor(planned, "head")[:2], control.L2(0.1), 0.2, goal),
         control.Term(
             "gait",
@@ -45,7 +46,7 @@ def build() -> Task:
             2.0,
             lambda times: TROT.height(times, FEET.ground),
         ),
-        control.Term("balance", capture[:2] - centre[:2], control.L2(0.1), 0.2),
+        control.Term("balance", capture[:2] - center[:2], control.L2(0.1), 0.2),
         control.Term("effort", 0.02 * torques, control.Quadratic(), 0.03),
         control.Term(
             "posture", abduction_more * (angles - home.qpos[7:]), control.Quadratic(), 0.02
@@ -53,7 +54,7 @@ def build() -> Task:
     ]
     return Task(
         name="a1_trot",
-        summary="the Unitree A1 trots after a goal that walks ahead",
+        summary="the Unitree A1 trots toward a moving goal",
         model=model,
         planned=planned,
         cost=control.Cost(planned, terms),
@@ -68,12 +69,12 @@ def build() -> Task:
 
 
 def goal(times: Array) -> Array:
-    """Return where the head should be, `(n, 2)`."""
+    """Return the desired horizontal position of the head, `(n, 2)`."""
     return np.stack([0.3 + SPEED * times, np.zeros_like(times)], axis=1)
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
-    """Return the robot standing, or bent a little differently."""
+    """Return the standing robot, with random joint angles if there is a generator."""
     qpos = model.key("home").qpos.copy()
     if rng is not None:
         qpos[7:] += rng.uniform(-0.1, 0.1, model.nu)
@@ -81,7 +82,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 
 def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
-    """Return whether it stayed up and is near the goal, stepping as scheduled."""
+    """Return whether the robot stayed upright, is near the goal and followed its gait."""
     trunk, up, head = readings(model, result, "trunk", "up", "head")
     distance = np.linalg.norm(head[:, :2] - goal(result.times), axis=1)
     measures = {

@@ -1,4 +1,4 @@
-"""An arm reaches to the other side of a bollard."""
+"""An arm reaches around a bollard."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
 JOINTS = ("yaw", "shoulder", "elbow", "roll", "pitch", "turn")
 CLEARANCES = ("upper_clearance", "fore_clearance", "hand_clearance")
-MARGIN = 0.05  # to keep between the links and the bollard, in metres
+MARGIN = 0.05  # minimum distance between the links and the bollard, m
 
 
 def build() -> Task:
-    """Return the task; the distances to the bollard are sensors, differentiated as all others."""
+    """Return the task; distances to the bollard are sensors, so their derivatives are exact."""
     model = load_model("arm")
     planned = control.planning_model(model, timestep=0.02)
     clearance = control.stack(*(control.sensor(planned, name) for name in CLEARANCES))
@@ -31,7 +31,7 @@ def build() -> Task:
     ]
     return Task(
         name="arm",
-        summary="an arm reaches to the other side of a bollard",
+        summary="an arm reaches around a bollard",
         model=model,
         planned=planned,
         cost=control.Cost(planned, terms),
@@ -45,7 +45,7 @@ def build() -> Task:
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
-    """Return the arm on the left of the bollard, the target is on the right."""
+    """Return the arm on the left of the bollard; the target is on the right."""
     qpos = model.key("left").qpos.copy()
     if rng is not None:
         qpos += rng.uniform(-1, 1, model.nv) * (0.3, 0.3, 0.3, 1.0, 0.5, 0.5)
@@ -53,7 +53,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 
 def judge(model: mujoco.MjModel, target: Array, result: control.MPCResult) -> Outcome:
-    """Return whether the tip is at the target, without having touched the bollard."""
+    """Return whether the tip is at the target and the arm never touched the bollard."""
     tip, *clearances = readings(model, result, "tip", *CLEARANCES)
     distance = np.linalg.norm(tip - target, axis=1)
     closest = min(clearance.min() for clearance in clearances)

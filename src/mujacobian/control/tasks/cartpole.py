@@ -11,7 +11,7 @@ from mujacobian import control
 from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
-HANGING = 3.1  # not quite pi, where pushing left is as good as pushing right
+HANGING = 3.1  # rad; at pi, pushing left and pushing right would be equally good
 
 
 def build() -> Task:
@@ -21,7 +21,7 @@ def build() -> Task:
     speeds = control.stack(control.sensor(planned, "speed"), control.sensor(planned, "turn"))
     terms = [
         control.Term("upright", control.sensor(planned, "angle"), control.SmoothAbs(0.2), 1.0),
-        control.Term("centred", control.sensor(planned, "place"), control.SmoothAbs(0.2), 0.1),
+        control.Term("centered", control.sensor(planned, "place"), control.SmoothAbs(0.2), 0.1),
         control.Term("still", speeds, control.Quadratic(), 0.01),
         control.Term("effort", control.controls(planned), control.Quadratic(), 0.02),
     ]
@@ -41,7 +41,7 @@ def build() -> Task:
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
-    """Return the pole hanging still, or anywhere and moving."""
+    """Return the pole hanging at rest, or in random motion if there is a generator."""
     if rng is None:
         return at_rest(model, np.array([0, HANGING]))
     data = at_rest(model, rng.uniform((-1, -np.pi), (1, np.pi)))
@@ -50,7 +50,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 
 def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
-    """Return whether the pole stands still at the end, and when it came up."""
+    """Return whether the pole stands at the end, and since when."""
     up, place, turn = readings(model, result, "up", "place", "turn")
     standing = (up[:, 2] > 0.98) & (np.abs(turn[:, 0]) < 0.5)
     fallen = np.flatnonzero(~standing)

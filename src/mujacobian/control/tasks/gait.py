@@ -1,4 +1,4 @@
-"""Gaits: when each foot is to be lifted, and how high."""
+"""Gaits: schedules of the heights of feet."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from mujacobian.control.tasks.readings import Array, readings
 class Gait:
     """A cyclic schedule of steps.
 
-    A foot swings during the share `1 - duty` of its cycle, centred where its phase is zero. There
-    it follows `amplitude cos(phase / (2 (1 - duty)))`, the first half of a cosine; it is down for
-    the rest.
+    A foot swings during the fraction `1 - duty` of its cycle, centered at phase zero. Its height is
+    then `amplitude cos(phase / (2 (1 - duty)))`. During the rest of the cycle, the foot is down.
 
     Attributes:
-      offsets: the phase of each foot, in cycles.
-      duty: share of the cycle that a foot is down.
+      offsets: phase of each foot, cycles.
+      duty: fraction of the cycle in which a foot is down.
       cadence: cycles per second.
-      amplitude: height of a step, in metres.
-      start: time of the first step, in seconds; before it all feet are down.
+      amplitude: height of a step, m.
+      start: time of the first step, s; before it, all feet are down. By default 0.
     """
 
     offsets: tuple[float, ...]
@@ -34,7 +33,7 @@ class Gait:
     start: float = 0.0
 
     def lift(self, times: Array) -> Array:
-        """Return the height of every foot over the ground, `(n, feet)`; 0 where it is down."""
+        """Return the scheduled height of each foot above the ground, m, `(n, feet)`."""
         t = np.asarray(times, float)[:, None] - self.start
         cycles = self.cadence * t - np.array(self.offsets)
         phase = 2 * np.pi * (cycles - np.round(cycles))
@@ -43,15 +42,16 @@ class Gait:
         return np.where((lift > 1e-6) & (t >= 0), lift, 0.0)
 
     def height(self, times: Array, ground: float) -> Array:
-        """Return the height a foot should have, `(n, feet)`; NaN where it is free, when down."""
+        """Return the desired height of each foot, m, `(n, feet)`; NaN if the foot is down."""
         lift = self.lift(times)
         return np.where(lift > 0, ground + lift, np.nan)
 
     def phase_error(self, times: Array, heights: Array) -> float:
-        """Return how late or early the worst foot is, in cycles; NaN before a whole cycle.
+        """Return the largest phase error of a foot, in cycles; NaN if there is no whole cycle.
 
-        It is the angle between the first harmonics at the cadence of the heights `(n, feet)` over
-        the ground and of the schedule, over the whole cycles at the end of the record.
+        The error is the angle between two first harmonics at the cadence: that of the heights
+        `(n, feet)` above the ground and that of the schedule. Both are computed over the whole
+        cycles at the end of the record.
         """
         cycles = np.floor((times[-1] - max(times[0], self.start)) * self.cadence + 1e-9)
         if cycles < 1:
@@ -62,7 +62,7 @@ class Gait:
         return float(np.abs(np.angle(measured * np.conj(asked))).max() / (2 * np.pi))
 
     def swing_heights(self, times: Array, heights: Array) -> Array:
-        """Return the highest point over the ground of every whole swing, of all feet."""
+        """Return the maximum height above the ground of each complete swing, for all feet."""
         lifted = self.lift(times) > 0
         peaks = []
         for k in range(heights.shape[1]):
@@ -84,10 +84,10 @@ class Feet:
     """The feet of a model and their gait.
 
     Attributes:
-      gait: what they should do.
-      sensors: their positions, in the order of the gait's offsets.
-      ground: the height that the sensors read when a foot is down.
-      down: a foot less than this above the ground counts as down, in metres.
+      gait: gait that the feet follow.
+      sensors: names of the position sensors, in the order of the offsets of the gait.
+      ground: sensor reading of the height of a foot that is down, m.
+      down: height above the ground, m, below which a foot counts as down; by default 0.005.
     """
 
     gait: Gait
@@ -96,12 +96,12 @@ class Feet:
     down: float = 0.005
 
     def lifted(self, model: mujoco.MjModel, result: MPCResult) -> Array:
-        """Return the height of every foot over the ground, `(n, feet)`."""
+        """Return the measured height of each foot above the ground, m, `(n, feet)`."""
         places = readings(model, result, *self.sensors)
         return np.stack([place[:, 2] for place in places], axis=1) - self.ground
 
     def measures(self, times: Array, lifted: Array) -> dict[str, float]:
-        """Return how well the gait was followed."""
+        """Return measures of how well the feet followed the gait."""
         swings = self.gait.swing_heights(times, lifted)
         agree = (self.gait.lift(times) > self.down) == (lifted > self.down)
         return {

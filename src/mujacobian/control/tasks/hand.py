@@ -12,7 +12,7 @@ from mujacobian.control.tasks.readings import Array, readings
 from mujacobian.control.tasks.task import Outcome, Task, load_model
 
 FINGERS = ("east", "north", "west", "south")
-TURN, SECONDS = np.pi / 4, 2.0  # how far, in radians, and how long it may take
+TURN, SECONDS = np.pi / 4, 2.0  # rotation of the cube, rad, and its duration, s
 
 
 def build() -> Task:
@@ -50,17 +50,17 @@ def build() -> Task:
 
 
 def angle(times: Array) -> Array:
-    """Return how far the cube should be turned, in radians, `(n,)`."""
+    """Return the desired rotation of the cube, rad, `(n,)`."""
     return TURN * np.clip(times / SECONDS, 0, 1)
 
 
 def heading(times: Array) -> Array:
-    """Return the direction of the cube's first axis, `(n, 2)`."""
+    """Return the desired direction of the first axis of the cube, `(n, 2)`."""
     return np.stack([np.cos(angle(times)), np.sin(angle(times))], axis=1)
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
-    """Return the hand open, the cube straight in its middle, or a little beside."""
+    """Return the open hand with the cube in its middle, or at a random position near it."""
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("open").id)
     if rng is not None:
@@ -70,7 +70,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 
 def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
-    """Return whether the cube lies turned in the middle of the palm."""
+    """Return whether the cube has its desired rotation in the middle of the palm."""
     cube, ahead, up = readings(model, result, "cube", "cube_x", "cube_z")
     turned = np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))
     off = abs(turned[-1] - angle(result.times[-1:])[0])

@@ -1,4 +1,4 @@
-"""A humanoid rises from a squat and walks on the spot."""
+"""A humanoid rises from a squat and walks in place."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mujacobian.control.tasks.gait import Feet, Gait
 from mujacobian.control.tasks.readings import Array, readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
-SQUAT, HEAD = 0.99, 1.45  # heights of the head over the feet
-RISE = 1.0  # seconds to get up
+SQUAT, HEAD = 0.99, 1.45  # heights of the head above the feet, squatting and standing, m
+RISE = 1.0  # time to stand up, s
 FALL_TIME = np.sqrt(0.9 / 9.81)
-LEAN = 0.9  # how far over the standing foot, on one
+LEAN = 0.9  # weight of the supporting foot in the point of balance on one foot
 WALK = Gait(offsets=(0.3, 0.8), duty=0.6, cadence=1.0, amplitude=0.08, start=1.5)
 FEET = Feet(WALK, ("right_foot", "left_foot"), ground=0.0, down=0.015)
 
@@ -29,17 +29,18 @@ def build() -> Task:
         model.sensor(k).name: control.sensor(planned, model.sensor(k).name)
         for k in range(model.nsensor)
     }
+    # residuals from sensors
     angles = control.stack(*(sensor[f"{joint}_angle"] for joint in joints))
     speeds = control.stack(*(sensor[f"{joint}_speed"] for joint in joints))
     feet = [sensor[foot] for foot in FEET.sensors]
-    centre = (feet[0] + feet[1]) / 2
+    center = (feet[0] + feet[1]) / 2
     capture = sensor["com"] + FALL_TIME * sensor["com_velocity"]
     tilt = control.stack(
         *(sensor[name][:2] for name in ("torso_up", "pelvis_up", "right_sole", "left_sole"))
     )
     ahead = control.stack(*(sensor[name][1] for name in ("torso_ahead", "right_toes", "left_toes")))
     terms = [
-        control.Term("height", sensor["head"][2] - centre[2], control.SmoothAbs(0.1), 2.0, rise),
+        control.Term("height", sensor["head"][2] - center[2], control.SmoothAbs(0.1), 2.0, rise),
         *(
             control.Term(
                 f"balance on {name}",
@@ -76,7 +77,7 @@ def build() -> Task:
     ]
     return Task(
         name="humanoid",
-        summary="a humanoid rises from a squat and walks on the spot",
+        summary="a humanoid rises from a squat and walks in place",
         model=model,
         planned=planned,
         cost=control.Cost(planned, terms),
@@ -91,19 +92,19 @@ def build() -> Task:
 
 
 def rise(times: Array) -> Array:
-    """Return the height of the head over the feet, `(n, 1)`: up, smoothly."""
+    """Return the desired height of the head above the feet, m, `(n, 1)`, a smooth rise."""
     share = np.clip(times / RISE, 0, 1)
     return (SQUAT + (HEAD - SQUAT) * share**2 * (3 - 2 * share))[:, None]
 
 
 def still_if(swings: tuple[bool, bool], times: Array) -> Array:
-    """Return a target of zero while just these feet swing, `(n, 2)`; at other times none."""
+    """Return targets `(n, 2)`: zero while exactly these feet swing, else NaN, which is none."""
     now = (WALK.lift(times) > 0) == swings
     return np.where(now.all(axis=1)[:, None], np.zeros(2), np.nan)
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:
-    """Return it squatting, the arms ahead or a little elsewhere."""
+    """Return the squatting humanoid, with random arms if there is a generator."""
     qpos = model.key("squat").qpos.copy()
     if rng is not None:
         qpos[-6:] += rng.uniform(-0.2, 0.2, 6)
@@ -111,7 +112,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 
 def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
-    """Return whether it stands at the end and has lifted its feet when it should."""
+    """Return whether the humanoid stands at the end and followed its gait."""
     (head,) = readings(model, result, "head")
     lifted = FEET.lifted(model, result)
     tall = head[:, 2] - lifted.min(axis=1)

@@ -1,4 +1,4 @@
-"""What sensors read in a run."""
+"""Sensor readings of a run by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def readings(model: mujoco.MjModel, result: MPCResult, *names: str) -> list[Array]:
-    """Return what some sensors read at every step, each `(n, dim)`."""
+    """Return the readings of these sensors at all steps, each `(n, dim)`."""
     found = []
     for name in names:
         sensor = model.sensor(name)

@@ -1,4 +1,4 @@
-"""The tasks by name."""
+"""Registry of the tasks by name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TASKS = {
 
 
 def names() -> list[str]:
-    """Return the names that `load` knows."""
+    """Return the names of all tasks."""
     return list(TASKS)
 
 
 def load(name: str) -> Task:
-    """Return the task of this name.
+    """Return the task with this name.
 
     Example:
       >>> from mujacobian.control import tasks
@@ -29,5 +29,5 @@ def load(name: str) -> Task:
       >>> planner = task.planner(derivatives="analytic")
     """
     if name not in TASKS:
-        raise MujacobianError(f'no task "{name}"; there are {", ".join(TASKS)}')
+        raise MujacobianError(f'unknown task "{name}": use one of {", ".join(TASKS)}')
     return TASKS[name]()

@@ -1,4 +1,4 @@
-"""A task: a model, what is to be done with it, and how well it was done."""
+"""A task: a model, a cost, an initial state and a measure of success."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mujacobian.control.tasks.readings import Array
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a task was done, and the figures that say so, by name."""
+    """Whether a task succeeded, with the measures of success by name."""
 
     success: bool
     measures: Mapping[str, float]
@@ -24,21 +24,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a run needs; copy one of the files beside this one to make your own.
+    """Everything that a run needs. To make your own task, copy one of the files in this folder.
 
     Attributes:
-      name: as on the command line.
-      summary: what is done, in a line.
-      model: what is simulated.
-      planned: what the planner believes, a changed copy of `model`.
-      cost: of `planned`.
-      start: returns the first state; given a generator, a random one.
-      horizon: knots of a plan.
-      steps_per_plan: steps of `model` between two plans.
-      seconds: of a usual run.
-      judge: what was reached in a run.
-      view: azimuth and elevation of drawings, in degrees.
-      feet: those that follow a gait, if any.
+      name: name on the command line.
+      summary: description in one line.
+      model: simulated model.
+      planned: model of the planner, a copy of `model` with other options.
+      cost: cost of `planned`.
+      start: function that returns the initial state, a random one if it receives a generator.
+      horizon: number of knots of a plan.
+      steps_per_plan: number of steps of `model` between two plans.
+      seconds: duration of a usual run, s.
+      judge: function that returns the outcome of a run.
+      view: azimuth and elevation of drawings, degrees; by default (-60, 15).
+      feet: feet that follow a gait; by default none.
     """
 
     name: str
@@ -61,18 +61,18 @@ class Task:
         )
 
     def mpc(self, derivatives: str = "analytic", threads: int | None = None) -> control.MPC:
-        """Return the loop that simulates and plans; see `control.MPC`."""
+        """Return the receding-horizon loop of the task; see `control.MPC`."""
         planner = self.planner(derivatives, threads)
         return control.MPC(self.model, planner, steps_per_plan=self.steps_per_plan)
 
 
 def load_model(name: str) -> mujoco.MjModel:
-    """Return a model of this folder."""
+    """Return the model with this name from this folder."""
     return mujoco.MjModel.from_xml_path(str(Path(__file__).with_name(f"{name}.xml")))
 
 
 def at_rest(model: mujoco.MjModel, qpos: Array) -> mujoco.MjData:
-    """Return a state without velocity."""
+    """Return the state with this configuration and zero velocity."""
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
     mujoco.mj_forward(model, data)

@@ -1,4 +1,4 @@
-"""Models to plan with: copies whose derivatives and steps suit a planner."""
+"""Copies of a model with options that are suitable for a planner."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def planning_model(
     integrator: str | None = None,
     differentiable: bool = True,
 ) -> mujoco.MjModel:
-    """A copy of the model to plan with.
+    """Return a copy of the model for planning.
 
     Args:
-      model: the simulated model, which is not changed.
-      timestep: the time between knots, in s; by default the model's.
-      integrator: "euler", "implicit", "implicitfast" or "rk4"; by default the model's.
-      differentiable: let the impedance of contacts and limits begin at zero (solimp d0 = 0 of all
-        geoms, pairs, joints and tendons), so that their forces do not jump where they begin.
+      model: simulated model, which is not changed.
+      timestep: time between knots, s; by default that of the model.
+      integrator: "euler", "implicit", "implicitfast" or "rk4"; by default that of the model.
+      differentiable: whether to set the initial impedance of contacts and limits to zero (solimp
+        d0 = 0 of all geoms, pairs, joints and tendons), so that their forces are continuous when
+        they become active; by default True.
     """
     require_model(model)
     planned = copy.copy(model)
