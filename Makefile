@@ -46,10 +46,11 @@ test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
 
-lint: type  ## ruff, clang-format and mypy, changing nothing
+lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	find cpp benchmarks tests -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(BIN)/codespell
 
 format: .venv/.tools  ## put all sources into the house style
 	$(BIN)/ruff check --fix-only .
@@ -86,9 +87,10 @@ parameters: .venv/.tools .venv/.installed  ## judge all families of parameters o
 pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools  ## check links between pages, equation labels cited in the sources, and cycles between folders
+docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
+	$(BIN)/python tools/check_language.py
 
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
 # tests run, too
