@@ -68,6 +68,8 @@ std::pair<bool, bool> solve_skyline(Couplings couplings, Matrix matrix, std::vec
   skyline.multiply(b, y);
   for (int i = 0; i < count; i++) store3(product.data() + 3 * i, y[i]);
   rods::Factor factor(skyline);
+  // a factor is used again with other fixed rows: nothing of an earlier one may remain
+  factor.compute(skyline, std::vector<char>(count, 0), shift, true);
   const bool positive =
       factor.compute(skyline, std::vector<char>(fixed.begin(), fixed.end()), shift, anyway);
   if (!positive && (!anyway || factor.singular())) return {positive, factor.singular()};

@@ -109,8 +109,9 @@ def test_an_optimum_exactly_at_a_bound_is_found_from_all_sides():
     exact = np.array([1.0, -3.0, 0.0, -1.0])
     for lower, upper in ((exact, exact + 1), (exact - 1, exact), (exact, exact)):
         for guess in (np.zeros(4), exact, exact + 5, exact - 5):
-            x, _ = solve(H, g, lower, upper, guess)
+            x, free = solve(H, g, lower, upper, guess)
             assert x == pytest.approx(exact, rel=4 * EPS, abs=4 * EPS)
+            assert lower is not upper or free == []
 
 
 def test_one_sided_bounds():

@@ -133,17 +133,28 @@ def test_derivative_where_the_steps_converged_is_that_of_the_optimum(n):
         assert error(cone.differentiate(*change), exact) <= 1e-6
 
 
-def test_the_boundary_of_the_cone_belongs_to_the_inside():
-    """With A = 1 and mu = 1 the optimum is -b: on the cone exactly, inside, outside."""
-    for b, on_edge in ((1.0, False), (1 - 1e-9, False), (1 + 1e-9, True)):
-        cone = primitives.Cone(np.eye(2), np.array([0, b]), np.ones(2), 1.0)
-        assert cone.on_edge is on_edge
-        assert cone.x == pytest.approx([0, -min(b, 1)], rel=2 * EPS, abs=0)
-    dx = primitives.Cone(np.eye(2), np.array([0, 2.0]), np.ones(2), 1.0)
+@pytest.mark.parametrize("stiffness", [1, 10])
+@pytest.mark.parametrize("outside", [-1e-9, 0, 2e-11, 7e-11, 2e-10])
+def test_the_boundary_of_the_cone_belongs_to_the_inside(stiffness, outside):
+    """MuJoCo does not move an optimum that is outside by less than its absolute tolerances.
+
+    They are 1e-10 for the excess of |x|^2 over r^2, and for the first step of the multiplier.
+    """
+    b = stiffness * np.array([0, 1 + outside])
+    cone = primitives.Cone(stiffness * np.eye(2), b, np.ones(2), 1.0)
+    excess, step = 2 * outside, stiffness * outside
+    assert cone.on_edge is (excess > 1e-10 and step > 1e-10)
+    assert cone.count == (2 if cone.on_edge else 1)
+    expected = 1 if cone.on_edge else 1 + outside
+    assert cone.x == pytest.approx([0, -expected], rel=4 * EPS, abs=0)
+
+
+def test_derivative_on_a_round_cone():
+    cone = primitives.Cone(np.eye(2), np.array([0, 2.0]), np.ones(2), 1.0)
     zero = np.zeros((2, 2))
-    assert dx.differentiate(zero, np.array([1.0, 0]), 0) == pytest.approx([-0.5, 0], rel=1e-9)
-    assert dx.differentiate(zero, np.array([0, 1.0]), 0) == pytest.approx([0, 0], abs=1e-9)
-    assert dx.differentiate(zero, np.zeros(2), 1) == pytest.approx([0, -1], rel=1e-9)
+    assert cone.differentiate(zero, np.array([1.0, 0]), 0) == pytest.approx([-0.5, 0], rel=1e-9)
+    assert cone.differentiate(zero, np.array([0, 1.0]), 0) == pytest.approx([0, 0], abs=1e-9)
+    assert cone.differentiate(zero, np.zeros(2), 1) == pytest.approx([0, -1], rel=1e-9)
 
 
 @pytest.mark.parametrize("n", SIZES)
