@@ -17,6 +17,7 @@ else
 export CXX
 endif
 
+UNIT := $(shell find tests/unit -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cpp src -type f \
   -not -path '*/__pycache__/*' -not -name _core.pyi 2>/dev/null)
 BIN := .venv/bin
@@ -33,27 +34,28 @@ help:  ## this list
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
 
-test: .venv/.tools .venv/.installed  ## the test suite on the newest MuJoCo
+test: .venv/.tools .venv/.installed build/primitives/.built  ## the test suite on the newest MuJoCo
 	$(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-test-all: .venv/.tools .venv/.installed  ## the slow tests too: all combinations, large populations
+test-all: .venv/.tools .venv/.installed build/primitives/.built  ## the slow tests too: all combinations, large populations
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-test-315: .venv/.tools .venv/.installed build/mujoco-315/.installed  ## the test suite on MuJoCo 3.15
+test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315/.installed  ## the test suite on MuJoCo 3.15
 	PYTHONPATH="$(CURDIR)/build/mujoco-315" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
 
-lint: type  ## ruff, clang-format and mypy, changing nothing
+lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	find cpp benchmarks -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	find cpp benchmarks tests -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(BIN)/codespell
 
 format: .venv/.tools  ## put all sources into the house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
-	find cpp benchmarks -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
+	find cpp benchmarks tests -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
 type: .venv/.tools src/mujacobian/_core.pyi  ## mypy on src
 	$(BIN)/mypy
@@ -85,18 +87,20 @@ parameters: .venv/.tools .venv/.installed  ## judge all families of parameters o
 pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools  ## check links between pages, equation labels cited in the sources, and cycles between folders
+docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
+	$(BIN)/python tools/check_language.py
 
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
 # tests run, too
 UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
   sysid_first_states parameter_frames
-sanitize: .venv/.tools build/sanitized/.installed  ## a sample of the tests under the address and undefined-behavior sanitizers
+sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
-	PYTHONPATH="$(CURDIR)/build/sanitized" $(BIN)/python $(PYTEST) -m "not slow" \
+	PYTHONPATH="$(CURDIR)/build/sanitized:$(CURDIR)/build/primitives-sanitized" \
+	$(BIN)/python $(PYTEST) -m "not slow" \
 	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 clean:  ## remove everything made here, the environments too
@@ -133,6 +137,16 @@ build/wheels-sanitize/.built: .venv/.basis $(SOURCES)
 	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Debug \
 	  --config-settings=cmake.define.MUJACOBIAN_SANITIZE=ON \
 	  --config-settings=cmake.define.MUJACOBIAN_WERROR=ON
+	@touch $@
+
+# the module of tests/unit, which is part of no wheel; Ninja finds what has changed
+build/primitives-sanitized/.built: OPTIONS := -DCMAKE_BUILD_TYPE=Debug -DMUJACOBIAN_SANITIZE=ON \
+  -DMUJACOBIAN_WERROR=ON
+build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCES) $(UNIT)
+	@echo "building the primitives for tests/unit"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(@D) -G Ninja -DMUJACOBIAN_PRIMITIVES=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 $(OPTIONS) > /dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(@D) -- --quiet
 	@touch $@
 
 .venv/.installed: build/wheels/.built

@@ -252,7 +252,7 @@ def test_bad_log(log, message):
         ({}, {"bounds": ([2], [1])}, ValueError, "lower bound below its upper bound, got 2 and 1"),
         ({}, {"bounds": ([-1], [1])}, ValueError, "can be 0 to inf only"),
         ({}, {"bounds": ([1, 2], [3])}, ValueError, "lower bounds must be 1 numbers"),
-        ({}, {"bounds": {"jnt_stifness": (0, 2)}}, ValueError, "did you mean jnt_stiffness"),
+        ({}, {"bounds": {"jnt_stifnes": (0, 2)}}, ValueError, "did you mean jnt_stiffness"),
         ({}, {"bounds": {"jnt_stiffness": 2}}, ValueError, "jnt_stiffness must have a pair"),
         ({}, {"initial_states": "free"}, ValueError, '"estimate" or "given", got \'free\''),
         ({}, {"tolerance": 0}, ValueError, "tolerance must be between 2.3e-16 and 1, got 0"),

@@ -1,4 +1,4 @@
-"""Check the documentation: links between pages resolve, cited equations and pages exist."""
+"""Check the documentation: links resolve, cited equations and pages exist, lines are short."""
 
 import re
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("cpp", "src", "tests", "benchmarks", "examples")
 DERIVATIONS = ROOT / "docs" / "derivations"
+LINE_LENGTH = 120
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -20,7 +21,7 @@ PAGE = re.compile(r"docs/[\w/]+\.md")
 
 def main() -> int:
     """Print every problem; the exit code says whether there was one."""
-    problems = [*broken_links(), *unknown_citations(), *repeated_definitions()]
+    problems = [*broken_links(), *long_lines(), *unknown_citations(), *repeated_definitions()]
     for problem in problems:
         print(problem)
     pages = len(list(markdown_pages()))
@@ -48,6 +49,15 @@ def broken_links() -> Iterator[str]:
                 yield f"{page.relative_to(ROOT)}: no file {target}"
             elif anchor and anchor not in anchors(goal):
                 yield f"{page.relative_to(ROOT)}: no heading {target}"
+
+
+def long_lines() -> Iterator[str]:
+    """Yield lines of pages that are longer than LINE_LENGTH characters."""
+    for page in markdown_pages():
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if len(line) > LINE_LENGTH:
+                place = f"{page.relative_to(ROOT)}:{number}"
+                yield f"{place}: {len(line)} characters, at most {LINE_LENGTH}"
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,0 +1,8 @@
+#include "primitives.h"
+
+NB_MODULE(primitives, m) {
+  mujacobian::bind_spatial(m);
+  mujacobian::bind_number(m);
+  mujacobian::bind_linear(m);
+  mujacobian::bind_quadratic(m);
+}
