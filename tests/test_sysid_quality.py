@@ -177,7 +177,7 @@ def test_no_degrees_of_freedom():
     parameters, log = cart(MASS_AND_DAMPING)
     read = np.full((300, 1), np.nan)
     read[[100, 299]] = log.sensordata[[100, 299]]
-    with pytest.warns(IdentificationWarning, match="nothing is left to tell the noise"):
+    with pytest.warns(IdentificationWarning, match="the noise cannot be estimated"):
         found = identify(parameters, Log([0, 0], log.controls, read), initial_states="given")
     assert found.degrees_of_freedom == 0
     assert np.isinf(found.standard_errors).all()

@@ -17,7 +17,7 @@ from mujacobian.trajectory import Trajectory
 try:
     from mujoco import sysid
     from mujoco.sysid import ModelSequences, SystemTrajectory, TimeSeries, build_residual_fn
-except ImportError as error:  # without its extras, the module of MuJoCo's wheel is empty
+except ImportError as error:  # the module is empty unless MuJoCo's extra is installed
     raise MissingPackageError(
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
@@ -31,7 +31,13 @@ _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 def parameter_dict(
     parameters: Parameters, lower: Array | None = None, upper: Array | None = None
 ) -> sysid.ParameterDict:
-    """The parameters as `mujoco.sysid` has them; its optimizer needs finite bounds."""
+    """Return the parameters in the format of `mujoco.sysid`, whose optimizer needs finite bounds.
+
+    Args:
+      parameters: parameters to identify, with their model.
+      lower: finite lower bounds, by default those of `parameters`.
+      upper: finite upper bounds, by default those of `parameters`.
+    """
     low = parameters.lower if lower is None else np.asarray(lower, np.float64)
     high = parameters.upper if upper is None else np.asarray(upper, np.float64)
     result = sysid.ParameterDict()
@@ -47,15 +53,16 @@ def parameter_dict(
 def exact_residual(
     parameters: Parameters, *, models_sequences: Sequence[ModelSequences], **options: object
 ) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
-    """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
+    """Return a residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
 
     Args:
-      parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
-        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled.
-        Derived constants are renewed, as a compilation would, unless `derived="hold"`.
-      models_sequences: logs of one model, that of the parameters.
-      options: of `mujoco.sysid.build_residual_fn`: sensor_weights, ...; not build_model,
-        custom_rollout and modify_residual, of which there are no derivatives.
+      parameters: parameters in the order of the vector of `mujoco.sysid` (see `parameter_dict`).
+        `Parameters.apply` makes the models: no modifier is called and nothing is recompiled.
+        Derived constants are updated as by a compilation, unless `derived="hold"`.
+      models_sequences: logs, all of the model of `parameters`.
+      **options: other arguments of `mujoco.sysid.build_residual_fn`, such as `sensor_weights`.
+        build_model, custom_rollout and modify_residual have no derivatives and raise
+        `ArgumentError`.
 
     Example::
 
@@ -63,7 +70,7 @@ def exact_residual(
       found, result = mujoco.sysid.optimize(
           parameter_dict(parameters, lower, upper), residual, optimizer="mujoco", jacobian=jacobian)
 
-    Only the backend "mujoco" hands a Jacobian on to its optimizer; those of scipy do not.
+    Only the backend "mujoco" passes the Jacobian to its optimizer; the backends of scipy do not.
     """
     for name in _FIXED:
         if name in options:
@@ -80,8 +87,8 @@ def exact_residual(
         return compare(x, params, custom_rollout=simulator.predict, **more)
 
     def jacobian(x: Array, _residual: Array) -> Array:
-        # Resampling, differences and weights are affine in what a simulation returns: derivatives
-        # go through them in its place, beside a simulation of zeros.
+        # Resampling, differences and weights are affine functions of a simulation. They are applied
+        # to the derivatives instead, and to zeros, whose result is subtracted.
         columns = np.repeat(np.reshape(x, (n, 1)), n + 1, axis=1)
         made = compare(columns, _Vector(), custom_rollout=simulator.differentiate)
         rows: Array = np.concatenate(made[0])
@@ -91,7 +98,7 @@ def exact_residual(
 
 
 def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelSequences]) -> None:
-    """Raise where logs are of a model that would not be simulated."""
+    """Raise if logs belong to another model than the one that is simulated."""
     first = None
     for logs in models_sequences:
         same = logs.gt_model.signature == parameters.model.signature
@@ -100,13 +107,13 @@ def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelS
         first = numbers if first is None else first
         if not same or not np.array_equal(numbers, first):
             raise ArgumentError(
-                f'the logs "{logs.name}" are of another model: all must be of the one of the '
-                "parameters"
+                f'the logs "{logs.name}" are of another model: all logs must be of the model of'
+                " the parameters"
             )
 
 
 class _Vector(sysid.ParameterDict):  # type: ignore[misc]
-    """Values alone, which `mujoco.sysid` copies for every column and log."""
+    """A parameter vector without names, which `mujoco.sysid` copies for every column and log."""
 
     def update_from_vector(self, vector: Array) -> None:
         self.vector = vector
@@ -121,7 +128,7 @@ class _Vector(sysid.ParameterDict):  # type: ignore[misc]
 
 
 class _Simulator:
-    """In place of `mujoco.sysid.sysid_rollout`: trajectories, kept to be differentiated."""
+    """Replacement of `mujoco.sysid.sysid_rollout` that keeps trajectories for differentiation."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -130,7 +137,7 @@ class _Simulator:
         self._kept: dict[tuple[bytes, bytes], Trajectory] = {}
 
     def build(self, params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
-        """The model with these values."""
+        """Return the model with these values."""
         values = params.as_vector()
         if values.tobytes() != self._values:
             self._values, self._kept = values.tobytes(), {}
@@ -145,7 +152,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """Trajectories of all logs, for each vector of parameters in turn."""
+        """Return the trajectories of all logs, for each parameter vector in turn."""
         chunks = len(models) // len(param_dicts)
         made = []
         for k, (model, control, state) in enumerate(
@@ -164,7 +171,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """The derivatives of trajectories by each parameter in turn, then zeros."""
+        """Return the derivatives of all trajectories for each parameter in turn, then zeros."""
         chunks = len(models) // len(param_dicts)
         values = param_dicts[0].as_vector()
         columns = []
@@ -187,7 +194,7 @@ class _Simulator:
     def _trajectory(
         self, model: mujoco.MjModel, values: Array, state: Array, control: TimeSeries
     ) -> Trajectory:
-        controls = control.data[:-1]  # nothing is measured after the last one
+        controls = control.data[:-1]  # there is no measurement after the last control
         key = state.tobytes(), controls.tobytes()
         if values.tobytes() == self._values and key in self._kept:
             return self._kept[key]
@@ -207,7 +214,7 @@ def _system(
     sensordata: Array,
     mappings: dict[str, object],
 ) -> SystemTrajectory:
-    """A trajectory as `mujoco.sysid` has it: its states begin with the time after each step."""
+    """Return a trajectory of `mujoco.sysid`, whose states begin with the time after each step."""
     T = len(states)
     times = np.cumsum([first[0], *[model.opt.timestep] * T])[1:]
     rows = np.zeros((T, len(first)))
