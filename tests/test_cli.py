@@ -117,7 +117,7 @@ def test_refusals_are_named(capsys, tmp_path):
 
 
 def test_refused_sensors_leave_the_dynamics(capsys, tmp_path, monkeypatch):
-    """A and B are judged although C and D are refused."""
+    """A and B are compared although C and D are refused."""
     path = tmp_path / "sensor.xml"
     text = (FOLDER / "hinge_chain.xml").read_text()
     path.write_text(text.replace("</mujoco>", "<sensor><clock name='watch'/></sensor></mujoco>"))
@@ -292,7 +292,7 @@ def test_as_a_module():
 
 
 def hurried(tmp_path):
-    """Return the path of a stack of spheres whose solver may iterate once."""
+    """Return the path of a stack of spheres whose solver stops after one iteration."""
     path = tmp_path / "hurried.xml"
     text = (FOLDER / "contacts" / "stacked_spheres.xml").read_text()
     path.write_text(text.replace("<option ", '<option iterations="1" ls_iterations="5" '))
@@ -316,7 +316,7 @@ def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys,
 
 
 def test_a_collider_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
-    """The force of the contact passes through the axis of the hinge only if it converges."""
+    """The contact force passes through the axis of the hinge only with a converged collider."""
     path = tmp_path / "coarse.xml"
     path.write_text("""
       <mujoco>
