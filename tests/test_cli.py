@@ -169,7 +169,7 @@ def test_the_table_and_the_picture(capsys, tmp_path):
     assert cli.main(["check", ARM, "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "3 of 3 states exact" in out
-    assert "\x1b" not in out, "no colours where there is no terminal"
+    assert "\x1b" not in out, "no colors where there is no terminal"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -136,7 +136,7 @@ def second_slopes(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarra
 
 
 def slopes_of_rows(model: mujoco.MjModel, data: mujoco.MjData, C: np.ndarray) -> np.ndarray:
-    """Return the same from the rows of the normal n and of the point x on the free body.
+    """Return the same derivative, from the rows of the normal n and the point x on the free body.
 
     The gradient is (n, R^T ((x - p) x n)), with p and R those of the free body.
     """

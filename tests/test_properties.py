@@ -12,7 +12,7 @@ ROUNDING = 1e-11  # identities in double precision, relative to the largest entr
 EXAMPLES = 40
 
 seeds = st.integers(0, 2**32 - 1)
-integrators = st.sampled_from(sorted(set(INTEGRATORS) - {"rk4"}))  # of one stage
+integrators = st.sampled_from(sorted(set(INTEGRATORS) - {"rk4"}))  # integrators with one stage
 
 
 def linearized(name: str, integrator: str, seed: int):

@@ -11,7 +11,7 @@ STEP = 1e-3  # the step is affine in applied forces where nothing constrains it
 
 
 def moved(model, data, body, wrench):
-    """Return velocities and sensors after a step with a wrench added on a body."""
+    """Return velocities and sensors after a step with an additional wrench on a body."""
     d = mujoco.MjData(model)
     mujoco.mj_copyData(d, model, data)
     d.xfrc_applied[body] += wrench

@@ -8,7 +8,7 @@ from tie_actuators import slider, tendon
 from tie_judge import AVERAGE, LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 IMPLICIT = 'integrator="implicitfast"'
-# before 4.0 the implicit integrators know only the force ranges of actuators
+# before 4.0, the implicit integrators use only the force ranges of actuators
 SINCE_4 = RIGHT if mujoco.mj_version() >= 4000000 else LEFT
 SERVO = '<position joint="j" kp="4" kv="3" {}/>'
 MOTOR = '<dcmotor joint="j" motorconst=".5" resistance="1" {}/>'
