@@ -251,7 +251,7 @@ def test_integrated_orientation_servos(early):
     check(world(servo), act=4.0)
 
 
-def test_current_that_forces_see_late():
+def test_current_without_actearly():
     """Motors of MuJoCo use the current at the end of the step unless `actearly` is off."""
     model = world('<dcmotor joint="elbow" motorconst=".6" resistance="1.4" inductance="0 .01"/>')
     model.actuator_actearly[:] = False

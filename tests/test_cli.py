@@ -299,7 +299,7 @@ def hurried(tmp_path):
     return path
 
 
-def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
+def test_a_solver_that_stops_early_is_not_a_wrong_derivative(capsys, tmp_path):
     path = hurried(tmp_path)
     status, report = run_json(capsys, str(path), "--states", "1")
     assert status == 1
@@ -315,7 +315,7 @@ def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys,
     assert "in 1 MuJoCo stops before it converges" in capsys.readouterr().out
 
 
-def test_a_collider_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
+def test_a_collider_that_stops_early_is_not_a_wrong_derivative(capsys, tmp_path):
     """The contact force passes through the axis of the hinge only with a converged collider."""
     path = tmp_path / "coarse.xml"
     path.write_text("""

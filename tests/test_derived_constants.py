@@ -229,7 +229,7 @@ def test_every_kind_of_row(integrator: str) -> None:
         assert error <= TOLERANCE, f"{field}: {error:.1e}"
 
 
-def test_apply_is_what_mj_set_const_makes() -> None:
+def test_apply_agrees_with_mj_set_const() -> None:
     model = mujoco.MjModel.from_xml_string(MACHINE)
     parameters = mujacobian.Parameters(model, ["body_mass", "body_pos", "dof_armature"])
     applied = parameters.apply(parameters.values * 1.3)

@@ -255,7 +255,7 @@ def test_the_exception_of_a_callback_is_kept():
     mujacobian.linearize(model, data, sensors=False)
 
 
-def test_diagnose_refuses_what_the_others_refuse():
+def test_diagnose_refuses_the_same_features():
     model, data = arm()
     mujoco.set_mjcb_passive(lambda *_: None)
     try:

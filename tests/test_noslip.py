@@ -96,7 +96,7 @@ def blocks(model, data):
 @pytest.mark.parametrize("islands", [True, False])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("cone", CONES)
-def test_what_mujoco_computes(cone, condim, islands):
+def test_sweeps_agree_with_mujoco(cone, condim, islands):
     """Our sweeps end at MuJoCo's forces, after the same number of sweeps."""
     model = scene(cone, condim)
     if not islands:
@@ -261,7 +261,7 @@ SENSORS = """
 
 
 @pytest.mark.parametrize("cone", CONES)
-def test_sensors_see_the_swept_acceleration(cone):
+def test_sensors_use_the_swept_acceleration(cone):
     model = scene(cone, 3, SCENE.replace("</mujoco>", SENSORS), more="")
     model.opt.noslip_iterations = 1
     data = settled(model)
@@ -287,7 +287,7 @@ FORCES = """
 
 @pytest.mark.parametrize(("condim", "iterations"), [(3, 4), (6, 1)])
 @pytest.mark.parametrize("cone", CONES)
-def test_sensors_see_the_swept_forces(cone, condim, iterations):
+def test_sensors_use_the_swept_forces(cone, condim, iterations):
     """Friction comes from the sweeps; normal forces, limits and equalities stay at the optimum."""
     xml = SCENE.replace("</mujoco>", SENSORS)
     xml = xml.replace('<geom size=".1"/>', '<geom name="ball" size=".1"/>', 1)

@@ -393,7 +393,7 @@ SEEN = """
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_frames_seen_by_all(integrator: str) -> None:
+def test_frames_affect_all_elements(integrator: str) -> None:
     """Tendons, connects, welds, sites, wrenches, gravity compensation and sensors use frames."""
     model = load(SEEN, integrator)
     parameters = mujacobian.Parameters(
@@ -704,7 +704,7 @@ def test_refused_by_name(xml: str, item: object, match: str) -> None:
         analytic(parameters, disturbed(model, 0))
 
 
-def test_range_finders_see_geoms() -> None:
+def test_range_finders_refuse_positions_of_geoms() -> None:
     """The position of a geom as a parameter is refused, but its friction is not."""
     xml = contact_scene("elliptic", 3).replace(
         "</worldbody>",
@@ -758,7 +758,7 @@ def test_friction_of_a_slide_along_the_second_tangent() -> None:
         ("jnt_solref", "jointlimitfrc"),
     ],
 )
-def test_limit_sensors_do_not_see_their_own_limit(field: str, sensor: str) -> None:
+def test_limit_sensors_refuse_their_own_limit(field: str, sensor: str) -> None:
     """Their direct dependence on the limit is not supported, so there is an error."""
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>

@@ -151,7 +151,7 @@ def test_the_error_estimate_holds_on_a_finer_ladder():
     assert (abs(ref.J - with_other_steps) <= allowed).all()
 
 
-def test_compare_sees_a_wrong_entry_and_a_missing_one():
+def test_compare_finds_a_wrong_entry_and_a_missing_one():
     model = load("hinge_chain")
     _, data = next(states(model, "hinge_chain"))
     ref = reference.jacobian(model, data)

@@ -302,7 +302,7 @@ def test_a_rollout_that_diverges_is_reported_with_its_step():
         mujacobian.rollout(model, state, batch)
 
 
-def test_what_is_refused_is_named_with_its_step():
+def test_errors_name_the_step():
     """The gradient raises, not the rollout; in batches the error also names the rollout."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody>"

@@ -141,7 +141,7 @@ def test_a_solver_far_from_the_optimum_is_polished_or_refused():
     assert all("iterations" in text and "residual" in text for text in refusals), refusals
 
 
-def test_diagnostics_tell_how_far_the_solver_was():
+def test_diagnostics_report_the_distance_from_the_optimum():
     model = load("contacts/quadruped")
     for data in walk(model, 10):
         found = mujacobian.diagnose(model, data)

@@ -172,7 +172,7 @@ def slider(sensor=""):
     return parameters, controls, mujacobian.rollout(model, [1, 0], controls).sensordata
 
 
-def test_sensors_that_see_parameters():
+def test_sensors_that_depend_on_parameters():
     """Accelerations depend on parameters; unsupported sensors raise only if they are measured."""
     parameters, controls, sensordata = slider("<e_potential/>")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):

@@ -184,7 +184,7 @@ def test_noise_of_first_states():
     assert prior.degrees_of_freedom == free.degrees_of_freedom + nx
 
 
-def test_first_states_that_no_sensor_sees():
+def test_first_states_that_no_sensor_measures():
     """Unobserved coordinates keep their given values, and do not count as degrees of freedom."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody>

@@ -168,7 +168,7 @@ def test_video(tmp_path):
     assert path.stat().st_size > 1000
 
 
-def test_unknown_tasks_are_answered_with_the_known():
+def test_unknown_tasks_list_the_known_ones():
     with pytest.raises(MujacobianError, match="cartpole"):
         tasks.load("juggle")
 

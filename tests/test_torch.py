@@ -129,7 +129,7 @@ def test_unread_sensors_are_not_asked_for():
         sensordata.sum().backward()
 
 
-def test_what_the_caller_writes_does_not_reach_the_gradient():
+def test_edits_by_the_caller_do_not_affect_the_gradient():
     model, data, controls = scene("hand", STEPS)
     gradients = []
     for spoil in (False, True):

@@ -201,7 +201,7 @@ def test_bodies_of_the_global_world():
             taped_step(solver, before, after, control)
 
 
-def test_simple_bodies_that_are_so_no_longer():
+def test_simple_bodies_cannot_move_their_center():
     """Newton's own models have no simple bodies; one with them could not be edited."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody><body name="one"><freejoint/><geom size="0.1"/></body></worldbody>

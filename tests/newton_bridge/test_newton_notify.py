@@ -91,7 +91,7 @@ def test_edit(edit, cpu):
     assert np.abs(before.A - fresh.A).max() > 1e-6 * np.abs(fresh.A).max()
 
 
-def test_the_simulation_sees_it_too():
+def test_edits_reach_the_simulation():
     """With use_mujoco_cpu, Newton 1.7 itself would continue with the old poses of fixed roots."""
     model = scenes.roots()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)

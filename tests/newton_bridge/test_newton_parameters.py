@@ -165,7 +165,7 @@ def test_all_are_listed():
     assert {name for _, name in CASES} == set(PARAMETERS)
 
 
-def test_the_solver_tells_which():
+def test_the_solver_lists_its_parameters():
     """All other arrays also require gradients, which stay zero."""
     model = scenes.machine()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
