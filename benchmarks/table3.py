@@ -23,7 +23,7 @@ from mujacobian.control import ILQR, MPC, Plan, Timings, tasks
 # name of the row: label, backend, whether differences start from the solver's solution
 ROWS = {
     "fd": ("`mjd_transitionFD`, one-sided, as in MuJoCo MPC", "fd", False),
-    "fd_centred": ("`mjd_transitionFD`, centered", "fd_centred", False),
+    "fd_centred": ("`mjd_transitionFD`, centred", "fd_centred", False),
     "fd_warm": ("one-sided, warm-started", "fd", True),
     "wasp": ("WASP", "wasp", False),
     "wasp_warm": ("WASP, warm-started", "wasp", True),

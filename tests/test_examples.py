@@ -1,4 +1,4 @@
-"""The examples run and find their results."""
+"""The examples run, and find what they look for."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 from examples import identify_arm, identify_box, mpc_own_model, swing_up, throw_die
 
-STANDARD_ERRORS = 4  # errors beyond which an estimate is wrong
+STANDARD_ERRORS = 4  # beyond which an estimate is called wrong
 
 
 def close(found, truth):
@@ -24,7 +24,7 @@ def test_arm():
 
 
 def test_box():
-    """The example finds friction and mass; other friction has no effect with condim 3."""
+    """Friction and mass; torsional and rolling friction do not act with three dimensions."""
     found, truth = identify_box.main()
     assert close(found, truth).tolist() == [True, True, False, False]
     np.testing.assert_array_equal(found.values[2:], truth[2:])
@@ -43,7 +43,7 @@ def test_mpc_on_your_own_model():
 
 
 def test_the_readme_shows_the_example():
-    """The example in the README is the file, line by line, and has fewer than 25 lines."""
+    """Line by line, and in less than 25."""
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     block = next(part for part in readme.split("```") if "control.ILQR" in part)
     shown = [line.strip() for line in block.splitlines()[1:] if line.strip()]

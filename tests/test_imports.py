@@ -1,4 +1,4 @@
-"""Optional packages are imported by their bridge, not before."""
+"""Packages that only a bridge needs are imported with the bridge, not before."""
 
 import subprocess
 import sys

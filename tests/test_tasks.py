@@ -1,4 +1,4 @@
-"""The tasks: exact derivatives, success, and the command line."""
+"""The tasks: exact derivatives, done as they should be, from the command line too."""
 
 import json
 from functools import cache
@@ -14,12 +14,12 @@ from mujacobian.control.tasks.gait import Gait
 from mujacobian.errors import MujacobianError
 from mujacobian.verdict import Judge, stack
 
-STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]  # starts from which a task must succeed
+STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]  # from each of which a task must be done
 
 
 @cache
 def run(name, seconds, seed=None):
-    """Return the run of a task, and its outcome."""
+    """The run of a task, and what it is judged to be."""
     task = tasks.load(name)
     rng = None if seed is None else np.random.default_rng(seed)
     result = task.mpc().run(task.start(rng), seconds, progress=False)
@@ -28,7 +28,7 @@ def run(name, seconds, seed=None):
 
 @pytest.mark.parametrize("name", tasks.names())
 def test_derivatives_are_exact(name):
-    """The derivatives of the planning model, including sensors, are exact after a moment."""
+    """Those of the model that plans are made with, after a moment, sensors included."""
     task, result, _ = run(name, 0.1)
     assert mujacobian.support(task.planned) == []
     data = mujoco.MjData(task.planned)
@@ -52,7 +52,7 @@ def test_plans_are_not_differenced(name):
 
 
 def test_trot():
-    """The robot is upright, moves ahead and keeps step; the trot begins in the first cycle."""
+    """Up, ahead, in step; the first cycle is the one in which the trot begins."""
     _, result, outcome = run("a1_trot", 1.0)
     measures = outcome.measures
     assert outcome.success
@@ -146,7 +146,7 @@ def test_a_missing_writer_is_named(monkeypatch, tmp_path, capsys):
 
 
 def test_no_video_without_a_renderer(monkeypatch, tmp_path, capsys):
-    """The run is complete, and a note gives the reason why there is no video."""
+    """The run is not lost: a note says why there is none."""
     monkeypatch.setattr(video, "require_writer", lambda: None)
     monkeypatch.setenv("MUJOCO_GL", "none")
     path = tmp_path / "run.mp4"
@@ -168,7 +168,7 @@ def test_video(tmp_path):
     assert path.stat().st_size > 1000
 
 
-def test_unknown_tasks_list_the_known_ones():
+def test_unknown_tasks_are_answered_with_the_known():
     with pytest.raises(MujacobianError, match="cartpole"):
         tasks.load("juggle")
 
@@ -178,7 +178,7 @@ TIMES = np.arange(0, 3, 0.002)
 
 
 def test_gait():
-    """A foot is up for the share 1 - duty of a cycle, and highest at its phase."""
+    """A foot is up for the share 1 - duty of a cycle, highest at its phase."""
     lift = WALK.lift(TIMES)
     np.testing.assert_allclose((lift > 0).mean(axis=0), 1 - WALK.duty, atol=0.01)
     np.testing.assert_allclose(
@@ -205,4 +205,4 @@ def test_phase_error(delay):
 def test_swing_heights():
     heights = 0.7 * WALK.lift(TIMES)
     np.testing.assert_allclose(WALK.swing_heights(TIMES, heights), 0.035, atol=1e-4)
-    assert len(WALK.swing_heights(TIMES, heights)) == 11  # the first foot begins with a swing
+    assert len(WALK.swing_heights(TIMES, heights)) == 11  # the first foot begins in a swing

@@ -92,7 +92,7 @@ class Coordinates:
         self.child_inverse = -turn_back(self.free_R_c, self.free_child_position)  # of X_c^-1
         self.ball_R_c = matrix(self.ball_child_rotation)
         self.com_skew, self.inverse_skew = skew(self.com), skew(self.child_inverse)
-        # for free joints: the matrix that maps g to r_p g r_c^-1
+        # of free joints: turns g into r_p g r_c^-1
         self.around = _matrices(self.parent_rotation, _BEFORE) @ _matrices(
             self.free_child_rotation, _AFTER_INVERSE
         )
@@ -349,101 +349,101 @@ def _transposed(R: Array) -> Array:
 
 
 def unit(q: Array) -> Array:
-    """Return q / |q|."""
+    """Q / |q|."""
     length: Array = np.sqrt((q * q).sum(axis=-1, keepdims=True))
     return q / length
 
 
 def conjugate(q: Array) -> Array:
-    """Return the inverse rotation."""
+    """The inverse rotation."""
     return q * _CONJUGATE
 
 
 def to_wxyz(q: Array) -> Array:
-    """Return the quaternion in MuJoCo's order."""
+    """As MuJoCo stores it."""
     return np.take(q, (3, 0, 1, 2), axis=-1)
 
 
 def to_xyzw(q: Array) -> Array:
-    """Return the normalized quaternion in Newton's order."""
+    """As Newton stores it, of unit length."""
     return unit(np.take(q, (1, 2, 3, 0), axis=-1))
 
 
 def _before(p: Array) -> list[list[float]]:
-    """Return the matrix of p in products p q."""
+    """The matrix of p in products p q."""
     x, y, z, w = p
     return [[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]]
 
 
 def _after(q: Array) -> list[list[float]]:
-    """Return the matrix of q in products p q."""
+    """The matrix of q in products p q."""
     x, y, z, w = q
     return [[w, z, -y, x], [-z, w, x, y], [y, -x, w, z], [-x, -y, -z, w]]
 
 
-# These matrices are linear in p and q. For few vectors, two calls of NumPy with such a table are
-# several times faster than a call for each entry.
+# Products of few vectors: these matrices are linear in p and q, and two calls of numpy are several
+# times faster than one for each of their entries.
 _BEFORE: Array = np.array([_before(e) for e in np.eye(4)]).reshape(4, 16)
 _AFTER_INVERSE: Array = np.array([_after(e * _CONJUGATE) for e in np.eye(4)]).reshape(4, 16)
 _CROSS: Array = np.array([np.array(_before(e))[:3, :3] for e in np.eye(4)[:3]]).reshape(3, 9)
 
 
 def _matrices(x: Array, table: Array) -> Array:
-    """Return square matrices that are linear in the vectors x."""
+    """Square matrices that are linear in vectors."""
     return (x @ table).reshape(*x.shape, x.shape[-1])
 
 
 def multiply(p: Array, q: Array) -> Array:
-    """Return p q: the rotation q, followed by p."""
+    """The rotation q, then p."""
     return turn(_matrices(p, _BEFORE), q)
 
 
 def matrix(q: Array) -> Array:
-    """Return the rotation matrices of unit quaternions, which map p to q p q^-1."""
+    """The rotation matrix of unit quaternions: of q p q^-1."""
     return _matrices(q, _BEFORE)[..., :3, :] @ _matrices(q, _AFTER_INVERSE)[..., :3]
 
 
 def skew(a: Array) -> Array:
-    """Return the matrix of a in products a x b."""
+    """The matrix of a in products a x b."""
     return _matrices(a, _CROSS)
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return a x b."""
+    """A x b."""
     return turn(skew(a), b)
 
 
 def turn(R: Array, x: Array) -> Array:
-    """Return R x."""
+    """R x."""
     return (R @ x[..., None])[..., 0]
 
 
 def turn_back(R: Array, x: Array) -> Array:
-    """Return R^T x."""
+    """R^T x."""
     return (x[..., None, :] @ R)[..., 0, :]
 
 
 def left(q: Array, t: Array) -> Array:
-    """Return (t, 0) q: twice the change of q with a rotation t in front of it."""
+    """(t, 0) q: twice the change of q with a rotation t in front of it."""
     return multiply(np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1), q)
 
 
 def left_transposed(q: Array, g: Array) -> Array:
-    """Return the vector t with g . left(q, s) = t . s for all s."""
+    """The t with g . left(q, s) = t . s for all s."""
     return multiply(g, conjugate(q))[..., :3]
 
 
 def right(q: Array, t: Array) -> Array:
-    """Return q (t, 0): twice the change of q with a rotation t after it."""
+    """Q (t, 0): twice the change of q with a rotation t after it."""
     return multiply(q, np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1))
 
 
 def right_transposed(q: Array, g: Array) -> Array:
-    """Return the vector t with g . right(q, s) = t . s for all s."""
+    """The t with g . right(q, s) = t . s for all s."""
     return multiply(conjugate(q), g)[..., :3]
 
 
 def lifted(q: Array, phi: Array) -> Array:
-    """Convert cotangents of rotations after q to cotangents of q, for functions of q / |q|."""
+    """Derivatives with respect to rotations after q, as those of q, of functions of q / |q|."""
     square: Array = (q * q).sum(axis=-1, keepdims=True)
     return 2 * right(q, phi) / square

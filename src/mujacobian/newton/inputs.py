@@ -200,7 +200,7 @@ class Inputs:
             q = self._target_quaternion(target, start)
             norm = np.linalg.norm(target[:, start : start + 4], axis=-1, keepdims=True)
             a = logarithm(q)
-            row = c.ball_R_c[:, c.ball_of[joint], axis]  # row of R_c: direction of the component
+            row = c.ball_R_c[:, c.ball_of[joint], axis]  # of R_c: the component's direction
             phi = _pull_logarithm(a, row) * d_ctrl[..., actuator, None]
             result[..., start : start + 4] += 2 * left(q, phi) / norm
 
@@ -212,7 +212,7 @@ def _scatter(result: Array, places: Indices, values: Array) -> None:
 
 
 def logarithm(q: Array) -> Array:
-    """Return the rotation vectors of unit quaternions, with angles of at most pi."""
+    """The rotation vector of unit quaternions, of at most half a turn."""
     vector, w = q[..., :3], q[..., 3]
     sine = np.linalg.norm(vector, axis=-1)
     angle = 2 * np.arctan2(sine, w)
@@ -223,7 +223,7 @@ def logarithm(q: Array) -> Array:
 
 
 def _pull_logarithm(a: Array, g: Array) -> Array:
-    """Return Jl(a)^-T g, where Jl(a)^-1 maps a rotation in front to the change of a."""
+    """Jl(a)^-T g: the change of the logarithm a with rotations in front of it, transposed."""
     t2: Array = (a * a).sum(axis=-1, keepdims=True)
     t = np.sqrt(t2)
     small = t < 1e-3

@@ -28,7 +28,7 @@ from mujacobian.sysid.result import Identification
 
 Array = NDArray[np.float64]
 
-# tolerance of the first fit, which holds the first states at their given values
+# tolerance of the parameters with which the estimation of first states begins
 ROUGH = 1e-4
 _REMEDY = "Use a better start=, window= for long logs, or a larger max_evaluations"
 

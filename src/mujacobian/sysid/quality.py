@@ -12,9 +12,9 @@ from mujacobian.sysid.numerics import gammaincinv
 
 Array = NDArray[np.float64]
 
-# The reduced chi-square is far from 1 under two conditions. Noise of the stated size would produce
-# such a value in fewer than one of a thousand fits. And it differs from 1 by more than this factor:
-# a smaller factor hardly changes the standard errors, which scale with its square root.
+# The reduced chi-square is far from 1 if noise of the stated size would be that far in fewer than
+# one of a thousand fits, and if it is also far in size: below this factor, standard errors, which
+# are scaled by its square root, are hardly affected.
 CHANCE = 1e-3
 FACTOR = 1.5
 # A parameter is on a bound if the linearized optimum is beyond the bound and the value is near the
