@@ -21,7 +21,7 @@ from mujacobian.probe import ConstrainedStep
 Array = np.ndarray
 Geom = mujoco.mjtGeom
 ON = 1e-6  # m: distance of a witness point of the collider from its feature
-SEEN = 1e-4  # tolerance of a direction
+ALIGNED = 1e-4  # tolerance of a direction
 CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
 HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
@@ -350,7 +350,7 @@ def _find_line(
         x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
-        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2]) < SEEN:
+        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2]) < ALIGNED:
             return Line(optimum, (local, z[3]), face, end)
     raise ValueError("no optimum explains the line")
 

@@ -125,9 +125,11 @@ def _felt_inertia(model: mujoco.MjModel) -> dict[str, float]:
     mujoco.mj_fullM(model, data, M)
     if _condition(M) > MAX_CONDITION:
         return {}
-    felt = 1 / np.diag(np.linalg.inv(M))
+    effective = 1 / np.diag(np.linalg.inv(M))
     names = [model.joint(k).name for k in model.dof_jntid]
-    return {name: float(min(felt[[n == name for n in names]])) for name in dict.fromkeys(names)}
+    return {
+        name: float(min(effective[[n == name for n in names]])) for name in dict.fromkeys(names)
+    }
 
 
 def _add_body(rng: np.random.Generator, world: ET.Element, parent: Body | None, index: int) -> Body:
@@ -206,19 +208,19 @@ def _add_tendons(
 ) -> dict[str, float]:
     """Add fixed tendons over two scalar joints, and return the effective inertia of each."""
     scalar = [name for body in bodies for name, kind in body.joints if kind in ("hinge", "slide")]
-    felt: dict[str, float] = {}
+    effective: dict[str, float] = {}
     for index in range(rng.integers(0, 3) if len(scalar) > 1 else 0):
         chosen = [str(name) for name in rng.choice(scalar, size=2, replace=False)]
         name = f"tendon{index}"
-        felt[name] = 0.2 * min(inertia[joint] for joint in chosen)
+        effective[name] = 0.2 * min(inertia[joint] for joint in chosen)
         tendon = ET.SubElement(section, "fixed", name=name)
-        _add_passive(rng, tendon, felt[name])
+        _add_passive(rng, tendon, effective[name])
         tendon.set("springlength", _text(np.sort(rng.normal(size=2) * 0.3)))
         if rng.random() < 0.3:
-            tendon.set("armature", _text(felt[name] * rng.uniform(0.1, 1)))
+            tendon.set("armature", _text(effective[name] * rng.uniform(0.1, 1)))
         for joint in chosen:
             ET.SubElement(tendon, "joint", joint=joint, coef=_text(rng.uniform(-2, 2)))
-    return felt
+    return effective
 
 
 def _add_actuators(
@@ -226,16 +228,16 @@ def _add_actuators(
 ) -> None:
     """Add actuators on joints, tendons and sites: fixed or affine gain, none or affine bias."""
     width = {name: {"ball": 3, "free": 6}.get(kind, 1) for b in bodies for name, kind in b.joints}
-    for name, felt in inertia.items():
+    for name, effective in inertia.items():
         if rng.random() < 0.5:
             gear = rng.uniform(0.5, 2, size=width.get(name, 1)) * rng.choice([-1, 1])
             target = "joint" if name in width else "tendon"
-            _add_actuator(rng, section, felt, {target: name, "gear": _text(gear)})
+            _add_actuator(rng, section, effective, {target: name, "gear": _text(gear)})
     for index, body in enumerate(bodies):
         if body.joints and rng.random() < 0.15:
-            felt = min(inertia[name] for name, _ in body.joints)
+            effective = min(inertia[name] for name, _ in body.joints)
             target = {"site": f"site{index}", "gear": _text(rng.normal(size=6))}
-            _add_actuator(rng, section, felt, target)
+            _add_actuator(rng, section, effective, target)
 
 
 def _add_actuator(

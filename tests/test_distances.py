@@ -170,17 +170,17 @@ def judge_limit(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_pairs_of_geoms(pair: tuple[str, str]) -> None:
     model = build(*(GEOMS[name] for name in pair))
-    signs, limits, told = set(), 0, 0
+    signs, limits, compared = set(), 0, 0
     for seed in range(STATES):
         data = place(model, seed)
         signs.add(data.sensordata[0] > 0)
         if is_limit(model, data, pair):
             limits += 1
-            told += judge_limit(model, data)
+            compared += judge_limit(model, data)
         else:
             assert judge(model, data) > 0.8
     assert signs == {False, True}
-    assert told or not limits
+    assert compared or not limits
 
 
 def test_bodies_report_their_nearest_geoms() -> None:

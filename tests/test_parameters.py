@@ -294,8 +294,8 @@ def test_sizes_in_contact(integrator: str) -> None:
     parameters = mujacobian.Parameters(model, ["geom_size"])
     assert len(parameters) == 3 * 4 + 2 * 6 + 4
     judge(parameters, data, share=0.8)
-    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
-    assert felt.sum() >= 15
+    has_effect = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert has_effect.sum() >= 15
     compiled = load(SIZED, integrator)
     applied = parameters.apply(parameters.values)
     np.testing.assert_allclose(applied.geom_rbound, compiled.geom_rbound, rtol=1e-12)
@@ -341,7 +341,7 @@ def test_frames(integrator: str) -> None:
     judge(parameters, data)
 
 
-SEEN = """
+FRAMED = """
 <mujoco>
   <option timestep="0.003"/>
   <worldbody>
@@ -395,7 +395,7 @@ SEEN = """
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_frames_affect_all_elements(integrator: str) -> None:
     """Tendons, connects, welds, sites, wrenches, gravity compensation and sensors use frames."""
-    model = load(SEEN, integrator)
+    model = load(FRAMED, integrator)
     parameters = mujacobian.Parameters(
         model,
         [("body_pos", ["upper", "lower", "knob", "rock"]), ("body_quat", ["lower", "knob"]),
@@ -507,9 +507,9 @@ def test_pid_servos(inputs: str, integrator: str) -> None:
     data = disturbed(model, 3)
     data.qpos[:] = 0.3
     judge(parameters, data)
-    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
-    assert felt[1:].all()
-    assert felt[0] == ("ki" in inputs)
+    has_effect = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert has_effect[1:].all()
+    assert has_effect[0] == ("ki" in inputs)
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

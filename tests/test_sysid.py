@@ -115,11 +115,11 @@ def test_finds_the_truth(case, initial_states):
         tolerance=1e-14,
         initial_states=initial_states,
     )
-    told = np.isfinite(found.standard_errors)
+    determined = np.isfinite(found.standard_errors)
     np.testing.assert_allclose(
-        found.values[told], parameters.values[told], rtol=FOUND_TOLERANCE, atol=0
+        found.values[determined], parameters.values[determined], rtol=FOUND_TOLERANCE, atol=0
     )
-    assert told.sum() == {"arm": 9, "pushed box": 2}[case]
+    assert determined.sum() == {"arm": 9, "pushed box": 2}[case]
     assert found.cost < 1e-4  # this includes quaternions of the other sign with missing components
     assert found.converged
     assert found.history[0].cost > found.history[-1].cost == found.cost

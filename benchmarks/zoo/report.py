@@ -205,13 +205,13 @@ def _details(state: Record, words: set[str]) -> str:
     parts = [word for word in (*state["flaws"], SILENT) if word in words]
     if SILENT in words:
         words = words | {state["own"]["word"]}
-    told = set()
+    shown = set()
     for settings in ("converged", "own"):
         verdict = state[settings]
         if verdict["word"] in words:
             error = "" if verdict["error"] is None else f" {verdict['error']:.1e}"
-            why = "" if verdict["reason"] in told else verdict["reason"]
-            told.add(why)
+            why = "" if verdict["reason"] in shown else verdict["reason"]
+            shown.add(why)
             parts.append(f"{settings} {verdict['word']}{error} {why}".strip())
     return "; ".join(parts)
 

@@ -118,7 +118,7 @@ def test_a_tape_used_again_keeps_no_old_steps(model, solver):
     del tape
     gc.collect()
     steps = [each for each in gc.get_objects() if isinstance(each, TapedStep)]
-    assert sum(each.snapshot is solver._now() for each in steps) == 1  # only the last one
+    assert sum(each.snapshot is solver._current_snapshot() for each in steps) == 1  # the last
 
 
 def test_gradients_asked_for_later(model):

@@ -43,7 +43,7 @@ def test_warp(one):
         found[cpu], visited = taped(solver, state, control, 5, DT, loss)
     print(apart(found[False], found[True]))
     assert apart(found[False], found[True]) < NOISE
-    mirror = solver._now().worlds.models[0]
+    mirror = solver._current_snapshot().worlds.models[0]
     from oracle import Oracle
 
     errors = Exact(solver, state, control, 5, DT, loss, visited, Oracle(solver, mj=mirror)).errors(

@@ -34,7 +34,7 @@ class TapedStep:
         # the step that produced the initial activations; the tape keeps it alive
         self.before = None if before is None else ref(before)
         # worlds whose activations continue into the next step
-        self.carries = np.ones(snapshot.coordinates.worlds, dtype=bool)
+        self.keeps_activations = np.ones(snapshot.coordinates.worlds, dtype=bool)
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
         if snapshot.moves_wrenches:
@@ -67,7 +67,7 @@ class TapedStep:
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
         self.poses = tuple(each.numpy().copy() for each in self.bodies)
-        self.beside = guards.observed(state, observables)
+        self.observables = guards.observed(state, observables)
         guards.require_chain(self.given_arrays, (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
 
@@ -80,13 +80,13 @@ class TapedStep:
     @property
     def arrays(self) -> list[wp.array]:
         """All arrays of the step that have gradients, inputs and results."""
-        beside = (array for _, array in self.beside)
-        every = (*self.given_arrays, *self.result, *self.bodies, *beside)
+        observed = (array for _, array in self.observables)
+        every = (*self.given_arrays, *self.result, *self.bodies, *observed)
         return [array for array in every if array.requires_grad]
 
     def pull_back(self) -> None:
         """Add to the gradients of the inputs, given the gradients of the results."""
-        guards.refuse_observed(self.beside)
+        guards.refuse_observed(self.observables)
         snapshot = self.snapshot
         c = snapshot.coordinates
         d_q, d_v = self._take_results()
@@ -107,7 +107,7 @@ class TapedStep:
             add_gradient(array, gradient)
         before = None if self.before is None else self.before()
         if before is not None:
-            before.d_act = made.act * before.carries[:, None]
+            before.d_act = made.act * before.keeps_activations[:, None]
 
     def _take_results(self) -> tuple[Array, Array]:
         """Return the gradients of the coordinates after the step, and set them to zero.

@@ -28,7 +28,7 @@ _HIDDEN = ("act", "qacc_warmstart", "eq_active", "mocap_pos", "mocap_quat")
 
 
 @dataclass(frozen=True)
-class Pulled:
+class InputCotangents:
     """Cotangents of the inputs of a MuJoCo step, one row per world."""
 
     q: Array
@@ -88,7 +88,7 @@ class Snapshot:
         y_act: Array,
         number: int,
         pairs: list[Pairs],
-    ) -> Pulled:
+    ) -> InputCotangents:
         """Pull cotangents of the state after the step back to the inputs of all worlds.
 
         rows: mjSTATE_INTEGRATION of every world at the start of the step.
@@ -129,4 +129,4 @@ class Snapshot:
             if pairs and self.contacts_agree:
                 self.contacts_agree = compare(pairs[world], data, world, number)
         q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
-        return Pulled(q, v, act, (ctrl, qfrc, xfrc), params)
+        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params)

@@ -112,7 +112,9 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             self._last = self._last_tape = taken = None
             if tape is not None:
                 guards.refuse_capture(self.model)
-                taken = TapedStep(self._now(), self, state_in, control, dt, before, self._step)
+                taken = TapedStep(
+                    self._current_snapshot(), self, state_in, control, dt, before, self._step
+                )
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
                 return
@@ -143,7 +145,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             if world_mask is not None:
                 worlds = world_mask.numpy()[: len(worlds)].astype(bool)
             if self._last is not None:  # the reset overwrites the activations of these worlds
-                self._last.carries &= ~worlds[: self.mjw_data.nworld]
+                self._last.keeps_activations &= ~worlds[: self.mjw_data.nworld]
         if tape is not None:
             which = int(newton.StateFlags.ALL if flags is None else flags)
             taken = TapedReset(self.model, state, worlds, which)
@@ -202,10 +204,16 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             raise ArgumentError(f"world must be between 0 and {worlds - 1}, got {world}")
         with suspended_tape():
             return linearize_world(
-                self._now(), self, state, control, dt, world, tangent=coords == "tangent"
+                self._current_snapshot(),
+                self,
+                state,
+                control,
+                dt,
+                world,
+                tangent=coords == "tangent",
             )
 
-    def _now(self) -> Snapshot:
+    def _current_snapshot(self) -> Snapshot:
         """Return the snapshot of the model, made again after an edit or a change of parameters."""
         wanted = self.parameters
         if self._snapshot is None or tuple(self._snapshot.parameters.arrays) != wanted:

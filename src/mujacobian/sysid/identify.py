@@ -126,9 +126,9 @@ def identify(
     problem = problem_of(estimate=estimate, tolerance=tolerance)
     if estimate and window is None:
         # far from the optimum, free first states would compensate for wrong parameters
-        held = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
-        first = _solve(held, first, box, most_evaluations)[0]
-        problem.follow(held)
+        given_problem = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
+        first = _solve(given_problem, first, box, most_evaluations)[0]
+        problem.follow(given_problem)
     values, converged, message = _solve(problem, first, box, most_evaluations)
     result = _report(problem, problem.evaluate(values), box, converged, message)
     for text in result.warnings:
@@ -175,7 +175,7 @@ def _report(
     errors = np.sqrt(np.diag(covariance))
     bound = on_bounds(fit, values, errors, *bounds)
     unsettled = problem.unsettled(optimum)
-    judged = [
+    texts = [
         None if converged else f"the optimizer did not converge: {message} {_REMEDY}",
         _judge_first_states(unsettled),
         _judge_residuals(problem, reduced, freedom),
@@ -183,7 +183,7 @@ def _report(
         judge_errors(names, values, errors, problem.history[0].values, parameters.lower),
         judge_bounds(names, values, bound),
     ]
-    lost = sorted(k for group in fit.undetermined() for k in group)
+    undetermined = sorted(k for group in fit.undetermined() for k in group)
     return Identification(
         parameters=parameters,
         values=values,
@@ -195,13 +195,13 @@ def _report(
         cost=optimum.squares / 2,
         degrees_of_freedom=freedom,
         reduced_chi_square=reduced,
-        undetermined=tuple(names[k] for k in lost),
+        undetermined=tuple(names[k] for k in undetermined),
         on_bounds=tuple(names[k] for k in bound),
         history=(*problem.history, Iterate(optimum.squares / 2, values)),
         steps=problem.steps,
         converged=converged and not unsettled,
         message=message,
-        warnings=tuple(text for text in judged if text is not None),
+        warnings=tuple(text for text in texts if text is not None),
     )
 
 

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 # far below the rounding of a simulated Jacobian.
 RANK = 1e-10
 # Component in undetermined directions above which an unknown is undetermined.
-BLIND = 1e-6
+NULL_COMPONENT = 1e-6
 # Numbers in a block of rows that is factored at once. For larger blocks BLAS would start threads,
 # which cost several times as much as they save.
 BLOCK = 8192
@@ -30,7 +30,7 @@ class LinearFit:
         U, s, axes = np.linalg.svd(J / self._scale, full_matrices=True)
         self.rank = int((s > RANK * s.max(initial=0)).sum())
         self._range, self._s, self._axes = U[:, : self.rank], s[: self.rank], axes[: self.rank]
-        self._blind = axes[self.rank :]
+        self._null_space = axes[self.rank :]
         self._along = self._range.T @ r
 
     @property
@@ -59,20 +59,20 @@ class LinearFit:
 
     def undetermined(self) -> list[list[int]]:
         """Return groups of undetermined unknowns; of each group only combinations are known."""
-        coupled = np.abs(self._blind.T @ self._blind) > BLIND
+        coupled = np.abs(self._null_space.T @ self._null_space) > NULL_COMPONENT
         groups: list[list[int]] = []
         for k in np.flatnonzero(coupled.any(axis=0)):
-            mine = [group for group in groups if coupled[k, group].any()]
-            groups = [group for group in groups if group not in mine]
-            groups.append(sorted([int(k), *(other for group in mine for other in group)]))
+            joined = [group for group in groups if coupled[k, group].any()]
+            groups = [group for group in groups if group not in joined]
+            groups.append(sorted([int(k), *(other for group in joined for other in group)]))
         return sorted(groups)
 
     def covariance(self) -> Array:
         """Return `(J^T J)^-1`, with inf on the diagonal for undetermined unknowns (SID-5)."""
-        seen = self._axes / self._scale
-        covariance: Array = (seen.T / self._s**2) @ seen
-        for lost in self.undetermined():
-            covariance[lost, lost] = np.inf
+        scaled = self._axes / self._scale
+        covariance: Array = (scaled.T / self._s**2) @ scaled
+        for group in self.undetermined():
+            covariance[group, group] = np.inf
         return covariance
 
 

@@ -26,7 +26,7 @@ from mujacobian.threads import each, thread_count
 
 Array = NDArray[np.float64]
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Problem:
         # the last evaluation, and the last one whose Jacobian the optimizer requested: a candidate
         # for the optimum
         self._last: Evaluation | None = None
-        self._taken: Evaluation | None = None
+        self._differentiated: Evaluation | None = None
 
     def follow(self, other: Problem) -> None:
         """Add the steps and the history of a problem that was solved before this one."""
@@ -138,9 +138,9 @@ class Problem:
 
         With inf the optimizer tries a shorter step. Raises `Stop` after `max_steps` steps.
         """
-        if self._taken is not None and self.steps >= self.max_steps:
+        if self._differentiated is not None and self.steps >= self.max_steps:
             message = "The maximum number of simulations is exceeded."
-            raise Stop(self._taken.values, message, converged=False)
+            raise Stop(self._differentiated.values, message, converged=False)
         try:
             return self.evaluate(values).residual.copy()
         except UnsupportedFeatureError:
@@ -150,29 +150,29 @@ class Problem:
 
     def jacobian(self, values: Array) -> Array:
         """Return the slopes of the triangular factor; raise `Stop` at the optimum."""
-        made = self.evaluate(values)
-        if not np.isfinite(made.slopes).all():
+        evaluation = self.evaluate(values)
+        if not np.isfinite(evaluation.slopes).all():
             raise MujacobianError(
                 "the Jacobian overflows, because the system is unstable over these steps: use"
                 " shorter logs or window="
             )
-        self.history.append(Iterate(made.squares / 2, values.copy()))
-        self._taken = made
+        self.history.append(Iterate(evaluation.squares / 2, values.copy()))
+        self._differentiated = evaluation
         # compare the gain of a step to the optimum of the linearized problem with the variance
-        left = made.squares / max(1, self.degrees_of_freedom(made))
-        if made.fit.gain < self.tolerance * left:
+        variance = evaluation.squares / max(1, self.degrees_of_freedom(evaluation))
+        if evaluation.fit.gain < self.tolerance * variance:
             message = "The optimum is a negligible part of the standard errors away."
             raise Stop(values.copy(), message, converged=True)
-        return made.slopes.copy()
+        return evaluation.slopes.copy()
 
-    def degrees_of_freedom(self, made: Evaluation) -> int:
+    def degrees_of_freedom(self, evaluation: Evaluation) -> int:
         """Return the number of residuals minus the number of determined unknowns (SID-6)."""
-        return self.size - made.first_state_rank - made.fit.rank
+        return self.size - evaluation.first_state_rank - evaluation.fit.rank
 
-    def unsettled(self, made: Evaluation) -> list[int]:
+    def unsettled(self, evaluation: Evaluation) -> list[int]:
         """Return the logs whose first states could still be improved."""
         return sorted(
-            {k for k, j in self.places if not self.logs[k][j].is_settled(made.points[k][j])}
+            {k for k, j in self.places if not self.logs[k][j].is_settled(evaluation.points[k][j])}
         )
 
     def evaluate(self, values: Array) -> Evaluation:
@@ -180,12 +180,12 @@ class Problem:
 
         Computing residuals and Jacobians together costs less than computing them separately.
         """
-        for known in (self._last, self._taken):
+        for known in (self._last, self._differentiated):
             if known is not None and known.values.tobytes() == values.tobytes():
                 return known
         model = self.parameters.apply(values)
         directions = np.ascontiguousarray(self.parameters.jacobian(values, model).T)
-        near = self._taken or self._last
+        near = self._differentiated or self._last
         if near is None:
             points = self._first_points(model, directions)
         else:
@@ -233,11 +233,11 @@ class Problem:
     def _each(
         self,
         items: Sequence[Item],
-        work: Callable[[Item, mujoco.MjData], Made],
+        work: Callable[[Item, mujoco.MjData], Result],
         log: Callable[[Item], int],
-    ) -> list[Made]:
+    ) -> list[Result]:
         """Return `work` of every item, in threads with one `MjData` each; errors name the log."""
-        made: dict[int, Made] = {}
+        made: dict[int, Result] = {}
 
         def make(k: int, data: mujoco.MjData) -> None:
             made[k] = work(items[k], data)
