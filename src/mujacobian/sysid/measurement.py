@@ -17,13 +17,13 @@ class Measurement:
     """
 
     def __init__(self, values: Array, noise: Array, known: NDArray[np.bool_]) -> None:
-        self.is_measured = ~np.isnan(values)
+        self.there = ~np.isnan(values)
         self.values = values
         self.noise = noise
         self.weights = 1 / noise
-        self.size = int(self.is_measured.sum())
+        self.size = int(self.there.sum())
         self.known = known
-        self.is_known = bool(known[self.is_measured.any(axis=0)].all())
+        self.is_known = bool(known[self.there.any(axis=0)].all())
 
     def cut(self, first: int, last: int, *, rows: int) -> Measurement:
         """Return rows first .. last-1, padded with missing measurements to `rows` rows."""
@@ -41,10 +41,10 @@ class Measurement:
         if slopes is None:
             return
         T, n, numbers = slopes.shape
-        if self.is_measured.all():
+        if self.there.all():
             every = rows.reshape(T, numbers, n + 1)
             np.multiply(slopes.swapaxes(1, 2), self.weights[:, None], out=every[..., :-1])
             np.multiply(differences, self.weights, out=every[..., -1])
         else:
-            rows[:, :-1] = (slopes * self.weights).swapaxes(1, 2)[self.is_measured]
-            rows[:, -1] = (differences * self.weights)[self.is_measured]
+            rows[:, :-1] = (slopes * self.weights).swapaxes(1, 2)[self.there]
+            rows[:, -1] = (differences * self.weights)[self.there]

@@ -78,7 +78,7 @@ class Window:
         self.steps = inputs.controls.shape[1]
         self.size = sensors.size + states.size + first.prior_size
         self.manifold = Manifold(parameters.model)
-        weighted = [np.where(m.is_measured, m.values * m.weights, 0) for m in (sensors, states)]
+        weighted = [np.where(m.there, m.values * m.weights, 0) for m in (sensors, states)]
         self._rounding = ROUNDING**2 * sum(float((w * w).sum()) for w in weighted)
 
     def settle(
@@ -170,7 +170,7 @@ class Window:
             np.vstack([np.zeros((m, directions.shape[1])), directions]),
             moved,
             sensed,
-            self.sensors.is_measured.any(axis=0).astype(np.float64),
+            self.sensors.there.any(axis=0).astype(np.float64),
         )
         if taken < T:
             raise MujacobianError(f"the simulation of the log diverges in step {taken}")
