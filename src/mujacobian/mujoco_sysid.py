@@ -17,7 +17,7 @@ from mujacobian.trajectory import Trajectory
 try:
     from mujoco import sysid
     from mujoco.sysid import ModelSequences, SystemTrajectory, TimeSeries, build_residual_fn
-except ImportError as error:  # the module is empty unless MuJoCo's extra is installed
+except ImportError as error:  # without its extras, the module of MuJoCo's wheel is empty
     raise MissingPackageError(
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
@@ -31,13 +31,7 @@ _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 def parameter_dict(
     parameters: Parameters, lower: Array | None = None, upper: Array | None = None
 ) -> sysid.ParameterDict:
-    """Return the parameters in the format of `mujoco.sysid`, whose optimizer needs finite bounds.
-
-    Args:
-      parameters: parameters to identify, with their model.
-      lower: finite lower bounds, by default those of `parameters`.
-      upper: finite upper bounds, by default those of `parameters`.
-    """
+    """The parameters as `mujoco.sysid` has them; its optimizer needs finite bounds."""
     low = parameters.lower if lower is None else np.asarray(lower, np.float64)
     high = parameters.upper if upper is None else np.asarray(upper, np.float64)
     result = sysid.ParameterDict()
@@ -53,16 +47,15 @@ def parameter_dict(
 def exact_residual(
     parameters: Parameters, *, models_sequences: Sequence[ModelSequences], **options: object
 ) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
-    """Return a residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
+    """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
 
     Args:
-      parameters: parameters in the order of the vector of `mujoco.sysid` (see `parameter_dict`).
-        `Parameters.apply` makes the models: no modifier is called and nothing is recompiled.
-        Derived constants are updated as by a compilation, unless `derived="hold"`.
-      models_sequences: logs, all of the model of `parameters`.
-      **options: other arguments of `mujoco.sysid.build_residual_fn`, such as `sensor_weights`.
-        build_model, custom_rollout and modify_residual have no derivatives and raise
-        `ArgumentError`.
+      parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
+        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled.
+        Derived constants are renewed, as a compilation would, unless `derived="hold"`.
+      models_sequences: logs of one model, that of the parameters.
+      options: of `mujoco.sysid.build_residual_fn`: sensor_weights, ...; not build_model,
+        custom_rollout and modify_residual, of which there are no derivatives.
 
     Example::
 
@@ -70,7 +63,7 @@ def exact_residual(
       found, result = mujoco.sysid.optimize(
           parameter_dict(parameters, lower, upper), residual, optimizer="mujoco", jacobian=jacobian)
 
-    Only the backend "mujoco" passes the Jacobian to its optimizer; the backends of scipy do not.
+    Only the backend "mujoco" hands a Jacobian on to its optimizer; those of scipy do not.
     """
     for name in _FIXED:
         if name in options:
@@ -87,8 +80,8 @@ def exact_residual(
         return compare(x, params, custom_rollout=simulator.predict, **more)
 
     def jacobian(x: Array, _residual: Array) -> Array:
-        # Resampling, differences and weights are affine functions of a simulation. They are applied
-        # to the derivatives instead, and to zeros, whose result is subtracted.
+        # Resampling, differences and weights are affine in what a simulation returns: derivatives
+        # go through them in its place, beside a simulation of zeros.
         columns = np.repeat(np.reshape(x, (n, 1)), n + 1, axis=1)
         made = compare(columns, _Vector(), custom_rollout=simulator.differentiate)
         rows: Array = np.concatenate(made[0])
@@ -98,7 +91,7 @@ def exact_residual(
 
 
 def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelSequences]) -> None:
-    """Raise if logs belong to another model than the one that is simulated."""
+    """Raise where logs are of a model that would not be simulated."""
     first = None
     for logs in models_sequences:
         same = logs.gt_model.signature == parameters.model.signature
@@ -107,13 +100,13 @@ def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelS
         first = numbers if first is None else first
         if not same or not np.array_equal(numbers, first):
             raise ArgumentError(
-                f'the logs "{logs.name}" are of another model: all logs must be of the model of'
-                " the parameters"
+                f'the logs "{logs.name}" are of another model: all must be of the one of the '
+                "parameters"
             )
 
 
 class _Vector(sysid.ParameterDict):  # type: ignore[misc]
-    """A parameter vector without names, which `mujoco.sysid` copies for every column and log."""
+    """Values alone, which `mujoco.sysid` copies for every column and log."""
 
     def update_from_vector(self, vector: Array) -> None:
         self.vector = vector
@@ -128,7 +121,7 @@ class _Vector(sysid.ParameterDict):  # type: ignore[misc]
 
 
 class _Simulator:
-    """Replacement of `mujoco.sysid.sysid_rollout` that keeps trajectories for differentiation."""
+    """In place of `mujoco.sysid.sysid_rollout`: trajectories, kept to be differentiated."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -137,7 +130,7 @@ class _Simulator:
         self._kept: dict[tuple[bytes, bytes], Trajectory] = {}
 
     def build(self, params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
-        """Return the model with these values."""
+        """The model with these values."""
         values = params.as_vector()
         if values.tobytes() != self._values:
             self._values, self._kept = values.tobytes(), {}
@@ -152,7 +145,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """Return the trajectories of all logs, for each parameter vector in turn."""
+        """Trajectories of all logs, for each vector of parameters in turn."""
         chunks = len(models) // len(param_dicts)
         made = []
         for k, (model, control, state) in enumerate(
@@ -171,7 +164,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """Return the derivatives of all trajectories for each parameter in turn, then zeros."""
+        """The derivatives of trajectories by each parameter in turn, then zeros."""
         chunks = len(models) // len(param_dicts)
         values = param_dicts[0].as_vector()
         columns = []
@@ -194,7 +187,7 @@ class _Simulator:
     def _trajectory(
         self, model: mujoco.MjModel, values: Array, state: Array, control: TimeSeries
     ) -> Trajectory:
-        controls = control.data[:-1]  # there is no measurement after the last control
+        controls = control.data[:-1]  # nothing is measured after the last one
         key = state.tobytes(), controls.tobytes()
         if values.tobytes() == self._values and key in self._kept:
             return self._kept[key]
@@ -214,7 +207,7 @@ def _system(
     sensordata: Array,
     mappings: dict[str, object],
 ) -> SystemTrajectory:
-    """Return a trajectory of `mujoco.sysid`, whose states begin with the time after each step."""
+    """A trajectory as `mujoco.sysid` has it: its states begin with the time after each step."""
     T = len(states)
     times = np.cumsum([first[0], *[model.opt.timestep] * T])[1:]
     rows = np.zeros((T, len(first)))
