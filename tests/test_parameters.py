@@ -644,7 +644,7 @@ def test_bad_requests() -> None:
         parameters.apply([1.0, 2.0])
 
 
-def test_simple_bodies_keep_their_centre_of_mass() -> None:
+def test_simple_bodies_keep_their_center_of_mass() -> None:
     model = load(contact_scene("pyramidal", 3), "Euler")
     with pytest.raises(ValueError, match="compiled this body as simple"):
         mujacobian.Parameters(model, [("body_ipos", "ball")])

@@ -20,7 +20,7 @@ def moved(model, data, body, wrench):
 
 
 @pytest.mark.parametrize("name", ["everything", "free_body_with_limbs"])
-def test_wrenches_act_at_the_centre_of_mass(name):
+def test_wrenches_act_at_the_center_of_mass(name):
     model = load(name)
     data = mujoco.MjData(model)
     data.qvel[:] = np.random.default_rng(1).normal(size=model.nv)
