@@ -35,7 +35,7 @@ PAIRS = [
 ]
 
 # A cylinder across an edge of a box, deeper than its axis: feet on the shins of a humanoid. The
-# pose of the box. At the default tolerance, the first one was once given another feature.
+# pose of the box. At the default tolerance, the contact of the first resembles another feature.
 CROSSED = {
     "beyond": ("0.017138 0.025332 0.111333", "0.980366 -0.000509 0.197173 0.002417"),
     "before": ("0.017138 -0.024668 0.111333", "0.980366 -0.000509 0.197173 0.002417"),

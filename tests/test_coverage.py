@@ -47,7 +47,7 @@ STATUSES, PROOFS = read_page()
 
 
 def enumerators(name):
-    """Return {enumerator: value} of one of MuJoCo's enums, without the deprecated ones."""
+    """Return {enumerator: value} of one of MuJoCo's enums, without those that are not used."""
     members = getattr(mujoco, name).__members__
     gone = ("mjTRN_UNDEFINED", "mjEQ_DISTANCE")
     return {key: int(value) for key, value in members.items() if key not in gone}
