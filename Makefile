@@ -1,4 +1,4 @@
-# The table of contents of the workflow: `make help`. Every target makes the environment it needs.
+# `make help` lists all targets. Every target creates the environment that it needs.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -7,10 +7,11 @@ MENAGERIE_ARGS ?=
 ZOO_ARGS ?=
 PARAMETERS_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# pip compiles no bytecode, most of which nobody imports: Python does, at the first import
+# pip does not compile bytecode, because most modules are never imported; Python compiles the others
+# at their first import
 unexport PYTHONDONTWRITEBYTECODE
 
-# the compiler CMake would find, unless the caller names one
+# the compiler that CMake would find, unless the caller sets CXX
 ifeq ($(origin CXX),default)
 CXX := $(shell command -v c++ || command -v g++ || command -v clang++)
 else
@@ -69,22 +70,22 @@ bench-rods: .venv/.installed  ## rods by left perturbations against rotation vec
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/bench-rods > /dev/null
 	$(BIN)/python -m benchmarks.rods
 
-bench-newton: .venv-newton/.installed  ## what a step of the Newton bridge costs, forward and back
+bench-newton: .venv-newton/.installed  ## time of a step of the Newton bridge, forward and backward
 	.venv-newton/bin/python -m benchmarks.newton_bridge
 
-table3: .venv/.installed  ## the trotting A1 under every derivative backend: build/table3.md
+table3: .venv/.installed  ## compare derivative backends on the trotting A1: build/table3.md
 	$(BIN)/python -m benchmarks.table3
 
 menagerie: .venv/.tools .venv/.installed  ## accuracy and speed on the robots of MENAGERIE_ROOT, a MuJoCo Menagerie
 	$(BIN)/python -m benchmarks.menagerie $(MENAGERIE_ARGS)
 
-zoo: .venv/.tools .venv/.installed  ## judge the models of many packages, MENAGERIE_ROOT and MUJOCO_ROOT: build/zoo.md
+zoo: .venv/.tools .venv/.installed  ## check the models of many packages, MENAGERIE_ROOT and MUJOCO_ROOT: build/zoo.md
 	$(BIN)/python -m benchmarks.zoo $(ZOO_ARGS)
 
-parameters: .venv/.tools .venv/.installed  ## judge all families of parameters on the models of the zoo: build/parameters.md
+parameters: .venv/.tools .venv/.installed  ## check all parameter families on the models of the zoo: build/parameters.md
 	$(BIN)/python -m benchmarks.parameters $(PARAMETERS_ARGS)
 
-pairs: .venv/.tools .venv/.installed  ## random poses of all pairs of geoms, judged (half an hour): build/pairs.md
+pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
 docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
@@ -93,7 +94,7 @@ docs: .venv/.tools  ## check links, equation labels, lines and language of pages
 	$(BIN)/python tools/check_language.py
 
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
-# tests run, too
+# tests cover
 UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
   sysid_first_states parameter_frames
 sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
@@ -103,12 +104,12 @@ sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.bu
 	$(BIN)/python $(PYTEST) -m "not slow" \
 	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
-clean:  ## remove everything made here, the environments too
+clean:  ## remove everything that make created, including the environments
 	rm -rf build .venv .venv-newton .venv-zoo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 
-# what the wheel and the demo need; cmake and ninja from pip when the machine has none
+# the packages that the wheel and the demo need, with cmake and ninja from pip
 .venv/.basis: pyproject.toml tools/requirements.py
 	@$(PYTHON) tools/check_machine.py
 	@echo "making .venv"
@@ -158,7 +159,7 @@ build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCE
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
 	@touch $@
 
-# what replaces a package of .venv, put in front of it by PYTHONPATH
+# packages that replace those of .venv; PYTHONPATH puts them in front
 build/mujoco-315/.installed: .venv/.basis
 	@$(BIN)/python $(PIP) --no-deps --target build/mujoco-315 'mujoco==3.15.*'
 	@touch $@

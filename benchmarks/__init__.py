@@ -1,1 +1,1 @@
-"""Accuracy, speed and scaling of mujacobian beside mjd_transitionFD and Pinocchio: `make bench`."""
+"""Compare accuracy, speed and scaling with mjd_transitionFD and Pinocchio: `make bench`."""

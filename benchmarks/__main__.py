@@ -1,4 +1,4 @@
-"""Measure everything, print it as tables, write build/bench.json and build/bench.png."""
+"""Run all benchmarks, print tables, and write build/bench.json and build/bench.png."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ def main() -> None:
     """Run the benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the results")
-    parser.add_argument("--rounds", type=int, default=25, help="turns per candidate")
+    parser.add_argument("--rounds", type=int, default=25, help="timing rounds per candidate")
     arguments = parser.parse_args()
 
     console = Console()

@@ -21,8 +21,8 @@ class Reference:
     def error(self, J: np.ndarray) -> np.ndarray:
         """Return the relative error of every entry of J.
 
-        It is relative to the largest entry of its column within its block of rows; entries that
-        the reference itself does not know well enough count as zero.
+        The error is relative to the largest entry of its column within its block of rows. Entries
+        for which the reference is not accurate enough count as zero.
         """
         matrix: np.ndarray = reference.compare(J, self.J, self.err, self.blocks).matrix
         return matrix

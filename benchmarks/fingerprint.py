@@ -1,9 +1,9 @@
 """Print a hash of the derivatives of some models: python -m benchmarks.fingerprint [MODEL.xml ...].
 
-A change that must not change a number, such as a renaming, prints the same hashes before and after
-it on the same machine. The models are the ten below, or the given files. The hash of a model covers
-A, B, C and D at three states of a simulation under random controls, and the gradient of a rollout
-with respect to its first state, controls and masses. Refusals are part of it by their messages.
+The hashes on one machine are the same before and after a change that must not affect results, such
+as a renaming. The models are the ten below, or the given files. The hash of a model covers A, B, C
+and D at three states of a simulation with random controls, and the gradient of a rollout with
+respect to its first state, controls and masses. Messages of unsupported features are included.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What was measured on."""
+"""Description of the machine that runs the benchmarks."""
 
 import platform
 from pathlib import Path

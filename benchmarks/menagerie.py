@@ -1,14 +1,15 @@
-"""Judge every scene of MuJoCo Menagerie: exact, refused by name, or wrong; and time it.
+"""Judge every scene of MuJoCo Menagerie (exact, not supported or wrong), and time it.
 
-Where curved geoms touch, MuJoCo's collider stops on a facet of its own making. A state that differs
-from differences of that is judged once more with these contacts converged, and told apart.
+Where curved geoms touch, MuJoCo's collider stops early, on a facet of its polytope. If a state
+differs from finite differences of that contact, it is judged again with converged contacts and
+counted separately.
 
-Every exact state is also linearized with the scene's own solver and collider settings, and compared
-with the same differences of the converged step: no error may be silent.
+Every exact state is also linearized with the solver and collider settings of the scene. The result
+is compared with the same differences of the converged step. Every error must come with a warning.
 
-The scenes are those of the checkout that the environment variable MENAGERIE_ROOT names, else of the
-package mujoco-menagerie, which downloads them. Prints a table and writes build/menagerie.md; the
-exit status is 1 if any state is wrong or crashes.
+The scenes come from the checkout in the environment variable MENAGERIE_ROOT, or otherwise from the
+package mujoco-menagerie, which downloads them. The program prints a table and writes
+build/menagerie.md. The exit status is 1 if any state is wrong or crashes.
 """
 
 import argparse
@@ -37,13 +38,13 @@ from mujacobian.verdict import Judge, stack
 
 BLOCKS = ("A", "B", "C", "D")
 EXACT = {"exact", directional.CONVERGED}
-ROUNDS = 10  # turns per candidate of the timing
-REASONS = 3  # reported per scene
+ROUNDS = 10  # timing rounds per candidate
+REASONS = 3  # reasons reported per scene
 
 
 @dataclass
 class Scene:
-    """What was found about one scene over all its states."""
+    """The verdicts, errors and times of one scene over all its states."""
 
     name: str
     nv: int
@@ -52,8 +53,8 @@ class Scene:
     sensors_refused: str = ""
     worst: dict[str, float] = field(default_factory=dict)  # error per block
     pairs: set[str] = field(default_factory=set)
-    shares: list[float] = field(default_factory=list)  # trusted entries per state
-    notes: list[str] = field(default_factory=list)  # what is wrong or crashed, and where
+    shares: list[float] = field(default_factory=list)  # share of trusted entries per state
+    notes: list[str] = field(default_factory=list)  # wrong results and crashes, with their states
     times: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -63,7 +64,7 @@ class Scene:
 
     @property
     def verdict(self) -> str:
-        """One word or two for all states."""
+        """Summary of the verdicts on all states."""
         count = Counter(self.verdicts)
         if not count:
             return "no state"
@@ -73,14 +74,14 @@ class Scene:
 
     @property
     def why(self) -> str:
-        """The reasons of refusals, the most frequent ones."""
+        """The most frequent reasons why derivatives are not supported."""
         reasons = [why for why, _ in self.refused.most_common(REASONS)]
         return "; ".join([*reasons, *filter(None, [self.sensors_refused])])
 
 
 @dataclass
 class State:
-    """The verdict on one state; where it is exact, its Jacobian and the judge that accepted it."""
+    """The verdict on one state and, if it is exact, its Jacobian and the judge that accepted it."""
 
     verdict: str
     J: np.ndarray | None = None
@@ -124,7 +125,7 @@ def scene_paths() -> list[Path]:
     """Return all scene*.xml, from MENAGERIE_ROOT or from the package mujoco-menagerie."""
     root = os.environ.get("MENAGERIE_ROOT")
     if root:
-        # MuJoCo does not find all files that nested includes name under a relative path
+        # with a relative path, MuJoCo does not find all files of nested includes
         folders = sorted(path for path in Path(root).resolve().glob("*/") if path.is_dir())
     else:
         folders = _downloaded()
@@ -152,15 +153,15 @@ def _downloaded() -> list[Path]:
 
 
 def label(path: Path) -> str:
-    """Return the robot's name, with the scene's where the robot has several."""
+    """Return the name of the robot, with that of the scene if the robot has several scenes."""
     scene = path.stem.removeprefix("scene").strip("_")
     return f"{path.parent.name} {scene}".strip()
 
 
 def judge_scene(path: Path, states: int, seeds: int, own: OwnSettings) -> Scene:
-    """Judge one scene at states of several seeds; time it where it has the most contacts.
+    """Judge one scene at states of several seeds, and time it at the state with most contacts.
 
-    The derivative is judged with converged settings; where it is exact, with the scene's own too.
+    The derivative is judged with converged settings and, if it is exact, with those of the scene.
     """
     model = mujoco.MjModel.from_xml_path(str(path))
     scene = Scene(label(path), model.nv)
@@ -182,7 +183,7 @@ def judge_scene(path: Path, states: int, seeds: int, own: OwnSettings) -> Scene:
 
 
 def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.MjData) -> State:
-    """Return what was found about one state, entering it into `scene`."""
+    """Judge one state, and add the results to `scene`."""
     mujoco.mj_forward(model, data)
     scene.pairs |= set(pairs(model, data))
     try:
@@ -212,7 +213,7 @@ def judge_state(scene: Scene, where: str, model: mujoco.MjModel, data: mujoco.Mj
 
 
 def converged_error(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Return the error of A where curved contacts, on which MuJoCo stops short, have converged."""
+    """Return the error of A with converged contacts of curved geoms."""
     nx = 2 * model.nv + model.na
     directions = np.eye(nx + model.nu + model.nv)[:nx]
     result = directional.compare_converged(model, data, directions)
@@ -220,7 +221,7 @@ def converged_error(model: mujoco.MjModel, data: mujoco.MjData) -> float:
 
 
 def pairs(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:
-    """Yield the types of the geoms of every contact, as in box-plane."""
+    """Yield the geom types of every contact, such as "box-plane"."""
     for contact in data.contact[: data.ncon]:
         kinds = (mujoco.mjtGeom(model.geom_type[g]).name for g in contact.geom)
         yield "-".join(sorted(kind.removeprefix("mjGEOM_").lower() for kind in kinds))
@@ -233,7 +234,7 @@ def measure(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> dic
     mujoco.mj_forward(model, own)
     try:
         return speed.measure(model, own, rounds=ROUNDS, sensors=sensors)
-    # the model's own settings leave solver or collider too far from convergence
+    # with the settings of the model, the solver or the collider stops too early
     except (ValueError, mujacobian.MujacobianError):
         return {}
 

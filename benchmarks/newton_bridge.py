@@ -1,8 +1,9 @@
-"""What a step of the Newton bridge costs, forward and back: `make bench-newton`.
+"""Time a step of the Newton bridge, forward and backward: `make bench-newton`.
 
-On one thread, with MuJoCo C forward. Candidates take turns, and the best of many rounds counts. The
-core's product is measured alone; the rest of the way back is what is Newton's: its numbers, read
-from and added to Warp's arrays, and launches of its kinematics if a loss depends on body_q.
+Everything runs on one thread, and MuJoCo C takes the forward step. Candidates take turns, and the
+best of many rounds counts. The vector-Jacobian product of the core is also measured alone. The rest
+of the backward pass reads and writes Warp arrays. If the loss depends on body_q, it also launches
+the adjoint of Newton's kinematics.
 """
 
 import argparse
@@ -42,7 +43,7 @@ GROUND = '<geom type="plane" size="5 5 0.1" friction="0.6"/>'
 
 
 def limb(joints: int, place: str, end: str) -> str:
-    """Links in a row, on hinges whose axes alternate."""
+    """Return the MJCF of a chain of links on hinges with alternating axes."""
     body = end
     for k in reversed(range(joints)):
         at = "0.02 0 -0.16" if k else place
@@ -51,12 +52,12 @@ def limb(joints: int, place: str, end: str) -> str:
 
 
 def arm(joints: int) -> str:
-    """A chain of hinges, hanging; nothing touches."""
+    """Return a hanging chain of hinges without contacts."""
     return limb(joints, "0 0 2", "")
 
 
 def walker(legs: int, joints: int) -> str:
-    """A trunk on legs, each of which stands on the ground."""
+    """Return a trunk with legs, each of which stands on the ground."""
     places = [f"{x:.2f} {y} 0" for x in np.linspace(-0.25, 0.25, legs // 2) for y in (-0.15, 0.15)]
     limbs = "".join(limb(joints, place, FOOT) for place in places)
     return GROUND + TRUNK.format(height=0.16 * joints + 0.048, limbs=limbs)
@@ -88,7 +89,7 @@ RATIOS = {
 
 
 class Bench:
-    """One step of a robot on tapes, and all that is timed."""
+    """One taped step of a robot, and the calls that are timed."""
 
     def __init__(self, xml: str) -> None:
         builder = newton.ModelBuilder()
@@ -114,7 +115,7 @@ class Bench:
         return tape
 
     def backward(self, solver: DifferentiableMuJoCo, *names: str) -> Callable[[], None]:
-        """Return what runs a tape backwards, ones being the gradients of these arrays."""
+        """Return a call that runs a tape backward, with gradients of one for these arrays."""
         tape = self.taped(solver)
         seeds = [getattr(self.after, name).grad.numpy() for name in names]
 
@@ -126,7 +127,7 @@ class Bench:
         return run
 
     def product(self, taken: TapedStep) -> Callable[[], None]:
-        """Return the core's part of the way back."""
+        """Return the call of the core in the backward pass."""
         model, data = next(iter(taken.snapshot.worlds))
         start = taken.rows[0][None]
         ctrl, force = np.zeros((1, model.nu)), np.zeros((1, model.nv))
@@ -143,13 +144,13 @@ class Bench:
         return run
 
     def times(self, rounds: int) -> dict[str, float]:
-        """Return microseconds per call of everything, measured in turns."""
+        """Return the microseconds per call of all candidates, measured in turns."""
         tape = self.taped(self.solver)
         taken = tape.launches[-1].__self__
         data = mujoco.MjData(self.solver.mj_model)
         mujoco.mj_setState(data.model, data, taken.rows[0], STATE)
         candidates = {
-            "warm": lambda: self.step(self.plain),  # brings Python back into the caches
+            "warm": lambda: self.step(self.plain),  # loads Python into the caches again
             "newton": lambda: self.step(self.plain),
             "outside": lambda: self.step(self.solver),
             "taped": lambda: self.taped(self.solver),

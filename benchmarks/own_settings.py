@@ -1,7 +1,7 @@
-"""Derivatives at a model's own solver and collider settings, against the converged step.
+"""Derivatives with the solver and collider settings of a model, compared with the converged step.
 
-They are compared with differences of the converged step wherever these are trusted, and in every
-entry with the linearization of the converged step, which the caller has judged.
+They are compared with differences of the converged step where these are trusted, and in all entries
+with the linearization of the converged step, which the caller has judged.
 """
 
 import warnings
@@ -19,16 +19,16 @@ from mujacobian.verdict import Judge, stack
 
 Array = NDArray[np.float64]
 
-WRONG = 1e-5  # relative error
+WRONG = 1e-5  # relative error above which a warning is required
 PERCENTILE = 99
 
 
 @dataclass
 class OwnSettings:
-    """What was found over all states of all scenes."""
+    """The errors and warnings over all states of all scenes."""
 
     errors: list[float] = field(default_factory=list)  # relative differences, per state
-    contact_errors: list[float] = field(default_factory=list)  # largest of each state
+    contact_errors: list[float] = field(default_factory=list)  # largest contact error of each state
     warned: int = 0
     refused: int = 0
     notes: list[str] = field(default_factory=list)  # states that are wrong without a warning
@@ -36,12 +36,13 @@ class OwnSettings:
     def compare(
         self, model: mujoco.MjModel, data: mujoco.MjData, judge: Judge, J: Array, name: str
     ) -> None:
-        """Compare a state's linearization with the converged step, for which `judge` accepted `J`.
+        """Compare the linearization of a state with the converged step.
 
-        Differences that `judge` does not trust, as on a facet of the collider, are left out. `name`
-        is for the notes.
+        J: Jacobian of the converged step, which `judge` has accepted. Differences that `judge` does
+            not trust, as on a facet of the collider, are left out.
+        name: name of the state in the notes.
         """
-        model = copy(model)  # every model warns once
+        model = copy(model)  # each model object warns once
         own = mujoco.MjData(model)
         mujoco.mj_copyData(own, model, data)
         with warnings.catch_warnings(record=True) as found:
@@ -63,12 +64,12 @@ class OwnSettings:
             self.notes.append(f"- {name}, own settings: off by {self.errors[-1]:.1e}, no warning")
 
     def __str__(self) -> str:
-        """One sentence."""
+        """Summary in one sentence."""
         if not self.errors:
             return "No state was judged at the models' own settings."
         far = sum(error > mujacobian.diagnostics.CONTACT_LIMIT for error in self.contact_errors)
         return (
-            f"{len(self.errors)} states at the models' own settings, beside the converged step: "
+            f"{len(self.errors)} states at the models' own settings, against the converged step: "
             f"{PERCENTILE}th percentile {np.percentile(self.errors, PERCENTILE):.0e}, worst "
             f"{max(self.errors):.0e}; {self.warned} with a warning, {far} of them about contacts; "
             f"{self.refused} refused; {len(self.notes)} wrong without a warning"

@@ -1,8 +1,9 @@
 """Judge linearizations of random poses of every pair of geoms: python -m benchmarks.pairs.
 
-Each pair is posed in all ways of tests/random_pairs.py, `--poses` times for each cone and contact
-dimension. The words of the verdicts are those of `benchmarks.scenes`. Prints a table and writes
-build/pairs.md. The exit status is 1 if any is wrong or crashes, or too many are refused.
+Each pair gets `--poses` poses of every kind in tests/random_pairs.py, for each cone and contact
+dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table and writes
+build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses raise
+`UnsupportedFeatureError`.
 """
 
 import argparse
@@ -32,13 +33,13 @@ WORDS = (
 
 
 def main() -> None:
-    """Judge all pairs and print what became of their poses."""
+    """Judge all pairs and print the verdicts on their poses."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.pairs",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--poses", type=int, default=200, help="per cone and dimension")
+    parser.add_argument("--poses", type=int, default=200, help="poses per cone and dimension")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the table")
     arguments = parser.parse_args()
@@ -79,7 +80,7 @@ def judge_pair(pair: Pair, poses: int, seed: int) -> "list[directional.Verdict]"
 
 
 def fails(pair: Pair, verdicts: "list[directional.Verdict]") -> bool:
-    """Return whether a pose is wrong, or more of them are refused than may be."""
+    """Return whether a pose is wrong, or too many poses are not supported."""
     counts = Counter(verdict.word for verdict in verdicts)
     allowed = random_pairs.refused_share(*pair) * len(verdicts)
     return any(counts[word] for word in directional.FAILURES) or counts["refused"] > allowed
@@ -94,7 +95,7 @@ def row(pair: Pair, verdicts: "list[directional.Verdict]") -> list[str]:
 
 
 def table(rows: list[list[str]]) -> Iterator[str]:
-    """Yield the lines of a markdown table."""
+    """Yield the lines of a Markdown table."""
     head = ["pair", "poses", *WORDS, "worst of the exact"]
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)

@@ -1,16 +1,16 @@
-"""Scenes of many contacts: stacks of boxes apart, a heap of boxes, a hand that holds an object.
+"""Scenes with many contacts: separate stacks of boxes, a heap of boxes, a hand with an object.
 
-Each is simulated until it is nearly at rest, and returned with derived quantities up to date.
+Each scene is simulated until it is nearly at rest. Its derived quantities are up to date.
 """
 
 import mujoco
 import numpy as np
 
-STACK = 5  # boxes in a stack: an island of its own
+STACK = 5  # boxes in a stack, which is an island
 HALF = 0.05  # m: half the edge of a box
 PIT = 0.25  # m: half the width of the pit of a heap
-FINGERS, LINKS = 5, 4  # of the hand, and hinges of each finger
-APOTHEM = 0.04  # m: distance of the object's sides from its axis
+FINGERS, LINKS = 5, 4  # fingers of the hand, hinges of each finger
+APOTHEM = 0.04  # m: distance between the sides of the object and its axis
 LINK = np.array([0.006, 0.012, 0.017])  # m: half sizes of a phalanx
 
 
@@ -73,7 +73,7 @@ def grasp() -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def _finger(k: int, angle: float) -> str:
-    """A chain of boxes that stands beside a side of the object, bending towards it."""
+    """Return the MJCF of a finger: boxes beside a side of the object that bend toward it."""
     text, close = "", ""
     for i in range(LINKS):
         height = 2.2 * LINK[2] if i else 0.005

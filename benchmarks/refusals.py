@@ -1,4 +1,4 @@
-"""Linearizations without the sensors that have no exact derivative, and what stands in the way."""
+"""Linearization without sensors if a sensor is not supported, and the reason."""
 
 import mujoco
 
@@ -6,7 +6,7 @@ import mujacobian
 
 
 def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Linearization, str]:
-    """Return the linearization, without sensors if one is refused, and that refusal."""
+    """Return the linearization, without sensors if one is not supported, and that error."""
     try:
         return mujacobian.linearize(model, data), ""
     except mujacobian.UnsupportedFeatureError as error:
@@ -16,5 +16,5 @@ def linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujacobian.Li
 
 
 def reason(error: mujacobian.UnsupportedFeatureError) -> str:
-    """Return the element that is not covered and why."""
+    """Return the element that is not supported, and the reason."""
     return f"{error.element}: {error.reason}"

@@ -20,7 +20,7 @@ INK, GRID, FD, FDC, OURS, PIN = "#1f2937", "#e5e7eb", "#f59e0b", "#94a3b8", "#25
 def accuracy_table(rows: list[dict[str, Any]]) -> Table:
     """Return the worst relative error of [A B] per robot."""
     table = Table(title="worst relative error of A and B, against extrapolated differences")
-    for name in ("robot", "nv", "FD", "FD centred", "ours"):
+    for name in ("robot", "nv", "FD", "FD centered", "ours"):
         table.add_column(name, justify="left" if name == "robot" else "right")
     for row in rows:
         values = (f"{row[method]:.1e}" for method in ("fd", "fdc", "ours"))
@@ -29,17 +29,17 @@ def accuracy_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def time_table(rows: list[dict[str, Any]]) -> Table:
-    """Return microseconds per call."""
+    """Return the table of microseconds per call."""
     table = Table(title="time of A and B on one thread (microseconds)")
     columns = {
-        "mj_step": "step", "FD": "fd", "FD centred": "fdc", "Pinocchio": "pinocchio",
+        "mj_step": "step", "FD": "fd", "FD centered": "fdc", "Pinocchio": "pinocchio",
         "ours": "ours", "ours, no forward": "bare",
     }  # fmt: skip
     return _filled(table, columns, rows)
 
 
 def ratio_table(rows: list[dict[str, Any]]) -> Table:
-    """Return the ratios that count."""
+    """Return the table of speed ratios."""
     table = Table(title="ratios: how many times faster; the last column in steps")
     columns = {
         "FDc / ours": "fdc/ours", "FD / ours": "fd/ours", "FDc / Pinocchio": "fdc/pinocchio",
@@ -49,7 +49,7 @@ def ratio_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def sensor_table(row: dict[str, Any]) -> Table:
-    """Return what C and D cost beside A and B."""
+    """Return the table of the time for C and D in addition to A and B."""
     table = Table(title="A1 on its feet: time of sensors (microseconds)")
     table.add_column("")
     for name in ("A B", "A B C D", "ratio"):
@@ -58,7 +58,7 @@ def sensor_table(row: dict[str, Any]) -> Table:
         state, everything = row[f"{key}, A B"], row[f"{key}, all"]
         table.add_row(label, *_numbers(state, everything, everything / state))
     sizes = f"{row['sensors']} sensors of {row['rows']} rows, {row['contacts']} contacts"
-    table.caption = f"{sizes}; the bar is 1.3"
+    table.caption = f"{sizes}; the limit is 1.3"
     return table
 
 
@@ -73,7 +73,7 @@ def _filled(table: Table, columns: dict[str, str], rows: list[dict[str, Any]]) -
 
 
 def chain_table(rows: list[dict[str, Any]]) -> Table:
-    """Return times per length of the chain; the dense solve is what grows as nv^3."""
+    """Return times per length of the chain; the time of the dense solve grows as nv^3."""
     table = Table(title="chains of hinges (microseconds)")
     for name in ("nv", "mj_forward", "ours", "no forward, apart from the solve"):
         table.add_column(name, justify="right")
@@ -86,7 +86,7 @@ def chain_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def body_table(rows: list[dict[str, Any]]) -> Table:
-    """Return times per number of free bodies; writing dense outputs is what grows as nv^2."""
+    """Return times per number of free bodies; the time to write dense outputs grows as nv^2."""
     table = Table(title="free bodies (microseconds)")
     for name in ("bodies", "nv", "mj_forward", "writing A", "ours", "ours - writing"):
         table.add_column(name, justify="right")
@@ -155,7 +155,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
 
 
 def _speed_bars(axes: Axes, rows: list[dict[str, Any]]) -> None:
-    """Draw times faster than centred differences, per robot."""
+    """Draw the speed-up over centered differences, per robot."""
     series = (("FD", "fd", FD), ("Pinocchio\n(rigid bodies only)", "pinocchio", PIN))
     series += (("mujacobian", "ours", OURS),)
     place = np.arange(len(rows))
@@ -164,14 +164,14 @@ def _speed_bars(axes: Axes, rows: list[dict[str, Any]]) -> None:
         bars = axes.bar(place + 0.27 * (k - 1), ratios, 0.25, color=color, label=label)
         axes.bar_label(bars, fmt="%.0f", padding=2, fontsize=9)
     axes.set_xticks(place, [f"{row['robot']}\nnv {row['nv']}" for row in rows])
-    axes.set_title("times faster than centred differences", loc="left", weight="bold", fontsize=10)
+    axes.set_title("times faster than centered differences", loc="left", weight="bold", fontsize=10)
     axes.margins(y=0.2)
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _growth_curves(axes: Axes, rows: list[dict[str, Any]], label: str) -> None:
-    """Draw time against nv, both logarithmic."""
+    """Draw time over nv with logarithmic axes."""
     curves = (
         ("ours", "mujacobian", OURS),
         ("unsolved", "no forward, apart from the solve", PIN),
@@ -194,7 +194,7 @@ def _numbers(*values: float) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Three significant digits or so."""
+    """Format numbers with about three significant digits."""
     return (
         f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
     )

@@ -12,7 +12,7 @@ SHARE = "cmeel.prefix/share/example-robot-data/robots"
 
 @dataclass(frozen=True)
 class Robot:
-    """A URDF below the folder of `example-robot-data`, and whether its base floats."""
+    """A URDF file of `example-robot-data`, and whether its base floats."""
 
     name: str
     urdf: str
@@ -36,7 +36,7 @@ ROBOTS = (
 
 
 def load(robot: Robot) -> mujoco.MjModel:
-    """Return the robot without geometry: motors on all joints, constraints off, Euler."""
+    """Return the robot without geometry or constraints, with motors on all joints and Euler."""
     spec = mujoco.MjSpec.from_file(str(robot.path))
     for element in [*spec.geoms, *spec.meshes]:
         spec.delete(element)

@@ -1,4 +1,4 @@
-"""How the time of one linearization grows: chains, free bodies, contacts, batches on threads."""
+"""Growth of the time of a linearization: chains, free bodies, contacts, batches on threads."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -27,7 +27,7 @@ AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
 def chain(links: int) -> mujoco.MjModel:
-    """Return a chain of hinges about x, y, z in turn, a motor on each."""
+    """Return a chain of hinges about x, y and z in turn, each with a motor."""
     spec = mujoco.MjSpec()
     body = spec.worldbody
     for k in range(links):
@@ -59,19 +59,19 @@ def _without_constraints(spec: mujoco.MjSpec) -> mujoco.MjModel:
 def growth(
     build: Callable[[int], mujoco.MjModel], sizes: Iterable[int], rounds: int
 ) -> Iterator[dict[str, float]]:
-    """Yield the times per size: ours, mj_forward, writing the dense outputs, all but the solve."""
+    """Yield times per size: ours, mj_forward, writing dense outputs, everything but the solve."""
     for size in sizes:
         model = build(size)
         times = best(_calls(model, random_data(model, seed=size)), rounds)
         row = {"size": size, "nv": model.nv, **times}
         if model.nu and model.nv <= CACHED:
-            # the solve is proportional to its columns: nv for B alone, 2 nv for A alone
+            # the time of the solve is proportional to its columns: nv for B, 2 nv for A
             row["unsolved"] = 2 * times["B"] - times["A"]
         yield row
 
 
 def _calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[], object]]:
-    """Return what is timed on one model."""
+    """Return the calls that are timed on one model."""
     A, B = np.zeros((2 * model.nv, 2 * model.nv)), np.zeros((2 * model.nv, model.nu))
     scratch = mujoco.MjData(model)
     mujoco.mj_copyData(scratch, model, data)
@@ -87,7 +87,7 @@ def _calls(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, Callable[[],
 
 
 def crowds(rounds: int) -> Iterator[dict[str, float | str]]:
-    """Yield the times of scenes with many contacts: a step, the derivative alone, differences."""
+    """Yield times of scenes with many contacts: a step, the derivative alone, differences."""
     for name, build in CROWDS:
         model, data = build()
         calls = transition_calls(model, data)
@@ -107,7 +107,7 @@ def crowds(rounds: int) -> Iterator[dict[str, float | str]]:
 
 
 def batch(model: mujoco.MjModel, rounds: int) -> dict[str, float]:
-    """Return microseconds per state of linearize_batch on one thread and on two."""
+    """Return the microseconds per state of linearize_batch, on one thread and on two."""
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
     states = np.empty((BATCH, mujoco.mj_stateSize(model, spec)))
     controls = np.empty((BATCH, model.nu))

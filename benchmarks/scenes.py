@@ -1,9 +1,9 @@
 """Judge linearizations of random scenes: python -m benchmarks.scenes --count 10000.
 
-Every scene is a seed of tests/random_scenes.py: shapes of all kinds dropped onto one another. A
-derivative is exact, exact where MuJoCo's own collider converges, limited by its precision,
-untrusted (the reference sits on a kink or is lost in rounding), refused by name, wrong, or a crash.
-Wrong ones and crashes are listed by seed, and make the exit status 1.
+Every scene is a seed of tests/random_scenes.py: shapes of all kinds dropped onto one another. The
+verdict on a derivative is one of these: exact, exact with a converged collider, limited by the
+precision of the collider, untrusted (the reference is at a kink or below rounding), not supported,
+wrong, or a crash. Wrong results and crashes are listed by seed, and make the exit status 1.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def judge_seed(seed: int) -> "directional.Verdict":
 
 
 def share_table(title: str, counts: Counter[str], total: int) -> Table:
-    """Return counts and shares, the largest first."""
+    """Return a table of counts and shares, largest first."""
     table = Table(title=title)
     table.add_column("")
     table.add_column("scenes", justify="right")

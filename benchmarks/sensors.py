@@ -1,4 +1,4 @@
-"""What C and D cost beside A and B: a standing A1 with thirty sensors of many kinds."""
+"""Time of C and D in addition to A and B: a standing A1 with thirty sensors of many kinds."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from mujacobian.control import tasks
 
 A1 = Path(tasks.__file__).with_name("a1.xml")
 LEGS = ("FL", "RL", "FR", "RR")
-SETTLE = 100  # steps: on its feet, still moving
-BENT = 20.0  # N m/rad: the legs hold their pose
+SETTLE = 100  # steps until the robot is on its feet; it still moves
+BENT = 20.0  # N m/rad: stiffness with which the legs keep their pose
 
 
 def robot() -> mujoco.MjModel:
@@ -45,7 +45,7 @@ def robot() -> mujoco.MjModel:
 
 
 def standing(model: mujoco.MjModel) -> mujoco.MjData:
-    """Return the state in which the robot has come to stand on its feet."""
+    """Return the state in which the robot stands on its feet."""
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
     home = data.qpos[7:].copy()
@@ -57,7 +57,7 @@ def standing(model: mujoco.MjModel) -> mujoco.MjData:
 
 
 def measure(rounds: int) -> dict[str, float]:
-    """Return microseconds of A and B and of all blocks, with `mj_forward` and without."""
+    """Return microseconds for A and B and for all blocks, with and without `mj_forward`."""
     model = robot()
     data = standing(model)
     state = transition_calls(model, data)

@@ -15,7 +15,7 @@ EPS = 1e-6
 def transition_calls(
     model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool = False
 ) -> dict[str, Callable[[], object]]:
-    """Return the calls that all write the same blocks."""
+    """Return the calls to compare, which all write the same blocks."""
     nx, ns = 2 * model.nv + model.na, model.nsensordata if sensors else 0
     shapes = ((nx, nx), (nx, model.nu), (ns, nx), (ns, model.nu))
     out = [np.zeros(shape) if 0 not in shape else None for shape in shapes]

@@ -1,21 +1,21 @@
-"""States that a model reaches by itself: at home, driven by smooth random controls, falling."""
+"""States that a model reaches in simulation: at home, under smooth random controls, falling."""
 
 from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
-STEPS = (10, 120, 300)  # simulated before state k, in turn: settling, moving, having fallen
+STEPS = (10, 120, 300)  # steps before each state, in turn: settling, moving, fallen
 HOLD = 25  # steps between two targets of the controls
-APPROACH = 0.1  # share of the way to its target that a control goes in one step
-REACH = 0.4  # of the range of a control, around its value at home
-JOLT = 1e-3  # rad/s or m/s: a state exactly at rest sits on a kink of dry friction
+APPROACH = 0.1  # fraction of the distance to its target that a control moves in one step
+REACH = 0.4  # fraction of the range of a control, around its value at home
+JOLT = 1e-3  # rad/s or m/s: a state exactly at rest is at a kink of dry friction
 
 
 def driven(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[tuple[str, mujoco.MjData]]:
-    """Yield `count` named states; the first ones at home in turn over the keyframes, undriven.
+    """Yield `count` named states, beginning with the keyframes without controls.
 
-    States that are not finite, or that MuJoCo has warned about, are left out.
+    States that are not finite, or that caused a warning of MuJoCo, are left out.
     """
     rng = np.random.default_rng(seed)
     lowest, highest = control_range(model)
@@ -38,7 +38,7 @@ def driven(model: mujoco.MjModel, count: int, seed: int = 0) -> Iterator[tuple[s
 
 
 def control_range(model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of each control's range; [-1, 1] where it has none."""
+    """Return the range of each control, or [-1, 1] if it has none."""
     limited = model.actuator_ctrllimited.astype(bool)[:, None]
     lowest, highest = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
     return lowest, highest

@@ -1,4 +1,4 @@
-"""What the benchmarks share with the tests, which are not an installed package."""
+"""Modules that the benchmarks share with the tests, which are not an installed package."""
 
 import sys
 from pathlib import Path

@@ -1,11 +1,12 @@
-"""Identify ten parameters of an arm: exact Jacobians beside the differences of mujoco.sysid.
+"""Identify ten parameters of an arm with exact Jacobians and with the differences of mujoco.sysid.
 
-The same logs, objective and start. Run as `python -m benchmarks.sysid`; needs `mujoco[sysid]`.
+Both methods have the same logs, objective and initial values. Run as `python -m benchmarks.sysid`,
+which needs `mujoco[sysid]`.
 """
 
 import os
 
-# the least squares are small: threads of BLAS would only disturb what is timed
+# the least-squares problems are small, so threads of BLAS would only disturb the timing
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
@@ -32,15 +33,15 @@ from mujacobian.sysid import Log, identify
 
 ITEMS = ["body_mass", "dof_damping", "dof_frictionloss", ("dof_armature", "shoulder")]
 LOGS, STEPS = 4, 500
-BOUNDS = 0.2, 5.0  # times the true values: mujoco.sysid needs bounds
+BOUNDS = 0.2, 5.0  # factors of the true values; mujoco.sysid needs bounds
 
 
-Found = tuple[np.ndarray, float, int]  # values, objective, steps that were counted by the method
+Found = tuple[np.ndarray, float, int]  # values, objective, steps as counted by the method
 
 
 @dataclass
 class Run:
-    """What one method found, and what it took."""
+    """The result of one method, and its cost."""
 
     name: str
     values: np.ndarray
@@ -51,7 +52,7 @@ class Run:
 
 
 class Study:
-    """The arm, its logs in both forms, and a start off by up to 40%."""
+    """The arm, its logs in both formats, and initial values that are wrong by up to 40%."""
 
     def __init__(self) -> None:
         self.model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
@@ -62,12 +63,12 @@ class Study:
         self.logs = [self.record(seed) for seed in range(LOGS)]
 
     def record(self, seed: int) -> Log:
-        """Return a log that is weighted as mujoco.sysid does it, by the size of each signal."""
+        """Return a log that is weighted as in mujoco.sysid, by the size of each signal."""
         log = identify_arm.record(self.model, seed, STEPS)
         return replace(log, sensor_noise=np.linalg.norm(log.sensordata, axis=0) / np.sqrt(2))
 
     def sequences(self) -> list[sysid.ModelSequences]:
-        """Return the logs as mujoco.sysid has them, a reading and a control longer."""
+        """Return the logs in the format of mujoco.sysid, longer by a reading and a control."""
         times = np.arange(STEPS + 1) * self.model.opt.timestep
         mapping = sysid.TimeSeries.compute_all_sensor_mapping(self.model)
         return [
@@ -103,9 +104,9 @@ class Study:
         return found.x, float(found.extras["objective"][-1]), 0
 
     def methods(self) -> dict[str, Callable[[], Found]]:
-        """Return what is compared."""
+        """Return the methods that are compared."""
         sequences = self.sequences()
-        # the samples are at the steps: nothing is to be interpolated
+        # the samples are at the steps, so there is nothing to interpolate
         options = {"models_sequences": sequences, "resample_true": False}
         shipped = sysid.build_residual_fn(**options)
         held = sysid.build_residual_fn(
@@ -123,7 +124,7 @@ class Study:
                 self.logs,
                 start=self.start,
                 bounds=(self.lower, self.upper),
-                initial_states="given",  # as mujoco.sysid takes them
+                initial_states="given",  # as in mujoco.sysid
             )
             return found.values, found.cost, found.steps
 
@@ -151,7 +152,7 @@ def write(spec: mujoco.MjSpec, parameter: sysid.Parameter) -> None:
 
 @contextmanager
 def counted_steps() -> Iterator[list[int]]:
-    """Count the steps that mujoco.sysid simulates, with its own rollouts or with ours."""
+    """Count the steps that mujoco.sysid simulates, in its own rollouts or in ours."""
     counts: list[int] = []
     theirs, ours = mujoco.rollout.rollout, mujoco_sysid.rollout
 
@@ -173,7 +174,7 @@ def counted_steps() -> Iterator[list[int]]:
 
 
 def measure(study: Study, rounds: int) -> list[Run]:
-    """Return the best time of each method, taken in turns."""
+    """Return the best time of each method; the methods take turns."""
     runs: dict[str, Run] = {}
     for _ in range(rounds):
         for name, method in study.methods().items():
@@ -190,7 +191,7 @@ def measure(study: Study, rounds: int) -> list[Run]:
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sysid", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="turns per method")
+    parser.add_argument("--rounds", type=int, default=5, help="timing rounds per method")
     arguments = parser.parse_args()
     logging.getLogger("absl").setLevel(logging.ERROR)
 

@@ -1,13 +1,13 @@
-"""How often 95 % intervals of identified parameters cover the truth, with noisy first states.
+"""Count how often 95 % intervals contain the true parameters, with noisy first states.
 
-An arm is simulated from random first states, its sensors and its first states are measured with
-noise, and nine parameters are identified from the measurements alone, again and again with new
+An arm is simulated from random first states. Its sensors and first states are measured with noise,
+and nine parameters are identified from these measurements. This is repeated many times with new
 noise. Run as `python -m benchmarks.sysid_coverage`.
 """
 
 import os
 
-# the least squares are small: threads of BLAS would only disturb what is timed
+# the least-squares problems are small, so threads of BLAS would only disturb the timing
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
@@ -29,7 +29,7 @@ from mujacobian.sysid import Identification, IdentificationWarning, Log, identif
 
 FIELDS = ["body_mass", "dof_damping", "dof_frictionloss"]
 LEVEL = 0.95
-# standard deviations with which first states are measured, rad and rad/s
+# standard deviations of measured first states, rad and rad/s
 FIRST_NOISE = np.repeat([0.01, 0.05], 3)
 
 
@@ -42,7 +42,7 @@ class Study:
     seconds: float
 
     def coverage(self) -> np.ndarray:
-        """Return for each parameter the share of intervals that cover its true value."""
+        """Return for each parameter the share of intervals that contain its true value."""
         intervals = np.array([fit.intervals(LEVEL) for fit in self.found])
         inside = (intervals[..., 0] <= self.truth) & (self.truth <= intervals[..., 1])
         return inside.mean(axis=0)
@@ -53,7 +53,7 @@ class Study:
 
 
 def record(model: mujoco.MjModel, rng: np.random.Generator, steps: int) -> Log:
-    """Return a noisy log of the arm from a random first state that is measured with noise."""
+    """Return a noisy log of the arm, from a random first state that is measured with noise."""
     quiet = identify_arm.record(model, int(rng.integers(1 << 30)), steps)
     true = rng.normal(size=model.nq + model.nv) * np.repeat([0.5, 1.0], 3)
     exact = mujacobian.rollout(model, true, quiet.controls).sensordata
@@ -76,7 +76,7 @@ METHODS: dict[str, tuple[str, Callable[[Log], Log]]] = {
 def simulate(
     method: str, repetitions: int, seed: int = 0, logs: int = 4, steps: int = 150
 ) -> Study:
-    """Identify the arm from new noise each time, starting 20 % off."""
+    """Identify the arm repeatedly with new noise, from initial values that are wrong by 20 %."""
     model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
     parameters = mujacobian.Parameters(model, FIELDS)
     initial_states, prepare = METHODS[method]
@@ -87,14 +87,14 @@ def simulate(
         made = [prepare(record(model, rng, steps)) for _ in range(logs)]
         start = parameters.values * rng.uniform(0.8, 1.2, size=len(parameters))
         with warnings.catch_warnings():
-            # that intervals of given first states do not cover is what is shown here
+            # with given first states, intervals are too narrow: this study shows how often
             warnings.simplefilter("ignore", IdentificationWarning)
             found.append(identify(parameters, made, start=start, initial_states=initial_states))
     return Study(found, parameters.values, time.process_time() - begin)
 
 
 def acceptance(repetitions: int, chance: float = 1e-3) -> tuple[int, int]:
-    """Return the numbers of covering intervals between which all but `chance` of studies are."""
+    """Return the range of the number of correct intervals, except in `chance` of all studies."""
     weights = [
         comb(repetitions, k) * LEVEL**k * (1 - LEVEL) ** (repetitions - k)
         for k in range(repetitions + 1)
@@ -115,7 +115,7 @@ def main() -> None:
         method: simulate(method, arguments.repetitions, arguments.seed) for method in METHODS
     }
     table = Table(
-        title=f"share of {arguments.repetitions} intervals of 95 % that cover the truth",
+        title=f"share of {arguments.repetitions} intervals of 95 % with the true value inside",
         box=box.SIMPLE_HEAD,
     )
     table.add_column("")
@@ -141,8 +141,8 @@ def main() -> None:
     console.print(table)
     low, high = acceptance(arguments.repetitions)
     console.print(
-        f"Right intervals cover in {low} to {high} of {arguments.repetitions} repetitions,"
-        " but for one study in a thousand per parameter."
+        f"Right intervals contain the true value in {low} to {high} of {arguments.repetitions}"
+        " repetitions, except in one study of a thousand per parameter."
     )
 
 

@@ -1,13 +1,13 @@
-"""What estimated first states cost when there are many logs: eliminated, and as dense unknowns.
+"""Cost of estimated first states with many logs: eliminated, or as dense unknowns.
 
-Both solve the same problem with the same exact Jacobians: `identify` eliminates the first states
-log by log, the other hands all unknowns to `scipy.optimize.least_squares`. Run as
+Both methods solve the same problem with the same exact Jacobians. `identify` eliminates the first
+states log by log. The dense method passes all unknowns to `scipy.optimize.least_squares`. Run as
 `python -m benchmarks.sysid_logs`.
 """
 
 import os
 
-# the dense problem is the only one that could use threads of BLAS: both have one
+# only the dense problem could use threads of BLAS; both methods have one thread
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
@@ -30,7 +30,7 @@ STEPS = 50
 
 
 def dense(parameters: mujacobian.Parameters, logs: list[Log], start: np.ndarray) -> np.ndarray:
-    """Return the values that the problem with all unknowns at once has."""
+    """Return the solution of the problem with all unknowns at once."""
     windows = [window for (window,) in Problem(parameters, logs, estimate=True).logs]
     n, nx = len(parameters), len(windows[0].first.unknown)
     data = mujoco.MjData(parameters.model)
@@ -67,7 +67,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sysid_logs", description=__doc__)
     parser.add_argument("--logs", type=int, nargs="+", default=[5, 20, 80, 320])
-    parser.add_argument("--dense", type=int, default=80, help="most logs of the dense problem")
+    parser.add_argument("--dense", type=int, default=80, help="most logs for the dense method")
     arguments = parser.parse_args()
     model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
     parameters = mujacobian.Parameters(model, FIELDS)

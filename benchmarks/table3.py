@@ -1,7 +1,8 @@
-"""The trotting A1 under every derivative backend: time, closed-loop cost, exact or not.
+"""Compare derivative backends on the trotting A1: time, closed-loop cost, exact or not.
 
-Same first state, same planner, one thread; every control step is one plan. Derivatives are timed by
-processor time. The backends take turns, so that a slow spell of the machine hits all of them.
+All backends have the same first state and planner, and one thread. Every control step computes one
+plan. Derivatives are timed by processor time. The backends take turns, so that a slow period of the
+machine affects all of them.
 """
 
 import argparse
@@ -34,7 +35,7 @@ TURNS = 10
 
 @dataclass
 class Run:
-    """One backend's run, continued turn by turn."""
+    """The run of one backend, which continues in every turn."""
 
     mpc: MPC
     data: mujoco.MjData
@@ -46,7 +47,7 @@ class Run:
     differences: int = 0
 
     def advance(self, seconds: float) -> None:
-        """Simulate on."""
+        """Continue the simulation for some seconds of simulated time."""
         before, begun = mujacobian.fd_count(), time.process_time()
         result = self.mpc.run(self.data, seconds, plan=self.plan, progress=False)
         self.processor += time.process_time() - begun
@@ -57,7 +58,7 @@ class Run:
         self.seconds += result.seconds
 
     def row(self) -> dict[str, float]:
-        """Return what the table says."""
+        """Return the numbers of the table."""
         return {
             "derivatives": sum(timing.derivatives for timing in self.timings),
             "wall_clock": self.seconds,
@@ -92,7 +93,7 @@ def measure(steps: int, threads: int = 1) -> dict[str, dict[str, float]]:
 
 
 def markdown(rows: dict[str, dict[str, float]]) -> str:
-    """Return the table; ratios are of processor time, which other programs disturb least."""
+    """Return the table, with ratios of processor time, which other programs disturb least."""
     ours = rows["analytic"]
     names = (
         "backend", "derivatives (s)", "wall-clock (s)", "processor (s)", "average cost", "exact",
@@ -112,7 +113,7 @@ def main() -> None:
     """Measure, print the table, write build/table3.md and build/table3.json."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.table3", description=__doc__)
     parser.add_argument("--steps", type=int, default=250, help="control steps, a multiple of 10")
-    parser.add_argument("--threads", type=int, default=1, help="of the planner")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the planner")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the results")
     options = parser.parse_args()
     if options.steps < TURNS or options.steps % TURNS:

@@ -1,4 +1,4 @@
-"""Times of calls, and how they grow with size."""
+"""Times of calls, and their growth with size."""
 
 import numpy as np
 
@@ -8,5 +8,5 @@ __all__ = ["beside_step", "best", "exponent", "has_differences", "once"]
 
 
 def exponent(sizes: np.ndarray, times: np.ndarray) -> float:
-    """Return the p of the least-squares fit time = c size^p."""
+    """Return the exponent p of the least-squares fit time = c size^p."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])

@@ -1,4 +1,4 @@
-"""The test models and the states, integrators and flags in which they are tried."""
+"""The test models, and the states, integrators and flags of the tests."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +14,10 @@ FOLDER = Path(__file__).parent / "models"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.xml"))
 CONSTRAINT_MODELS = sorted(path.stem for path in (FOLDER / "constraints").glob("*.xml"))
 CONTACT_MODELS = sorted(path.stem for path in (FOLDER / "contacts").glob("*.xml"))
-SNAPSHOTS = (0.0, 0.04, 0.1, 0.2, 0.4, 0.8)  # s of simulation before a state with contacts
+SNAPSHOTS = (0.0, 0.04, 0.1, 0.2, 0.4, 0.8)  # seconds of simulation before a state with contacts
 RANDOM_STATES = 3
-# Of random states with constraints, rad or m: impedances vary within 1e-3 by default, beyond it
-# they are saturated; other models have a width of about 0.3.
+# Scales of random states with constraints, rad or m. By default, impedances vary within 1e-3 and
+# are saturated beyond; other models have a width of about 0.3.
 SCALES = {"near": 3e-4, "middle": 0.1, "far": 0.5}
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
@@ -48,7 +48,7 @@ def _rk4(model: mujoco.MjModel) -> None:
 
 def _discrete(model: mujoco.MjModel) -> None:
     model.opt.integrator = Integrator.mjINT_DISCRETE
-    model.opt.tolerance = 1e-15  # smooth accelerations are solved for by iteration, too
+    model.opt.tolerance = 1e-15  # smooth accelerations are iterative solutions, too
 
 
 INTEGRATORS: dict[str, Callable[[mujoco.MjModel], None]] = {
@@ -73,10 +73,10 @@ FLAGS = {
 
 
 def sample(every: int, *axes: Iterable[Any]) -> list[Any]:
-    """Return all combinations of the axes as parameters, all but one in `every` marked slow.
+    """Return all combinations of the axes as parameters; only one in `every` is not marked slow.
 
-    Those whose indices add up to a multiple of `every` are quick: if no axis is shorter than that,
-    each value is among them, and with three axes each pair of values too.
+    A combination is quick if its indices add up to a multiple of `every`. If no axis is shorter
+    than `every`, the quick ones contain each value, and with three axes each pair of values.
     """
     return [
         pytest.param(
@@ -88,14 +88,14 @@ def sample(every: int, *axes: Iterable[Any]) -> list[Any]:
 
 
 def load(name: str) -> mujoco.MjModel:
-    """Return a test model, `name` being its path below `models`."""
+    """Return a test model; `name` is its path below `models`."""
     return mujoco.MjModel.from_xml_path(str(FOLDER / f"{name}.xml"))
 
 
 def states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjData]]:
-    """Yield labelled states: every keyframe, then random ones, the last with applied forces.
+    """Yield labeled states: every keyframe, then random ones, the last one with applied forces.
 
-    A keyframe called "limit" sits on a kink on purpose and is left to its own test.
+    A keyframe called "limit" is on a kink on purpose and has its own test.
     """
     for k in range(model.nkey):
         if model.key(k).name != "limit":
@@ -108,7 +108,7 @@ def states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjDat
 
 
 def constrained_states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, mujoco.MjData]]:
-    """Yield labelled states: keyframes, or random ones at every scale, the last with forces."""
+    """Yield labeled states: keyframes, or random ones at every scale, the last one with forces."""
     for k in range(model.nkey):
         data = mujoco.MjData(model)
         mujoco.mj_resetDataKeyframe(model, data, k)
@@ -123,7 +123,7 @@ def constrained_states(model: mujoco.MjModel, name: str) -> Iterator[tuple[str, 
 def simulated_states(
     model: mujoco.MjModel, name: str, times: tuple[float, ...] = SNAPSHOTS
 ) -> Iterator[tuple[str, mujoco.MjData]]:
-    """Yield states of a simulation with random controls and initial speeds, where rows act."""
+    """Yield states of a simulation with random controls, initial speeds and active constraints."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     data = mujoco.MjData(model)
     if model.nkey:
@@ -157,7 +157,7 @@ def random_state(
 
 
 def snapshot(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return everything that a step reads from `data`, bit by bit."""
+    """Return all data of a step's inputs, bit by bit."""
     state = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, state, STATE)
     return state.tobytes()

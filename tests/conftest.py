@@ -1,4 +1,4 @@
-"""Thinning for slow machinery: `--cases N` runs N parameter sets of each test, evenly spread."""
+"""Fewer cases for slow machines: `--cases N` runs N parameter sets of each test, evenly spread."""
 
 from itertools import groupby
 
@@ -9,7 +9,7 @@ def pytest_addoption(parser: pytest.Parser):
     parser.addoption("--cases", type=int, metavar="N", help="parameter sets per test, at most")
 
 
-@pytest.hookimpl(trylast=True)  # after -m and -k have chosen
+@pytest.hookimpl(trylast=True)  # after -m and -k have selected the tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
     most = config.getoption("--cases")
     if most is None:

@@ -1,9 +1,9 @@
-"""Scenes of two touching geoms, and the states in which they stick, slip, separate, roll, spin.
+"""Scenes of two touching geoms, and states in which they stick, slip, separate, roll and spin.
 
-The first geom is on a body with a slide and a ball joint, the second on a free body, so that both
-move in every way; planes must be static and are on a mocap body, which tilts them. Poses are drawn
-at random within a region of the collider, then the free body is moved along the normal until the
-deepest contact has the wanted depth.
+The first geom is on a body with a slide and a ball joint, and the second is on a free body, so that
+both move in every way. Planes must be static; they are on a mocap body, which tilts them. Poses are
+random within a region of the collider. Then the free body is moved along the normal until the
+deepest contact has the required depth.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-DEPTH = 4e-4  # m: within the 1e-3 over which the default impedance varies
-TILT = 8e-4  # rad: of a geom lying flat, so that all its corners touch
+DEPTH = 4e-4  # m: within the range of 1e-3 m over which the default impedance varies
+TILT = 8e-4  # rad: tilt of a geom that lies flat, so small that all its corners touch
 
 SIZES = {
     "plane": "1 1 1",
@@ -22,7 +22,7 @@ SIZES = {
     "ellipsoid": ".1 .15 .07",
     "box": ".12 .15 .1",
 }
-# the prism's faces across its axis stay flat in single precision, so that manifolds are exact
+# the faces of the prism across its axis are flat in single precision, so manifolds are exact
 MESH = """<asset><mesh name="mesh" vertex="-.1 -.1 -.1 .12 -.1 -.1 -.1 .13 -.1 .11 .1 -.1
   0 0 .12 .1 .02 .1 -.05 .08 .09"/>
   <mesh name="prism" vertex="0.120 0.000 -0.08 0.120 0.000 0.08 0.037 0.095 -0.08 0.037 0.095 0.08
@@ -48,17 +48,18 @@ UP = (0.0, 0.0, 1.0)
 class Pair:
     """Two geom types, and the pose of the second in the frame of the first.
 
-    `towards` is the direction of its center, `axis` that of its z axis (None: random).
+    toward: direction of its center.
+    axis: direction of its z axis, or None for a random one.
     """
 
     first: str
     second: str
-    towards: tuple[float, float, float]
+    toward: tuple[float, float, float]
     axis: tuple[float, float, float] | None = None
 
     @property
     def contacts(self) -> int:
-        """Return how many contacts there are at least."""
+        """Return the minimum number of contacts."""
         if self.first != "plane" or self.axis is None:
             return 1
         if self.axis == UP:
@@ -103,7 +104,7 @@ PAIRS = {
     "sphere-mesh": Pair("mesh", "sphere", (0.3, 0.5, 0.8)),
     "capsule-mesh end": Pair("mesh", "capsule", (0.3, 0.5, 0.8), (0.3, 0.6, 0.7)),
 }
-# by condim: without friction they are all alike, without a torsional row nothing resists spinning
+# by condim: without friction all states are alike, and without a torsional row nothing resists spin
 STATES = {
     1: ("sticking", "slipping", "separating", "rolling"),
     3: ("sticking", "slipping", "separating", "rolling", "mixed"),
@@ -113,7 +114,7 @@ STATES = {
 
 
 def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "") -> str:
-    """Return the MJCF of a pair. The first geom's body is tilted out of all symmetry planes."""
+    """Return the MJCF of a pair; the first geom's body is tilted out of all symmetry planes."""
     first, second = (_geom(kind, condim, geom) for kind in (pair.first, pair.second))
     fixed = pair.first == "plane"
     return f"""
@@ -150,8 +151,8 @@ def pose(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator) -> mujoco.
     else:
         quat = _turn_to(R @ (pair.axis / np.linalg.norm(pair.axis)), rng)
     data.qpos[-4:] = quat / np.linalg.norm(quat)
-    towards = R @ (np.array(pair.towards) / np.linalg.norm(pair.towards))
-    data.qpos[-7:-4] = data.geom("first").xpos + 0.4 * towards
+    toward = R @ (np.array(pair.toward) / np.linalg.norm(pair.toward))
+    data.qpos[-7:-4] = data.geom("first").xpos + 0.4 * toward
     _touch(model, data)
     return data
 
@@ -159,7 +160,7 @@ def pose(model: mujoco.MjModel, pair: Pair, rng: np.random.Generator) -> mujoco.
 def set_motion(
     model: mujoco.MjModel, data: mujoco.MjData, state: str, rng: np.random.Generator
 ) -> None:
-    """Give the two bodies the relative motion that `state` names."""
+    """Give the two bodies the relative motion of this state."""
     mujoco.mj_forward(model, data)
     contact = data.contact[0]
     normal, tangent = contact.frame[:3], contact.frame[3:6]
@@ -196,7 +197,7 @@ def set_motion(
 
 
 def _outward(data: mujoco.MjData) -> np.ndarray:
-    """Return the first contact's normal from the first body to the free one."""
+    """Return the normal of the first contact, from the first body to the free one."""
     contact = data.contact[0]
     sign = 1.0 if data.geom("second").id == contact.geom[1] else -1.0
     return sign * contact.frame[:3]
@@ -218,7 +219,7 @@ def _touch(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 
 def _turn_to(axis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a quaternion whose z axis is nearly `axis`, spun about it at random."""
+    """Return a quaternion with a z axis near `axis` and a random spin about it."""
     aim = np.empty(4)
     mujoco.mju_quatZ2Vec(aim, axis)
     spin = np.empty(4)

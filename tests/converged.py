@@ -1,10 +1,11 @@
-"""MuJoCo's step with contacts of curved geoms at their optimum, for differences.
+"""MuJoCo's step with contacts of curved geoms at their optimum, as a reference for differences.
 
 MuJoCo's convex collider stops within a tolerance of the contact of ellipsoids and cylinders, on a
-facet of its own making: a smooth map whose slopes are off by up to 1e-3, whatever the step of a
-difference. Here the collider's contact is only where Newton's method begins: nearest or deepest
-points with a common normal, of the features (rim, side, cap, edge, face ...) at its witness points.
-All else is MuJoCo's, stage by stage. The map is then that of the converged contact, to rounding.
+facet of its polytope. Its result is a smooth map, but the slopes have errors of up to 1e-3 over any
+length of a difference. Here the contact of the collider is only the start of Newton's method. The
+method finds nearest or deepest points with a common normal, on the features (rim, side, cap, edge,
+face ...) at the witness points. All other stages are MuJoCo's. The result is the map of the
+converged contact, to rounding.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,23 +20,23 @@ from mujacobian.probe import ConstrainedStep
 
 Array = np.ndarray
 Geom = mujoco.mjtGeom
-ON = 1e-6  # m: a witness point of the collider is this close to its feature
-SEEN = 1e-4  # and a direction this close
-CAP_SIDES = 16  # of the polygon that MuJoCo clips with
-HALF_WIDTH = 0.5  # |n_y| from which a frame is directed by the world's z axis instead of y
+ON = 1e-6  # m: distance of a witness point of the collider from its feature
+ALIGNED = 1e-4  # tolerance of a direction
+CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
+HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
-ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # of Newton's method
-PARALLEL = 1e-8  # relative: directions that the equations do not determine
+ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # limits of Newton's method
+PARALLEL = 1e-8  # relative size of directions that the equations do not determine
 
 
 @dataclass
 class Side:
-    """A feature of a geom, in its frame: a point that follows the outward normal, and slides."""
+    """A feature of a geom in its frame: a point that moves with the outward normal, and slides."""
 
     geom: int
     point: Callable[[Array], Array]
     slides: list[Array] = field(default_factory=list)
-    radius: float = 0.0  # around the point or line
+    radius: float = 0.0  # radius around the point or line
 
     def place(self, data: mujoco.MjData, outward: Array, shift: Array) -> Array:
         frame = data.geom_xmat[self.geom].reshape(3, 3)
@@ -52,7 +53,7 @@ class Side:
 def find_side(
     model: mujoco.MjModel, data: mujoco.MjData, geom: int, x: Array, normal: Array
 ) -> Side:
-    """Return the feature of a geom at the witness point x; ValueError if there is none."""
+    """Return the feature of a geom at the witness point x; raise ValueError if there is none."""
     local = _to_local(data, geom, x)
     size, kind = model.geom_size[geom], Geom(model.geom_type[geom])
     axis = np.array([0.0, 0, 1])
@@ -88,7 +89,7 @@ def _cylinder_side(geom: int, size: Array, local: Array) -> Side:
     if on_cap and on_side:
 
         def rim(n: Array) -> Array:
-            with np.errstate(invalid="ignore"):  # along the axis no point of the rim is farthest
+            with np.errstate(invalid="ignore"):  # along the axis, no point of the rim is farthest
                 return np.append(size[0] * n[:2] / np.hypot(*n[:2]), end)
 
         return Side(geom, rim)
@@ -100,7 +101,7 @@ def _cylinder_side(geom: int, size: Array, local: Array) -> Side:
 
 
 def _polygon_side(geom: int, polygon: Array, local: Array, faces: bool) -> Side | None:
-    """Return the vertex or edge that a point is on, or the face if the normal is its own."""
+    """Return the vertex or edge of a point, or the face if the normal belongs to it."""
     for vertex in polygon:
         if np.linalg.norm(vertex - local) < ON:
             return Side(geom, _fixed(vertex))
@@ -136,7 +137,7 @@ def _polygons(model: mujoco.MjModel, geom: int, kind: Geom, local: Array) -> Ite
 
 
 def _triangles(model: mujoco.MjModel, field_id: int, local: Array) -> Iterator[Array]:
-    """Yield the triangles of the cells around a point of a height field, and walls between."""
+    """Yield the triangles of the cells around a point of a height field, and walls between them."""
     rows, columns = model.hfield_nrow[field_id], model.hfield_ncol[field_id]
     size, start = model.hfield_size[field_id], model.hfield_adr[field_id]
     step = 2 * size[:2] / (np.array([columns, rows]) - 1)
@@ -159,7 +160,7 @@ def _triangles(model: mujoco.MjModel, field_id: int, local: Array) -> Iterator[A
 class Optimum:
     """Nearest or deepest points of two features, with a common normal.
 
-    The unknowns z are the normal, the distance of the points along it, and how far they slide.
+    The unknowns z are the normal, the distance of the points along it, and their sliding motions.
     """
 
     sides: tuple[Side, Side]
@@ -190,14 +191,14 @@ class Optimum:
             steps = DIFFERENCE * np.eye(len(z))
             slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
             slope = np.array(slope).T / (2 * DIFFERENCE)
-            if not np.isfinite(slope).all():  # far away
+            if not np.isfinite(slope).all():  # far away from the optimum
                 return z, False
             z = z - np.linalg.lstsq(slope, value, rcond=PARALLEL)[0]
         z[:3] /= np.linalg.norm(z[:3])
         return z, bool(size < ROUNDING)
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
-        """Bring a contact of `data` to the optimum near it; False where Newton's method fails."""
+        """Move a contact of `data` to its optimum; return False if Newton's method fails."""
         radii = [side.radius for side in self.sides]
         z, found = self.find(data, contact.frame[:3], contact.dist + sum(radii))
         if not found:
@@ -213,9 +214,10 @@ class Optimum:
 class Line:
     """An end of the line of a cylinder's surface over a face of another geom.
 
-    The line is that towards the optimum of the cylinder with a side of the face. It ends in a plane
-    through a side, or with the cylinder, and is measured against the face. Planes are normals and
-    offsets in the frame of the other geom; `start` is the optimum in that of the cylinder.
+    The line points toward the optimum of the cylinder with a side of the face. It ends in a plane
+    through a side, or at the end of the cylinder, and its distance is measured from the face.
+    Planes are normals and offsets in the frame of the other geom. `start` is the optimum in the
+    frame of the cylinder.
     """
 
     optimum: Optimum
@@ -224,7 +226,7 @@ class Line:
     end: tuple[Array | None, float]
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
-        """Put a contact of `data` where the line ends; False where Newton's method fails."""
+        """Move a contact of `data` to the line's end; return False if Newton's method fails."""
         cylinder, other = contact.geom.tolist()
         frame, turn = (data.geom_xmat[g].reshape(3, 3) for g in (cylinder, other))
         axis = frame[:, 2]
@@ -248,9 +250,9 @@ class Line:
 
 
 class ConvergedStep(ConstrainedStep):
-    """A step whose contacts of curved geoms are at their optimum; ValueError if that is unknown.
+    """A step with contacts of curved geoms at their optimum; raises ValueError if it is unknown.
 
-    `converged` is data in the state itself, with these contacts, as after `mj_forward`.
+    `converged` is the data of the state with these contacts, as after `mj_forward`.
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -270,7 +272,7 @@ class ConvergedStep(ConstrainedStep):
     def _outcome(self, z: Array) -> Array:
         m, d, nv = self.model, self.data, self.model.nv
         self._move(z)
-        if not self._forward():  # far away: no use to a ladder
+        if not self._forward():  # far away: useless for the extrapolation
             return np.full(self.blocks[-1], np.nan)
         implicit = m.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         (mujoco.mj_implicit if implicit else mujoco.mj_Euler)(m, d)
@@ -280,7 +282,7 @@ class ConvergedStep(ConstrainedStep):
         return out
 
     def _forward(self) -> bool:
-        """mj_forward, without sensors, with the contacts brought to their optimum in between."""
+        """Run mj_forward without sensors, and move the contacts to their optimum in between."""
         stages = "kinematics comPos camlight flex tendon makeM factorM collision"
         rest = "makeConstraint island projectConstraint transmission fwdVelocity fwdActuation"
         for name in stages.split():
@@ -288,7 +290,7 @@ class ConvergedStep(ConstrainedStep):
         found = [
             optimum.solve(self.data, self.data.contact[k])
             for k, optimum in self.optima.items()
-            if k < self.data.ncon  # else this is another branch
+            if k < self.data.ncon  # otherwise this is another branch
         ]
         for name in [*rest.split(), "fwdAcceleration", "fwdConstraint"]:
             getattr(mujoco, f"mj_{name}")(self.model, self.data)
@@ -296,10 +298,10 @@ class ConvergedStep(ConstrainedStep):
 
 
 def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
-    """Return whether a contact is known to the tolerance of the convex collider only."""
+    """Return whether a contact is accurate only to the tolerance of the convex collider."""
     contact = data.contact[k]
     kinds = {int(t) for t in model.geom_type[contact.geom]}
-    if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # whose center is below the surface
+    if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # its center is below the surface
         return contact.dist < -model.geom_size[contact.geom[1], 0]
     closed = Geom.mjGEOM_PLANE in kinds or kinds == reference.SPHERE_CYLINDER
     curved = bool(kinds & reference.CURVED) and not closed
@@ -327,7 +329,7 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
 def _find_line(
     model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
 ) -> Line:
-    """Return the line that ends at x, towards the optimum that explains it."""
+    """Return the line that ends at x, toward the optimum that explains it."""
     cylinder, other = contact.geom.tolist()
     frame = data.geom_xmat[cylinder].reshape(3, 3)
     at, outward = (
@@ -341,14 +343,14 @@ def _find_line(
         if len(ends) != 1:
             raise ValueError("a line that does not end at one side of a face")
         end = ends[0]
-    towards = np.append(at[:2], 0) / np.hypot(*at[:2])
+    toward = np.append(at[:2], 0) / np.hypot(*at[:2])
     for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
-        normal = frame @ (np.cos(lean) * towards + [0, 0, np.sin(lean)])
+        normal = frame @ (np.cos(lean) * toward + [0, 0, np.sin(lean)])
         slides = sum(len(side.slides) for side in optimum.sides)
         x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
-        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - towards[:2]) < SEEN:
+        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2]) < ALIGNED:
             return Line(optimum, (local, z[3]), face, end)
     raise ValueError("no optimum explains the line")
 
@@ -356,7 +358,7 @@ def _find_line(
 def _face(
     model: mujoco.MjModel, cylinder: int, other: int, outward: Array
 ) -> tuple[tuple[Array, float], list[tuple[Array, float]], list[Optimum]]:
-    """Return the plane of a face of a box or cylinder, those of its sides, and the optima there."""
+    """Return the plane of a face of a box or cylinder, those of its sides, and their optima."""
     size, axes = model.geom_size[other], np.eye(3)
     k = int(abs(outward).argmax())
     if abs(outward[k]) < 1 - ON:

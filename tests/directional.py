@@ -1,4 +1,4 @@
-"""A cheap judgement of a state: the derivative along a few directions, not every column.
+"""A quick check of a state: the derivative along a few directions instead of all columns.
 
 A wrong entry of A shows along almost any direction, at a thirtieth of the cost of all columns.
 """
@@ -15,20 +15,20 @@ from mujacobian import reference
 from mujacobian.verdict import CONTACT_TOLERANCE as TOLERANCE
 from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN
 
-# Witness points of curved geoms are where MuJoCo's collider gave up. Measured against closed forms
-# (rim of a cylinder on an edge, 2.5 mm apart), their slopes are off by up to 3e-5.
+# Witness points of curved geoms are the last iterates of MuJoCo's collider. Compared with closed
+# forms (rim of a cylinder on an edge, 2.5 mm apart), their slopes have errors of up to 3e-5.
 COLLIDER_SLOPE = 1e-4
-COARSER = 1e-11  # tolerance of the collider at which the reference is taken once more
+COARSER = 1e-11  # tolerance of the collider for a second reference
 EXACT, LIMITED, UNTRUSTED = "exact", "limited by the collider", "untrusted"
 CONVERGED = "exact where the collider converges"
 REFUSED, WRONG, CRASHED = "refused", "wrong", "crashed"
 FAILURES = (WRONG, CRASHED)
-TRUSTED_SHARE = 0.5  # of the entries, below which a reference has said little
+TRUSTED_SHARE = 0.5  # share of trusted entries below which a state is not judged
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of the words above, the worst error, and what was refused, wrong or crashed."""
+    """A verdict (one of the words above), the worst error, and the reason."""
 
     word: str
     error: float = 0.0
@@ -38,10 +38,10 @@ class Verdict:
 def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> Verdict:
     """Judge A along one direction of positions and one of velocities.
 
-    The solver of `model` must have been made to converge (`reference.converge`). A state is
-    untrusted if the reference is not good enough along either: on a kink, or lost in rounding.
-    Where curved geoms touch, on which the collider stops short of its optimum, it is judged at that
-    optimum. It is limited if that is unknown and the error is within what the collider may leave.
+    The model must have been passed to `reference.converge`. A state is "untrusted" if the reference
+    is not accurate enough along both directions, because of a kink or rounding. Contacts of curved
+    geoms, for which the collider stops early, are judged at their optimum. A state is "limited" if
+    the optimum is unknown and the error is within the error of the collider.
     """
     try:
         lin = mujacobian.linearize(model, data, sensors=False)
@@ -74,7 +74,7 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
 
 
 def random_directions(model: mujoco.MjModel, seed: int) -> np.ndarray:
-    """Return a direction of positions and one of velocities, with entries up to one."""
+    """Return a direction of positions and a direction of velocities, with entries up to one."""
     rng = np.random.default_rng(seed)
     nv = model.nv
     directions = np.zeros((2, 3 * nv + model.na + model.nu))
@@ -90,8 +90,8 @@ def is_limited(
     ref: reference.Reference,
     error: float,
 ) -> bool:
-    """Return whether an error is within what the collider leaves."""
-    # within a margin of a height field the collider rounds boxes and meshes as well
+    """Return whether an error is within the error of the collider."""
+    # within a margin of a height field, the collider also rounds boxes and meshes
     field = int(mujoco.mjtGeom.mjGEOM_HFIELD) in model.geom_type[data.contact.geom[:, 0]]
     return bool(
         (field or reference.meets_curved(model, data))
@@ -102,7 +102,7 @@ def is_limited(
 def compare_converged(
     model: mujoco.MjModel, data: mujoco.MjData, directions: np.ndarray
 ) -> reference.Comparison | None:
-    """Compare where the contacts of curved geoms are at their optimum; None if that is unknown."""
+    """Compare with contacts of curved geoms at their optimum; return None if it is unknown."""
     try:
         step = ConvergedStep(model, data)
         if not step.optima:
@@ -120,7 +120,7 @@ def compare_converged(
 def _collider_error(
     model: mujoco.MjModel, data: mujoco.MjData, directions: np.ndarray, ref: reference.Reference
 ) -> float:
-    """Return how much the reference itself changes with the tolerance of the collider."""
+    """Return the change of the reference with the tolerance of the collider."""
     before = model.opt.ccd_tolerance
     model.opt.ccd_tolerance = COARSER
     other = reference.directional(
@@ -135,6 +135,6 @@ def _collider_error(
 
 
 def _pair(error: mujacobian.UnsupportedFeatureError) -> str:
-    """Return the refused pair of geom types, whose names begin with their types, and the reason."""
+    """Return the refused pair of geom types, which begin the names of the geoms, and the reason."""
     kinds = re.findall(r'geom "([a-z]+)\d', error.element)
     return f"{'-'.join(sorted(kinds)) or error.element}: {error.reason}"

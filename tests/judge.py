@@ -1,4 +1,4 @@
-"""One judgement of a linearization: accurate, not zero, repeatable, and without side effects."""
+"""Checks of a linearization: accurate, not zero, repeatable, and without side effects."""
 
 import mujoco
 import numpy as np
@@ -47,7 +47,7 @@ def judge_constrained(
 ) -> float:
     """Check A, B and Bf at a state with constraint rows; return the share of trusted entries.
 
-    The solver of `model` must have been made to converge (`reference.converge`).
+    The model must have been passed to `reference.converge`.
     """
     mujoco.mj_forward(model, data)
     assert data.nefc > 0, "no constraint row in this state"
@@ -66,7 +66,7 @@ def judge_constrained(
 
 
 def linearize_twice(model: mujoco.MjModel, data: mujoco.MjData) -> mujacobian.Linearization:
-    """Linearize; check that the state is left alone and that a repetition is bitwise equal."""
+    """Linearize; check that the state does not change and that a repetition is bitwise equal."""
     before, differences = snapshot(model, data), mujacobian.fd_count()
     lin = mujacobian.linearize(model, data, sensors=False, forces=True)
     assert snapshot(model, data) == before, "the caller's state changed"

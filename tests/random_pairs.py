@@ -1,8 +1,8 @@
 """Random poses of pairs of geoms.
 
-Poses turn features of the two geoms to each other: vertices and edges at random, faces loosely,
-faces that overlap in part, faces aligned to between 1e-6 and 0.1 rad, and geoms deep within others.
-Depths are random, cones, dimensions and motions take turns.
+In a pose, features of the two geoms face each other: random vertices and edges, roughly aligned
+faces, faces that overlap in part, faces aligned to between 1e-6 and 0.1 rad, and deep penetration.
+Depths are random. Cones, dimensions and motions take turns.
 """
 
 import zlib
@@ -22,7 +22,7 @@ PAIRS = [
 KINDS = ("vertex", "edge", "face", "clipped", "aligned", "deep")
 CONES = ("pyramidal", "elliptic")
 DIMENSIONS = (1, 3, 4, 6)
-DEEP = 0.02, 0.1  # m: spheres and capsules as deep as their cores
+DEEP = 0.02, 0.1  # m: spheres and capsules penetrate as deep as their cores
 
 CURVED = {"ellipsoid", "cylinder"}
 CLOSED = {("plane", "ellipsoid"), ("plane", "cylinder"), ("sphere", "cylinder")}
@@ -30,19 +30,19 @@ REFUSED, REFUSED_CURVED = 0.01, 0.05
 
 
 def refused_share(first: str, second: str) -> float:
-    """Return the share of poses that may be refused."""
+    """Return the share of poses that may raise `UnsupportedFeatureError`."""
     return REFUSED_CURVED if is_curved(first, second) else REFUSED
 
 
 def is_curved(first: str, second: str) -> bool:
-    """Return whether the pair goes through the iterative collider with a curved geom."""
+    """Return whether the pair uses the iterative collider and has a curved geom."""
     return bool({first, second} & CURVED) and (first, second) not in CLOSED
 
 
 def poses(
     first: str, second: str, turns: range, seed: int = 0
 ) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-    """Yield touching poses; the turn decides kind, cone, dimension and motion."""
+    """Yield touching poses; the index selects kind, cone, dimension and motion in turn."""
     rng = np.random.default_rng([zlib.crc32(f"{first}-{second}".encode()), seed])
     for k in turns:
         kind, cone, condim = _turn(k)
@@ -70,7 +70,7 @@ def _model(first: str, second: str, cone: str, condim: int) -> mujoco.MjModel:
 
 
 def _pose(model: mujoco.MjModel, kind: str, rng: np.random.Generator) -> mujoco.MjData | None:
-    """Return a state in which the geoms touch as `kind` says, or None if they miss each other."""
+    """Return a state in which the geoms touch in this way, or None if they miss each other."""
     data = mujoco.MjData(model)
     quat = data.mocap_quat[0] if model.nmocap else data.joint("tilt").qpos
     quat[:] = _unit(rng.normal(size=4))
@@ -92,7 +92,7 @@ def _pose(model: mujoco.MjModel, kind: str, rng: np.random.Generator) -> mujoco.
 
 
 def _sink(model: mujoco.MjModel, data: mujoco.MjData, outward: np.ndarray, depth: float) -> bool:
-    """Move the free body inwards until the deepest contact is that deep."""
+    """Move the free body inward until the deepest contact has this depth."""
     start = data.qpos[-7:-4].copy()
 
     def above(way: float) -> bool:
@@ -158,7 +158,7 @@ def _mesh_direction(
 
 
 def _facing(start: np.ndarray, end: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a rotation from `start` to `end`, spun at random."""
+    """Return a rotation from `start` to `end`, with a random spin."""
     spin = _rotation(rng.uniform(-np.pi, np.pi) * end)
     return spin @ _basis(end) @ _basis(start).T
 

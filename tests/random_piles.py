@@ -1,9 +1,9 @@
-"""Random piles of simple geoms on a plane, with collisions only between covered pairs."""
+"""Random piles of simple geoms on a plane, with collisions only between supported pairs."""
 
 import mujoco
 import numpy as np
 
-# bits of contype: round things 1, boxes 2, cylinders 4, the rest 8; (contype, conaffinity)
+# bits of contype: round geoms 1, boxes 2, cylinders 4, others 8; (contype, conaffinity)
 COLLIDES = {
     "plane": (1, 15),
     "sphere": (1, 7),
@@ -15,7 +15,7 @@ COLLIDES = {
 }
 KINDS = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh")
 LIKELIHOOD = (0.3, 0.25, 0.25, 0.1, 0.05, 0.05)
-SPREAD = 0.12  # m: the bodies fall onto one another
+SPREAD = 0.12  # m: so small that the bodies fall onto one another
 
 
 def random_pile(rng: np.random.Generator, bodies: int) -> mujoco.MjModel:

@@ -1,8 +1,8 @@
 """Random scenes: bodies of every convex shape dropped onto one another and onto uneven ground.
 
-A seed gives one model and one state of it, on every MuJoCo alike: the moment at which something
-first touches, and up to a second later. Geoms are named after their types, so that a refusal names
-its pair.
+A seed determines one model and one state, the same with every MuJoCo. The state is between the
+first contact and a second later. Geoms are named after their types, so that an error names its
+pair.
 """
 
 import mujoco
@@ -11,18 +11,18 @@ import numpy as np
 KINDS = ("sphere", "capsule", "cylinder", "ellipsoid", "box", "mesh")
 HULLS = ("blob", "prism", "brick", "tetrahedron")
 BODIES = (1, 6)
-SPREAD = 0.1  # m: the bodies fall onto one another
-HEIGHT_FIELDS = 1 / 3  # share of scenes whose ground is one
+SPREAD = 0.1  # m: so small that the bodies fall onto one another
+HEIGHT_FIELDS = 1 / 3  # share of scenes with a height field as ground
 OBSTACLES = 0.3  # share of scenes with a fixed geom on the ground
 COMPOUNDS = 0.15  # share of bodies with two geoms
 ARMS = 0.2  # share of bodies with a link on a hinge
-UPRIGHT = 0.4  # share of bodies that fall without having been turned
-LATER = 250  # steps at most after the first contact
-PATIENCE = 400  # steps in which something must touch
+UPRIGHT = 0.4  # share of bodies that fall without a rotation
+LATER = 250  # maximum number of steps after the first contact
+PATIENCE = 400  # number of steps in which bodies must touch
 
 
 def random_scene(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """Return the model and the state of a seed; its derived quantities are up to date."""
+    """Return the model and the state of a seed, with derived quantities up to date."""
     rng = np.random.default_rng(seed)
     model = mujoco.MjModel.from_xml_string(random_xml(rng))
     data = mujoco.MjData(model)
@@ -56,7 +56,7 @@ def random_xml(rng: np.random.Generator) -> str:
 
 
 def _ground(rng: np.random.Generator, assets: list[str]) -> str:
-    """A tilted plane or a height field, perhaps with something fixed on it."""
+    """Return a tilted plane or a height field, perhaps with a fixed geom on it."""
     text = ""
     if rng.random() < OBSTACLES:
         text = _geom(rng, str(rng.choice(KINDS)), 100, assets, f'pos="{_numbers(_aside(rng))} .05"')
@@ -73,7 +73,7 @@ def _ground(rng: np.random.Generator, assets: list[str]) -> str:
 
 
 def _body(rng: np.random.Generator, k: int, assets: list[str]) -> str:
-    """A free body, perhaps of two geoms, perhaps with a link."""
+    """Return a free body, perhaps with two geoms, perhaps with a link."""
     turn = rng.normal(size=3) * (1e-3 if rng.random() < UPRIGHT else 1.0)
     geoms = _geom(rng, str(rng.choice(KINDS)), 2 * k, assets)
     if rng.random() < COMPOUNDS:
@@ -92,7 +92,7 @@ def _body(rng: np.random.Generator, k: int, assets: list[str]) -> str:
 def _geom(
     rng: np.random.Generator, kind: str, k: int, assets: list[str], placement: str = ""
 ) -> str:
-    """A geom of a kind and its surface; meshes leave their vertices in `assets`."""
+    """Return a geom of one kind with its surface; meshes add their vertices to `assets`."""
     shape = f'size="{_numbers(rng.uniform(0.03, 0.1, 3))}"'
     if kind == "mesh":
         vertices = _numbers(_hull(rng, str(rng.choice(HULLS))).ravel())
@@ -102,7 +102,7 @@ def _geom(
 
 
 def _hull(rng: np.random.Generator, kind: str) -> np.ndarray:
-    """Vertices of a convex mesh: general, with large faces, or with right angles."""
+    """Return the vertices of a convex mesh: general, with large faces, or with right angles."""
     if kind == "blob":
         return rng.normal(size=(rng.integers(6, 24), 3)) * 0.05
     if kind == "tetrahedron":
@@ -118,7 +118,7 @@ def _hull(rng: np.random.Generator, kind: str) -> np.ndarray:
 
 
 def _surface(rng: np.random.Generator) -> str:
-    """Random contact parameters."""
+    """Return random contact parameters."""
     friction = _numbers([rng.uniform(0.2, 1.2), rng.uniform(0.002, 0.03), 0.005])
     solref = rng.choice([".02 1", ".01 .7", "-2000 -50"])
     width = rng.choice([0.001, 0.005])

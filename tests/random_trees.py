@@ -1,9 +1,9 @@
-"""Random kinematic trees: a seed gives one model and one state, on every MuJoCo alike.
+"""Random kinematic trees: a seed determines one model and one state, the same with every MuJoCo.
 
-Masses are log-uniform over six orders of magnitude. A joint that carries far more than its own body
-has a rotor, and springs, dampers and actuators are scaled by the inertia their joint feels (the
-inverse of a diagonal entry of M^-1), so that a tree of a gramme and a tonne is still a mechanism
-whose accelerations are finite and determined.
+Masses are log-uniform over six orders of magnitude. A joint whose subtree is much heavier than its
+own body has a rotor. Springs, dampers and actuators are scaled by the effective inertia of their
+joint (the inverse of a diagonal entry of M^-1). A tree of a gram and a metric ton is therefore
+still a mechanism with finite and well-determined accelerations.
 """
 
 import xml.etree.ElementTree as ET
@@ -16,10 +16,10 @@ from mujacobian.reference import quiet
 
 LOG_MASS = (-3.0, 3.0)  # decades of kg
 MAX_BODIES = 15
-MAX_CONDITION = 1e5  # of the scaled mass matrix: beyond it 1e-9 is out of double's reach
-ROTOR_SHARE = 0.05  # of the inertia a joint carries, where that is ...
-ROTOR_FROM = 30.0  # ... this many times heavier than the joint's own body
-MAX_SPEED_CHANGE = 2.0  # in one step, rad/s or m/s: a livelier state is drawn again
+MAX_CONDITION = 1e5  # of the scaled mass matrix; beyond it, 1e-9 is not reachable
+ROTOR_SHARE = 0.05  # rotor inertia relative to the subtree, for joints whose subtree is ...
+ROTOR_FROM = 30.0  # ... this many times heavier than their own body
+MAX_SPEED_CHANGE = 2.0  # in one step, rad/s or m/s; livelier states are rejected
 INTEGRATORS = (
     mujoco.mjtIntegrator.mjINT_EULER,
     mujoco.mjtIntegrator.mjINT_IMPLICIT,
@@ -29,7 +29,7 @@ INTEGRATORS = (
 
 @dataclass
 class Body:
-    """What later elements need to know about a body."""
+    """Properties of a body that later elements need."""
 
     element: ET.Element
     parent: "Body | None"
@@ -80,7 +80,7 @@ def random_state(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjDa
 
 
 def _is_calm(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Return whether the state's acceleration is well determined and moderate."""
+    """Return whether the acceleration of the state is well determined and moderate."""
     with quiet():
         mujoco.mj_forward(model, data)
     M = np.zeros((model.nv, model.nv))
@@ -125,13 +125,15 @@ def _felt_inertia(model: mujoco.MjModel) -> dict[str, float]:
     mujoco.mj_fullM(model, data, M)
     if _condition(M) > MAX_CONDITION:
         return {}
-    felt = 1 / np.diag(np.linalg.inv(M))
+    effective = 1 / np.diag(np.linalg.inv(M))
     names = [model.joint(k).name for k in model.dof_jntid]
-    return {name: float(min(felt[[n == name for n in names]])) for name in dict.fromkeys(names)}
+    return {
+        name: float(min(effective[[n == name for n in names]])) for name in dict.fromkeys(names)
+    }
 
 
 def _add_body(rng: np.random.Generator, world: ET.Element, parent: Body | None, index: int) -> Body:
-    """Add a body with a proper inertia (that of a box, anywhere and in any orientation)."""
+    """Add a body with the inertia of a box in any position and orientation."""
     size = 10 ** rng.uniform(-1.3, -0.3)
     element = ET.SubElement(
         world if parent is None else parent.element,
@@ -176,7 +178,7 @@ def _joint_kinds(rng: np.random.Generator, top: bool) -> list[str]:
 
 
 def _add_joint(rng: np.random.Generator, body: Body, kind: str) -> None:
-    """Add a joint, by chance with rotor inertia."""
+    """Add a joint, sometimes with rotor inertia."""
     name = f"{body.element.get('name')}_{len(body.joints)}"
     attributes = {"name": name, "type": kind}
     if kind in ("hinge", "slide"):
@@ -194,7 +196,7 @@ def _add_joint(rng: np.random.Generator, body: Body, kind: str) -> None:
 
 
 def _add_passive(rng: np.random.Generator, element: ET.Element, inertia: float) -> None:
-    """Add by chance a spring and a damper, linear or polynomial, to a joint or tendon."""
+    """Add, in some cases, a linear or polynomial spring and damper to a joint or tendon."""
     if rng.random() < 0.5:
         element.set("stiffness", _polynomial(rng, inertia * rng.uniform(1, 50)))
     if rng.random() < 0.5:
@@ -204,21 +206,21 @@ def _add_passive(rng: np.random.Generator, element: ET.Element, inertia: float) 
 def _add_tendons(
     rng: np.random.Generator, section: ET.Element, bodies: list[Body], inertia: dict[str, float]
 ) -> dict[str, float]:
-    """Add fixed tendons over two scalar joints and return the inertia each one feels."""
+    """Add fixed tendons over two scalar joints, and return the effective inertia of each."""
     scalar = [name for body in bodies for name, kind in body.joints if kind in ("hinge", "slide")]
-    felt: dict[str, float] = {}
+    effective: dict[str, float] = {}
     for index in range(rng.integers(0, 3) if len(scalar) > 1 else 0):
         chosen = [str(name) for name in rng.choice(scalar, size=2, replace=False)]
         name = f"tendon{index}"
-        felt[name] = 0.2 * min(inertia[joint] for joint in chosen)
+        effective[name] = 0.2 * min(inertia[joint] for joint in chosen)
         tendon = ET.SubElement(section, "fixed", name=name)
-        _add_passive(rng, tendon, felt[name])
+        _add_passive(rng, tendon, effective[name])
         tendon.set("springlength", _text(np.sort(rng.normal(size=2) * 0.3)))
         if rng.random() < 0.3:
-            tendon.set("armature", _text(felt[name] * rng.uniform(0.1, 1)))
+            tendon.set("armature", _text(effective[name] * rng.uniform(0.1, 1)))
         for joint in chosen:
             ET.SubElement(tendon, "joint", joint=joint, coef=_text(rng.uniform(-2, 2)))
-    return felt
+    return effective
 
 
 def _add_actuators(
@@ -226,22 +228,22 @@ def _add_actuators(
 ) -> None:
     """Add actuators on joints, tendons and sites: fixed or affine gain, none or affine bias."""
     width = {name: {"ball": 3, "free": 6}.get(kind, 1) for b in bodies for name, kind in b.joints}
-    for name, felt in inertia.items():
+    for name, effective in inertia.items():
         if rng.random() < 0.5:
             gear = rng.uniform(0.5, 2, size=width.get(name, 1)) * rng.choice([-1, 1])
             target = "joint" if name in width else "tendon"
-            _add_actuator(rng, section, felt, {target: name, "gear": _text(gear)})
+            _add_actuator(rng, section, effective, {target: name, "gear": _text(gear)})
     for index, body in enumerate(bodies):
         if body.joints and rng.random() < 0.15:
-            felt = min(inertia[name] for name, _ in body.joints)
+            effective = min(inertia[name] for name, _ in body.joints)
             target = {"site": f"site{index}", "gear": _text(rng.normal(size=6))}
-            _add_actuator(rng, section, felt, target)
+            _add_actuator(rng, section, effective, target)
 
 
 def _add_actuator(
     rng: np.random.Generator, section: ET.Element, inertia: float, target: dict[str, str]
 ) -> None:
-    """Add an actuator whose force suits an inertia."""
+    """Add an actuator with a force that suits an inertia."""
     attributes = target | {"gainprm": _text(inertia * rng.uniform(2, 20))}
     if rng.random() < 0.3:
         attributes["gaintype"] = "affine"
@@ -257,7 +259,7 @@ def _add_actuator(
 
 
 def _polynomial(rng: np.random.Generator, linear: float) -> str:
-    """Return a linear coefficient, by chance followed by a quadratic and a cubic one."""
+    """Return a linear coefficient, sometimes followed by a quadratic and a cubic one."""
     if rng.random() < 0.6:
         return _text(linear)
     return _text(linear * np.array([1.0, *rng.uniform(0, 0.5, size=2)]))

@@ -1,4 +1,4 @@
-"""Rollouts on which gradients are tried: a swing, a landing, a grasp, a fall."""
+"""Rollouts for tests of gradients: a swing, a landing, a grasp, a fall."""
 
 import mujoco
 import numpy as np
@@ -21,12 +21,12 @@ def scene(name: str, steps: int = STEPS) -> tuple[mujoco.MjModel, mujoco.MjData,
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
     if name == "quadruped":
-        data.qpos[2] += 0.05  # it lands after about 50 steps
+        data.qpos[2] += 0.05  # lands after about 50 steps
     rng = np.random.default_rng(1)
     data.qvel[:] = rng.normal(size=model.nv) * 0.1
     return model, data, data.ctrl + rng.normal(size=(steps, model.nu)) * 0.1
 
 
 def row(data: mujoco.MjData) -> np.ndarray:
-    """Return the state as rollouts have it."""
+    """Return the state in the format of rollouts."""
     return np.concatenate([data.qpos, data.qvel, data.act])

@@ -12,7 +12,7 @@ from mujacobian import reference
 TRUSTED_SHARE = 0.9
 NEWEST = tuple(int(x) for x in mujoco.__version__.split(".")[:2]) >= (4, 0)
 
-# Two chains: slide, hinge and ball joints on one, a free body with a hinge as the other.
+# Two chains: one with slide, hinge and ball joints, the other a free body with a hinge.
 WORLD = """
 <mujoco>
   <compiler angle="radian"/>
@@ -73,7 +73,7 @@ def state(model, seed, *, act=0.4, ctrl=1.0, speed=1.0):
 
 
 def check(model, seeds=range(2), integrators=("euler", "implicitfast"), **kwargs):
-    """Judge random states in the integrators."""
+    """Judge random states with the integrators."""
     for seed in seeds:
         for integrator in integrators:
             INTEGRATORS[integrator](model)
@@ -105,7 +105,7 @@ TRANSMISSIONS = {
     "crank too short": 'cranksite="end" slidersite="base" cranklength=".05" gear=".9"',
 }
 
-# fixed and affine gains and biases; the muscle's length range covers the lengths that occur
+# fixed and affine gains and biases; the length range of the muscle covers all lengths here
 LAWS = {
     "motor": 'gainprm="1.5"',
     "servo": 'gainprm="6" biastype="affine" biasprm="0 -6 -.7"',
@@ -135,7 +135,7 @@ def test_transmissions(transmission, law):
 @pytest.mark.parametrize("transmission", ["ball", "ball in parent", "refsite rotation"])
 @pytest.mark.parametrize("dynamics", ["none", "integrator early"])
 def test_setpoints_of_rotations_wrap(transmission, dynamics):
-    """A setpoint several turns away stands for the nearest one."""
+    """A setpoint several turns away is equivalent to the nearest one."""
     servo = f"{TRANSMISSIONS[transmission]} {LAWS['servo']} {DYNAMICS[dynamics]}"
     check(world(f"<general {servo}/>"), act=20.0, ctrl=20.0)
 
@@ -244,21 +244,21 @@ def test_stiffness_in_the_metric_of_the_discrete_integrator(kind):
 
 @pytest.mark.parametrize("early", ["", 'actearly="true"'])
 def test_integrated_orientation_servos(early):
-    """The setpoint is an activation; beyond half a turn it is re-anchored."""
+    """The setpoint is an activation; beyond half a turn it is moved back by a turn."""
     servo = f"""<general site="end" refsite="claw" gaintype="so3" biastype="so3" gainprm="4"
       biasprm="0 -4 -.5" dyntype="integrator" {early}/>"""
     check(world(servo))
     check(world(servo), act=4.0)
 
 
-def test_current_that_forces_see_late():
-    """MuJoCo's motors use the current at the end of the step unless told otherwise."""
+def test_current_without_actearly():
+    """Motors of MuJoCo use the current at the end of the step unless `actearly` is off."""
     model = world('<dcmotor joint="elbow" motorconst=".6" resistance="1.4" inductance="0 .01"/>')
     model.actuator_actearly[:] = False
     check(model)
 
 
-# attributes of actuators, the same for motors, of their places
+# attributes of actuators, attributes of motors, attributes of their transmissions
 LIMITED = {
     "ctrlrange": ('ctrlrange="-.5 .5"', 'ctrlrange="-.5 .5"', {}),
     "forcerange": ('forcerange="-.4 .4"', 'saturation=".4"', {}),
@@ -288,7 +288,7 @@ def test_limits(limit):
 
 @pytest.mark.parametrize("kind", ORIENTATIONS)
 def test_sensors_of_orientation_servos(kind):
-    """Three values each: rotation vector, rates about the axes, torque."""
+    """The servo has three values each: rotation vector, rates about the axes, torque."""
     xml = WORLD.format(
         actuators=f'<orientation name="a" {ORIENTATIONS[kind]}/>', option="", joint="", tendon=""
     )
@@ -310,7 +310,7 @@ def test_sensors_of_orientation_servos(kind):
 
 @pytest.mark.parametrize("tendon", ["", 'actuatorfrcrange="-.4 .4"'])
 def test_sensors_of_actuators(tendon):
-    """Forces, lengths and rates see activations, friction of motors and limits."""
+    """Forces, lengths and rates depend on activations, friction of motors and limits."""
     actuators = f"""
       <general name="a" {TRANSMISSIONS["fixed tendon"]} {LAWS["muscle"]}
         {DYNAMICS["muscle smooth"]}/>
@@ -402,7 +402,7 @@ ADHESION = """
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
 @pytest.mark.parametrize("gap", [0, 0.05])
 def test_adhesion(cone, integrator, gap):
-    """Normals of contacts, also of those in the gap, which exert no other force."""
+    """Adhesion acts along the normals of all contacts, including those in the gap."""
     xml = ADHESION.format(cone=cone, integrator=integrator, gap=gap)
     model = reference.converge(mujoco.MjModel.from_xml_string(xml))
     data = mujoco.MjData(model)

@@ -79,7 +79,7 @@ def test_a_failed_call_writes_nothing(model, data):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e11])
 @pytest.mark.parametrize("field", ["qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied"])
 def test_state_that_is_not_finite(model, data, field, value):
-    """MuJoCo itself resets such a state or zeroes such controls; we refuse it by name."""
+    """MuJoCo itself resets such a state or sets such controls to zero; here it is an error."""
     getattr(data, field).flat[-1] = value
     with pytest.raises(ValueError, match=rf"\b{field}\b"):
         mujacobian.linearize(model, data, sensors=False)

@@ -1,4 +1,4 @@
-"""linearize_batch gives row by row what linearize gives, whatever the number of threads."""
+"""linearize_batch returns the same as linearize for every row, with any number of threads."""
 
 import mujoco
 import numpy as np
@@ -8,7 +8,7 @@ import mujacobian
 from cases import load, random_state
 
 SPEC = mujoco.mjtState.mjSTATE_FULLPHYSICS
-KNOTS = 23  # not a multiple of any number of threads below
+KNOTS = 23  # not a multiple of the numbers of threads below
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_unsupported_state_is_named_by_its_index_and_element(threads):
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_NATIVECCD
     states, controls = trajectory(model, 9)
     states[:, 1] = 0
-    states[6, 1] = -0.801  # two cylinders touch in the legacy collider
+    states[6, 1] = -0.801  # two cylinders touch with the legacy collider
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="post") as error:
         mujacobian.linearize_batch(model, states, controls, threads=threads)
     assert "6" in str(error.value)

@@ -1,6 +1,6 @@
-"""The models that come with dm_control and gymnasium: all load, none crashes, most are exact.
+"""The models of dm_control and gymnasium: all load, none crashes, most are exact.
 
-Derivatives along a few random directions are judged rather than all columns, which is quick.
+To save time, derivatives are compared along a few random directions instead of all columns.
 """
 
 import functools
@@ -32,7 +32,7 @@ FOLDERS = [
     folder("dm_control") / "locomotion",
     folder("gymnasium") / "envs" / "mujoco" / "assets",
 ]
-# parts of models, which their packages complete before they load them
+# parts of models, which their packages complete before loading
 FRAGMENTS = ("suite/common", "build_fruitfly", "assets/drosophila.xml", "dog_v2/scene.xml")
 MODELS = [
     path
@@ -40,7 +40,7 @@ MODELS = [
     for path in sorted(parent.rglob("*.xml"))
     if not any(fragment in path.as_posix() for fragment in FRAGMENTS)
 ]
-# A model counts as exact if no state of it is refused. More features make it more.
+# A model counts as exact if no state of it is refused. The number grows with new features.
 EXACT_SHARE = 0.75
 # a sphere that slides on a floor at a distance of zero: rounding makes and breaks the contact;
 # a fly on its feet: noslip changes its number of sweeps within the reference's smallest steps
@@ -85,14 +85,14 @@ def judge(path):
                 refusal = refusal or str(error)
                 continue
             error, tolerance, share = compare(twin, same, stack(lin))
-            if reference.meets_curved(twin, same):  # the collider scatters by more than the bar
+            if reference.meets_curved(twin, same):  # the collider's scatter exceeds the tolerance
                 tolerance = COLLIDER_SLOPE
             judged.append((label, error, tolerance, share))
     return judged, refusal
 
 
 def compare(model, data, J):
-    """Return the error, its tolerance and the trusted share along random directions."""
+    """Return the error, the tolerance and the share of trusted entries along random directions."""
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(DIRECTIONS, 3 * model.nv + model.na + model.nu))
     directions[:, J.shape[1] :] = 0

@@ -117,7 +117,7 @@ def test_refusals_are_named(capsys, tmp_path):
 
 
 def test_refused_sensors_leave_the_dynamics(capsys, tmp_path, monkeypatch):
-    """A and B are judged although C and D are refused."""
+    """A and B are compared although C and D are refused."""
     path = tmp_path / "sensor.xml"
     text = (FOLDER / "hinge_chain.xml").read_text()
     path.write_text(text.replace("</mujoco>", "<sensor><clock name='watch'/></sensor></mujoco>"))
@@ -169,7 +169,7 @@ def test_the_table_and_the_picture(capsys, tmp_path):
     assert cli.main(["check", ARM, "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "3 of 3 states exact" in out
-    assert "\x1b" not in out, "no colours where there is no terminal"
+    assert "\x1b" not in out, "no colors where there is no terminal"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -292,14 +292,14 @@ def test_as_a_module():
 
 
 def hurried(tmp_path):
-    """Return the path of a stack of spheres whose solver may iterate once."""
+    """Return the path of a stack of spheres whose solver stops after one iteration."""
     path = tmp_path / "hurried.xml"
     text = (FOLDER / "contacts" / "stacked_spheres.xml").read_text()
     path.write_text(text.replace("<option ", '<option iterations="1" ls_iterations="5" '))
     return path
 
 
-def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
+def test_a_solver_that_stops_early_is_not_a_wrong_derivative(capsys, tmp_path):
     path = hurried(tmp_path)
     status, report = run_json(capsys, str(path), "--states", "1")
     assert status == 1
@@ -315,8 +315,8 @@ def test_a_solver_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys,
     assert "in 1 MuJoCo stops before it converges" in capsys.readouterr().out
 
 
-def test_a_collider_that_stops_early_is_told_apart_from_a_wrong_derivative(capsys, tmp_path):
-    """The force of the contact passes through the axis of the hinge only if it converges."""
+def test_a_collider_that_stops_early_is_not_a_wrong_derivative(capsys, tmp_path):
+    """The contact force passes through the axis of the hinge only with a converged collider."""
     path = tmp_path / "coarse.xml"
     path.write_text("""
       <mujoco>

@@ -14,9 +14,9 @@ from mujacobian import ColliderNotConvergedWarning, SolverNotConvergedWarning, r
 from mujacobian.diagnostics import COLLIDER_LIMIT, CONTACT_LIMIT
 
 TOLERANCES = (1e-4, 1e-6, 3e-7, 1e-8, 1e-10)  # 1e-6 is MuJoCo's default
-SAME = 1e-12  # relative: only the end of the constraint solver differs
+SAME = 1e-12  # relative: only the last iterate of the constraint solver differs
 # relative: rounding in the state of a later stage can move its contact to another facet of the
-# collider, by the root of rounding (tests/test_facets.py)
+# collider, by the square root of rounding (tests/test_facets.py)
 STAGES = 1e-8
 EXACT = 1e-6  # relative, against differences of a step whose own collider has converged
 
@@ -34,8 +34,8 @@ PAIRS = [
     ("capsule", "mesh"),
 ]
 
-# A cylinder across an edge of a box, deeper than its axis: feet on the shins of a humanoid. Place
-# and turn of the box. At the default tolerance the first one was differentiated as another feature.
+# A cylinder across an edge of a box, deeper than its axis: feet on the shins of a humanoid. The
+# pose of the box. At the default tolerance, the contact of the first resembles another feature.
 CROSSED = {
     "beyond": ("0.017138 0.025332 0.111333", "0.980366 -0.000509 0.197173 0.002417"),
     "before": ("0.017138 -0.024668 0.111333", "0.980366 -0.000509 0.197173 0.002417"),
@@ -78,11 +78,11 @@ def touching(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
     for adr in (3, 10):
         data.qpos[adr : adr + 4] = rng.normal(size=4)
     data.qvel[:] = 0.02 * rng.normal(size=model.nv)
-    towards = rng.normal(size=3)
-    towards /= np.linalg.norm(towards)
+    toward = rng.normal(size=3)
+    toward /= np.linalg.norm(toward)
     far, near, depth = 0.25, 0.0, rng.uniform(1e-3, 6e-3)
     for _ in range(40):
-        data.qpos[7:10] = (far + near) / 2 * towards
+        data.qpos[7:10] = (far + near) / 2 * toward
         mujoco.mj_forward(model, data)
         deep = data.ncon > 0 and data.contact.dist.min() < -depth
         far, near = (far, (far + near) / 2) if deep else ((far + near) / 2, near)
@@ -135,7 +135,7 @@ def test_pairs(pair: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("shape", ["sphere", "capsule"])
 def test_round_geoms_deep_in_a_mesh(shape: str) -> None:
-    """Their core is in the mesh, where the collider sees their surface."""
+    """The core of the round geom is inside the mesh, where the collider uses its surface."""
     model = two_bodies(SHAPES[shape], SHAPES["mesh"])
     rng = np.random.default_rng(5)
     for pose in range(3):
@@ -168,8 +168,8 @@ def test_distance_sensors(pair: tuple[str, str]) -> None:
     for pose in range(5):
         data = mujoco.MjData(model)
         data.qpos[3:7], data.qpos[10:] = rng.normal(size=(2, 4))
-        towards = rng.normal(size=3)
-        data.qpos[7:10] = rng.uniform(0.02, 0.3) * towards / np.linalg.norm(towards)
+        toward = rng.normal(size=3)
+        data.qpos[7:10] = rng.uniform(0.02, 0.3) * toward / np.linalg.norm(toward)
         assert_same(blocks(model, data), blocks(converged, data), f"pose {pose}")
 
 
@@ -181,7 +181,7 @@ def _inverse(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 
 
 def _rollout(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """Of one step and the velocity after it: the states there differ between the tolerances."""
+    """Compare one step and the velocity after it; later states differ between the tolerances."""
     parameters = mujacobian.Parameters(model, [("body_mass", "one")])
     trajectory = mujacobian.rollout(model, data, np.zeros((1, 0)), params=parameters)
     d_states = np.zeros((2, model.nq + model.nv))
@@ -227,7 +227,7 @@ def test_the_data_is_left_as_mj_forward_leaves_it() -> None:
 
 
 def test_models_of_the_same_sizes_do_not_share_results() -> None:
-    """Both are evaluated in the same mjData."""
+    """Both models are evaluated in the same mjData."""
     first, data = crossed("beyond")
     second = copy.copy(first)
     second.geom_size[0] *= 1.01
@@ -240,13 +240,13 @@ def test_models_of_the_same_sizes_do_not_share_results() -> None:
 
 
 def test_a_small_arena_suffices() -> None:
-    """The converged collider needs more room than the user's."""
+    """The converged collider needs more memory than the user's."""
     model, data = crossed("beyond", size='memory="60K"')
     assert_same(blocks(model, data), blocks(*crossed("beyond")), "small arena")
 
 
 def coarse() -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """Return two ellipsoids whose contact is off by more than the limit."""
+    """Return two ellipsoids whose contact error exceeds the limit."""
     model = two_bodies(SHAPES["ellipsoid"], SHAPES["ellipsoid"])
     model.opt.ccd_tolerance = 1e-3
     rng = np.random.default_rng(0)
@@ -272,7 +272,7 @@ def test_far_contacts_warn_once(call: str) -> None:
     assert isinstance(found[0].message, ColliderNotConvergedWarning)
     seen = mujacobian.diagnose(model, data)
     worst = max(row.contact_error for row in seen.rows)
-    # what exceeds its limit by more; inverse dynamics has no acceleration that could differ
+    # the warning is about the larger excess; inverse dynamics has no acceleration that could differ
     contact = worst / CONTACT_LIMIT > seen.collider_error / COLLIDER_LIMIT
     expected = worst if contact or call == "inverse" else seen.collider_error
     assert found[0].message.value == pytest.approx(expected, rel=SAME)
@@ -280,7 +280,7 @@ def test_far_contacts_warn_once(call: str) -> None:
 
 
 def test_a_small_error_of_a_contact_warns_if_it_changes_the_acceleration() -> None:
-    """The converged force passes through the axis of the hinge, MuJoCo's does so only nearly."""
+    """The converged force passes through the axis of the hinge, MuJoCo's only nearly."""
     model = mujoco.MjModel.from_xml_string("""
       <mujoco>
         <option ccd_iterations="100" ccd_tolerance="1e-10"/>
@@ -317,9 +317,9 @@ def test_the_tolerance_that_the_warning_names_helps() -> None:
 
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="finds two points at any tolerance")
 def test_another_number_of_contacts_warns() -> None:
-    """A toe on a rod: MuJoCo finds one point, two millimeters deep, instead of two at the edge.
+    """For a toe on a rod, MuJoCo finds one point, 2 mm deep, instead of two points at the edge.
 
-    Its step differs as well, so that no derivative could agree with it.
+    Its step differs as well, so no derivative of the converged step could agree with it.
     """
     toe = 'pos="-0.009075 0.033564 -0.037" quat="0 0.9998819 -0.0153655 0" type="box"'
     model = two_bodies('type="cylinder" size=".025 .1"', f'{toe} size=".01 .0105 .0055"')
@@ -352,7 +352,7 @@ def test_default_settings_do_not_warn(other: str) -> None:
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_the_result_does_not_depend_on_who_solves(pair: tuple[str, str]) -> None:
-    """With sensors MuJoCo solves for the forces again, without them we do."""
+    """With sensors MuJoCo solves for the forces again, without sensors the core does."""
     model = two_bodies(*(SHAPES[name] for name in pair))
     rng = np.random.default_rng(6)
     for pose in range(3):
@@ -368,8 +368,8 @@ def test_the_result_does_not_depend_on_who_solves(pair: tuple[str, str]) -> None
 
 
 GROUND = 'type="hfield" hfield="ground" pos="0 0 -.06"'
-# Attributes of both geoms, elements of the worldbody, further sections; each changes what of
-# MuJoCo's pass must be repeated.
+# Attributes of both geoms, elements of the worldbody, further sections. Each determines which part
+# of MuJoCo's pipeline must be repeated.
 VARIANTS = {
     "margin": ('margin=".004"', "", ""),
     "gap": ('margin=".004" gap=".002"', "", ""),
@@ -426,7 +426,7 @@ def test_variants(variant: str, sensors: bool) -> None:
 
 
 def test_the_solver_is_judged_without_the_collider() -> None:
-    """Both stop early; the warning of the solver is that of the converged contacts."""
+    """Both stop early; the warning about the solver refers to the converged contacts."""
     model, data = crossed("beyond")
     model.opt.iterations = 1
     model.opt.ls_iterations = 1

@@ -9,11 +9,11 @@ from cases import CONSTRAINT_MODELS, INTEGRATORS, constrained_states, load
 from judge import ROW_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-# Columns on a kink are left out, and entries that drown in rounding (none in these states). A test
-# that left out more would prove little.
+# Columns on a kink are left out, and entries below rounding (none in these states). A test that
+# left out more would prove little.
 TRUSTED_SHARE = 0.95
-INVERSE_STEP = 1e-5  # of the acceleration, small against the width of the zones
-INVERSE_TOLERANCE = 1e-6  # rounding of forces / INVERSE_STEP, times the condition of K
+INVERSE_STEP = 1e-5  # change of the acceleration, small relative to the width of the zones
+INVERSE_TOLERANCE = 1e-6  # rounding of forces / INVERSE_STEP, times the condition number of K
 
 
 def load_converged(name):
@@ -35,7 +35,7 @@ def test_derivatives_match_the_reference(name, integrator):
 
 @pytest.mark.parametrize("name", CONSTRAINT_MODELS)
 def test_exact_diagonal(name):
-    """The flag diagexact makes the regularization depend on the configuration."""
+    """With the flag diagexact, the regularization depends on the configuration."""
     model = load_converged(name)
     model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
     INTEGRATORS["implicitfast"](model)
@@ -79,7 +79,7 @@ def test_K_is_the_derivative_of_inverse_dynamics(name):
 
 
 def _inverse_jacobian(model, data):
-    """Return d(qfrc_inverse)/d(qacc) at the converged acceleration: it is linear within a zone."""
+    """Return d(qfrc_inverse)/d(qacc) at the converged acceleration; it is linear within a zone."""
     probe = mujoco.MjData(model)
     mujoco.mj_copyData(probe, model, data)
     mujoco.mj_forward(model, probe)

@@ -12,25 +12,25 @@ from contact_scenes import PAIRS, STATES, pose, scene, set_motion
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-# Columns on a kink are left out, and entries that drown in rounding (none in these states). A test
-# that left out more would prove little.
+# Columns on a kink are left out, and entries below rounding (none in these states). A test that
+# left out more would prove little.
 TRUSTED_SHARE = 0.95
-# The points of a standing cylinder turn by 1/tilt, and the rounding of MuJoCo's step grows alike.
-# Hulls touch with small faces, and manifolds drop and gain points, within the reach of some probes.
+# The points of a standing cylinder move by 1/tilt, and so does the rounding of MuJoCo's step.
+# Hulls touch with small faces, and some finite differences add or remove points of a manifold.
 TRUSTED_SHARES = {
     "plane-cylinder standing": 0.4,
     "mesh-mesh": 0.5,
     "mesh-mesh flat": 0.5,
     "box-mesh flat": 0.8,
 }
-# The zone in which an elliptic contact must be, for the states whose name promises one.
+# The required zone of an elliptic contact, for the states that are named after a zone.
 ZONES = {
     "sticking": reference.QUADRATIC,
     "slipping": reference.CONE,
     "separating": reference.SATISFIED,
 }
 CONES = ("pyramidal", "elliptic")
-# Bodies at rest are close to kinks: a resting ball rolls either way.
+# Bodies at rest are close to kinks: a resting ball can roll in either direction.
 SCENE_SHARE = 0.8
 
 # name: (attributes of <option>, attributes of both geoms)
@@ -60,7 +60,7 @@ FLAGS = {
     "warmstart": ("disableflags", mujoco.mjtDisableBit.mjDSBL_WARMSTART),
     "diagexact": ("enableflags", mujoco.mjtEnableBit.mjENBL_DIAGEXACT),
 }
-# (pair, the second geom in closed form, the same shape for the convex collider)
+# (pair, the second geom with a closed form, the same shape for the convex collider)
 CURVED = {
     "sphere-ellipsoid": (
         "sphere-sphere",
@@ -78,14 +78,14 @@ CURVED = {
         'type="cylinder" size=".06 .15"',
     ),
 }
-# The collider's normal is off by the square root of its tolerance of 1e-13, 3e-7, and the force of
-# a contact by its stiffness times that.
+# The error of the collider's normal is the square root of its tolerance of 1e-13, 3e-7. The error
+# of the contact force is its stiffness times that.
 CURVED_TOLERANCE = 1e-5
 OPTION_PAIRS = ("plane-capsule lying", "sphere-box edge", "capsule-capsule crossed")
 
 
 def prepare(pair, cone, condim, state, **options):
-    """Return the converged model and a state of it, the same in every run."""
+    """Return the converged model and a state of it, which is the same in every run."""
     text = scene(PAIRS[pair], cone, condim, **options)
     model = reference.converge(mujoco.MjModel.from_xml_string(text))
     rng = np.random.default_rng(zlib.crc32(f"{pair} {cone} {condim} {state}".encode()))
@@ -110,7 +110,7 @@ def test_pairs(pair, cone, condim):
         assert data.ncon >= PAIRS[pair].contacts
         if cone == "elliptic" and condim > 1 and state in ZONES:
             assert ZONES[state] in reference.zones(model, data), state
-        # derivatives with respect to qfrc_applied pass through nothing that B does not
+        # Bf contains no dependence that B does not test
         least = TRUSTED_SHARES.get(pair, TRUSTED_SHARE)
         check(model, data, state, forces=state == "mixed", least=least)
 
@@ -118,7 +118,7 @@ def test_pairs(pair, cone, condim):
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("case", CURVED)
 def test_curved_pairs_agree_with_closed_forms(case, cone):
-    """A round ellipsoid is a sphere, the side of a cylinder is the side of a capsule."""
+    """A round ellipsoid is a sphere, and the side of a cylinder is the side of a capsule."""
     pair, closed, curved = CURVED[case]
     text = scene(PAIRS[pair], cone, 4)
     assert closed in text
@@ -161,7 +161,7 @@ def test_flags(pair, cone, flag):
     ("name", "cone", "integrator"), sample(2, CONTACT_MODELS, CONES, ["euler", "implicitfast"])
 )
 def test_scenes(name, cone, integrator):
-    """Chains, hands, stacks and walls on the way to rest."""
+    """Chains, hands, stacks and walls come to rest."""
     model = reference.converge(load(f"contacts/{name}"))
     model.opt.cone = CONES.index(cone)
     INTEGRATORS[integrator](model)

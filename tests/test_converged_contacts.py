@@ -1,6 +1,6 @@
 """Contacts of curved geoms against MuJoCo's own step with a converged collider.
 
-The collider's tolerance limits every other test of these contacts to 1e-6 at best.
+The tolerance of the collider limits all other tests of these contacts to 1e-6 at best.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from random_scenes import random_scene
 
 TOLERANCE = 1e-8
 POSES = 3
-DIRECTIONS = 2  # of each; a wrong entry shows along almost any
+DIRECTIONS = 2  # number of directions of each kind; a wrong entry shows along almost any direction
 SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".05 .08 .03"',
     "cylinder": 'type="cylinder" size=".05 .06"',
@@ -49,18 +49,18 @@ def scene(first: str, second: str) -> mujoco.MjModel:
 
 
 def touching(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
-    """Return a random pose in which the bodies overlap by a few millimetres."""
+    """Return a random pose in which the bodies overlap by a few millimeters."""
     data = mujoco.MjData(model)
     for adr in (3, 10):
         quat = rng.normal(size=4)
         data.qpos[adr : adr + 4] = quat / np.linalg.norm(quat)
     data.qvel[:] = 0.02 * rng.normal(size=model.nv)
-    towards = rng.normal(size=3)
-    towards /= np.linalg.norm(towards)
+    toward = rng.normal(size=3)
+    toward /= np.linalg.norm(toward)
     far, near = 0.25, 0.0
     depth = rng.uniform(1e-3, 6e-3)
     for _ in range(40):
-        data.qpos[7:10] = (far + near) / 2 * towards
+        data.qpos[7:10] = (far + near) / 2 * toward
         mujoco.mj_forward(model, data)
         deep = data.ncon > 0 and data.contact.dist.min() < -depth
         far, near = (far, (far + near) / 2) if deep else ((far + near) / 2, near)
@@ -81,7 +81,7 @@ def test_converged(pair: tuple[str, str]) -> None:
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="cylinders along faces turn instead")
 @pytest.mark.parametrize(("depth", "margin"), [(0.01, 0), (0.03, 0), (0.01, 0.002)])
 def test_a_cylinder_across_an_edge(depth: float, margin: float) -> None:
-    """Less deep than its axis, and deeper: the direction of least depth stays the same."""
+    """The cylinder is less or more deep than its axis; the direction of least depth is the same."""
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <worldbody>
@@ -104,8 +104,8 @@ def test_a_cylinder_across_an_edge(depth: float, margin: float) -> None:
     assert_converged(model, ConvergedStep(model, data), np.random.default_rng(0), f"{depth} deep")
 
 
-# Two cylinders, place and turn of the second in the frame of the first, the margin of both, and
-# whether the first is seen from its side: self-collisions of a humanoid and of a quadruped.
+# Two cylinders: pose of the second in the frame of the first, the margin of both, and whether the
+# side of the first touches. The poses are self-collisions of a humanoid and of a quadruped.
 ALONG_CAPS = {
     "rim": (
         (".065 .0675", ".06 .095"),
@@ -125,7 +125,7 @@ ALONG_CAPS = {
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="cylinders along faces turn instead")
 @pytest.mark.parametrize("case", ALONG_CAPS)
 def test_a_cylinder_along_a_cap(case: str) -> None:
-    """Cut by one of the sixteen sides of the cap and by its own end."""
+    """One of the sixteen sides of the cap and its own end clip the line."""
     (first, second), place, turn, (margin, sideways) = ALONG_CAPS[case]
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
@@ -144,13 +144,13 @@ def test_a_cylinder_along_a_cap(case: str) -> None:
     step = ConvergedStep(model, data)
     for line in step.optima.values():
         assert bool(line.optimum.sides[0].slides) == sideways
-    mujacobian.linearize(model, data)  # where the collider left it, too
+    mujacobian.linearize(model, data)  # also with the contact of the unconverged collider
     assert_converged(model, step, np.random.default_rng(0), case)
 
 
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another scene then")
 def test_a_rim_within_the_margin_of_a_height_field() -> None:
-    """The collider's own map is off by 2e-4 here: found among 10,000 scenes."""
+    """The collider's own map has an error of 2e-4 here. The pose was found among 10,000 scenes."""
     with reference.quiet():
         model, data = random_scene(2000414)
         reference.converge(model)
@@ -162,7 +162,7 @@ def test_a_rim_within_the_margin_of_a_height_field() -> None:
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_sphere_deep_beside_a_diagonal(side: int) -> None:
-    """Its center is in one prism, and touches the wall that this one shares with the other."""
+    """The center is in one prism, and touches the wall that this prism shares with another one."""
     model = mujoco.MjModel.from_xml_string("""
       <mujoco>
         <asset>
@@ -199,7 +199,7 @@ def assert_converged(
 
 @pytest.mark.parametrize("shape", ["sphere", "capsule"])
 def test_round_geoms_deep_in_a_mesh(shape: str) -> None:
-    """Their core is in the mesh, where the collider sees their surface."""
+    """The core of the round geom is inside the mesh, where the collider uses its surface."""
     model = scene(shape, "mesh")
     rng = np.random.default_rng(5)
     for pose in range(POSES):

@@ -13,9 +13,9 @@ from mujacobian import SolverNotConvergedWarning, control, notices, sysid
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 LANDED = 0.1  # s
-# The step that `converged` simulates is at the optimum up to the solver's own tolerance of 1e-15.
+# The step of `converged` is at the optimum up to the solver's own tolerance of 1e-15.
 CONVERGED = 1e-6
-# Settings of mujoco_playground's robots.
+# Settings of the robots of mujoco_playground.
 FEW = {"iterations": 1, "ls_iterations": 5}
 
 
@@ -30,12 +30,12 @@ def moving(model):
     """Return data of a robot that has landed, simulated with default settings."""
     default = quadruped()
     _, data = next(simulated_states(default, "contacts/quadruped", times=(LANDED,)))
-    data.qacc_warmstart[:] = 0  # of a step that converged
+    data.qacc_warmstart[:] = 0  # removes the warm start of a converged step
     return same_state(default, data, model)
 
 
 def same_state(model, data, twin):
-    """Return data of the twin of a model in the same state, after mj_forward."""
+    """Return data of the copy of a model in the same state, after mj_forward."""
     state = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, state, STATE)
     other = mujoco.MjData(twin)
@@ -141,7 +141,7 @@ def test_a_solver_that_stops_early_is_reported_once_per_model(use):
     model = quadruped(**FEW)
     data = moving(model)
     (first,) = found_by(USES[use], model, data)
-    if use not in ("torch", "jax"):  # which call back from frames of their own
+    if use not in ("torch", "jax"):  # torch and jax call back from their own frames
         assert first.filename == __file__
     assert first.message.value > first.message.limit == 1e-3
     assert f"{first.message.value:.1e}" in str(first.message)
@@ -157,7 +157,7 @@ def test_a_warning_from_inside_an_optimizer_is_at_the_line_of_the_user(monkeypat
 
     def show(found, original=notices.show):
         calls.append(found)
-        if len(calls) > 1:  # scipy's optimizer has begun
+        if len(calls) > 1:  # the optimizer of scipy has started
             original(found)
 
     monkeypatch.setattr(notices, "show", show)
@@ -192,7 +192,7 @@ def test_the_distance_is_that_of_the_accelerations():
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
 def test_the_distance_is_also_that_of_the_velocities(integrator):
-    """Damping is integrated with the force, where an error shows that stiff rows hide in qacc."""
+    """Damping is integrated with the force, which shows an error that stiff rows hide in qacc."""
     model = quadruped(integrator=getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}"))
     model.dof_damping[6:] = 0.5
     model.geom_solref[:] = (0.005, 1.0)

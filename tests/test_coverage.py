@@ -1,4 +1,4 @@
-"""docs/coverage.md against MuJoCo's enumerators, the tests it names and what is refused."""
+"""docs/coverage.md agrees with MuJoCo's enumerators, the test files and the library."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ import mujacobian
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "coverage.md"
 ENUMS = ("mjtIntegrator", "mjtJoint", "mjtEq", "mjtTrn", "mjtDyn", "mjtGain", "mjtBias")
-# one of everything, so that element 0 of every kind exists
+# one element of every kind, so that element 0 exists
 MODEL = """
 <mujoco>
   <worldbody>
@@ -47,7 +47,7 @@ STATUSES, PROOFS = read_page()
 
 
 def enumerators(name):
-    """Return {enumerator: value} of one of MuJoCo's enums, without those it gave up."""
+    """Return {enumerator: value} of one of MuJoCo's enums, without those that are not used."""
     members = getattr(mujoco, name).__members__
     gone = ("mjTRN_UNDEFINED", "mjEQ_DISTANCE")
     return {key: int(value) for key, value in members.items() if key not in gone}
@@ -69,7 +69,7 @@ def test_every_proof_exists():
 def test_sensors_are_refused_as_the_page_says(sensor):
     model = mujoco.MjModel.from_xml_string(MODEL)
     model.sensor_type[0] = enumerators("mjtSensor")[sensor]
-    model.sensor_objtype[0] = mujoco.mjtObj.mjOBJ_SITE  # a range finder may be on a camera too
+    model.sensor_objtype[0] = mujoco.mjtObj.mjOBJ_SITE  # a range finder may also be on a camera
     refused = any(item.element.startswith("sensor") for item in mujacobian.support(model))
     assert refused == (STATUSES[sensor] == "refused")
 

@@ -12,7 +12,7 @@ crocoddyl = pytest.importorskip("crocoddyl")
 from mujacobian.control.crocoddyl import ActionModel, State  # noqa: E402
 
 EPS = 1e-5
-CENTRED = 1e-7  # error of centred differences with EPS, of numbers of the order of one
+CENTERED = 1e-7  # error of centered differences with EPS, for numbers of order one
 
 BODIES = """
 <mujoco>
@@ -32,7 +32,7 @@ BODIES = """
 
 
 def differences(function, n):
-    """Centred differences of a function of a tangent vector of n numbers."""
+    """Return centered differences of a function of a tangent vector of n numbers."""
     columns = []
     for k in range(n):
         step = np.zeros(n)
@@ -59,7 +59,7 @@ def test_diff_undoes_integrate(model):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 0.0])
 def test_jacobians_of_the_manifold(model, scale):
-    """At large, small and no rotation."""
+    """The Jacobians are right at large, small and zero rotations."""
     state = State(model)
     x, _ = states(state, 1)
     dx = scale * np.random.default_rng(2).uniform(-1, 1, state.ndx)
@@ -73,11 +73,11 @@ def test_jacobians_of_the_manifold(model, scale):
     }
     given = [*state.Jdiff(x, y), *state.Jintegrate(x, dx)]
     for (name, wanted), J in zip(expected.items(), given, strict=True):
-        np.testing.assert_allclose(J, wanted, atol=CENTRED, err_msg=name)
+        np.testing.assert_allclose(J, wanted, atol=CENTERED, err_msg=name)
 
 
 def test_derivatives_of_the_action(model):
-    """Fx, Fu, Lx and Lu are the differences of what calc returns."""
+    """Fx, Fu, Lx and Lu agree with differences of the results of calc."""
     place = control.sensor(model, "place")
     cost = control.Cost(
         model,
@@ -99,15 +99,15 @@ def test_derivatives_of_the_action(model):
     action.calc(data, x, u)
     action.calcDiff(data, x, u)
     Fx, Fu, Lx, Lu = data.Fx.copy(), data.Fu.copy(), data.Lx.copy(), data.Lu.copy()
-    # x' is seen from x: differences are mapped to the tangent space at x'
+    # differences relative to x are mapped to the tangent space at x'
     action.calc(data, x, u)
     there = action.state.Jdiff(x, data.xnext, crocoddyl.Jcomponent.second)
     by_x = differences(lambda e: step(e, np.zeros(nu)), nx)
     by_u = differences(lambda e: step(np.zeros(nx), e), nu)
-    np.testing.assert_allclose(there @ Fx, by_x[:-1], atol=CENTRED)
-    np.testing.assert_allclose(there @ Fu, by_u[:-1], atol=CENTRED)
-    np.testing.assert_allclose(Lx, by_x[-1], atol=CENTRED)
-    np.testing.assert_allclose(Lu, by_u[-1], atol=CENTRED)
+    np.testing.assert_allclose(there @ Fx, by_x[:-1], atol=CENTERED)
+    np.testing.assert_allclose(there @ Fu, by_u[:-1], atol=CENTERED)
+    np.testing.assert_allclose(Lx, by_x[-1], atol=CENTERED)
+    np.testing.assert_allclose(Lu, by_u[-1], atol=CENTERED)
     assert np.abs(Lx).max() > 0.1
 
 
@@ -133,7 +133,7 @@ def test_ranges_of_some_controls_are_kept():
 
 
 def test_a_step_that_diverges_is_not_the_first_state(model):
-    """To which MuJoCo resets it."""
+    """MuJoCo resets a diverged state to the first state, which must not be the result."""
     cost = control.Cost(model, [control.Term("place", control.sensor(model, "place"))])
     action = ActionModel(model, cost)
     data = action.createData()
@@ -144,7 +144,7 @@ def test_a_step_that_diverges_is_not_the_first_state(model):
 
 
 def test_swing_up():
-    """FDDP with our action swings a pole up, as our own planner does."""
+    """FDDP with our action swings a pole up, like our own planner."""
     task = tasks.load("cartpole")
     h = task.planned.opt.timestep
     actions = [ActionModel(task.planned, task.cost, time=k * h) for k in range(task.horizon)]

@@ -1,8 +1,8 @@
-"""Tilted cylinders on faces: the direction in which MuJoCo's collider sees the face.
+"""Tilted cylinders on faces: the contact direction of MuJoCo's collider.
 
-The ends of a cylinder's side are reported along the normal of the face, but the collider found them
-in the direction of least depth: that normal, or the one between the side and an edge or rim. In
-symmetric poses these agree in the plane across the axis, and only their depths tell them apart.
+MuJoCo reports the ends of a cylinder's side along the normal of the face. But the collider finds
+them in the direction of least depth: that normal, or the direction between the side and an edge or
+rim. In symmetric poses these agree in the plane across the axis, and only their depths differ.
 """
 
 from itertools import product
@@ -23,13 +23,13 @@ FACES = {
 HEADINGS = (0.0, 1e-12, 1e-9, 1e-6, np.pi / 4, np.pi / 2, np.pi, 0.3)
 RADIUS, HALF, DEPTH = 0.02, 0.05, 7e-4
 
-# The collider finds the points to 1e-8 m, which matters over small steps; over large ones the step
-# is not linear. One of these steps agrees to the tolerance, relative to the largest entry.
+# The collider finds the points to 1e-8 m, which matters for short steps; for long ones the step of
+# MuJoCo is not linear. One of these lengths agrees to the tolerance, relative to the largest entry.
 STEPS, TOLERANCE = (1e-6, 1e-5, 1e-4), 2e-4
 
 
 def make_model(face: str, heading: float, tilt: float, at: tuple[float, float]) -> mujoco.MjModel:
-    """Return a free cylinder on a face, the end in the direction of its heading lower by `tilt`."""
+    """Return a free cylinder on a face, with the end along its heading lower by `tilt`."""
     height = HALF * abs(np.sin(tilt)) + RADIUS * np.cos(tilt) - DEPTH
     turn, fall = np.zeros(4), np.zeros(4)
     mujoco.mju_axisAngle2Quat(turn, [0, 0, 1], heading)
@@ -53,7 +53,7 @@ def make_model(face: str, heading: float, tilt: float, at: tuple[float, float]) 
 
 
 def next_velocity(model: mujoco.MjModel, data: mujoco.MjData, dof: int, h: float) -> np.ndarray:
-    """Return the velocity after a step from a pose that is moved by h along a dof."""
+    """Return the velocity after a step from a pose that is displaced by h along a dof."""
     moved = mujoco.MjData(model)
     moved.qpos[:], moved.qvel[:] = data.qpos, data.qvel
     mujoco.mj_integratePos(model, moved.qpos, np.eye(model.nv)[dof], h)

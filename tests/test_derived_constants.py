@@ -1,7 +1,7 @@
-"""Derivatives with the constants of `mj_setConst`, against differences of freshly derived models.
+"""Derivatives with the constants of `mj_setConst`, against differences of edited models.
 
-The oracle writes the field into a copy of the model, calls `mj_setConst` and takes a step; it does
-not use `Parameters.apply`.
+The reference writes the field into a copy of the model, calls `mj_setConst` and takes a step. It
+does not use `Parameters.apply`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mujacobian import reference
 from mujacobian.verdict import converged
 
 TOLERANCE = 1e-6  # of the largest entry of the column
-# Contacts, limits, dry friction or equalities act in the states of these models.
+# Contacts, limits, dry friction or equalities are active in the states of these models.
 MODELS = {
     "gymnasium": (
         "ant", "half_cheetah", "hopper", "humanoid", "humanoidstandup", "inverted_double_pendulum",
@@ -34,7 +34,7 @@ MODELS = {
 FOLDERS = {"gymnasium": "envs/mujoco/assets", "dm_control": "suite"}
 FIELDS = ("body_mass", "body_inertia", "body_ipos", "dof_armature")
 
-# Two trees that touch, muscles whose force is a scale over acc0, and every kind of row.
+# Two trees that touch, muscles whose force is a scale divided by acc0, and every kind of row.
 MACHINE = """
 <mujoco>
   <option timestep=".002"/>
@@ -113,7 +113,7 @@ def _paths() -> list[Path]:
 
 
 def fresh(model: mujoco.MjModel, field: str, values: np.ndarray) -> mujoco.MjModel:
-    """A copy with this field, all constants derived again; frames are where they are."""
+    """Return a copy with this field and all constants derived again; frames stay in place."""
     edited = copy.copy(model)
     getattr(edited, field)[:] = values
     mujoco.mj_setConst(edited, mujoco.MjData(edited))
@@ -126,7 +126,7 @@ def fresh(model: mujoco.MjModel, field: str, values: np.ndarray) -> mujoco.MjMod
 
 
 def outcome(model: mujoco.MjModel, data: mujoco.MjData, center: np.ndarray) -> np.ndarray:
-    """The next state, its positions relative to those in `center`."""
+    """Return the next state, with positions relative to those in `center`."""
     after = mujoco.MjData(model)
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
     state = np.empty(mujoco.mj_stateSize(model, spec))
@@ -141,7 +141,7 @@ def outcome(model: mujoco.MjModel, data: mujoco.MjData, center: np.ndarray) -> n
 def judge(
     model: mujoco.MjModel, data: mujoco.MjData, field: str, rng: np.random.Generator
 ) -> float | None:
-    """The error along a random direction; None where differences do not settle, at a kink."""
+    """Return the error along a random direction, or None at a kink."""
     own = getattr(model, field)
     free = np.ones(len(own), dtype=bool)
     if field.startswith("body"):
@@ -180,7 +180,7 @@ def judge(
 
 
 def states(model: mujoco.MjModel) -> list[mujoco.MjData]:
-    """States with constraints, after random controls and speeds."""
+    """Yield states with constraints, after random controls and speeds."""
     found = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -205,7 +205,7 @@ def test_models_in_contact(path: Path) -> None:
             twin, same = converged(model, data)
             for field in FIELDS:
                 if model.opt.density > 0 and field != "dof_armature":
-                    continue  # inertia in a fluid is no parameter
+                    continue  # inertia in a fluid is not a parameter
                 error = judge(twin, same, field, rng)
                 if error is not None:
                     judged += 1
@@ -229,7 +229,7 @@ def test_every_kind_of_row(integrator: str) -> None:
         assert error <= TOLERANCE, f"{field}: {error:.1e}"
 
 
-def test_apply_is_what_mj_set_const_makes() -> None:
+def test_apply_agrees_with_mj_set_const() -> None:
     model = mujoco.MjModel.from_xml_string(MACHINE)
     parameters = mujacobian.Parameters(model, ["body_mass", "body_pos", "dof_armature"])
     applied = parameters.apply(parameters.values * 1.3)
@@ -249,7 +249,7 @@ def test_apply_is_what_mj_set_const_makes() -> None:
 
 
 def test_apply_after_other_values() -> None:
-    """Nothing of earlier values, of edits of the model or of other threads is left."""
+    """The result does not depend on earlier values, edits of the model or other threads."""
     model = mujoco.MjModel.from_xml_string(MACHINE)
     parameters = mujacobian.Parameters(model, ["body_mass", "body_pos", "dof_armature"])
     for name in ("qpos0", "site_pos", "actuator_gear", "tendon_armature", "eq_data", "wrap_prm"):
@@ -270,7 +270,7 @@ def test_apply_after_other_values() -> None:
 
 
 def test_constants_follow_the_model_s_rows() -> None:
-    """Parameters of a model whose rows were switched on later have other derived constants."""
+    """If rows of a model are switched on later, the parameters have other derived constants."""
     model = mujoco.MjModel.from_xml_string(MACHINE)
     model.jnt_limited[:] = 0
     model.dof_frictionloss[:] = 0
@@ -282,7 +282,7 @@ def test_constants_follow_the_model_s_rows() -> None:
 
 
 def test_a_frame_within_the_compiler_s_tolerance() -> None:
-    """MuJoCo takes frames for the same within 1e-6; derived constants are smooth there, too."""
+    """MuJoCo treats frames as equal within 1e-6; derived constants are smooth there, too."""
     text = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="top" pos="0 0 .1">
     <freejoint/><geom size=".1" mass="1"/><body pos=".3 0 0"><geom size=".1" mass="1"/></body>
     </body></worldbody></mujoco>"""

@@ -1,4 +1,4 @@
-"""Diagnostics: which rows and clamps there are, how far their kinks are, and K."""
+"""Diagnostics: the rows and clamps, their distances from kinks, and K."""
 
 import mujoco
 import numpy as np

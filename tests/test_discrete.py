@@ -1,6 +1,6 @@
 """The discrete integrator: rows in its metric, evaluated at the end of the step.
 
-The models of the other tests run with it too, by `cases.INTEGRATORS`.
+The models of the other tests also run with it, because it is in `cases.INTEGRATORS`.
 """
 
 import mujoco
@@ -16,8 +16,8 @@ from test_contacts import CONES, OPTIONS, prepare
 TRUSTED_SHARE = 0.8
 Disable = mujoco.mjtDisableBit
 
-# An arm whose springs, dampers and gains all vary, so that the metric does; its contacts, limits,
-# friction, tendons and the medium see the change in their regularization.
+# An arm whose springs, dampers and gains all vary, so that the metric varies. Its contacts, limits,
+# friction, tendons and the medium depend on it through their regularization.
 WORKSHOP = """
 <mujoco>
   <compiler angle="radian"/>
@@ -152,7 +152,7 @@ def test_scenes(name, cone):
 
 
 def test_the_optimum_is_that_of_the_metric():
-    """MuJoCo's acceleration solves K da = -dg at a residual of rounding."""
+    """MuJoCo's acceleration solves K da = -dg up to rounding."""
     model = workshop("elliptic")
     _, data = next(simulated_states(model, "optimum", (0.1,)))
     found = mujacobian.diagnose(model, data)

@@ -1,4 +1,4 @@
-"""Sensors of distances: every pair of geoms apart and overlapping, bodies, cutoffs, refusals."""
+"""Distance sensors of all pairs of geoms, apart and overlapping, of bodies, with cutoffs."""
 
 from itertools import combinations_with_replacement
 
@@ -11,12 +11,12 @@ import mujacobian
 from mujacobian import reference
 
 TOLERANCE = 1e-8
-LIMIT_TOLERANCE = 1e-5  # the comparison takes points from MuJoCo, which are off by 1e-6 or so
+LIMIT_TOLERANCE = 1e-5  # the comparison uses points of MuJoCo, which have errors of about 1e-6
 SLOPE_STEP = 4e-3
-SLOPE_TRUST = 3e-6  # of the largest slope: the extrapolated ones are better still
+SLOPE_TRUST = 3e-6  # fraction of the largest slope; the extrapolated slopes are more accurate
 TRUST_MARGIN = 5
 FLOOR = 1e-3
-STATES = 6  # of each pair, in turn apart and overlapping
+STATES = 6  # states of each pair, alternately apart and overlapping
 
 VERTICES = " ".join(
     f"{x:.3f}" for x in np.random.default_rng(0).uniform(-0.15, 0.15, size=(14, 3)).ravel()
@@ -39,9 +39,9 @@ SENSORS = "".join(
 
 
 def is_limit(model: mujoco.MjModel, data: mujoco.MjData, pair: tuple[str, str]) -> bool:
-    """Whether MuJoCo's collider finds the points to the root of rounding only.
+    """Return whether MuJoCo's collider finds the points only to the square root of rounding.
 
-    So it does with curved surfaces, and with meshes that reach into the core of a round geom.
+    This is so for curved surfaces, and for meshes that reach into the core of a round geom.
     """
     inside = data.sensordata[0] < -model.geom_size[0, 0]
     if pair in (("sphere", "mesh"), ("capsule", "mesh")):
@@ -51,7 +51,7 @@ def is_limit(model: mujoco.MjModel, data: mujoco.MjData, pair: tuple[str, str]) 
 
 
 def build(first: str, second: str, sensors: str = SENSORS, rest: str = "") -> mujoco.MjModel:
-    """Return a body on a hinge and a slide, unless it is a plane, and a free one."""
+    """Return a body on a hinge and a slide, unless it is a plane, and a free body."""
     joints = "" if "plane" in first else '<joint axis="1 2 3"/><joint type="slide" axis="0 1 .5"/>'
     model = mujoco.MjModel.from_xml_string(f"""
     <mujoco>
@@ -90,7 +90,7 @@ def place(model: mujoco.MjModel, seed: int) -> mujoco.MjData:
 
 
 def judge(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Check the rows of all sensors; return the share of entries that could be judged."""
+    """Check the rows of all sensors; return the share of entries that could be compared."""
     before = cases.snapshot(model, data)
     lin = mujacobian.linearize(model, data)
     again = mujacobian.linearize(model, data)
@@ -136,7 +136,7 @@ def second_slopes(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarra
 
 
 def slopes_of_rows(model: mujoco.MjModel, data: mujoco.MjData, C: np.ndarray) -> np.ndarray:
-    """Return the same from the rows of the normal n and of the point x on the free body.
+    """Return the same derivative, from the rows of the normal n and the point x on the free body.
 
     The gradient is (n, R^T ((x - p) x n)), with p and R those of the free body.
     """
@@ -154,7 +154,7 @@ def slopes_of_rows(model: mujoco.MjModel, data: mujoco.MjData, C: np.ndarray) ->
 
 
 def judge_limit(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Check all rows against distances alone; return whether these could tell."""
+    """Check all rows against distances alone; return whether these are accurate enough."""
     try:
         C = mujacobian.linearize(model, data).C
     except mujacobian.UnsupportedFeatureError:
@@ -170,21 +170,21 @@ def judge_limit(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_pairs_of_geoms(pair: tuple[str, str]) -> None:
     model = build(*(GEOMS[name] for name in pair))
-    signs, limits, told = set(), 0, 0
+    signs, limits, compared = set(), 0, 0
     for seed in range(STATES):
         data = place(model, seed)
         signs.add(data.sensordata[0] > 0)
         if is_limit(model, data, pair):
             limits += 1
-            told += judge_limit(model, data)
+            compared += judge_limit(model, data)
         else:
             assert judge(model, data) > 0.8
     assert signs == {False, True}
-    assert told or not limits
+    assert compared or not limits
 
 
 def test_bodies_report_their_nearest_geoms() -> None:
-    """Planes have no distance from planes; geoms beyond the cutoff do not count."""
+    """Planes have no distance from planes, and geoms beyond the cutoff do not count."""
     rest = """<body name="third" pos="0 0 -.3"><joint axis="0 1 .3" pos=".4 0 0"/>
       <geom type="sphere" size=".05" pos=".1 0 0"/><geom type="capsule" size=".04 .1"/>
       <geom type="box" size=".05 .06 .07" pos="-.1 .1 0"/></body>
@@ -237,7 +237,7 @@ def test_without_a_cutoff_only_depths_count() -> None:
 
 
 def test_faces_that_stay_parallel() -> None:
-    """Fingers on slides: distance and normal are smooth, the nearest points are not unique."""
+    """Fingers on slides: distance and normal are smooth, but the nearest points are not unique."""
     slides = '<joint type="slide" axis="1 .2 .1"/><joint type="slide" axis="0 1 0"/>'
     finger = f'<body pos="{{}} {{}} 0">{slides}{{}}</body>'
     sensors = '<distance geom1="l" geom2="r" cutoff="1"/><normal geom1="l" geom2="r" cutoff="1"/>'

@@ -1,4 +1,4 @@
-"""The examples in docstrings run and print what they say."""
+"""The examples in docstrings run and print the documented output."""
 
 import doctest
 import importlib
@@ -11,7 +11,7 @@ import mujacobian
 import mujacobian.control
 import mujacobian.rods
 
-# to packages that need not be installed
+# modules that need optional packages
 BRIDGES = ("torch", "jax", "mujoco_sysid", "crocoddyl", "newton")
 MODULES = sorted(
     prefix + each.name

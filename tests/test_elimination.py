@@ -8,7 +8,7 @@ import mujacobian
 from directional import EXACT, judge_directions
 from mujacobian import reference
 
-# K dv'/df = h without damping; what is left is the rounding of a solve.
+# K dv'/df = h without damping; the rest is the rounding of a solve.
 SOLVE_TOLERANCE = 1e-9
 RADIUS = 0.1
 JOINTS = {
@@ -21,7 +21,7 @@ JOINTS = {
 
 
 def scene(places, rng):
-    """Return the MJCF of spheres at `places`, hung on all kinds of joints in turn."""
+    """Return the MJCF of spheres at `places`, on all kinds of joints in turn."""
     kinds = list(JOINTS.values())
     bodies = "".join(
         f"""<body pos="{x} {y} {z}">{kinds[k % len(kinds)]}
@@ -48,7 +48,7 @@ def grid(count):
 
 
 def star(arms):
-    """A sphere in the middle of rows that go out along the axes."""
+    """Return a sphere in the middle of rows along the axes."""
     ends = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
     steps = [1.99 * RADIUS * k for k in range(1, arms + 1)]
     return [(0, 0, 0), *(tuple(s * e for e in end) for end in ends for s in steps)]
@@ -78,7 +78,7 @@ def test_solution(state):
 
 
 def test_every_block_alone(state):
-    """Other tiles of right-hand sides take other paths through the solve."""
+    """Other tiles of right-hand sides use other code paths of the solve."""
     model, data = state
     both = mujacobian.linearize(model, data, forces=True)
     A = np.empty_like(both.A)

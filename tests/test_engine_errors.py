@@ -12,7 +12,7 @@ SPEC = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
 @pytest.fixture
 def model():
-    """Return balls that fit into the little memory there is only while they are apart."""
+    """Return balls whose constraints exceed the small memory when they touch."""
     balls = "".join(
         f'<body pos="{k} 0 1"><freejoint/><geom size=".1"/></body>' for k in range(BALLS)
     )

@@ -7,14 +7,14 @@ import pytest
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-SIDES = 74  # of the roller: its neighbouring faces are within what MuJoCo calls aligned
-RADIUS, HALF = 0.05, 0.04  # m: of the roller, and half the width of both
+SIDES = 74  # of the roller: MuJoCo treats its neighboring faces as aligned
+RADIUS, HALF = 0.05, 0.04  # m: radius of the roller, half the width of both
 SLAB = np.array([0.1, HALF, 0.05])  # m: half sizes
-YAW = 3e-9  # rad: what a chain of frames leaves of two parallel axes
+YAW = 3e-9  # rad: error of two parallel axes after a chain of frames
 
 
 def scene(shape: str, yaw: float) -> mujoco.MjModel:
-    """Return a roller, or a box, on a slab that rocks: all turn about the same direction."""
+    """Return a roller or a box on a slab that rocks; all axes of rotation are parallel."""
     angle = 2 * np.pi * np.arange(SIDES) / SIDES
     rim = RADIUS * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     roller = [np.insert(rim, 1, y, axis=1) for y in (-HALF, HALF)]

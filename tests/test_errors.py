@@ -1,4 +1,4 @@
-"""Errors survive the way back from another process."""
+"""Errors survive the transfer from another process."""
 
 import pickle
 

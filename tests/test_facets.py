@@ -1,12 +1,12 @@
-"""An ellipsoid on a face of a box: MuJoCo's collider finds its depth to rounding, its point not.
+"""An ellipsoid on a face of a box: MuJoCo's collider finds the depth to rounding, not the point.
 
-The collider stops on a facet of its own polytope. Depth is flat around the optimum, so that a depth
-known to rounding leaves the point uncertain by the root of rounding, and the point moves with the
-facet: `mj_step` has slopes of its own, at every `ccd_tolerance` and over every step of a
-difference. Both poses come from a hand with an object on its palm (Wonik Allegro), where a judge
-with differences of `mj_step` at a `ccd_tolerance` of 1e-13 called our zeros wrong.
+The collider stops on a facet of its polytope. The depth is stationary at the optimum: if it is
+accurate to rounding, the point is accurate only to the square root of rounding. The point moves
+with the facet. Therefore `mj_step` has slopes of its own, at every `ccd_tolerance` and over every
+length of a difference. Both poses come from a hand with an object on its palm (Wonik Allegro).
+There, differences of `mj_step` at a `ccd_tolerance` of 1e-13 contradicted our zeros.
 
-Here the optimum is solved in closed form, without our code and without MuJoCo's collider.
+Here the optimum has a closed form, which uses neither our code nor MuJoCo's collider.
 """
 
 import mujoco
@@ -20,7 +20,7 @@ from mujacobian import reference
 Array = np.ndarray
 RADII = np.array([0.03, 0.04, 0.02])  # m: semiaxes of the ellipsoid
 HALF = np.array([0.0204, 0.0565, 0.0475])  # m: half sizes of the box
-# place and turn of the ellipsoid in the frame of the box, its velocity
+# position and orientation of the ellipsoid in the frame of the box, its velocity
 POSES = {
     "seed 1 state 5": (
         [0.04081602141827919, -0.01687215840123315, 0.03626876922113264],
@@ -34,22 +34,22 @@ POSES = {
     ),
 }
 ALONG = (1, 2)  # coordinates in which the ellipsoid slides along the face
-STEPS = (1e-4, 1e-5, 1e-6)  # m: of differences
-ROUNDED = 1e-6  # 1/s: slopes below it are those of rounding
+STEPS = (1e-4, 1e-5, 1e-6)  # m: lengths of differences
+ROUNDED = 1e-6  # 1/s: slopes below it are rounding
 DEPTH_ROUNDING = 1e-15  # m
-POINT_ROUNDING = 1e-7  # m: the root of rounding, of radii around 0.03 m
-DIRECTIONS = 20000  # in which the depth is compared with that of the face
+POINT_ROUNDING = 1e-7  # m: the square root of rounding, for radii around 0.03 m
+DIRECTIONS = 20000  # directions in which the depth is compared with that of the face
 EXACT = 1e-8  # relative, against differences of the step with the contact in closed form
-NEAR = 1e-5  # the project's bar for models at their own settings
-TRUSTED = 0.9  # share of the entries
-SYMMETRY = 1e-12  # relative to the largest entry: what is zero
+NEAR = 1e-5  # tolerance of the project for models at their own settings
+TRUSTED = 0.9  # share of trusted entries
+SYMMETRY = 1e-12  # relative to the largest entry: smaller entries count as zero
 
 
 class FaceContact:
     """The deepest point of the ellipsoid below a face of the box, in closed form."""
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
-        """Put a contact of `data` there."""
+        """Move a contact of `data` to this point."""
         normal, dist, point = self.find(data)
         contact.dist, contact.pos[:] = dist, point
         contact.frame[:3] = normal
@@ -69,7 +69,7 @@ class FaceContact:
         return normal, dist, lowest + dist / 2 * normal
 
     def depth(self, data: mujoco.MjData, directions: Array) -> Array:
-        """Return how far the geoms overlap along unit vectors out of the ellipsoid."""
+        """Return the overlap of the geoms along unit vectors out of the ellipsoid."""
         center, axes = data.geom_xpos[1], data.geom_xmat[1].reshape(3, 3)
         ellipsoid = directions @ center + np.linalg.norm(RADII * (directions @ axes), axis=1)
         return np.asarray(ellipsoid + abs(directions) @ HALF)
@@ -84,7 +84,7 @@ class FaceStep(ConvergedStep):
         self.forget()
 
     def exact(self) -> mujoco.MjData:
-        """Return the data of the state itself, as after `mj_forward`, with that contact."""
+        """Return the data of the state with this contact, as after `mj_forward`."""
         self._move(np.zeros(self.nz))
         self._forward()
         return self.data
@@ -114,7 +114,7 @@ def palm(pose: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 def test_the_derivative_is_that_of_the_contact_in_closed_form(pose: str) -> None:
     model, data = palm(pose)
     _, dist, _ = FaceContact().find(data)
-    # the translation that separates them the least is that of the face, in all directions
+    # the face has the smallest separating translation of all directions
     directions = np.random.default_rng(0).normal(size=(DIRECTIONS, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     assert (FaceContact().depth(data, directions) > -dist).all()
@@ -123,10 +123,10 @@ def test_the_derivative_is_that_of_the_contact_in_closed_form(pose: str) -> None
     J, err = reference.differentiate(step, np.eye(step.nz)[: step.nx], EXACT / 1000)
     A = mujacobian.linearize(model, step.exact(), forward=False).A
     assert_equal(A, J, err, step, EXACT)
-    # sliding along the face changes neither depth nor force, for reasons of symmetry
+    # by symmetry, sliding along the face changes neither depth nor force
     assert abs(A[model.nv :, ALONG]).max() <= SYMMETRY * abs(A).max()
 
-    # where MuJoCo's collider ends, whatever its tolerance, points are known to the root of rounding
+    # for any tolerance, points of MuJoCo's collider are accurate to the square root of rounding
     for tolerance in (1e-6, 1e-13):
         model.opt.ccd_tolerance = tolerance
         A = mujacobian.linearize(model, data).A
@@ -153,7 +153,7 @@ def test_the_collider_finds_depths_to_rounding_and_points_to_its_root(pose: str)
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="finds no contact with a tolerance of 0")
 @pytest.mark.parametrize("pose", POSES)
 def test_steps_have_the_slope_of_a_facet(pose: str) -> None:
-    """It is the same over all steps of a difference, and shrinks with the error of the point."""
+    """The slope is the same over all lengths, and shrinks with the error of the point."""
     model, data = palm(pose)
     point = FaceContact().find(data)[2]
     errors, slopes = [], []
@@ -167,8 +167,8 @@ def test_steps_have_the_slope_of_a_facet(pose: str) -> None:
             assert np.ptp(over, axis=0).max() <= 0.1 * slopes[-1]
     assert errors == sorted(errors, reverse=True)
     assert slopes == sorted(slopes, reverse=True)
-    assert slopes[0] > 1e-3  # 1/s: at MuJoCo's default, where ours is zero
-    assert slopes[1] > ROUNDED  # and where no smaller tolerance but zero changes anything
+    assert slopes[0] > 1e-3  # 1/s: at MuJoCo's default; ours is zero
+    assert slopes[1] > ROUNDED  # no smaller tolerance except zero changes it
 
 
 def slide(model: mujoco.MjModel, data: mujoco.MjData, step: float) -> Array:

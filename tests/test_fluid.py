@@ -110,7 +110,7 @@ def test_media_and_shapes(shape, medium, integrator):
 
 @pytest.mark.parametrize("scale", [0.2, 0.03])
 def test_small_ellipsoids(scale):
-    """Products of eight lengths are tiny, and must not be taken for zero."""
+    """Products of eight lengths are tiny, and must not be treated as zero."""
     model = scene("heavy", "coefficients")
     model.geom_size[:] *= scale
     model.geom_fluid[:, 6:9] *= scale**3
@@ -120,7 +120,7 @@ def test_small_ellipsoids(scale):
 
 
 def test_interaction_coefficient_that_is_not_a_flag():
-    """It scales the force but not what the integrator knows of its derivative."""
+    """It scales the force, but not the derivative that the integrator uses."""
     model = scene("heavy", "ellipsoids")
     model.geom_fluid[:, 0] = 0.6
     INTEGRATORS["implicitfast"](model)
@@ -138,7 +138,7 @@ def test_disable_flags(flags):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_at_rest_the_drag_is_viscous(shape):
-    """All quadratic terms vanish; their derivatives must not be infinite or NaN."""
+    """All quadratic terms vanish, and their derivatives must not be infinite or NaN."""
     model = scene("heavy", shape)
     model.opt.wind[:] = 0
     data = mujoco.MjData(model)

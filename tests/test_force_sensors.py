@@ -127,7 +127,7 @@ def state(model: mujoco.MjModel, seed: int) -> mujoco.MjData:
 
 
 def lower_corner(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Height of the lowest corner of the sole."""
+    """Return the height of the lowest corner of the sole."""
     geom = model.geom("sole").id
     corners = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1) * model.geom_size[geom][:, None]
     return float((data.geom_xmat[geom].reshape(3, 3) @ corners)[2].min() + data.geom_xpos[geom][2])
@@ -174,7 +174,7 @@ def test_forces_of_tendons_with_rows(integrator: str) -> None:
 
 
 def contact_sensors(fields: str) -> str:
-    """Contact sensors of every reduction and matching, and touch sensors."""
+    """Return contact sensors of every reduction and matching, and touch sensors."""
     match = (
         'geom1="floor" geom2="sole"',
         'geom1="sole" geom2="floor"',
@@ -253,7 +253,7 @@ RAY_FIELDS = "dist dir origin point normal depth"
 
 
 def look_at(target: str, sensors: str, eye: str) -> mujoco.MjModel:
-    """Return a drone over a target, with something on its arm that looks down."""
+    """Return a drone over a target, with a sensor on its arm that points down."""
     moving = "" if target in ("plane", "height field") else "<freejoint/>"
     return mujoco.MjModel.from_xml_string(f"""
     <mujoco>
@@ -290,7 +290,7 @@ def test_rangefinders(target: str) -> None:
     mujoco.mj_forward(model, data)
     hit = data.sensordata[0] > 0
     assert hit == (target != "nothing")
-    if hit:  # so close that the reference's steps stay on the surface
+    if hit:  # so close that the steps of the reference stay on the surface
         data.joint("drone").qpos[2] += 0.3 - data.sensordata[0]
     judge(model, data, SMOOTH_TOLERANCE)
 
@@ -306,7 +306,7 @@ LENSES = {
 @pytest.mark.parametrize("lens", LENSES)
 @pytest.mark.parametrize("target", ["plane", "ellipsoid", "box", "nothing"])
 def test_rangefinders_of_cameras(target: str, lens: str) -> None:
-    """A depth image: one ray per pixel, fixed to the camera."""
+    """A depth image has one ray per pixel, fixed to the camera."""
     eye = f'<camera name="eye" pos="0 .02 -.1" euler="3 4 20" resolution="3 2" {LENSES[lens]}/>'
     sensors = f"""<rangefinder camera="eye" data="{RAY_FIELDS}"/>
         <rangefinder camera="eye" data="depth"/>"""

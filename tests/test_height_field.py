@@ -18,17 +18,17 @@ CONES = ("pyramidal", "elliptic")
 STATES = {1: "mixed", 3: "sticking", 4: "slipping", 6: "rolling"}
 SEEDS = 3
 MARGIN = 'margin=".002" gap=".001"'
-# Probes must stay on the hill they start from: beyond it they may touch again.
+# Finite differences must stay on the hill they start from: beyond it they may touch again.
 Q_STEP = 2e-3
-# Of the median state: the collider's early stops switch between vertices, sometimes within reach of
-# the probes that measure the rounding of the step.
+# Share of the median state: the collider's early stops switch between vertices, sometimes within
+# the samples that measure the rounding of the step.
 TRUSTED_SHARE = 0.9
-# The collider's normal is off by the square root of its tolerance of 1e-13 over the radius, of the
-# margin at worst, and the force of a contact by its stiffness times that.
+# The error of the collider's normal is the square root of its tolerance of 1e-13 divided by the
+# radius, or by the margin. The error of the contact force is its stiffness times that.
 ROUNDED_TOLERANCE = 5e-5
-# How the error of a curved contact's frame and position may show in A.
+# The possible effect of an error of a curved contact's frame and position on A.
 SENSITIVITY = 50
-# curved geom: (exact geom, change of its size, its twin)
+# curved geom: (exact geom, change of its size, its counterpart)
 TWINS = {
     "ellipsoid": (
         "sphere",
@@ -38,10 +38,10 @@ TWINS = {
     ),
     "cylinder": ("capsule", (".06 .15", ".06 .8"), 'type="capsule"', 'type="cylinder"'),
 }
-# The share of poses that may be refused: one in a hundred, one in twenty of the curved pairs.
+# The share of poses that may be refused: one in a hundred, and one in twenty for curved pairs.
 POSES = 200
 REFUSED = {**dict.fromkeys(EXACT, 0.01), **dict.fromkeys(CURVED, 0.05)}
-DEEPEST = 4e-3  # m: ten times as deep as things lie
+DEEPEST = 4e-3  # m: ten times the usual depth
 
 
 @pytest.fixture(autouse=True)
@@ -52,10 +52,10 @@ def small_steps(monkeypatch):
 def pose(
     model: mujoco.MjModel, rng: np.random.Generator, depth: float = DEPTH, *, lying: bool = False
 ) -> mujoco.MjData:
-    """Return a state in which the free body, turned at random somewhere on the field, touches it.
+    """Return a state in which the free body, with a random pose, touches the field.
 
-    The field is tilted; the body comes down along its z axis until it touches and sinks by `depth`.
-    `lying`, its own z axis is parallel to the field.
+    The field is tilted. The body moves down along the z axis of the field until it touches, and
+    then by `depth`. With `lying`, the z axis of the body is parallel to the field.
     """
     data = mujoco.MjData(model)
     turn = rng.normal(size=3) * 0.4
@@ -91,7 +91,7 @@ def compiled(kind: str, cone: str = "elliptic", condim: int = 4, **options) -> m
 
 
 def prepare(model, label, state, **options):
-    """Return a state of the model, whose solver is made to converge; the same in every run."""
+    """Return a state of the model with a converged solver, which is the same in every run."""
     reference.converge(model)
     rng = np.random.default_rng(zlib.crc32(label.encode()))
     data = pose(model, rng, **options)
@@ -115,7 +115,7 @@ def test_pairs(kind, cone, condim):
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("kind", EXACT)
 def test_margins(kind, cone):
-    """Before 4.0 they lift the field; boxes and meshes are rounded by them."""
+    """Before 4.0, margins raise the field; they round boxes and meshes."""
     model = compiled(kind, cone, 4, geom=MARGIN)
     data = prepare(model, f"{kind} {cone} margin", "mixed")
     tolerance = ROUNDED_TOLERANCE if kind in SHARP else CONTACT_TOLERANCE
@@ -124,7 +124,7 @@ def test_margins(kind, cone):
 
 @pytest.mark.parametrize("cone", CONES)
 def test_a_field_moved_by_hand(cone):
-    """The field may be on a mocap body, which has no velocity but a pose."""
+    """The field may be on a mocap body, which has a pose but no velocity."""
     text = scene(Pair("field", "box", UP), cone, 4).replace(
         '<body name="base" pos=".1 .2 .3" >', '<body name="base" pos=".1 .2 .3" mocap="true">'
     )
@@ -171,7 +171,7 @@ def test_curved_pairs_agree_with_exact_ones(curved):
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_few_poses_are_refused(kind):
-    """With MuJoCo's default tolerance."""
+    """The test uses MuJoCo's default tolerance."""
     model = compiled(kind)
     rng = np.random.default_rng(7)
     refused = contacts = 0

@@ -1,4 +1,4 @@
-"""Rows of contacts that cannot push their bodies have no part in the derivative."""
+"""Rows of contacts that cannot push their bodies do not affect the derivative."""
 
 import mujoco
 import numpy as np
@@ -8,8 +8,8 @@ import mujacobian
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-# A turret on a vertical axis, sunk into the floor, as Menagerie's ur10e is: J of its contact is
-# zero, R is 2e-15 and the force 1e16.
+# A turret on a vertical axis that penetrates the floor, as in Menagerie's ur10e: J of its contact
+# is zero, R is 2e-15 and the force is 1e16.
 TURRET = """
 <mujoco>
   <option integrator="{integrator}" cone="{cone}"/>

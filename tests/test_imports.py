@@ -5,7 +5,7 @@ import sys
 
 
 def test_a_missing_package_is_named_with_the_pip_line():
-    """And importing mujacobian does not import it."""
+    """Importing mujacobian does not import the package either."""
     code = (
         "import sys, mujacobian; assert not {'torch', 'jax', 'newton'} & set(sys.modules);"
         "sys.modules.update(torch=None, jax=None, newton=None)\n"

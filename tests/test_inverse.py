@@ -18,8 +18,8 @@ from mujacobian.reference import converge
 TOLERANCE = 1e-8
 LEVELS = 9
 RATIO = 2.0
-LARGEST = 0.05  # step
-ROUNDING = 50 * np.finfo(float).eps  # of the values, in a difference
+LARGEST = 0.05  # largest length of a difference
+ROUNDING = 50 * np.finfo(float).eps  # rounding of the values in a difference
 
 
 ONE_STAGE = [name for name in INTEGRATORS if name != "rk4"]
@@ -44,7 +44,7 @@ def blocks(model):
 
 
 def outputs(model, data, d, q, v, a, actuation):
-    """Force, sensors and inertia of mj_inverse at a perturbed state, computed in d."""
+    """Return force, sensors and inertia of mj_inverse at a perturbed state, computed in d."""
     mujoco.mj_copyData(d, model, data)
     mujoco.mj_integratePos(model, d.qpos, q, 1.0)
     d.qvel += v
@@ -58,7 +58,7 @@ def outputs(model, data, d, q, v, a, actuation):
 
 
 def differences(model, data, actuation):
-    """Every row of every block by extrapolated central differences, with an error estimate."""
+    """Return all rows of all blocks by extrapolated central differences, with an error estimate."""
     nv = model.nv
     scratch = mujoco.MjData(model)
     rows, errors = [], []
@@ -150,7 +150,7 @@ def test_forward_and_inverse_are_consistent(name):
 @pytest.mark.parametrize("integrator", ONE_STAGE)
 @pytest.mark.parametrize("name", DISCRETE_MODELS)
 def test_accelerations_of_discrete_time(name, integrator, actuation):
-    """qacc is (v' - v) / h, which is not the acceleration that the forces see."""
+    """qacc is (v' - v) / h, which is not the acceleration in the balance of forces."""
     model = load(name)
     INTEGRATORS[integrator](model)
     model.opt.enableflags |= INVDISCRETE
@@ -163,7 +163,7 @@ def test_accelerations_of_discrete_time(name, integrator, actuation):
 
 @pytest.mark.parametrize("integrator", ONE_STAGE)
 def test_disabled_dampers_in_discrete_time(integrator):
-    """Until MuJoCo 4.0 the inverse of Euler knows dampers that are disabled."""
+    """Before MuJoCo 4.0, the inverse of Euler includes dampers that are disabled."""
     model = load("joint_dampers")
     INTEGRATORS[integrator](model)
     model.opt.enableflags |= INVDISCRETE
@@ -176,7 +176,7 @@ def test_disabled_dampers_in_discrete_time(integrator):
 @pytest.mark.parametrize("integrator", ONE_STAGE)
 @pytest.mark.parametrize("name", CONSTRAINT_MODELS)
 def test_forward_and_inverse_steps_are_consistent(name, integrator):
-    """dv'/dx = dv/dx - h (df/dw)^-1 df/dx at w = (v' - v) / h, whatever the integrator."""
+    """dv'/dx = dv/dx - h (df/dw)^-1 df/dx at w = (v' - v) / h holds for every integrator."""
     model = load(f"constraints/{name}")
     INTEGRATORS[integrator](model)
     converge(model)

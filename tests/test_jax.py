@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.jax")
 
 STEPS = 20
-TOLERANCE = 1e-12  # relative; the gradients are the same numbers
+TOLERANCE = 1e-12  # relative: the gradients are the same numbers
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def double_precision():
 
 @pytest.fixture
 def problem():
-    """Return a model, a state, controls, cotangents, and the gradient that is wanted."""
+    """Return a model, a state, controls, cotangents, and the expected gradient."""
     model, data, controls = scene("hand", STEPS)
     trajectory = mujacobian.rollout(model, row(data), controls)
     rng = np.random.default_rng(1)
@@ -67,7 +67,7 @@ def test_values(problem):
 
 @pytest.mark.parametrize("compile", [False, True])
 def test_vmap(problem, compile):
-    """Over controls, over both, and twice."""
+    """vmap works over controls, over controls and states, and twice."""
     model, state, controls, weights, _ = problem
     rng = np.random.default_rng(2)
     batch = controls + rng.normal(size=(3, *controls.shape)) * 0.01
@@ -113,7 +113,7 @@ def test_forces_and_wrenches(problem):
 
 
 def test_parameters(problem):
-    """Of one rollout, of a batch that shares them, and of one that does not."""
+    """Gradients of parameters are right for one rollout and for batches, shared or not."""
     model, state, controls, weights, _ = problem
     parameters = mujacobian.Parameters(model, ["body_mass", ("geom_friction", "ball")])
 

@@ -1,6 +1,6 @@
-"""Where the map has no derivative: finite numbers of one branch, or a refusal by name.
+"""States without a derivative: the result is that of one branch, or an `UnsupportedFeatureError`.
 
-Never NaN, never a crash. Which branch is returned is said test by test.
+There is never a NaN or a crash. Each test states which branch is returned.
 """
 
 import mujoco
@@ -12,7 +12,7 @@ from mujacobian import reference
 
 CONES = ("pyramidal", "elliptic")
 CONDIMS = (1, 3, 4, 6)
-# The branch at a kink is the limit from one side: an approach of 1e-9 changes it by rounding.
+# The result at a kink is the limit from one side: at a distance of 1e-9 it differs by rounding.
 APPROACH = 1e-9
 LIMIT_TOLERANCE = 1e-5
 
@@ -41,7 +41,7 @@ def load(text):
 
 
 def finite_or_refused(model, data, *names):
-    """Return the linearization, or None where it was refused with one of these names."""
+    """Return the linearization, or None if it raised an error with one of these names."""
     try:
         lin = mujacobian.linearize(model, data, sensors=False, forces=True)
     except mujacobian.UnsupportedFeatureError as error:
@@ -67,7 +67,7 @@ def assert_close(lin, other):
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("condim", CONDIMS)
 def test_exactly_touching(cone, condim):
-    """dist == margin: MuJoCo has no row there, so the derivative is that of free flight."""
+    """dist == margin: MuJoCo has no row there, so the result is the derivative of free flight."""
     model, data = load(world('size=".125"', "0 0 .125", cone=cone, condim=condim))
     data.qvel[:] = [0.3, 0, -0.5, 0.1, 0.2, 0.3]
     mujoco.mj_forward(model, data)
@@ -84,7 +84,7 @@ def test_exactly_touching(cone, condim):
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("condim", CONDIMS)
 def test_zero_slip(cone, condim):
-    """A body at rest is inside its cone: the derivative of sticking."""
+    """A body at rest is inside its cone: the result is the derivative of sticking."""
     model, data = load(world('size=".125"', "0 0 .1248", cone=cone, condim=condim))
     assert data.nefc > 0
     finite(model, data)
@@ -121,7 +121,7 @@ LIMITED = """
 
 
 def test_a_limit_exactly_reached():
-    """dist == margin: no row yet, the derivative of free motion."""
+    """dist == margin: there is no row yet, and the result is the derivative of free motion."""
     model, data = load(LIMITED)
     data.qpos[0] = model.jnt_range[0, 1]
     data.qvel[:] = [0.3, 0.1, 0.2, 0.3]
@@ -137,7 +137,7 @@ def test_a_limit_exactly_reached():
 
 
 def test_a_ball_limit_at_no_rotation():
-    """theta = 0 with a margin that makes the row active: the axis is not defined there."""
+    """theta = 0 with a margin that makes the row active: the axis is undefined there."""
     text = LIMITED.replace('range="0 .6"', 'range="0 .6" margin="1"')
     model, data = load(text)
     mujoco.mj_forward(model, data)
@@ -146,7 +146,7 @@ def test_a_ball_limit_at_no_rotation():
 
 
 def test_friction_loss_at_rest():
-    """No load, no speed: sticking."""
+    """Without load and speed, the result is the derivative of sticking."""
     model, data = load(LIMITED.replace('name="hinge"', 'name="hinge" frictionloss=".1"'))
     data.qvel[:] = 0
     finite(model, data)
@@ -169,7 +169,7 @@ def test_equality_exactly_satisfied():
 
 
 def test_parallel_capsules():
-    """Two contacts, one at each end of the overlap."""
+    """There are two contacts, one at each end of the overlap."""
     lower = f'<geom name="floor" {CAPSULE} euler="1.5707963267948966 0 0"/>'
     for cone in CONES:
         for shift in (0.0, 0.03, 0.1):
@@ -204,7 +204,7 @@ def test_a_flat_box(cone, condim):
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("condim", CONDIMS)
 def test_an_upright_capsule(cone, condim):
-    """Its axis gives no tangent: MuJoCo takes a world axis, and so does the derivative."""
+    """Its axis defines no tangent: MuJoCo uses a world axis, and so does the derivative."""
     model, data = load(world(CAPSULE, "0 0 .1499", cone=cone, condim=condim))
     assert data.ncon == 1
     lin = finite_or_refused(model, data, "thing", "floor")
@@ -216,7 +216,7 @@ def test_an_upright_capsule(cone, condim):
 @pytest.mark.parametrize("condim", CONDIMS)
 @pytest.mark.parametrize("tilt", [0.0, 1e-14, 1e-9, 1e-4])
 def test_a_standing_cylinder(cone, condim, tilt):
-    """Where its points on the rim are depends on the direction of a tilt that is not there."""
+    """The points on the rim depend on the direction of the tilt, which is undefined."""
     model, data = load(world('type="cylinder" size=".1 .1"', "0 0 .0998", cone=cone, condim=condim))
     data.qpos[4] += tilt
     mujoco.mj_forward(model, data)
@@ -226,7 +226,7 @@ def test_a_standing_cylinder(cone, condim, tilt):
 
 @pytest.mark.parametrize("cone", CONES)
 def test_coincident_centers(cone):
-    """Two spheres, or a sphere and the axis of a capsule, in the same place."""
+    """Two spheres, or a sphere and the axis of a capsule, are in the same place."""
     for lower in (
         'size=".1"',
         CAPSULE,
@@ -241,7 +241,7 @@ def test_coincident_centers(cone):
 
 @pytest.mark.parametrize("cone", CONES)
 def test_a_frame_that_switches(cone):
-    """|n_y| = 0.5, where the hint of the tangent changes from world y to world z."""
+    """|n_y| = 0.5, where the first tangent changes from the y axis to the z axis of the world."""
     floor = f'<geom name="floor" type="plane" size="2 2 .1" euler="{-np.pi / 6:.17g} 0 0"/>'
     model, data = load(world('size=".1"', "0 0 .1", floor=floor, cone=cone))
     data.qpos[:3] = 0.0999 * data.geom("floor").xmat.reshape(3, 3)[:, 2]
@@ -252,7 +252,7 @@ def test_a_frame_that_switches(cone):
 
 @pytest.mark.parametrize("cone", CONES)
 def test_edges_of_a_colliders_regions(cone):
-    """A sphere over the face, edge and corner of a box, and over the rim of a cylinder."""
+    """The sphere is over the face, edge and corner of a box, and over the rim of a cylinder."""
     box = '<geom name="floor" type="box" size=".2 .2 .1"/>'
     for pos in ("0 0 .1999", ".2 0 .1999", ".2 .2 .1999", ".2999 0 0", ".2999 .2 .1"):
         model, data = load(world('size=".1"', pos, floor=box, cone=cone))
@@ -266,7 +266,7 @@ def test_edges_of_a_colliders_regions(cone):
 
 
 def test_edges_of_equal_pads_lie_in_one_plane():
-    """Between the pads of a gripper, rounding decides where MuJoCo cuts edges: not refused."""
+    """Between the pads of a gripper, rounding decides where MuJoCo clips edges: this is exact."""
     model = mujoco.MjModel.from_xml_string("""
       <mujoco>
         <worldbody>

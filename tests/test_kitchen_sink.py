@@ -1,8 +1,8 @@
-"""Two machines that have one of everything, in every integrator: all blocks at once.
+"""Two machines with one element of every kind, with every integrator: all blocks at once.
 
-The first has no constraint rows: all joints, transmissions, laws and dynamics of actuators, tendons
-around geoms, a medium, and the sensors. The second stands on the floor in addition, with
-equalities, limits, dry friction, adhesion, and the sensors of their forces.
+The first one has no constraint rows. It has all joints, all transmissions, gains, biases and
+dynamics of actuators, tendons around geoms, a medium, and the sensors. The second one also stands
+on the floor, with equalities, limits, dry friction, adhesion, and the sensors of their forces.
 """
 
 import mujoco
@@ -18,9 +18,9 @@ CONSTRAINED_TOLERANCE = 1e-6
 TRUST_MARGIN = 5
 SETTLED_MARGIN = 1000
 LEAST_SHARE = 0.6
-DIRECTIONS = 2  # of positions, velocities, activations, controls and forces each
-FLOOR = 1e-3  # of the largest entry of the rows that have the same units
-SENSED_FLOOR = 1e-6  # a sensor that does not move at all
+DIRECTIONS = 2  # directions of positions, velocities, activations, controls and forces each
+FLOOR = 1e-3  # fraction of the largest entry of the rows with the same units
+SENSED_FLOOR = 1e-6  # floor for a sensor that does not change at all
 
 XML = """
 <mujoco>
@@ -98,7 +98,7 @@ XML = """
   <sensor>{sensors}</sensor>
 </mujoco>"""
 
-# the discrete integrator refuses these
+# the discrete integrator does not support these
 NEWER = """
   <dcmotor name="dc" joint="rotor" motorconst=".6" resistance="1.4" inductance="0 .01"/>
   <orientation name="gaze" joint="wrist" kp="2" kv=".3"/>"""
@@ -197,7 +197,7 @@ def directions(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray:
 
 
 def judge(model: mujoco.MjModel, data: mujoco.MjData, tolerance: float) -> None:
-    """Check all blocks along random directions, every sensor by its own measure."""
+    """Check all blocks along random directions, every sensor with its own scale."""
     constrained = tolerance == CONSTRAINED_TOLERANCE
     before = cases.snapshot(model, data)
     lin = mujacobian.linearize(model, data, forces=True)
@@ -247,7 +247,7 @@ def test_with_constraints(integrator: str, cone: str) -> None:
 
 
 def test_nothing_is_left_out() -> None:
-    """What the two machines have is all that MuJoCo has, but for what is refused."""
+    """The two machines have everything that MuJoCo has, except for unsupported features."""
     smooth, constrained = (build("euler", constrained=flag) for flag in (False, True))
     refused = (
         "USER",

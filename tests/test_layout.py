@@ -1,4 +1,4 @@
-"""The layout of MuJoCo's structs: found for the installed release, or refused with the field."""
+"""The layout of MuJoCo's structs fits the installed release, or an error names the field."""
 
 import ctypes
 import dataclasses
@@ -58,7 +58,7 @@ def test_pointers_of_live_objects_are_where_the_layout_says():
             continue
         array = np.asarray(getattr(live[struct], name))
         address = ctypes.c_void_p.from_address(live[struct]._address + offset).value
-        if array.size and address:  # copies where MuJoCo has none
+        if array.size and address:  # MuJoCo has no array of this kind
             assert address == array.ctypes.data, f"{struct}.{name}"
             checked += 1
     assert checked > 60

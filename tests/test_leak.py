@@ -1,4 +1,4 @@
-"""Long runs do not grow: results, workspaces, exceptions and batches are all released."""
+"""Long runs do not use more memory: results, workspaces, exceptions and batches are released."""
 
 import gc
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_batches_do_not_leak():
 
 
 def test_models_do_not_leak():
-    """Nothing that is remembered about a model outlives it."""
+    """No data about a model outlive the model."""
 
     def call():
         model = load("everything")

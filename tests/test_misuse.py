@@ -21,7 +21,7 @@ from mujacobian import MujacobianError, control, rods, sysid
 
 SOURCES = Path(mujacobian.__file__).parent
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
-PROMPT = 0.5  # s until an interrupt is answered
+PROMPT = 0.5  # seconds until an interrupt must end a call
 
 CONTACT = """
 <mujoco>
@@ -44,7 +44,7 @@ SLIDES = """
 
 
 def raised_names(path: Path) -> list[str]:
-    """Return the classes that a module names in `raise` statements."""
+    """Return the classes that a module uses in `raise` statements."""
     names = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -231,7 +231,7 @@ def test_one_data_in_two_threads_raises():
     assert set(errors) <= {"data is in use by another thread: give each thread its own"}
     assert snapshot(model, data) == before
     assert data.pstack == 0
-    mujacobian.linearize(model, data)  # nobody uses it any longer
+    mujacobian.linearize(model, data)  # no other call uses the data now
 
 
 def test_the_exception_of_a_callback_is_kept():
@@ -255,7 +255,7 @@ def test_the_exception_of_a_callback_is_kept():
     mujacobian.linearize(model, data, sensors=False)
 
 
-def test_diagnose_refuses_what_the_others_refuse():
+def test_diagnose_refuses_the_same_features():
     model, data = arm()
     mujoco.set_mjcb_passive(lambda *_: None)
     try:
@@ -322,7 +322,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_an_interrupt_is_answered_at_once(name):
-    """In a process of its own: a worker of the test runner is not its main thread."""
+    """The test runs in a separate process, because a worker of pytest is not a main thread."""
     code = f"import test_misuse; test_misuse.interrupt({name!r})"
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True
@@ -332,8 +332,8 @@ def test_an_interrupt_is_answered_at_once(name):
 
 
 def interrupt(name: str) -> None:
-    """Print how many seconds after SIGINT a long computation ended; it must not be done."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
+    """Print the seconds between SIGINT and the end of a long computation, which must not finish."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     work = LONG[name]()
     sent = []
 

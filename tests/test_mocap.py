@@ -116,7 +116,7 @@ def disturbed(model: mujoco.MjModel, seed: int, speed: float) -> mujoco.MjData:
     data.qvel[:] = speed * rng.standard_normal(model.nv)
     data.ctrl[:] = 0.5 * rng.random(model.nu)
     data.act[:] = 0.5 * rng.random(model.na)
-    data.mocap_quat[:] *= 1.3  # MuJoCo takes the direction
+    data.mocap_quat[:] *= 1.3  # MuJoCo normalizes quaternions
     for _ in range(3):
         mujoco.mj_step(model, data)
     return data
@@ -140,7 +140,7 @@ def change(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.ndar
 
 
 def differences(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
-    """Sixth-order differences with respect to all numbers of the poses, and their spread."""
+    """Return sixth-order differences with respect to all numbers of the poses, and their spread."""
     poses = np.hstack([data.mocap_pos, data.mocap_quat])
     behind, ahead = mujoco.MjData(model), mujoco.MjData(model)
     columns, spreads = [], []
@@ -163,7 +163,7 @@ def differences(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray,
 
 
 def analytic(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """The same by forward products, which the backward ones must transpose."""
+    """Return the same by forward products, whose transposes are the backward products."""
     nx, size = 2 * model.nv + model.na, 7 * model.nmocap
     made = []
     for unit in np.eye(size):
@@ -182,7 +182,7 @@ def analytic(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
 
 
 def judge(model: mujoco.MjModel, data: mujoco.MjData, share: float) -> None:
-    """Rows whose differences have converged agree to 1e-6 of their largest entry."""
+    """Assert that rows with converged differences agree to 1e-6 of their largest entry."""
     expected, spread = differences(model, data)
     got = analytic(model, data)
     trusted = 0
@@ -204,7 +204,7 @@ def test_held_by_constraints_and_tendons(integrator: str) -> None:
 
 @pytest.mark.parametrize("option", ['viscosity="2"', 'density="1000"', "diagexact"])
 def test_options(option: str) -> None:
-    """A fluid does not feel a mocap body; the exact diagonal does, through J."""
+    """A mocap body has no effect on fluid forces; it affects the exact diagonal through J."""
     chosen = f"<option {option}/>"
     if option == "diagexact":
         chosen = '<option><flag diagexact="enable"/></option>'
@@ -235,7 +235,7 @@ def motion(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.n
 
 
 def test_rollout() -> None:
-    """A loss on all states and sensors, along random directions of all poses at once."""
+    """The loss depends on all states and sensors, and all poses change along random directions."""
     model = load(HELD, "implicitfast")
     data = disturbed(model, 1, 0.5)
     controls, poses = motion(model, data)

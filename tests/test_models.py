@@ -1,4 +1,4 @@
-"""The test models show what their names say, in the states in which they are tried."""
+"""The test models have the features of their names in the tested states."""
 
 import mujoco
 import numpy as np

@@ -1,8 +1,8 @@
-"""What MuJoCo's own tests of derivatives check, on our functions and with our models.
+"""The checks of MuJoCo's own tests of derivatives, with our functions and models.
 
-Linear systems, their sensors and their inverse in closed form, clamped controls, an untouched
-state, quaternions through small and large angles, skipped blocks and sensors, disabled and permuted
-actuators, dense and sparse Jacobians.
+They cover linear systems with sensors and inverse in closed form, clamped controls, an unchanged
+state, quaternions at small and large angles, skipped blocks and sensors, disabled and permuted
+actuators, and dense and sparse Jacobians.
 """
 
 import mujoco
@@ -12,14 +12,14 @@ import pytest
 import mujacobian
 from cases import INTEGRATORS, snapshot
 
-CLOSED_FORM_TOLERANCE = 1e-12  # MuJoCo's tests ask 1e-6 of its finite differences
-ROTATION_TOLERANCE = 1e-12  # MuJoCo's tests ask 1e-7
+CLOSED_FORM_TOLERANCE = 1e-12  # MuJoCo's tests require 1e-6 of its finite differences
+ROTATION_TOLERANCE = 1e-12  # MuJoCo's tests require 1e-7
 ANGLES = (0.0, 1e-9, 1e-5, 1e-2, 1.0, 4.0)  # rad in one step
 REPEATS = 10
 
 MASSES, ARMATURE = (2.0, 0.7, 0.4), (0.1, 0.0, 0.2)
 STIFFNESS, DAMPING = (30.0, 12.0, 50.0), (0.8, 0.2, 1.5)
-GEARS = ((2.0, 0.0, 0.0), (0.0, 0.5, -3.0))  # a motor, and one on a tendon of two joints
+GEARS = ((2.0, 0.0, 0.0), (0.0, 0.5, -3.0))  # a motor on a joint, and one on a tendon of two joints
 TIMESTEP = 0.01
 
 LINEAR = f"""
@@ -85,7 +85,7 @@ def linear_system(integrator="euler"):
 
 
 def linear_sensors():
-    """Return C, D and the rows of the accelerations: sensors read them before any integrator."""
+    """Return C, D and the rows of accelerations; sensors are evaluated before any integrator."""
     ends = np.zeros((3, 3))
     ends[0] = 1  # all bodies move along x, the last one with all joints
     pull = np.array([GEARS[1]])
@@ -128,14 +128,14 @@ def test_sensors_of_a_linear_system(integrator):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_sensors_are_skipped(integrator):
-    """Without C and D the same A and B, and values of sensors are left alone."""
+    """Without C and D, A and B are the same, and values of sensors do not change."""
     model, data = load_linear(integrator)
     lin = mujacobian.linearize(model, data)
     mujoco.mj_forward(model, data)
     data.sensordata[:] = 7
     A, B = np.full_like(lin.A, np.nan), np.full_like(lin.B, np.nan)
     mujacobian.transition(model, data, A, B, forward=False)
-    # sensors of accelerations take another way through the same solve
+    # sensors of accelerations use another code path of the same solve
     np.testing.assert_allclose(A, lin.A, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
     np.testing.assert_allclose(B, lin.B, rtol=CLOSED_FORM_TOLERANCE, atol=1e-15)
     assert (data.sensordata == 7).all()
@@ -152,7 +152,7 @@ def test_sensors_are_skipped(integrator):
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("integrator", ["euler", "implicitfast"])
 def test_linear_inverse_system(integrator, discrete):
-    """f = M a + damping v + stiffness x; a discrete acceleration has damping in the matrix, too."""
+    """f = M a + damping v + stiffness x; with discrete time, the matrix includes the damping."""
     model, data = load_linear(integrator)
     M, ns = mass_matrix(), model.nsensordata
     H = M
@@ -226,7 +226,7 @@ MIXED = """
 
 
 def load_mixed():
-    """Return a state with numbers everywhere and quaternions that are not normalized."""
+    """Return a state without zeros and with quaternions that are not normalized."""
     model = mujoco.MjModel.from_xml_string(MIXED)
     data = mujoco.MjData(model)
     data.time = 0.5
@@ -272,7 +272,7 @@ def skew(w):
 
 
 def exp_series(w, shift):
-    """Sum of (-1)^k [w]^k / (k + shift)!: exp(-w) for 0, its right Jacobian for 1."""
+    """Return the sum of (-1)^k [w]^k / (k + shift)!: exp(-w) for 0, its right Jacobian for 1."""
     total, term = np.zeros((3, 3)), np.eye(3)
     for k in range(60):
         total += term / (1 if k + shift == 0 else np.prod(np.arange(1.0, k + shift + 1)))
@@ -283,7 +283,7 @@ def exp_series(w, shift):
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("joint", ['<joint type="ball"/>', "<freejoint/>"])
 def test_quaternion_integration(joint, angle):
-    """Of a body that turns freely, q' = q exp(h v): dq'/dq = exp(-h v), dq'/dv = h Jr(h v)."""
+    """A body that turns freely has q' = q exp(h v): dq'/dq = exp(-h v), dq'/dv = h Jr(h v)."""
     model = mujoco.MjModel.from_xml_string(
         f'<mujoco><option gravity="0 0 0" timestep="{TIMESTEP}"/><worldbody><body>{joint}'
         '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>'
@@ -317,7 +317,7 @@ def test_blocks_are_skipped():
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_disabled_actuators_do_not_contribute(integrator):
-    """Not to A through their damping either, which implicit integrators take into account."""
+    """They do not contribute to A through damping either, which implicit integrators include."""
     actuators = '<position name="{}" joint="hinge" group="{}" kp="200" kv="20"/>'
     text = MIXED[: MIXED.index("<actuator>")] + "{}<actuator>{}</actuator></mujoco>"
     one = actuators.format("on", 1)

@@ -10,13 +10,13 @@ from judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge_constrained
 from mujacobian import reference
 from mujacobian.sweeps import sweep
 
-# Columns on a kink are left out, and entries that drown in rounding: what friction holds does not
-# move at all after noslip. A test that left out more would prove little.
+# Columns on a kink are left out, and entries below rounding: bodies that friction holds do not move
+# at all after noslip. A test that left out more would prove little.
 TRUSTED_SHARE = 0.8
 SETTLING = 60  # steps until the bodies rest on one another
 NUDGE = 3e-3  # m/s or rad/s: friction sticks in some contacts and slips in others
-SLIDE = 0.4  # m/s: and now most slip
-SAME = 1e-8  # relative: derivatives from solvers that stopped at different places
+SLIDE = 0.4  # m/s: most contacts slip
+SAME = 1e-8  # relative: derivatives from solvers that stopped at different points
 SWEEPS = {"one": (1, 1e-6), "stopped": (10, 1e-6), "many": (10, 1e-15)}
 
 CONES = ("pyramidal", "elliptic")
@@ -28,8 +28,8 @@ SLOW = [
     if (condim, sweeps) not in QUICK
 ]
 
-# The joint that turns the capsule wants another acceleration than its contacts do; if they
-# agreed, its residual would be rounding and so would be the branch of its update.
+# The joint that turns the capsule has another acceleration than its contacts. If they agreed, its
+# residual would be rounding, and so would the branch of its update.
 SCENE = """
 <mujoco>
   <option cone="{cone}" noslip_iterations="3"/>
@@ -79,7 +79,7 @@ def scene(cone, condim, xml=SCENE, **fields):
 
 
 def settled(model, slide=0.0):
-    """Return a state in which the bodies rest, or the first of them slides."""
+    """Return a state in which the bodies rest, or in which the first one slides."""
     data = mujoco.MjData(model)
     for _ in range(SETTLING):
         mujoco.mj_step(model, data)
@@ -96,8 +96,8 @@ def blocks(model, data):
 @pytest.mark.parametrize("islands", [True, False])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("cone", CONES)
-def test_what_mujoco_computes(cone, condim, islands):
-    """The sweeps as we understand them end at MuJoCo's forces, after as many sweeps."""
+def test_sweeps_agree_with_mujoco(cone, condim, islands):
+    """Our sweeps end at MuJoCo's forces, after the same number of sweeps."""
     model = scene(cone, condim)
     if not islands:
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
@@ -138,7 +138,7 @@ def test_sliding(cone, condim):
 def test_other_integrators(cone, integrator):
     model = scene(cone, 3)
     model.opt.noslip_iterations = 1  # fewer branches, which multiply over the stages of RK4
-    model.opt.noslip_tolerance = 1e-15  # a stage with fewer sweeps is a branch of its own
+    model.opt.noslip_tolerance = 1e-15  # a stage with fewer sweeps is another branch
     INTEGRATORS[integrator](model)
     share = judge_constrained(model, settled(model), CONTACT_TOLERANCE, forces=False)
     assert share >= TRUSTED_SHARE
@@ -177,7 +177,7 @@ def test_exact_diagonal(cone):
 @pytest.mark.parametrize("mass", [1e-4, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("condim", [3, 4, 6])
 def test_forces_that_are_small_to_the_cone_solver(condim, mass):
-    """Its tolerances are absolute: a grain of 0.1 g is at rest before the multiplier settles."""
+    """The tolerances are absolute: a grain of 0.1 g stops before the multiplier converges."""
     model = scene("elliptic", condim, SMALL, joints="<freejoint/>", mass=mass)
     for slide in (0.0, SLIDE):
         share = judge_constrained(model, settled(model, slide), CONTACT_TOLERANCE, forces=False)
@@ -187,7 +187,7 @@ def test_forces_that_are_small_to_the_cone_solver(condim, mass):
 @pytest.mark.parametrize("mass", [0.01, 1.0])
 @pytest.mark.parametrize("cone", CONES)
 def test_friction_across_a_plane_of_motion(cone, mass):
-    """Nothing moves along one tangent: MuJoCo's cone solver calls the matrix singular, or not."""
+    """Nothing moves along one tangent, and MuJoCo's cone solver may call the matrix singular."""
     model = scene(cone, 3, SMALL, joints=PLANAR, mass=mass)
     share = judge_constrained(model, settled(model, SLIDE), CONTACT_TOLERANCE, forces=False)
     assert share >= TRUSTED_SHARE
@@ -206,7 +206,7 @@ def test_the_sweeps_change_the_derivative():
 @pytest.mark.parametrize("solver", ["Newton", "CG", "PGS"])
 @pytest.mark.parametrize("cone", CONES)
 def test_default_tolerance_is_polished_or_refused(cone, solver):
-    """The sweeps start from the optimum; if MuJoCo's did not and ended elsewhere, it is said."""
+    """The sweeps start from the optimum; if MuJoCo's end elsewhere, there is an error."""
     model, tight = load("contacts/quadruped"), reference.converge(load("contacts/quadruped"))
     for m in (model, tight):
         m.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
@@ -261,14 +261,14 @@ SENSORS = """
 
 
 @pytest.mark.parametrize("cone", CONES)
-def test_sensors_see_the_swept_acceleration(cone):
+def test_sensors_use_the_swept_acceleration(cone):
     model = scene(cone, 3, SCENE.replace("</mujoco>", SENSORS), more="")
     model.opt.noslip_iterations = 1
     data = settled(model)
     lin = mujacobian.linearize(model, data)
     ref = reference.jacobian(model, data, constrained=True, settled=CONTACT_TOLERANCE / 1000)
     given, expected, err = np.hstack([lin.C, lin.D]), ref.J[ref.nx :], ref.err[ref.nx :]
-    own = given.any(axis=0)  # the other bodies move nothing here
+    own = given.any(axis=0)  # the other bodies have no effect here
     result = reference.compare(
         given[:, own], expected[:, own], err[:, own], [0, 3, 6], CONTACT_TOLERANCE / 5
     )
@@ -287,8 +287,8 @@ FORCES = """
 
 @pytest.mark.parametrize(("condim", "iterations"), [(3, 4), (6, 1)])
 @pytest.mark.parametrize("cone", CONES)
-def test_sensors_see_the_swept_forces(cone, condim, iterations):
-    """Friction is that of the sweeps; normal forces, limits and equalities stay the optimum's."""
+def test_sensors_use_the_swept_forces(cone, condim, iterations):
+    """Friction comes from the sweeps; normal forces, limits and equalities stay at the optimum."""
     xml = SCENE.replace("</mujoco>", SENSORS)
     xml = xml.replace('<geom size=".1"/>', '<geom name="ball" size=".1"/>', 1)
     xml = xml.replace('<geom type="capsule"', '<geom name="rod" type="capsule"', 1)

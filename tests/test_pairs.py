@@ -1,6 +1,6 @@
-"""Random poses of every pair of geoms: few are refused, and those that are not are exact.
+"""Random poses of every pair of geoms: few are refused, and all others are exact.
 
-`python -m benchmarks.pairs` judges many more.
+`python -m benchmarks.pairs` checks many more.
 """
 
 import mujoco
@@ -13,9 +13,9 @@ from mujacobian.probe import COLLIDER_TOLERANCES
 from mujacobian.verdict import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, describe
 from random_pairs import PAIRS, is_curved, poses, refused_share
 
-# Even converged, the collider may leave an angle between its normal and the surface at its witness
-# point. The force of a stiff contact is off by some hundred times that, and with it the derivative
-# at that contact, in about one pose of a hundred by more than CONTACT_TOLERANCE.
+# Even a converged collider may leave an angle between its normal and the surface at its witness
+# point. The force of a stiff contact then has an error of some hundred times this angle, and so
+# does the derivative. In about one pose of a hundred it exceeds CONTACT_TOLERANCE.
 COLLIDER_ANGLE = 1e-9
 COLLIDER_TOLERANCE = 1e-5
 
@@ -26,7 +26,7 @@ SLOW_POSES, SLOW_JUDGED = 200, 8
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_random_poses(first: str, second: str) -> None:
     share = _refused(first, second, POSES)
-    # in so few poses a rare refusal weighs more
+    # with so few poses, a rare refusal has a large share
     assert share <= max(1 / POSES, 2 * refused_share(first, second))
     _judge_some(first, second, JUDGED, seed=1)
 
@@ -47,7 +47,7 @@ def test_more_random_poses(first: str, second: str) -> None:
 
 
 def _refused(first: str, second: str, count: int) -> float:
-    """Return the share of refused poses; the derivative at the others must be finite."""
+    """Return the share of refused poses; the derivatives of the others must be finite."""
     refused = 0
     for model, data in poses(first, second, range(count)):
         try:
@@ -67,7 +67,7 @@ def _judge_some(first: str, second: str, count: int, seed: int) -> None:
         try:
             J, tolerance = _linearize(model, data)
         except mujacobian.UnsupportedFeatureError:
-            continue  # their share is judged elsewhere
+            continue  # another test checks their share
         ref = reference.jacobian(
             model, data, constrained=True, settled=CONTACT_TOLERANCE / SETTLED_MARGIN
         )
@@ -78,7 +78,7 @@ def _judge_some(first: str, second: str, count: int, seed: int) -> None:
 
 
 def _linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, float]:
-    """Return the derivative with the collider at its best, and how exact it must be."""
+    """Return the derivative with a converged collider, and the required accuracy."""
     tolerance = CONTACT_TOLERANCE
     if reference.meets_curved(model, data):
         model.opt.ccd_tolerance = COLLIDER_TOLERANCES[1]
@@ -94,7 +94,7 @@ def _linearize(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, 
 
 
 def collider_error(model: mujoco.MjModel, data: mujoco.MjData) -> float:
-    """Return the largest angle between a contact's normal and a curved surface where it touches."""
+    """Return the largest angle between a contact's normal and the curved surface at its point."""
     worst = 0.0
     for contact in data.contact:
         for geom, side in zip(contact.geom, (-1, 1), strict=True):

@@ -1,7 +1,7 @@
-"""`Parameters.apply` moves what it is asked to move, and nothing else.
+"""`Parameters.apply` moves only the elements that it should move.
 
-Models are those of dm_control and gymnasium. With their own values, every family of parameters
-steps bitwise like the model itself, log-Cholesky coordinates too.
+The models are those of dm_control and gymnasium. With their own values, a step is bitwise the same
+as that of the model, for every parameter family including log-Cholesky coordinates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEG = """
   </sensor>
 </mujoco>
 """
-# the midphase searches the boxes around the geoms of bodies with several of them
+# the midphase searches the bounding boxes of bodies with several geoms
 CLUB = """
 <mujoco>
   <worldbody>
@@ -63,7 +63,7 @@ def _models() -> list[Path]:
 
 
 def parameters_of(model: mujoco.MjModel, family: str, derived: str) -> mujacobian.Parameters:
-    """All elements of a family; bodies that MuJoCo compiled as simple cannot move their centers."""
+    """Return all elements of a family; simple bodies of MuJoCo cannot move their center."""
     item: object = family
     if family in ("body_ipos", "body_log_cholesky"):
         inertia = np.sort(model.body_inertia, axis=1)
@@ -114,7 +114,7 @@ def test_nothing_moves_with_the_inertial_frame(family: str) -> None:
 
 
 def test_contacts_are_found_wherever_the_inertial_frame_is() -> None:
-    """The boxes of the midphase are relative to it."""
+    """The bounding boxes of the midphase are relative to the inertial frame."""
     model = mujoco.MjModel.from_xml_string(CLUB)
     parameters = mujacobian.Parameters(model, [("body_ipos", "club")])
     data = mujoco.MjData(model)
@@ -160,7 +160,7 @@ def test_bounds_are_the_compiler_s() -> None:
 @pytest.mark.parametrize("derived", ["recompute", "hold"])
 @pytest.mark.parametrize("family", ["body_ipos", "body_log_cholesky"])
 def test_gradient_of_a_rollout(family: str, derived: str) -> None:
-    """In contact, and of sensors of a geom and a site that share the inertial frame."""
+    """The rollout has contacts, and sensors of a geom and a site that share the inertial frame."""
     model = mujoco.MjModel.from_xml_string(LEG)
     model.opt.tolerance = 0
     data = mujoco.MjData(model)
@@ -182,7 +182,7 @@ def test_gradient_of_a_rollout(family: str, derived: str) -> None:
     trajectory = mujacobian.rollout(model, data, controls, params=parameters)
     gradient = trajectory.gradient(d_states, d_sensors).params
     assert gradient is not None
-    h = 1e-5  # beyond 1e-6, within which MuJoCo takes frames for the same
+    h = 1e-5  # beyond 1e-6, within which MuJoCo treats frames as equal
     expected = [(4 * central(e, h) - central(e, 2 * h)) / 3 for e in np.eye(len(values))]
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
 
@@ -199,7 +199,7 @@ def test_sensors_of_the_inertial_frame_are_refused() -> None:
 
 
 def test_anchor_of_a_simple_body() -> None:
-    """A hinge through a center of mass that moves away has the inertia of the parallel axis."""
+    """If the center of mass leaves the hinge, the inertia grows by the parallel-axis theorem."""
     text = """<mujoco><worldbody><body name="wheel"><joint name="axle" axis="0 1 0"/>
     <geom size=".1"/></body></worldbody></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)

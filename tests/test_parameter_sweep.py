@@ -1,4 +1,4 @@
-"""The judge of `make parameters`: it finds what it is there to find, and goes on where it was."""
+"""The judge of `make parameters` finds wrong derivatives, and continues after an interruption."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ ARM = """<mujoco>
   </worldbody>
   <sensor><accelerometer site="tip"/></sensor>
 </mujoco>"""
-ERROR = 1e-5  # relative, of a product that is wrong on purpose
+ERROR = 1e-5  # relative error of a product that is wrong on purpose
 
 
 def _states(name: str) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
@@ -62,7 +62,7 @@ def test_constrained_states(name: str, field: str) -> None:
 
 
 def test_held_constants_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Differences with `mj_setConst` see whether a derivative includes derived constants."""
+    """Differences with `mj_setConst` show whether a derivative includes derived constants."""
 
     def held(parameters, data, direction, sensors):
         other = judge.choose(parameters.model, "body_mass", "hold")
@@ -110,9 +110,9 @@ def test_parameters_without_effect() -> None:
 
 
 def test_rounding_of_positions_is_measured() -> None:
-    """Their rows are relative to the outcome itself, whose size says nothing of their rounding."""
+    """The rows are relative to the result itself, whose size does not determine their rounding."""
     model, data = next(_states("rollouts/humanoid"))
-    step = judge.ParameterStep(lambda t: model, data)  # which nothing changes
+    step = judge.ParameterStep(lambda t: model, data)  # it has no parameter
     assert (step.noise[: model.nv] > 0).all()
 
 
@@ -140,7 +140,7 @@ def test_a_line_for_each_verdict(tmp_path: Path) -> None:
 
 
 def _count(task: sweep.Task) -> Iterator:
-    """Yield a model of four verdicts, of which the second crashes."""
+    """Yield a model of four verdicts, the second of which crashes."""
     if task.first is None:
         yield {"hash": task.path.stem, "nv": 1}
         return

@@ -64,7 +64,7 @@ FREE = """
 
 
 def contact_scene(cone: str, condim: int, solref: str = "0.02 1", floor: str = "0.03 .9") -> str:
-    """A ball, a box and a capsule pressed into a floor while they slide and spin."""
+    """Return a ball, a box and a capsule pressed into a floor while they slide and spin."""
     return f"""
 <mujoco>
   <option cone="{cone}" impratio="3" timestep="0.003"/>
@@ -91,7 +91,7 @@ def contact_scene(cone: str, condim: int, solref: str = "0.02 1", floor: str = "
 def load(xml: str, integrator: str) -> mujoco.MjModel:
     model = mujoco.MjModel.from_xml_string(xml)
     model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
-    model.opt.tolerance = 0  # what the solver leaves is a smooth function of parameters, too
+    model.opt.tolerance = 0  # the error of the solver is then a smooth function of parameters
     model.opt.iterations = 50
     return model
 
@@ -123,7 +123,7 @@ def difference(model: mujoco.MjModel, a: mujoco.MjData, b: mujoco.MjData) -> np.
 def differences(
     parameters: mujacobian.Parameters, data: mujoco.MjData
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fourth-order central differences of the model, and how far two of them differ."""
+    """Return fourth-order central differences of the model, and the difference of two of them."""
     values = parameters.values
     behind, ahead = mujoco.MjData(parameters.model), mujoco.MjData(parameters.model)
     columns, spreads = [], []
@@ -148,7 +148,7 @@ def differences(
 def analytic(
     parameters: mujacobian.Parameters, data: mujoco.MjData, *, sensors: bool = False
 ) -> np.ndarray:
-    """d(next state)/d(parameters) by forward products, which the backward ones must transpose."""
+    """Return d(next state)/d(parameters) by forward products; backward ones are its transpose."""
     model = parameters.model
     nx, ns = 2 * model.nv + model.na, model.nsensordata if sensors else 0
     raw = np.empty((nx + ns, len(parameters.core)))
@@ -179,7 +179,7 @@ def judge(
     *,
     sensors: bool = False,
 ) -> None:
-    """Every column whose difference has converged agrees to 1e-6 of its largest entry."""
+    """Assert that columns with converged differences agree to 1e-6 of their largest entry."""
     got = analytic(parameters, data, sensors=sensors)
     expected, spread = (x[: len(got)] for x in differences(parameters, data))
     trusted = 0
@@ -224,7 +224,7 @@ def test_log_cholesky(integrator: str) -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_geometry_in_contact(cone: str, integrator: str) -> None:
-    """A two-link leg and free bodies, pushed into the floor and into one another."""
+    """A two-link leg and free bodies are pushed into the floor and into one another."""
     xml = contact_scene(cone, 4).replace(
         'mass=".7"/>',
         """mass=".7"/>
@@ -285,7 +285,7 @@ SIZED = """
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
 def test_sizes_in_contact(integrator: str) -> None:
-    """Corners, rims, ends, faces and edges; sizes that set nothing of a contact do not matter."""
+    """Corners, rims, ends, faces and edges touch; sizes that set no contact have no effect."""
     model = load(SIZED, integrator)
     data = disturbed(model, 1, speed=0.1)
     mujoco.mj_forward(model, data)
@@ -294,8 +294,8 @@ def test_sizes_in_contact(integrator: str) -> None:
     parameters = mujacobian.Parameters(model, ["geom_size"])
     assert len(parameters) == 3 * 4 + 2 * 6 + 4
     judge(parameters, data, share=0.8)
-    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
-    assert felt.sum() >= 15
+    has_effect = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert has_effect.sum() >= 15
     compiled = load(SIZED, integrator)
     applied = parameters.apply(parameters.values)
     np.testing.assert_allclose(applied.geom_rbound, compiled.geom_rbound, rtol=1e-12)
@@ -341,7 +341,7 @@ def test_frames(integrator: str) -> None:
     judge(parameters, data)
 
 
-SEEN = """
+FRAMED = """
 <mujoco>
   <option timestep="0.003"/>
   <worldbody>
@@ -393,9 +393,9 @@ SEEN = """
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_frames_seen_by_all(integrator: str) -> None:
-    """Spatial tendons, connects, welds, sites, applied wrenches, gravity compensation, sensors."""
-    model = load(SEEN, integrator)
+def test_frames_affect_all_elements(integrator: str) -> None:
+    """Tendons, connects, welds, sites, wrenches, gravity compensation and sensors use frames."""
+    model = load(FRAMED, integrator)
     parameters = mujacobian.Parameters(
         model,
         [("body_pos", ["upper", "lower", "knob", "rock"]), ("body_quat", ["lower", "knob"]),
@@ -450,9 +450,9 @@ SENSED = """
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_sensors(integrator: str) -> None:
-    """Forces and accelerations see parameters while the state is held."""
+    """Forces and accelerations depend on parameters at a fixed state."""
     xml = SENSED
-    if integrator == "discrete":  # it corrects the forces of rows by the inertia
+    if integrator == "discrete":  # its row forces depend on the inertia
         xml = xml.replace('<force site="tip"/> <torque site="mid"/>', "")
         xml = xml.replace('<touch site="skin"/> <jointlimitfrc joint="elbow"/>', "")
         xml = xml.replace('<contact geom1="ball" data="force"/>', "")
@@ -474,7 +474,7 @@ def test_sensors(integrator: str) -> None:
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "discrete"])
 def test_muscles_and_servos(integrator: str) -> None:
-    """The largest force of a muscle, or its scale; the gains of a PID servo."""
+    """The largest force of a muscle, or its scale, and the gains of a PID servo are parameters."""
     model = load(
         """<mujoco><worldbody><body><joint name="knee" axis="0 1 0" damping=".1"/>
         <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0" mass=".5"/></body></worldbody>
@@ -507,9 +507,9 @@ def test_pid_servos(inputs: str, integrator: str) -> None:
     data = disturbed(model, 3)
     data.qpos[:] = 0.3
     judge(parameters, data)
-    felt = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
-    assert felt[1:].all()
-    assert felt[0] == ("ki" in inputs)
+    has_effect = np.abs(analytic(parameters, data)).max(axis=0) > 1e-4
+    assert has_effect[1:].all()
+    assert has_effect[0] == ("ki" in inputs)
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -579,7 +579,7 @@ LIMITED = """
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_limits(integrator: str, solref: str) -> None:
     model = load(LIMITED.replace("SOLREF", solref), integrator)
-    # the discrete integrator has rules of its own for the stiffness and damping of rows
+    # the discrete integrator has its own rules for the stiffness and damping of rows
     fields = ["jnt_range"] if integrator == "discrete" else ["jnt_range", "jnt_solref"]
     parameters = mujacobian.Parameters(model, fields)
     assert len(parameters) == 6 * len(fields)
@@ -644,7 +644,7 @@ def test_bad_requests() -> None:
         parameters.apply([1.0, 2.0])
 
 
-def test_simple_bodies_keep_their_centre_of_mass() -> None:
+def test_simple_bodies_keep_their_center_of_mass() -> None:
     model = load(contact_scene("pyramidal", 3), "Euler")
     with pytest.raises(ValueError, match="compiled this body as simple"):
         mujacobian.Parameters(model, [("body_ipos", "ball")])
@@ -704,8 +704,8 @@ def test_refused_by_name(xml: str, item: object, match: str) -> None:
         analytic(parameters, disturbed(model, 0))
 
 
-def test_range_finders_see_geoms() -> None:
-    """With the place of a geom as a parameter they are refused, with its friction they are not."""
+def test_range_finders_refuse_positions_of_geoms() -> None:
+    """The position of a geom as a parameter is refused, but its friction is not."""
     xml = contact_scene("elliptic", 3).replace(
         "</worldbody>",
         '<site name="eye" pos="0 0 1" zaxis="0 0 -1"/></worldbody>'
@@ -733,7 +733,7 @@ def test_corrected_rows_refuse_sensors() -> None:
 
 
 def test_friction_of_a_slide_along_the_second_tangent() -> None:
-    """The first tangential force is exactly zero there, which is not sticking."""
+    """The first tangential force is exactly zero there, although the contact does not stick."""
     model = load(
         """<mujoco><option cone="elliptic" timestep=".002"/><worldbody>
         <geom name="floor" type="plane" size="5 5 .1" friction=".3"/>
@@ -758,8 +758,8 @@ def test_friction_of_a_slide_along_the_second_tangent() -> None:
         ("jnt_solref", "jointlimitfrc"),
     ],
 )
-def test_limit_sensors_do_not_see_their_own_limit(field: str, sensor: str) -> None:
-    """They change with the limit other than through the state: an error, not a wrong number."""
+def test_limit_sensors_refuse_their_own_limit(field: str, sensor: str) -> None:
+    """Their direct dependence on the limit is not supported, so there is an error."""
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
         <worldbody>

@@ -87,7 +87,7 @@ def test_the_rest_position_matters():
 
 
 def test_a_spring_that_yields_after_the_step_has_the_same_derivative():
-    """The yield moves the rest position only after the positions have been advanced."""
+    """The yield moves the rest position only after the positions were updated."""
     model = mujoco.MjModel.from_xml_string(WIRE)
     data = deformed(model, np.random.default_rng(1))
     kept = mujacobian.linearize(model, data).A

@@ -1,4 +1,4 @@
-"""vjp and jvp: products with the Jacobian that linearize returns, and each other's transposes."""
+"""vjp and jvp are products with the Jacobian of linearize, and transposes of each other."""
 
 import mujoco
 import numpy as np
@@ -16,9 +16,9 @@ from cases import (
     snapshot,
 )
 
-# of sums of products, relative to the sizes of both factors
+# tolerance of sums of products, relative to the sizes of both factors
 TRANSPOSE_TOLERANCE = 1e-12
-# of a solve with one right-hand side against one with many
+# tolerance between solves with one right-hand side and with many
 PRODUCT_TOLERANCE = 1e-10
 
 MATRIX = [
@@ -29,7 +29,7 @@ MATRIX = [
 
 
 def a_state(model, name):
-    """Return one with constraint rows if there is any."""
+    """Return a state with constraint rows if there is one."""
     if "/" in name:
         for _, data in simulated_states(model, name, (0.04, 0.2)):
             return data
@@ -81,7 +81,7 @@ def test_transposes(name):
 
 
 def test_force_sensors_beside_the_next_state():
-    """They see the acceleration, though no sensor of accelerations is there."""
+    """They depend on the acceleration, although there is no sensor of accelerations."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody><geom type="plane" size="3 3 .1"/>
         <body pos="0 0 .098"><freejoint/><geom size=".1"/><site name="skin" size=".2"/></body>
@@ -100,7 +100,7 @@ def test_force_sensors_beside_the_next_state():
 
 
 def test_parameters():
-    """At the values in the model, not at those where the parameters were made."""
+    """The product uses the values in the model, not those when the parameters were made."""
     made_for = load("hinge_chain")
     parameters = mujacobian.Parameters(made_for, ["body_log_cholesky", "gravity"])
     model = parameters.apply(parameters.values + 0.1)

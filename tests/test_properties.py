@@ -12,7 +12,7 @@ ROUNDING = 1e-11  # identities in double precision, relative to the largest entr
 EXAMPLES = 40
 
 seeds = st.integers(0, 2**32 - 1)
-integrators = st.sampled_from(sorted(set(INTEGRATORS) - {"rk4"}))  # of one stage
+integrators = st.sampled_from(sorted(set(INTEGRATORS) - {"rk4"}))  # integrators with one stage
 
 
 def linearized(name: str, integrator: str, seed: int):
@@ -74,7 +74,7 @@ def test_scalar_positions_advance_by_velocities(seed, integrator):
 
 @given(seeds, integrators)
 @settings(max_examples=EXAMPLES, deadline=None)
-def test_separate_trees_do_not_see_each_other(seed, integrator):
+def test_separate_trees_are_independent(seed, integrator):
     model, _, lin = linearized("two_robots", integrator, seed)
     nv = model.nv
     tree = model.body_treeid[model.dof_bodyid]

@@ -1,4 +1,4 @@
-"""Random piles on a plane: exact where covered, refused by name where not, and never NaN."""
+"""Random piles on a plane: exact, or an `UnsupportedFeatureError`, and never NaN."""
 
 import mujoco
 import numpy as np
@@ -14,9 +14,9 @@ BODIES = 4
 TIMES = (0.15, 0.3, 0.6)  # s: falling onto one another, and nearly at rest
 # Resting bodies are close to kinks: columns that leave their branch within 1e-7 are left out.
 MEAN_SHARE = 0.8
-# A contact at an edge between two regions of a collider is refused; it must remain an exception.
+# A contact at an edge between two regions of a collider is refused; this must be an exception.
 REFUSED_SHARE = 0.1
-CROWD = 20  # bodies in the scenes that are only looked at for NaN and crashes
+CROWD = 20  # bodies in scenes that are only checked for NaN and crashes
 
 
 def states(model, times):
@@ -50,7 +50,7 @@ def test_piles_are_exact():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_crowds_are_finite(seed):
-    """Default tolerances, many bodies: finite numbers, or a refusal that names something."""
+    """With default tolerances and many bodies, results are finite, or an error names an element."""
     model = random_pile(np.random.default_rng(1000 + seed), CROWD)
     done, refusals = 0, []
     for _, data in states(model, np.arange(0.1, 2.0, 0.1)):

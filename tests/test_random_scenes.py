@@ -1,4 +1,4 @@
-"""Random scenes of all shapes: exact, or refused by name; never wrong, never NaN, never a crash."""
+"""Random scenes of all shapes: exact or an explicit error; never wrong, NaN or a crash."""
 
 from collections import Counter
 
@@ -9,13 +9,13 @@ from directional import CONVERGED, EXACT, FAILURES, REFUSED, judge_directions
 from mujacobian import reference
 from random_scenes import random_scene
 
-# Scenes at rest are on kinks, where there is no verdict; these must remain the exception.
+# Scenes at rest are at kinks, where there is no verdict; these must be exceptions.
 EXACT_SHARE = 0.7
 REFUSED_SHARE = 0.06
 
 
 def judge_seeds(seeds):
-    """Return how often each verdict was given, and each refusal."""
+    """Return the number of each verdict and of each refusal."""
     verdicts, refusals = Counter(), Counter()
     for seed in seeds:
         with reference.quiet():
@@ -42,11 +42,11 @@ def test_scenes(seeds):
 
 
 def test_a_capsule_whose_end_is_nearest_to_an_edge():
-    """Its second point on the box goes to the end of that edge: found among 10,000 scenes."""
+    """The second point on the box moves to the end of that edge (found among 10,000 scenes)."""
     verdicts, _ = judge_seeds([1006379])
     assert verdicts[EXACT] == 1
 
 
 def test_a_collider_that_is_far_off():
-    """A rim within the margin of a height field: 2e-4 from the collider's own map."""
+    """With a rim within the margin of a height field, the collider's own map is wrong by 2e-4."""
     judge_seeds([2000414])

@@ -1,4 +1,4 @@
-"""A, B and Bf of random kinematic trees against the reference: fifty, or five hundred."""
+"""A, B and Bf of fifty or five hundred random kinematic trees against the reference."""
 
 import os
 import subprocess
@@ -13,8 +13,8 @@ from judge import judge
 from random_trees import random_tree
 
 TREES = 500
-BATCH = 25  # trees per test: a failure names its seeds
-# Trees span six orders of magnitude of mass: some columns drown in rounding, most do not.
+BATCH = 25  # trees per test; a failure lists its seeds
+# Masses span six orders of magnitude: some columns are below rounding, most are not.
 TRUSTED_SHARE_OF_BATCH = 0.95
 
 
@@ -35,7 +35,7 @@ def test_random_trees(first):
 
 
 def test_a_seed_gives_one_tree():
-    """In every process: nothing may depend on the order of a set."""
+    """The tree is the same in every process, so nothing depends on the order of a set."""
     code = "from random_trees import random_tree; print(random_tree(7)[1].ctrl.tolist())"
     printed = {
         subprocess.run(

@@ -1,4 +1,4 @@
-"""The reference itself: against closed forms, and honest where there is no derivative."""
+"""The reference agrees with closed forms, and reports missing derivatives."""
 
 import mujoco
 import numpy as np
@@ -7,8 +7,8 @@ import mujacobian
 from cases import load, snapshot, states
 from mujacobian import reference
 
-CLOSED_FORM_TOLERANCE = 1e-11  # a hundred times better than what the reference has to judge
-ESTIMATE_MARGIN = 3  # errors may exceed their estimates by this: TRUST is farther below the bar
+CLOSED_FORM_TOLERANCE = 1e-11  # a hundred times below the tolerances of the tests
+ESTIMATE_MARGIN = 3  # errors may exceed their estimates by this factor; TRUST has a larger margin
 
 LINEAR = """
 <mujoco>
@@ -49,7 +49,7 @@ CLAMPED = """
 
 
 class Sawtooth(reference.Step):
-    """A map of period two in the velocity, with slope one; the first steps, 6 and 4, see none."""
+    """A map of period two in the velocity, with slope one, which the first steps, 6 and 4, miss."""
 
     def __init__(self):
         self.model = mujoco.MjModel.from_xml_string(PENDULUM)
@@ -132,7 +132,7 @@ def test_a_clamp_nearby_is_resolved_and_a_clamp_here_is_excluded():
 
 
 def test_the_error_estimate_holds_on_a_finer_ladder():
-    """Two ladders with different steps agree within their own estimates."""
+    """Extrapolations with different steps agree within their own estimates."""
     model = load("everything")
     _, data = next(states(model, "everything"))
     ref = reference.jacobian(model, data)
@@ -151,7 +151,7 @@ def test_the_error_estimate_holds_on_a_finer_ladder():
     assert (abs(ref.J - with_other_steps) <= allowed).all()
 
 
-def test_compare_sees_a_wrong_entry_and_a_missing_one():
+def test_compare_finds_a_wrong_entry_and_a_missing_one():
     model = load("hinge_chain")
     _, data = next(states(model, "hinge_chain"))
     ref = reference.jacobian(model, data)
@@ -164,7 +164,7 @@ def test_compare_sees_a_wrong_entry_and_a_missing_one():
 
 
 def test_directions_combine_columns():
-    """J d for random directions, forces included, within the estimates of both."""
+    """J d agrees for random directions, including forces, within the estimates of both."""
     model = load("everything")
     _, data = next(states(model, "everything"))
     ref = reference.jacobian(model, data, forces=True)
@@ -186,7 +186,7 @@ SENSORS = PENDULUM.replace(
 
 
 def test_sensors_are_rows_and_a_kink_of_one_is_its_own():
-    """The second sensor is at its cutoff; nothing else in the column of v is on a kink."""
+    """The second sensor is at its cutoff; nothing else in the column of v is at a kink."""
     model = mujoco.MjModel.from_xml_string(SENSORS)
     data = mujoco.MjData(model)
     data.qvel[:] = 1.0
@@ -209,7 +209,7 @@ def test_the_state_is_left_alone():
 
 
 def test_an_equality_that_holds_exactly_is_not_saturated():
-    """Its impedance is flat there as it is far away, where the derivative is another."""
+    """Its impedance is flat there and also far away, where the derivative differs."""
     model = mujoco.MjModel.from_xml_string("""
       <mujoco>
         <worldbody>

@@ -13,11 +13,11 @@ from mujacobian.manifold import Manifold
 from mujacobian.probe import converge
 from rollout_cases import MODELS, STEPS, row, scene
 
-# relative to the size of what is compared
+# relative to the size of the compared quantities
 PRODUCT_TOLERANCE = 1e-10
 DIFFERENCE_TOLERANCE = 1e-6
 TRANSPOSE_TOLERANCE = 1e-12
-# small enough that no contact comes or goes a step earlier
+# so small that no contact begins or ends a step earlier
 DIFFERENCE = 1e-6
 
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -29,7 +29,7 @@ def cotangents(trajectory, seed=2):
 
 
 def same(gradient, other):
-    """Whether two gradients agree bitwise."""
+    """Return whether two gradients agree bitwise."""
     for name, values in vars(gradient).items():
         if values is None:
             assert getattr(other, name) is None
@@ -45,7 +45,7 @@ def close(values, wanted, tolerance):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_product_of_step_jacobians(name):
-    """With controls, forces and wrenches, and a scalar of every state and sensor."""
+    """The rollout has all inputs, and the scalar depends on all states and sensors."""
     model, data, controls = scene(name)
     rng = np.random.default_rng(3)
     forces = rng.normal(size=(STEPS, model.nv)) * 0.01
@@ -143,7 +143,7 @@ def test_checkpoints_change_nothing(name, every):
 
 
 def test_checkpoints_save_the_memory_that_they_promise():
-    """What is kept for T steps is that for T / k, and while gradients are taken for k more."""
+    """Memory for T / k steps is kept, and for k more while gradients are computed."""
     model, data, controls = scene("hand", 1000)
     every, peaks = 50, []
     for checkpoint in (None, every):
@@ -158,7 +158,7 @@ def test_checkpoints_save_the_memory_that_they_promise():
 
 
 def test_batches_are_single_rollouts():
-    """Of states and controls, in any number of threads, with rollouts of one step or many."""
+    """Batches of states and controls, with any number of threads, of one step or many."""
     model, data, controls = scene("hand")
     rng = np.random.default_rng(5)
     states = row(data) + rng.normal(size=(5, model.nq + model.nv)) * 1e-3
@@ -200,7 +200,7 @@ def test_the_state_that_is_given_stays_as_it_is():
 
 
 def test_mocap_bodies_and_inputs_of_the_first_state():
-    """Where no rows are given, an input stays as it is in the first state."""
+    """An input without rows keeps its value in the first state."""
     model = load("constraints/weld_mocap")
     data = random_state(model, np.random.default_rng(6), forces=True, scale=1e-3)
     controls = np.zeros((20, model.nu))
@@ -220,14 +220,14 @@ def test_mocap_bodies_and_inputs_of_the_first_state():
 
 
 def test_quaternions_of_any_length():
-    """Gradients are those of functions of q / |q|: differences of every stored number agree."""
+    """Gradients belong to functions of q / |q|: differences of every stored number agree."""
     model = load("free_body_with_limbs")
     state = row(random_state(model, np.random.default_rng(7)))
     state[3:7] *= 1.7
     controls = np.zeros((20, model.nu))
     trajectory = mujacobian.rollout(model, state, controls)
     d_states = cotangents(trajectory)[0]
-    d_states[0] = 0  # the first state is not normalised
+    d_states[0] = 0  # the first state is not normalized
     gradient = trajectory.gradient(d_states).state
     eps = 1e-6
 
@@ -240,7 +240,7 @@ def test_quaternions_of_any_length():
 
 
 def test_windows():
-    """Each window is a rollout of its own, from the state before it."""
+    """Each window is a separate rollout, from the state before it."""
     model, data, controls = scene("pendulum")
     trajectory = mujacobian.rollout(model, data, controls)
     given = cotangents(trajectory)
@@ -258,7 +258,7 @@ def test_windows():
 
 
 def unstable(stiffness):
-    """Return a mass on a spring that pushes it away, and a rollout that stays where it is."""
+    """Return a mass on a spring that pushes it away, and a rollout that stays at rest."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><option timestep='.01' gravity='0 0 0'/><worldbody><body>"
         f"<joint type='slide' stiffness='{stiffness}'/><geom size='.1' mass='1'/>"
@@ -302,8 +302,8 @@ def test_a_rollout_that_diverges_is_reported_with_its_step():
         mujacobian.rollout(model, state, batch)
 
 
-def test_what_is_refused_is_named_with_its_step():
-    """By the gradient, not by the rollout; in batches with the rollout."""
+def test_errors_name_the_step():
+    """The gradient raises, not the rollout; in batches the error also names the rollout."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody>"
         "<sensor><user name='encoder' dim='1'/></sensor></mujoco>"
@@ -403,10 +403,10 @@ PARAMETERS = ["body_mass", "dof_damping", "geom_friction", "actuator_gainprm", "
 
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters(name):
-    """Forward and reverse mode are transposes; differences of the loss agree."""
+    """Forward and reverse mode are transposes, and differences of the loss agree."""
     model, data, controls = scene(name)
     converge(model)
-    # a contact has the larger friction of its geoms: where they are equal, a kink
+    # a contact has the larger friction of its geoms, with a kink where they are equal
     model.geom_friction[:] *= np.linspace(0.9, 1.1, model.ngeom)[:, None]
     parameters = mujacobian.Parameters(model, PARAMETERS)
     trajectory = mujacobian.rollout(model, data, controls, params=parameters)
@@ -424,7 +424,7 @@ def test_parameters(name):
 
     values = parameters.values
     along = np.random.default_rng(8).normal(size=len(values)) * np.maximum(np.abs(values), 1e-3)
-    along[values == 0] = 0  # on their bounds
+    along[values == 0] = 0  # values at their bounds
 
     def loss(eps):
         params = parameters, values + eps * along

@@ -12,7 +12,7 @@ import mujacobian
 from cases import load, snapshot, states
 from mujacobian import _core, linearization, selfcheck
 
-FAULT = 1e-6  # relative to the largest entry: a thousand times the bar
+FAULT = 1e-6  # relative to the largest entry: a thousand times the tolerance
 
 MODEL = """
 <mujoco>

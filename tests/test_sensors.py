@@ -14,12 +14,12 @@ from test_plastic import WIRE, deformed
 
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-6
-TRUST_MARGIN = 5  # an entry is judged where the reference is this many times better than the bar
+TRUST_MARGIN = 5  # an entry is compared if the reference is this much better than the tolerance
 SETTLED_MARGIN = 1000
-LEAST_SHARE = 0.6  # of the entries that are not zero, judged with trust
+LEAST_SHARE = 0.6  # share of the nonzero entries that must be compared
 ZERO = 1e-12
 COLUMN_FLOOR = 1e-3
-FLOOR = 1e-6  # a sensor that does not move at all
+FLOOR = 1e-6  # floor for a sensor that does not change at all
 
 INTEGRATORS = ("euler", "implicitfast")
 
@@ -119,7 +119,7 @@ ACCELERATIONS = ("framelinacc", "frameangacc")
 
 
 def frame_sensors() -> Iterator[str]:
-    """Every frame sensor of every object, each with some of the references in turn."""
+    """Return every frame sensor of every object, each with some of the references in turn."""
     turn = 0
     for kind, name in OBJECTS:
         thing = f'objtype="{kind}" objname="{name}"'
@@ -204,7 +204,7 @@ def judge(model: mujoco.MjModel, data: mujoco.MjData, tolerance: float) -> None:
     judged = moving = 0
     for k in range(model.nsensor):
         rows = slice(model.sensor_adr[k], model.sensor_adr[k] + model.sensor_dim[k])
-        # an entry counts against the largest of its column, no less than a share of the sensor's
+        # errors are relative to the largest entry of the column, or a share of that of the sensor
         size = abs(expected[rows])
         scale = np.maximum(size.max(axis=0), max(COLUMN_FLOOR * size.max(), FLOOR))
         trusted = err[rows] <= tolerance / TRUST_MARGIN * scale
@@ -250,7 +250,7 @@ def test_other_sensors(integrator: str, seed: int) -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_rows_that_come_and_go(integrator: str) -> None:
-    """Limits without a row read zero; two of the five rows here do not press."""
+    """Limits without a row read zero; two of the five rows here have no force."""
     sensors = [*limit_sensors(), *other_sensors()]
     model = build("".join(sensors), integrator, limited=True)
     reference.converge(model)
@@ -286,7 +286,7 @@ FLOOR_GEOM = '<geom name="floor" type="plane" size="5 5 .1" contype="1" conaffin
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_contacts(integrator: str, cone: str) -> None:
-    """Inertial units and accelerations of bodies that lie on the floor."""
+    """Inertial units and acceleration sensors are on bodies that lie on the floor."""
     chosen = [x for x in [*other_sensors(), *frame_sensors()] if "acc" in x or "site=" in x]
     model = build("".join(chosen), integrator, floor=FLOOR_GEOM)
     model.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
@@ -332,7 +332,7 @@ ARM = """
 @pytest.mark.parametrize("limit", ["", 'actuatorfrcrange="-.1 .1"'])
 @pytest.mark.parametrize("span", ["", 'actuatorfrcrange="-.4 .4"'])
 def test_forces_of_actuators(limit: str, span: str) -> None:
-    """With and without limits of the joint and the tendon, and compensated gravity."""
+    """The test covers limits of the joint and the tendon, and gravity compensation."""
     xml = ARM.format(limit=limit, range=span)
     model = mujoco.MjModel.from_xml_string(xml)
     data = state(model, 7)
@@ -355,7 +355,7 @@ def test_without_actuation_forces_are_constant() -> None:
 
 @pytest.mark.parametrize("limited", [False, True])
 def test_inverse_dynamics(limited: bool) -> None:
-    """The sensors of mj_inverse, at a given acceleration; those of actuators are not evaluated."""
+    """Sensors of mj_inverse are at a given acceleration; those of actuators are not evaluated."""
     sensors = [*(limit_sensors() if limited else ()), *other_sensors()]
     model = build("".join(sensors), "euler", limited=limited)
     reference.converge(model)
@@ -452,7 +452,7 @@ def test_wrapped_tendon() -> None:
 @pytest.mark.parametrize("name", ["ball_and_free_springs", "joint_springs", "spatial_tendon"])
 @pytest.mark.parametrize("flag", [0, mujoco.mjtDisableBit.mjDSBL_GRAVITY])
 def test_energies(name: str, flag: int) -> None:
-    """Polynomial springs, springs of free joints and balls, armature of tendons."""
+    """The model has polynomial springs, springs of free joints and balls, armature of tendons."""
     spec = mujoco.MjSpec.from_file(str(cases.FOLDER / f"{name}.xml"))
     for kind in (mujoco.mjtSensor.mjSENS_E_POTENTIAL, mujoco.mjtSensor.mjSENS_E_KINETIC):
         spec.add_sensor(type=kind)

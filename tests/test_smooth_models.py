@@ -8,9 +8,9 @@ import mujacobian
 from cases import FLAGS, INTEGRATORS, MODELS, load, sample, states
 from judge import SMOOTH_TOLERANCE, judge
 
-# Columns that sit on a kink or drown in rounding are left out; a test that left out more would
-# prove little. On average 99.8 % of the entries are trusted.
-TRUSTED_SHARE = 0.85  # dampers in v|v| have kinks where a velocity crosses zero
+# Columns on a kink or below rounding are left out; a test that left out more would prove little. On
+# average 99.8 % of the entries are trusted.
+TRUSTED_SHARE = 0.85  # dampers in v|v| have kinks where a velocity is zero
 
 FLAG_MODELS = [
     "everything",
@@ -52,7 +52,7 @@ def test_disable_flags(name, integrator, flag):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_control_at_its_limit_has_the_derivative_from_inside(integrator):
-    """At lo <= ctrl <= hi the control acts: B on the limit is the limit of B inside."""
+    """At lo <= ctrl <= hi the control acts: B at the limit equals the limit of B from inside."""
     model = load("ctrl_clamping")
     INTEGRATORS[integrator](model)
     B = mujacobian.linearize(model, _keyframes(model)["limit"], sensors=False).B

@@ -45,12 +45,12 @@ def test_forces_begin_at_the_margin_without_a_jump(pairs, margin):
         return abs(below.qacc[2] - above.qacc[2])
 
     assert jump(model, margin - MARGIN) > 10
-    assert jump(soft, margin) < 0.05  # MuJoCo's least impedance is 1e-4
+    assert jump(soft, margin) < 0.05  # MuJoCo's smallest impedance is 1e-4
     assert falling(soft, margin / 2).qacc[2] > 1
 
 
 def test_gradients_before_contact():
-    """What is not felt in the model is felt in the copy, exactly."""
+    """A contact without effect on the model has an effect on the copy, with an exact derivative."""
     model = converge(mujoco.MjModel.from_xml_string(DROP.format(pairs="")))
     soft = mujacobian.smoothed(model, MARGIN)
     height, v = 2, model.nv + 2

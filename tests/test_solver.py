@@ -1,4 +1,4 @@
-"""The derivative is that of the optimum, however and how far the solver got there."""
+"""The derivative is that of the optimum, for every solver and wherever it stops."""
 
 import mujoco
 import numpy as np
@@ -9,14 +9,14 @@ from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, s
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-# Solvers stop at their own tolerance; polished, they are at the same optimum.
+# Solvers stop at their own tolerance; after Newton refinement they are at the same optimum.
 SOLVER_AGREEMENT = 1e-7
-# Islands, dense and sparse Jacobians change the order of additions only.
+# Islands, dense and sparse Jacobians only change the order of additions.
 ORDER_AGREEMENT = 1e-12
-# With nothing tightened: the bar of the project at the 99th percentile.
+# At default settings: tolerance of the project at the 99th percentile.
 DEFAULT_TOLERANCE = 1e-5
 PERCENTILE = 99
-STEPS_BETWEEN = 9  # of the walking model: states that are not alike
+STEPS_BETWEEN = 9  # steps of the walking model between two states, so that they differ
 STATES = 200
 SEED = 5
 
@@ -41,7 +41,7 @@ def blocks(model, data):
 
 
 def difference(J, K):
-    """Return the largest difference, column by column relative to the column's largest entry."""
+    """Return the largest difference, relative to the largest entry of its column."""
     return float((abs(J - K) / abs(K).max(axis=0)).max())
 
 
@@ -76,7 +76,7 @@ def test_islands_and_sparsity_do_not_matter(name):
 
 
 def walk(model, count):
-    """Yield states of the quadruped under random servo targets, as a user would meet them."""
+    """Yield states of the quadruped under random servo targets, as in a typical simulation."""
     rng = np.random.default_rng(SEED)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -90,7 +90,7 @@ def walk(model, count):
 
 
 def test_default_tolerance_is_polished():
-    """Nothing tightened: the derivative is that of the tightened model, state by state."""
+    """At default settings, the derivative agrees with that of the converged model."""
     model = load("contacts/quadruped")
     assert model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
     tight = reference.converge(load("contacts/quadruped"))
@@ -106,7 +106,7 @@ def test_default_tolerance_is_polished():
 
 
 def test_default_tolerance_against_the_reference():
-    """The same against differences of the converged step, at a few of these states."""
+    """The same agrees with differences of the converged step, at a few of these states."""
     model = load("contacts/quadruped")
     tight = reference.converge(load("contacts/quadruped"))
     shares = []
@@ -123,7 +123,7 @@ def test_default_tolerance_against_the_reference():
 
 
 def test_a_solver_far_from_the_optimum_is_polished_or_refused():
-    """One iteration: exact all the same, or a ValueError that says what to set."""
+    """After one iteration the result is still exact, or a ValueError states the remedy."""
     model = load("contacts/quadruped")
     tight = reference.converge(load("contacts/quadruped"))
     refusals = []
@@ -141,7 +141,7 @@ def test_a_solver_far_from_the_optimum_is_polished_or_refused():
     assert all("iterations" in text and "residual" in text for text in refusals), refusals
 
 
-def test_diagnostics_tell_how_far_the_solver_was():
+def test_diagnostics_report_the_distance_from_the_optimum():
     model = load("contacts/quadruped")
     for data in walk(model, 10):
         found = mujacobian.diagnose(model, data)
@@ -167,7 +167,7 @@ WHEEL = """
 def pressed_wheel(cone, axis):
     """Return a wheel on a fixed axle, pressed into the floor.
 
-    It cannot be pushed away: MuJoCo makes the contact as hard as it can.
+    Nothing can move it, so MuJoCo makes the contact as hard as possible.
     """
     model = mujoco.MjModel.from_xml_string(WHEEL.format(cone=cone, axis=axis))
     data = mujoco.MjData(reference.converge(model))
@@ -184,7 +184,7 @@ def test_huge_forces_that_cancel_are_not_taken_for_a_bad_solver(cone, axis):
 
 
 def test_huge_forces_that_hide_the_motion_are_an_error():
-    """The axle nearly goes through the contact: rounding of 1e17 N hides what friction does."""
+    """The axle almost passes through the contact: rounding of 1e17 N hides the friction."""
     with pytest.raises(mujacobian.MujacobianError, match="hide the motion of dof 0"):
         mujacobian.linearize(*pressed_wheel("pyramidal", "0 1e-3 1"))
 

@@ -1,4 +1,4 @@
-"""Identification: its Jacobian, what it finds, what it says of bad input, and mujoco.sysid."""
+"""Identification: its Jacobian, its results, its errors for bad input, and mujoco.sysid."""
 
 import copy
 import re
@@ -18,7 +18,7 @@ from mujacobian.sysid.problem import Problem
 
 DIFFERENCE = 1e-6
 DIFFERENCE_TOLERANCE = 1e-6  # relative to the largest number
-FOUND_TOLERANCE = 1e-6  # relative; of parameters, from logs without noise
+FOUND_TOLERANCE = 1e-6  # relative tolerance of parameters, from logs without noise
 
 
 def arm(steps=200):
@@ -29,9 +29,9 @@ def arm(steps=200):
 
 
 def pushed_box():
-    """A log of states, whose quaternions have the other sign, and sensors with gaps."""
+    """Return a log of states, whose quaternions have the other sign, and of sensors with gaps."""
     model = mujoco.MjModel.from_xml_string(identify_box.SCENE)
-    model.opt.tolerance = 1e-14  # differences see where the solver stops
+    model.opt.tolerance = 1e-14  # differences depend on where the solver stops
     parameters = mujacobian.Parameters(model, [("body_mass", "box"), ("geom_friction", "box")])
     log = identify_box.record(model, 7, 0)
     log.state.qvel[:] = np.random.default_rng(1).normal(size=model.nv) * 0.01
@@ -48,7 +48,7 @@ CASES = {"arm": arm, "pushed box": pushed_box}
 
 @pytest.mark.parametrize("case", CASES)
 def test_jacobian(case):
-    """Beside the simulation as after it, to the last bit; and as differences."""
+    """The Jacobian is bitwise the same during and after simulation, and agrees with differences."""
     parameters, logs = CASES[case]()
     values = parameters.values * 1.1
     problem = Problem(parameters, logs)
@@ -102,7 +102,7 @@ def test_jacobian(case):
 )
 def test_finds_the_truth(case, initial_states):
     parameters, logs = CASES[case]()
-    if case == "arm":  # without its noise
+    if case == "arm":  # the noise is removed
         logs = [
             Log(log.state, log.controls, made.sensordata)
             for log in logs
@@ -115,12 +115,12 @@ def test_finds_the_truth(case, initial_states):
         tolerance=1e-14,
         initial_states=initial_states,
     )
-    told = np.isfinite(found.standard_errors)
+    determined = np.isfinite(found.standard_errors)
     np.testing.assert_allclose(
-        found.values[told], parameters.values[told], rtol=FOUND_TOLERANCE, atol=0
+        found.values[determined], parameters.values[determined], rtol=FOUND_TOLERANCE, atol=0
     )
-    assert told.sum() == {"arm": 9, "pushed box": 2}[case]
-    assert found.cost < 1e-4  # quaternions of the other sign with missing components, too
+    assert determined.sum() == {"arm": 9, "pushed box": 2}[case]
+    assert found.cost < 1e-4  # this includes quaternions of the other sign with missing components
     assert found.converged
     assert found.history[0].cost > found.history[-1].cost == found.cost
     assert sum(len(r) for r in found.residuals) == Problem(parameters, logs).size
@@ -130,7 +130,7 @@ def test_finds_the_truth(case, initial_states):
 
 
 def test_same_optimum_as_differences():
-    """And errors as of the normal equations; threads do not matter."""
+    """Errors agree with the normal equations, and threads have no effect."""
     parameters, logs = arm(steps=100)
     start = parameters.values * 1.3
     options = {"start": start, "tolerance": 1e-12, "initial_states": "given"}
@@ -172,8 +172,8 @@ def slider(sensor=""):
     return parameters, controls, mujacobian.rollout(model, [1, 0], controls).sensordata
 
 
-def test_sensors_that_see_parameters():
-    """Accelerations do; what is not covered is refused where it is measured, else not looked at."""
+def test_sensors_that_depend_on_parameters():
+    """Accelerations depend on parameters; unsupported sensors raise only if they are measured."""
     parameters, controls, sensordata = slider("<e_potential/>")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="with respect to parameters"):
         identify(parameters, Log([1, 0], controls, sensordata))
@@ -195,7 +195,7 @@ def test_sensors_that_see_parameters():
 
 
 def test_divergence():
-    """Of the first guess it is said where; a trial that diverges is only a bad one."""
+    """If the initial values diverge, the error names the step; a diverging trial is rejected."""
     parameters, controls, sensordata = slider()
     sensordata[:, 1:] = np.nan
     log = Log([1, 0], controls, sensordata)
@@ -217,7 +217,7 @@ GOOD = {"state": [1, 0], "controls": np.zeros((50, 0)), "sensordata": np.zeros((
         ),
         ({"sensordata": np.full((50, 4), np.inf)}, "must be finite, or NaN"),
         ({"states": np.zeros((50, 2))}, r"states must have shape \(51, n\)"),
-        ({"controls": np.zeros((2, 50, 0))}, "controls has shape .* with a batch in front"),
+        ({"controls": np.zeros((2, 50, 0))}, "controls has shape .* with a batch axis in front"),
         ({"controls": np.zeros((0, 0))}, "controls must have at least one row"),
         ({"controls": np.zeros(50)}, r"controls must have shape \(n, n\)"),
         ({"controls": np.full((50, 1), np.nan)}, "controls must be finite"),
@@ -232,7 +232,7 @@ GOOD = {"state": [1, 0], "controls": np.zeros((50, 0)), "sensordata": np.zeros((
     ],
 )
 def test_bad_log(log, message):
-    """A log that contradicts itself is refused where it is made."""
+    """A log that contradicts itself raises an error in its constructor."""
     with pytest.raises(ValueError, match=message):
         Log(**GOOD | log)
 
@@ -250,7 +250,7 @@ def test_bad_log(log, message):
         ({}, {"start": [-1]}, ValueError, r'start: jnt_stiffness\["rail"\] is -1, not between 0'),
         ({}, {"start": [1, 2]}, ValueError, r"start must have shape \(1,\)"),
         ({}, {"bounds": ([2], [1])}, ValueError, "lower bound below its upper bound, got 2 and 1"),
-        ({}, {"bounds": ([-1], [1])}, ValueError, "can be 0 to inf only"),
+        ({}, {"bounds": ([-1], [1])}, ValueError, "must be within 0 to inf"),
         ({}, {"bounds": ([1, 2], [3])}, ValueError, "lower bounds must be 1 numbers"),
         ({}, {"bounds": {"jnt_stifnes": (0, 2)}}, ValueError, "did you mean jnt_stiffness"),
         ({}, {"bounds": {"jnt_stiffness": 2}}, ValueError, "jnt_stiffness must have a pair"),
@@ -281,7 +281,7 @@ def test_unknown_element():
 
 
 def test_blocks_of_the_page():
-    """Every block of the page runs as written, in order."""
+    """All code blocks of the page run as written, in order."""
     theirs = pytest.importorskip("mujoco.sysid")
     page = Path(__file__).parent.parent / "docs" / "sysid.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
@@ -330,7 +330,7 @@ def test_missing_package(module, missing, line):
 
 
 def test_mujoco_sysid():
-    """The residual is that of mujoco.sysid, the Jacobian its derivative, the optimum the same."""
+    """The residual is that of mujoco.sysid, the Jacobian is exact, the optimum is the same."""
     theirs = pytest.importorskip("mujoco.sysid")
     if not hasattr(theirs, "optimize"):
         pytest.skip("mujoco.sysid lacks its extras")
@@ -347,7 +347,7 @@ def test_mujoco_sysid():
             "log",
             theirs.create_initial_state(model, np.zeros(model.nq)),
             theirs.TimeSeries(times, log.controls),
-            # at other times than those of the steps, so that it interpolates
+            # times between the steps, so that mujoco.sysid interpolates
             theirs.TimeSeries(times[2:] + 0.4e-3, log.sensordata[2:], mapping),
         )
     ]

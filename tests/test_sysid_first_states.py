@@ -1,4 +1,4 @@
-"""First states as unknowns: slopes, elimination, priors, windows and the intervals they give."""
+"""First states as unknowns: slopes, elimination, priors, windows and confidence intervals."""
 
 import mujoco
 import numpy as np
@@ -14,7 +14,7 @@ from mujacobian.sysid.problem import Problem
 
 DIFFERENCE = 1e-6
 DIFFERENCE_TOLERANCE = 1e-7  # relative to the largest number
-DENSE_TOLERANCE = 1e-9  # relative; of the same algebra in another order
+DENSE_TOLERANCE = 1e-9  # relative tolerance of the same algebra in another order
 
 TUMBLER = """
 <mujoco>
@@ -46,7 +46,7 @@ FIRST_NOISE = 0.05
 
 
 def tumbler(steps=40, seed=0):
-    """A free body with a hinge, a ball joint and a motor with an activation; noisy logs of it."""
+    """Return noisy logs of a free body with a hinge, a ball joint and a motor with activation."""
     model = mujoco.MjModel.from_xml_string(TUMBLER)
     parameters = mujacobian.Parameters(model, [("body_mass", "link"), ("dof_damping", "hinge")])
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def tumbler(steps=40, seed=0):
 
 
 def rows(problem, values, states):
-    """Slopes and residuals of the windows' own blocks, before any elimination."""
+    """Return the slopes and residuals of the windows' own blocks, before any elimination."""
     parameters = problem.parameters
     model, directions = (
         parameters.apply(values),
@@ -82,7 +82,7 @@ def rows(problem, values, states):
 
 
 def test_slopes_along_first_states():
-    """Along rotations, velocities and activations, of sensors, states and the prior."""
+    """Slopes along rotations, velocities and activations are right, including the prior."""
     parameters, logs = tumbler()
     made = mujacobian.rollout(parameters.model, logs[0].state, logs[0].controls)
     log = Log(
@@ -184,8 +184,8 @@ def test_noise_of_first_states():
     assert prior.degrees_of_freedom == free.degrees_of_freedom + nx
 
 
-def test_first_states_that_no_sensor_sees():
-    """What is not seen stays as given, and does not take part in the degrees of freedom."""
+def test_first_states_that_no_sensor_measures():
+    """Unobserved coordinates keep their given values, and do not count as degrees of freedom."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody>
         <body><joint name="seen" type="slide" stiffness="9" damping=".2"/><geom size=".1"/></body>
@@ -224,7 +224,7 @@ SWINGING = """
 
 
 def test_windows():
-    """A long log of an arm that swings over: in one piece it warns, in windows it is identified."""
+    """A whole log of an arm that swings over causes a warning; with windows it is identified."""
     model = mujoco.MjModel.from_xml_string(SWINGING)
     time = np.arange(2000) * model.opt.timestep
     controls = np.stack([9 * np.sin(2 * time) + 4 * np.sin(5.3 * time), 3 * np.sin(3 * time)], 1)
@@ -246,7 +246,7 @@ def test_windows():
     assert found.first_states[0].shape == (14, 4)
     assert len(found.residuals[0]) == (~np.isnan(read)).sum()
     assert (np.abs(found.values - parameters.values) < 4 * found.standard_errors).all()
-    # from there the whole log can be fitted at once, and tells more
+    # from there, a fit of the whole log converges and is more informative
     whole = identify(parameters, log, start=found.values)
     assert whole.warnings == ()
     assert (whole.standard_errors < found.standard_errors).all()
@@ -265,7 +265,7 @@ def test_windows_need_a_plain_state():
 
 
 def test_linear_fit_without_rank():
-    """Undetermined directions take no part in the step, and have no variance."""
+    """Undetermined directions do not enter the step, and have no variance."""
     rng = np.random.default_rng(0)
     J = rng.normal(size=(20, 6)) * [1, 1e6, 1e-6, 1, 0, 0]
     J[:, 2] = J[:, 1] * 1e-9
@@ -283,7 +283,7 @@ REPETITIONS = 30
 
 
 def test_coverage():
-    """Intervals cover the truth as often as they say; with first states as given they do not."""
+    """Intervals contain the true value at their rate; with given first states they do not."""
     low, high = sysid_coverage.acceptance(REPETITIONS)
     assert low >= 0.75 * REPETITIONS
     short = {"seed": 1, "logs": 2, "steps": 100}

@@ -1,4 +1,4 @@
-"""What an identification says of itself: chi-square, rank, bounds, convergence, intervals."""
+"""Diagnostics of an identification: chi-square, rank, bounds, convergence, intervals."""
 
 import pickle
 
@@ -24,7 +24,7 @@ NOISE = 0.01
 
 
 def cart(items, steps=300, noise=NOISE, **options):
-    """The parameters of a cart on a rail, and a noisy log of it from rest."""
+    """Return the parameters of a cart on a rail, and a noisy log of it from rest."""
     model = mujoco.MjModel.from_xml_string(CART)
     controls = 5 * np.sin(0.1 * np.arange(steps))[:, None]
     read = mujacobian.rollout(model, [0, 0], controls).sensordata
@@ -62,7 +62,7 @@ def test_a_good_fit_does_not_warn(recwarn):
 
 def test_intervals():
     found = identify(*cart(MASS_AND_DAMPING))
-    half = 1.968011 * found.standard_errors  # of Student's distribution with 296 degrees
+    half = 1.968011 * found.standard_errors  # quantile of Student's t with 296 degrees
     expected = np.column_stack([found.values - half, found.values + half])
     np.testing.assert_allclose(found.intervals(), expected, rtol=1e-6)
     assert (np.diff(found.intervals(0.5)) < np.diff(found.intervals(0.9))).all()
@@ -74,9 +74,9 @@ def test_intervals():
     ("reduced", "freedom", "expected"),
     [
         (1.0, 1000, None),
-        (1.4, 100000, None),  # significant, but of little effect on standard errors
+        (1.4, 100000, None),  # significant, but with little effect on standard errors
         (1.6, 1000, "does not explain the logs"),
-        (1.6, 10, None),  # large, but it happens
+        (1.6, 10, None),  # large, but not rare
         (0.6, 1000, "smaller than the stated noise"),
         (0.7, 100000, None),
         (0.5, 5, None),
@@ -88,7 +88,7 @@ def test_rule_of_chi_square(reduced, freedom, expected):
 
 
 def test_interval_of_chi_square():
-    """As simulated; all but one of a thousand are inside."""
+    """In a simulation, all but one of a thousand values are inside."""
     low, high = expected_chi_square(20)
     drawn = np.random.default_rng(0).chisquare(20, size=200000) / 20
     assert np.mean((drawn < low) | (drawn > high)) == pytest.approx(1e-3, rel=0.2)
@@ -109,7 +109,7 @@ def test_noise_of_first_states_shows_in_chi_square():
 
 
 def test_unknown_noise_is_not_judged():
-    """Without a stated noise, the size of the residuals tells nothing; a stated one is judged."""
+    """Without a stated noise, the residuals have no expected size; with one they are checked."""
     parameters, log = cart(MASS_AND_DAMPING)
     parameters.model.sensor_noise[:] = 0
     assert identify(parameters, log).warnings == ()
@@ -119,7 +119,7 @@ def test_unknown_noise_is_not_judged():
 
 
 def test_combination():
-    """Mass, damping and the motor's gain have a common factor that no log shows."""
+    """Mass, damping and the gain of the motor have a common factor that no log determines."""
     parameters, log = cart([*MASS_AND_DAMPING, ("actuator_gainprm", "motor")])
     with pytest.warns(IdentificationWarning, match="only a combination of") as caught:
         found = identify(parameters, log, start=[1.5, 0.4, 1])
@@ -140,7 +140,7 @@ def test_parameter_without_effect():
 
 
 def test_windows_that_are_too_short():
-    """Three positions tell an acceleration, but hardly what it is made of."""
+    """Three positions determine an acceleration, but hardly its causes."""
     parameters, log = cart(MASS_AND_DAMPING)
     with pytest.warns(IdentificationWarning, match=r'hardly determined: body_mass\["cart"\] = '):
         identify(parameters, log, window=3)
@@ -173,11 +173,11 @@ def test_not_converged():
 
 
 def test_no_degrees_of_freedom():
-    """As many numbers as unknowns fit without residuals, which tells nothing of the noise."""
+    """As many numbers as unknowns leave no residuals, so the noise is unknown."""
     parameters, log = cart(MASS_AND_DAMPING)
     read = np.full((300, 1), np.nan)
     read[[100, 299]] = log.sensordata[[100, 299]]
-    with pytest.warns(IdentificationWarning, match="nothing is left to tell the noise"):
+    with pytest.warns(IdentificationWarning, match="the noise cannot be estimated"):
         found = identify(parameters, Log([0, 0], log.controls, read), initial_states="given")
     assert found.degrees_of_freedom == 0
     assert np.isinf(found.standard_errors).all()

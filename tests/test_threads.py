@@ -14,7 +14,7 @@ CALLS = 200
 
 @pytest.mark.parametrize("names", [["everything"], ["everything", "hinge_chain", "ball_chain"]])
 def test_concurrent_calls_agree_with_single_ones(names):
-    """On one shared model, and on models of different sizes at once."""
+    """Calls share one model, or use models of different sizes at once."""
     models = [load(name) for name in names]
     jobs = [
         (models[k % len(models)], random_state(models[k % len(models)], np.random.default_rng(k)))

@@ -2,7 +2,7 @@
 
 docs/ties.md states the rule. A comparison of the core that selects a branch of a differentiated
 quantity is marked in the source with a comment, "// tie: name". The tables `tie_*.py` have states
-exactly on these ties; this module judges them, and checks that no comparison has been forgotten.
+exactly on these ties. This module checks their derivatives, and that no comparison is missing.
 """
 
 import re
@@ -76,7 +76,7 @@ def test_every_tie_has_a_state() -> None:
 
 
 def test_every_comparison_is_classified() -> None:
-    """Every line that compares is marked as a tie, or counted among those that are none."""
+    """Every line that compares is marked as a tie, or counted as an exemption."""
     exempt: Counter[str] = Counter()
     for reason in tie_exemptions.REASONS:
         for entry in reason.split():
@@ -89,7 +89,7 @@ def test_every_comparison_is_classified() -> None:
 
 
 def test_muscle_at_rest_follows_its_control() -> None:
-    """d act' / d ctrl = h / (tau_act / 2), how every muscle model starts."""
+    """d act' / d ctrl = h / (tau_act / 2), at the usual initial state of muscle models."""
     tie = next(tie for tie in TIES if tie.name == "muscle at rest, control")
     model, data = load(tie)
     lin = mujacobian.linearize(model, data)
@@ -97,7 +97,7 @@ def test_muscle_at_rest_follows_its_control() -> None:
 
 
 def test_both_geoms_together_have_the_slope_of_the_pair() -> None:
-    """Equal friction coefficients share the derivative: along (1, 1) it is the pair's."""
+    """Equal friction coefficients share the derivative: along (1, 1) it is that of the pair."""
     tie = next(tie for tie in TIES if tie.name.startswith("sliding friction of equal geoms"))
     model, data = load(tie)
     params = mujacobian.Parameters(model, ["geom_friction"])
@@ -109,7 +109,7 @@ def test_both_geoms_together_have_the_slope_of_the_pair() -> None:
 
 
 def test_sphere_beside_a_vertex_of_a_mesh() -> None:
-    """The witness point tells the vertex from a face that is flat to single precision only."""
+    """The witness point distinguishes the vertex from a face that is flat in single precision."""
     vertices = "0 0 0  1 0 0  0 1 0  1 1 0  0 0 1  1 0 1  0 1 1"
     model = mujoco.MjModel.from_xml_string(f"""
       <mujoco>
@@ -123,7 +123,7 @@ def test_sphere_beside_a_vertex_of_a_mesh() -> None:
     model.opt.ccd_tolerance = 1e-13
     data = mujoco.MjData(model)
     lin = mujacobian.linearize(model, data)
-    step = 1e-9  # within the 7e-9 that separate the vertex from the face
+    step = 1e-9  # within the distance of 7e-9 between the vertex and the face
     columns = []
     for k in range(3):
         sides = []
@@ -146,7 +146,7 @@ def _marks(path: Path) -> list[str]:
 
 
 def _unmarked(path: Path) -> Iterator[str]:
-    """Yield the lines that compare and have no mark on them or above them; loops do not count."""
+    """Yield the lines that compare without a mark on or above them; loops do not count."""
     marked = False
     for line in path.read_text().splitlines():
         marked |= bool(MARK.search(line))

@@ -43,7 +43,7 @@ def test_gradcheck_of_a_step(ball, batch):
 
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_gradcheck_of_a_rollout(batch):
-    """Of the states after the first: it is not normalised, its gradient is."""
+    """The loss excludes the first state, which is not normalized, while its gradient is."""
     model = load("everything")
     state = row(random_state(model, np.random.default_rng(2), scale=0.1))
     rng = np.random.default_rng(3)
@@ -77,7 +77,7 @@ def test_gradcheck_of_parameters():
 
 
 def test_gradients_are_those_of_rollout(ball):
-    """Of every input, also of inputs that a batch shares."""
+    """All inputs have gradients, including inputs that a batch shares."""
     model, state, controls = ball
     batch = np.stack([controls, controls + 0.01, controls - 0.01])
     trajectory = mujacobian.rollout(model, state, batch)
@@ -129,7 +129,7 @@ def test_unread_sensors_are_not_asked_for():
         sensordata.sum().backward()
 
 
-def test_what_the_caller_writes_does_not_reach_the_gradient():
+def test_edits_by_the_caller_do_not_affect_the_gradient():
     model, data, controls = scene("hand", STEPS)
     gradients = []
     for spoil in (False, True):

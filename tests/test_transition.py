@@ -1,4 +1,4 @@
-"""transition writes into the caller's arrays what linearize returns, and leaves data forwarded."""
+"""transition writes what linearize returns into the caller's arrays, after mj_forward."""
 
 import mujoco
 import numpy as np
@@ -8,7 +8,7 @@ import mujacobian
 from cases import load, random_state, snapshot
 
 NAME = "everything"
-# what mj_forward computes and a user may read after the call
+# results of mj_forward that a user may read after the call
 DERIVED = [
     "xpos", "xquat", "xipos", "ximat", "site_xpos", "cdof", "cinert", "M", "ten_length", "ten_J",
     "actuator_length", "actuator_moment", "actuator_velocity", "cvel", "cdof_dot", "qfrc_bias",
@@ -114,7 +114,7 @@ def test_a_step_after_the_call_is_the_step_without_it(model, data):
 
 
 def test_options_may_change_between_calls(model, data):
-    """Nothing about a model is remembered that its owner may change."""
+    """No data of a model are cached that its owner may change."""
     first = mujacobian.linearize(model, data, sensors=False).A
     model.opt.timestep *= 2
     model.dof_damping[:] *= 3

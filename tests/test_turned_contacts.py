@@ -1,4 +1,4 @@
-"""Points that MuJoCo before 4.0 finds by turning both geoms a little about the first point."""
+"""Contact points that MuJoCo before 4.0 finds by rotating both geoms about the first point."""
 
 import mujoco
 import numpy as np
@@ -10,7 +10,7 @@ from mujacobian import reference
 pytestmark = pytest.mark.skipif(
     int(mujoco.__version__.split(".")[0]) >= 4, reason="MuJoCo 4.0 does not turn geoms"
 )
-TRUSTED_SHARE = 0.6  # turned geoms touch with other features within the reach of some probes
+TRUSTED_SHARE = 0.6  # rotated geoms may touch with other features within a finite difference
 
 
 def pair_scene(cone: str) -> mujoco.MjModel:
@@ -31,7 +31,7 @@ def pair_scene(cone: str) -> mujoco.MjModel:
 
 
 def touch(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
-    """Turn both at random and bring them together until they are 3 mm apart."""
+    """Rotate both at random and move them together until they are 3 mm apart."""
     data = mujoco.MjData(model)
     away = rng.normal(size=3)
     data.qpos[3:7], data.qpos[10:14] = rng.normal(size=(2, 4))

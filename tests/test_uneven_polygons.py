@@ -8,11 +8,11 @@ import mujacobian
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 
-HALF = np.array([0.1, 0.1, 0.05])  # m: of the slab
-TWIST = 1e-5  # m: by which two opposite corners of its top are too high
-SMALL = np.array([0.02, 0.03, 0.01])  # m: half sizes of what lies on it
+HALF = np.array([0.1, 0.1, 0.05])  # m: half sizes of the slab
+TWIST = 1e-5  # m: excess height of two opposite corners of its top
+SMALL = np.array([0.02, 0.03, 0.01])  # m: half sizes of the body on it
 PRECISE = 1e-7
-TRUSTED_SHARE = 0.6  # points of manifolds come and go within the reach of some probes
+TRUSTED_SHARE = 0.6  # finite differences may add or remove points of a manifold
 
 
 def slab_scene(
@@ -20,7 +20,7 @@ def slab_scene(
 ) -> mujoco.MjModel:
     """Return a small box, or a mesh of its shape, on a slab whose top is one twisted polygon.
 
-    `top` is the size of the top relative to that of the bottom.
+    top: size of the top relative to the bottom.
     """
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     slab = corners * HALF
@@ -51,7 +51,7 @@ def slab_scene(
 
 
 def dome(half: np.ndarray) -> np.ndarray:
-    """Return points whose hull is a flat dome upside down: nearly aligned faces around vertices."""
+    """Return points whose hull is an inverted flat dome: nearly aligned faces around vertices."""
     rng = np.random.default_rng(0)
     flat = rng.uniform(-1, 1, (60, 2)) * half[:2]
     bulge = half[2] * (0.05 * ((flat / half[:2]) ** 2).sum(axis=1) - 1)
@@ -62,7 +62,7 @@ def dome(half: np.ndarray) -> np.ndarray:
 def lay(
     model: mujoco.MjModel, tilt: float, rng: np.random.Generator, scale: float = 1.0
 ) -> mujoco.MjData:
-    """Lay the small body on the slab, turned at random and tilted, a little in it."""
+    """Place the small body on the slab, with a random rotation and tilt and a small penetration."""
     data = mujoco.MjData(model)
     data.qpos[:2] = scale * rng.uniform(-0.04, 0.04, 2)
     data.qpos[2] = scale * (SMALL[2] - 1e-4)
@@ -89,7 +89,7 @@ def test_corners_under_a_twisted_polygon(shape: str) -> None:
 
 
 def test_corners_under_a_polygon_flat_to_single_precision() -> None:
-    """A slope of 4e-6, of a small face of a large mesh."""
+    """The slope is 4e-6, for a small face of a large mesh."""
     scale = 0.1
     model = slab_scene("box", small=scale * SMALL, top=scale, twist=4e-8)
     rng = np.random.default_rng(3)
@@ -114,7 +114,7 @@ def test_capsules_along_a_twisted_polygon() -> None:
 
 
 def test_vertices_of_many_faces_under_a_twisted_polygon() -> None:
-    """Which of the faces MuJoCo clips with shows in the last digits only."""
+    """Only the last digits determine which of the faces MuJoCo clips with."""
     model = slab_scene("dome")
     rng = np.random.default_rng(6)
     shares = []
@@ -133,7 +133,7 @@ def test_edges_on_a_twisted_polygon(shape: str) -> None:
         data = stand(model, rng)
         shares.append(judge_constrained(model, data, CONTACT_TOLERANCE, forces=False))
     assert np.mean(shares) > TRUSTED_SHARE
-    for _ in range(100):  # rounding leaves ends of edges within them or not
+    for _ in range(100):  # rounding decides whether ends of edges are inside
         data = stand(model, rng)
         assert np.isfinite(mujacobian.linearize(model, data).A).all()
 

@@ -1,4 +1,4 @@
-"""What is not covered yet is refused by the element's name, and only where it acts."""
+"""Unsupported elements raise an error with their name, and only where they are active."""
 
 import mujoco
 import numpy as np
@@ -42,7 +42,7 @@ PLUGIN = """<extension><plugin plugin="mujoco.pid"><instance name="governor">
 PLUGIN_ACTUATOR = """<actuator>
   <plugin name="governor" joint="elbow" plugin="mujoco.pid" instance="governor"/></actuator>"""
 
-# name of the case: (MJCF, what the message must name)
+# name of the case: (MJCF, text that the message must contain)
 STATIC = {
     "discrete noslip": (arm(option='integrator="discrete" noslip_iterations="2"'), "noslip"),
     "discrete motor": (
@@ -180,7 +180,7 @@ def test_fluid_without_any_medium_is_covered():
     assert mujacobian.linearize(model, data).A.any()
 
 
-# rows that are active: (MJCF, first coordinates)
+# active rows: (MJCF, first coordinates)
 ROWS = {
     "contact": (arm(world='<geom name="floor" type="plane" size="1 1 1" pos="0 0 1"/>'), [0.0]),
     "joint limit": (arm(joint='range="-.5 .5"'), [0.7]),

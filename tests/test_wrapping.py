@@ -1,4 +1,4 @@
-"""Tendons that wrap around spheres and cylinders, in every role that a tendon can have."""
+"""Tendons that wrap around spheres and cylinders, in all uses of a tendon."""
 
 import zlib
 
@@ -14,7 +14,7 @@ from mujacobian import reference
 TRUSTED_SHARE = 0.95  # a column on a kink (a wrap that begins or ends there) is left out
 STATES = 2
 GEOMS = ("sphere", "cylinder")
-# where the side site is, and the height of the tendon's ends above the geom
+# position of the side site, and height of the tendon's ends above the geom
 WRAPS = {"no side": ("", 0.0), "side": ("0 .4 .1", 0.1), "inside": ("0 .1 .05", 0.5)}
 
 ARM = """
@@ -46,7 +46,7 @@ ARM = """
   {rest}
 </mujoco>"""
 
-# The three bodies of a wrap float; a second branch passes over two geoms, one in another tree.
+# The three bodies of a wrap are free; a second branch passes over two geoms, one in another tree.
 BRANCHES = """
 <mujoco>
   <default><geom contype="0" conaffinity="0"/></default>
@@ -124,7 +124,7 @@ def test_springs_and_dampers(geom, wrap, integrator):
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("geom", GEOMS)
 def test_actuators(geom, wrap):
-    """A servo with velocity feedback: its damping is part of the implicit integrator's matrix."""
+    """A servo with velocity feedback: its damping is in the matrix of implicit integrators."""
     servo = '<actuator><position tendon="cable" kp="30" kv="3" gear="1.5"/></actuator>'
     model = arm(geom, wrap, rest=servo)
     INTEGRATORS["implicitfast"](model)
@@ -180,7 +180,7 @@ def test_a_tendon_clear_of_its_geom_is_straight(geom):
 
 def test_armature_of_a_wrapping_tendon_is_refused_as_in_mujoco():
     model = arm("sphere", "no side")
-    model.tendon_armature[0] = 1  # the compiler refuses it
+    model.tendon_armature[0] = 1  # the compiler rejects it in XML
     data = mujoco.MjData(model)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="cable"):
         mujacobian.linearize(model, data)

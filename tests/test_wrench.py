@@ -11,7 +11,7 @@ STEP = 1e-3  # the step is affine in applied forces where nothing constrains it
 
 
 def moved(model, data, body, wrench):
-    """Return velocities and sensors after a step with a wrench added on a body."""
+    """Return velocities and sensors after a step with an additional wrench on a body."""
     d = mujoco.MjData(model)
     mujoco.mj_copyData(d, model, data)
     d.xfrc_applied[body] += wrench
@@ -20,7 +20,7 @@ def moved(model, data, body, wrench):
 
 
 @pytest.mark.parametrize("name", ["everything", "free_body_with_limbs"])
-def test_wrenches_act_at_the_centre_of_mass(name):
+def test_wrenches_act_at_the_center_of_mass(name):
     model = load(name)
     data = mujoco.MjData(model)
     data.qvel[:] = np.random.default_rng(1).normal(size=model.nv)

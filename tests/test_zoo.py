@@ -1,4 +1,4 @@
-"""The judge of `make zoo`: it finds what it is there to find, and survives what it judges."""
+"""The judge of `make zoo` finds errors, and survives crashes of the judged models."""
 
 import dataclasses
 import os
@@ -55,7 +55,7 @@ PENDULUM = """<mujoco>
     </body>
   </worldbody>
 </mujoco>"""
-ERROR = 1e-4  # relative, of a linearization that is wrong on purpose
+ERROR = 1e-4  # relative error of a linearization that is wrong on purpose
 
 
 def _standing(iterations: int = 100) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -75,7 +75,7 @@ def _judge(model: mujoco.MjModel, data: mujoco.MjData) -> dict:
 
 @pytest.fixture
 def patched(monkeypatch: pytest.MonkeyPatch) -> Callable:
-    """Replace `linearize` by a change of its result."""
+    """Replace `linearize` by a function that changes its result."""
     original = mujacobian.linearize
 
     def patch(change: Callable) -> None:
@@ -170,14 +170,14 @@ def test_refusal(patched: Callable):
 
 def test_unconverged_solver_is_not_exact():
     model, data = _standing(iterations=1)
-    data.qvel += 0.3 * np.random.default_rng(1).standard_normal(model.nv)  # warm starts are off
+    data.qvel += 0.3 * np.random.default_rng(1).standard_normal(model.nv)  # warm starts are wrong
     found = _judge(model, data)
     assert found["converged"]["word"] == judge.EXACT
     assert found["own"]["word"] == judge.SOLVER
 
 
 def test_kink_is_not_wrong():
-    """A control at its bound has two derivatives; one of them is not an error."""
+    """A control at its bound has two one-sided derivatives; one of them is not an error."""
     model = mujoco.MjModel.from_xml_string(
         WALKER.format(iterations=100).replace("<motor ", '<motor ctrlrange="-1 1" ')
     )
@@ -188,7 +188,7 @@ def test_kink_is_not_wrong():
     assert found["converged"]["share"] < 1
 
 
-# what a worker runs in the tests below: paths are commands
+# the work of a worker in the tests below: paths are commands
 
 
 def _obey(task: sweep.Task) -> Iterator:
@@ -224,7 +224,7 @@ def test_lost_processes_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert fates == {
         "abort": ["judged", sweep.CRASHED, "judged"],
         "hang": ["judged", sweep.HUNG, "judged"],
-        "slow": ["judged", judge.NOT_JUDGED, "judged"],  # the judge's fault
+        "slow": ["judged", judge.NOT_JUDGED, "judged"],  # the judge is too slow
         "good": ["judged"] * 3,
     }
     assert report.failures(records) == 2
@@ -243,7 +243,7 @@ def _record(own: str, warned: list[str]) -> dict:
 
 @pytest.mark.parametrize("own", [judge.SOLVER, judge.COLLIDER])
 def test_silent_states_are_failures(own: str):
-    """A step that is not the converged one has to be announced by a warning."""
+    """A step that differs from the converged one requires a warning."""
     silent, warned = _record(own, []), _record(own, ["NotConvergedWarning"])
     assert report.failures([silent, warned]) == 1
     text = report.report([silent], [], {})

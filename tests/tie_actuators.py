@@ -32,7 +32,7 @@ def muscle(
     name: str, rule: str, along: str, ctrl: float, act: float, *, tie: str = "settled muscle",
     more: str = "",
 ) -> Tie:  # fmt: skip
-    """Return a muscle whose control and activation are given."""
+    """Return a muscle with a given control and activation."""
     return Tie(
         name, tie, rule, (along,), slider(MUSCLE.format(more)),
         {"qpos": [0.4], "ctrl": [ctrl], "act": [act]},

@@ -8,12 +8,12 @@ CUBE = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.125, 0.125), repeat=3)
 SHAPES = {"box": 'type="box" size=".125 .125 .125"', "mesh": 'type="mesh" mesh="cube"'}
 CONES, CONDIMS = ("pyramidal", "elliptic"), (1, 3, 4, 6)
 SHARED = "edges in one plane"
-ALL = tuple(f"q{k}" for k in range(12) if k not in (5, 11))  # but the turns about the normal
+ALL = tuple(f"q{k}" for k in range(12) if k not in (5, 11))  # no rotations about the normal
 
 
 def stack(shape: str, *, count: int = 2, condim: int = 3, cone: str = "pyramidal",
           offset: float = 0.0, com: str = "0 0 0", solref: str = ".02 1") -> str:  # fmt: skip
-    """Return equal boxes on one another, the center of mass of the top one at `com`."""
+    """Return two equal boxes, one on the other; `com` is the center of mass of the top one."""
     inertial = f'<inertial pos="{com}" mass="2" diaginertia=".02 .03 .04"/>'
     bodies = "".join(
         f"""<body pos="{offset * k!r} {offset * k!r} {0.1249 + 0.2498 * k!r}">
@@ -30,7 +30,7 @@ def stack(shape: str, *, count: int = 2, condim: int = 3, cone: str = "pyramidal
 
 
 def plates(first: str, second: str) -> str:
-    """Return two free geoms on one another, the first one on top, over a plane."""
+    """Return two free geoms over a plane, the first one on top of the second."""
     return f"""
     <mujoco>
       <option timestep=".002" cone="elliptic"/>
@@ -83,7 +83,7 @@ def pair(fixed: str, moving: str, pos: str, *, more: str = "", option: str = "")
 
 
 def gripper(shape: str) -> str:
-    """Return two pads closing on a cube of their width."""
+    """Return two pads that close on a cube of their width."""
     pads = "".join(
         f"""<body pos="{0.1875 * side} 0 0"><joint type="slide" axis="{-side} 0 0"/>
             <joint type="slide" axis="0 1 0" stiffness="900"/>
@@ -105,7 +105,7 @@ FLOOR = 'type="plane" size="5 5 1"'
 CAPSULE, CYLINDER = 'type="capsule" size=".0625 .25"', 'type="cylinder" size=".125 .25"'
 MOVING = {"qvel": [0.1, 0.2, -0.3, 0.4, 0.5, 0.6]}
 LOWER = (0.0, 0.0, 0.1249, 1.0, 0.0, 0.0, 0.0)  # the pose of the lower box of a stack
-UPPER = (0.0, 0.0, 0.3747, 1.0)  # the same of the upper box, without the vector of its quaternion
+UPPER = (0.0, 0.0, 0.3747, 1.0)  # the upper box, without the vector of its quaternion
 TIES = (
     *(Tie(f"stack of two, {shape}, condim {condim}, {cone}", SHARED, SMOOTH, ALL,
           stack(shape, condim=condim, cone=cone))

@@ -1,6 +1,6 @@
 """Comparisons of the core that select no branch of a differentiated quantity, by reason."""
 
-# They compare counts, indices and flags, or tell whether something is present at all.
+# They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
   adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:2
@@ -16,19 +16,19 @@ BOOKKEEPING = """
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
   step/transition.cc:1
 """
-# They compare constants of the model that are no parameters of a derivative.
+# They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
   actuation/activation.cc:12 forces/fluid.cc:6 actuation/law.cc:3 actuation/motor.cc:10
   actuation/muscle.cc:3
 """
-# They repeat a comparison that is marked elsewhere, or are the definition that it uses.
+# They repeat a comparison that is marked elsewhere, or define what it uses.
 REPEATED = """
   adjoint/row_parameter.cc:7 constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
   sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
 """
-# They look for the features that made a contact; the tie is in what they are.
+# They find the features that made a contact; the ties are between the features.
 FEATURES = """
   adjoint/geom.cc:4 contact/along.cc:39 contact/box.cc:17 contact/capsule.cc:2
   contact/capsule_box.cc:28 contact/clip.cc:14 contact/convex.cc:22 contact/curved.cc:11

@@ -1,4 +1,4 @@
-"""A state exactly on a tie between two branches, judged by the two one-sided derivatives."""
+"""A state exactly on a tie between two branches, compared with the two one-sided derivatives."""
 
 from dataclasses import dataclass, field
 
@@ -10,31 +10,32 @@ from mujacobian import reference
 
 SMOOTH, AVERAGE, LEFT, RIGHT, RAISES = "smooth", "average", "left", "right", "raises"
 ONE_SIDE, SUBGRADIENT, JUMPS = "one side", "subgradient", "jumps"
-STEP = 4e-6  # of the one-sided differences; extrapolated from STEP and STEP / 2
+STEP = 4e-6  # length of the one-sided differences, extrapolated from STEP and STEP / 2
 # The extrapolated differences have an error of STEP^2 f''' and of rounding / STEP, relative to the
 # largest entry of their column.
 TOLERANCE = 2e-5
-KINK = 1e-4  # how far the sides of a kink are apart at least, relative to the same
+KINK = 1e-4  # smallest distance between the sides of a kink, relative to the same
 LEAST = 1e-3  # a column whose entries are smaller is compared absolutely
-GROWTH = 8.0  # of the differences over a jump, for steps that are shorter by the same factor
+GROWTH = 8.0  # growth of the differences over a jump, for steps that are shorter by the same factor
 
 
 @dataclass(frozen=True)
 class Tie:
-    """One comparison that selects a branch, a state exactly on it, and what must be returned.
+    """One comparison that selects a branch, a state exactly on it, and the required result.
 
-    rule: SMOOTH: both sides agree. AVERAGE: of the two sides, which differ. LEFT, RIGHT: of that
-    side, because MuJoCo is on it or because it is the only feasible one. ONE_SIDE: of either side.
-    SUBGRADIENT: of a minimum of several numbers, of which MuJoCo reports none: each entry lies
-    between the sides. JUMPS: the step is not continuous on either side, and the derivative is
-    finite. RAISES: an UnsupportedFeatureError.
+    rule: SMOOTH: both sides agree. AVERAGE: the average of the two sides, which differ. LEFT,
+        RIGHT: the derivative of that side, because MuJoCo is on it or because it is the only
+        feasible one. ONE_SIDE: the derivative of either side. SUBGRADIENT: each entry lies between
+        the sides, for a minimum of several numbers that MuJoCo does not report. JUMPS: the step is
+        not continuous on either side, and the derivative is finite. RAISES: an
+        UnsupportedFeatureError.
     along: the inputs, such as q0, v1, act0, u0, q0+q6, or (field, element, component) of a
-    parameter.
-    step: of the differences, larger where the collider's own rounding shows.
+        parameter.
+    step: length of the differences, larger where the rounding of the collider matters.
     """
 
     name: str
-    tie: str  # of the comparison in cpp/ that is marked "// tie:"
+    tie: str  # name of the comparison in cpp/ that is marked "// tie:"
     rule: str
     along: tuple[str | tuple[str, str, int], ...]
     xml: str
@@ -72,7 +73,7 @@ def judge(tie: Tie) -> None:
 
 
 def assert_jumps(tie: Tie, along: object, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Assert that the step jumps on both sides: its differences grow as one over their step."""
+    """Assert that the step jumps on both sides: its differences grow as one over their length."""
     for side in (-1.0, 1.0):
         sizes = [abs(one_sided(model, data, along, side, h)).max() for h in (STEP, STEP / GROWTH)]
         assert sizes[1] > 0.9 * GROWTH * sizes[0], f"no jump: {tie.name} along {along}: {sizes}"
@@ -81,10 +82,10 @@ def assert_jumps(tie: Tie, along: object, model: mujoco.MjModel, data: mujoco.Mj
 def assert_rule(
     tie: Tie, along: object, given: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> None:
-    """Assert that the derivative is the one that the rule asks for.
+    """Assert that the derivative is the one that the rule requires.
 
-    Differences are relative to the largest entry of the derivative that is asked for: beyond a jump
-    of the step the other side says nothing.
+    Differences are relative to the largest entry of the required derivative, because the other side
+    has no meaning if the step jumps.
     """
     what = f"{tie.name} along {along}: given {given}\nleft {left}\nright {right}"
     wanted = {LEFT: left, RIGHT: right}.get(tie.rule, (left + right) / 2)
@@ -133,7 +134,7 @@ def one_sided(
 
 
 def advance(model: mujoco.MjModel, data: mujoco.MjData, along: object, h: float) -> np.ndarray:
-    """Return the next state and the sensors after a step from a state that is moved by h."""
+    """Return the next state and the sensors after a step from a state displaced by h."""
     if isinstance(along, tuple):
         params = mujacobian.Parameters(model, [along[:2]])
         model = params.apply(params.values + h * np.eye(len(params))[along[2]])
@@ -152,6 +153,6 @@ def advance(model: mujoco.MjModel, data: mujoco.MjData, along: object, h: float)
 
 
 def _split(along: str) -> list[tuple[str, int]]:
-    """Return the kinds and indices of inputs that are moved together."""
+    """Return the kinds and indices of inputs that change together."""
     kinds = [(part.rstrip("0123456789"), part) for part in along.split("+")]
     return [(kind, int(part[len(kind) :])) for kind, part in kinds]

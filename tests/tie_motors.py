@@ -8,7 +8,7 @@ from tie_actuators import slider, tendon
 from tie_judge import AVERAGE, LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 IMPLICIT = 'integrator="implicitfast"'
-# before 4.0 the implicit integrators know only the force ranges of actuators
+# before 4.0, the implicit integrators use only the force ranges of actuators
 SINCE_4 = RIGHT if mujoco.mj_version() >= 4000000 else LEFT
 SERVO = '<position joint="j" kp="4" kv="3" {}/>'
 MOTOR = '<dcmotor joint="j" motorconst=".5" resistance="1" {}/>'
@@ -63,7 +63,7 @@ INTEGRATED = """<general joint="j" dyntype="integrator" gaintype="so3" biastype=
 TENDON_DAMPING = '<tendon><fixed damping="3 2 1"><joint joint="j" coef="1"/></fixed></tendon>'
 HALF = [0.0, 1.0, 0.0, 0.0]
 TIES = (
-    # the step jumps towards the inside of the range, so the outside counts
+    # the step jumps toward the inside of the range, so the outside counts
     Tie("servo at its force range, implicit", "force range, implicit", RIGHT, ("u0",),
         slider(SERVO.format('forcerange="-2 2"'), option=IMPLICIT), {"ctrl": [0.5]}),
     Tie("servo at its lower force range, implicit", "force range, implicit", LEFT, ("u0",),

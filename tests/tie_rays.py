@@ -41,14 +41,14 @@ def touch(shape: str, height: float) -> str:
 
 
 def zone(shape: str) -> str:
-    """Return the same with a contact sensor of the site's volume, which ends at the contact."""
+    """Return the same with a contact sensor, whose volume ends at the contact."""
     sensor = '<contact site="s" data="found force dist"/>'
     xml = touch(shape, 0.0625).replace('<touch site="s"/>', sensor)
     return xml.replace(".0625 0 -.125", ".0625 0 -.1245")
 
 
 def camera(mode: str, pos: str) -> str:
-    """Return a camera at the origin and a site that it sees."""
+    """Return a camera at the origin and a site in its view."""
     return f"""
     <mujoco>
       <option gravity="0 0 0"/>

@@ -1,10 +1,10 @@
-"""Ties of sensors, and of what is left: singular poses and fluids."""
+"""Ties of sensors, singular poses and fluids."""
 
 from tie_actuators import slider
 from tie_contacts import BALL, BOX, CAPSULE, FLOOR, MOVING, SHAPES, pair
 from tie_judge import LEFT, RAISES, RIGHT, SMOOTH, SUBGRADIENT, Tie
 
-FAR = 0.5  # m: between surfaces, beyond any contact
+FAR = 0.5  # m: distance between surfaces, beyond any contact
 
 
 def sensed(kind: str) -> str:
@@ -52,7 +52,7 @@ CUT = '<sensor><jointpos joint="j" cutoff=".25"/></sensor>'
 PID = '<pid joint="j" kp="5" kv=".6" {}/>'
 LEAST = '<sensor><contact geom1="moving" data="dist" reduce="mindist" num="1"/></sensor>'
 LYING, ON_EDGE = 'euler="0 90 0"', 'euler="0 45 0"'
-TILTS = (("q3", LEFT), ("q4", RIGHT))  # of the vertex that MuJoCo reports
+TILTS = (("q3", LEFT), ("q4", RIGHT))  # derivatives of the vertex that MuJoCo reports
 TIES = (
     Tie("sensor at its cutoff", "cutoff", RIGHT, ("q0",),
         slider(other=CUT), {"qpos": [0.25]}),

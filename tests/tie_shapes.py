@@ -34,7 +34,7 @@ FIELD = """
     <body pos="0 .3 .62"><freejoint/><geom size=".125"/></body>
   </worldbody>
 </mujoco>"""
-LONG_STEP = 1e-3  # of differences
+LONG_STEP = 1e-3  # length of differences
 ALL = tuple(f"q{k}" for k in range(6))
 TIES = (
     Tie("capsule along a box", "end of a capsule over a box", SMOOTH,

@@ -41,7 +41,7 @@ def boundary(
     xml: str, field: str, index: int, low: float, high: float, state: dict[str, list[float]],
     measure: Callable[[mujoco.MjData], float],
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Return the state with a number of a field at which `measure` changes its sign."""
+    """Return the state with a value of a field at which `measure` changes its sign."""
     model = reference.converge(mujoco.MjModel.from_xml_string(xml))
     start = {name: list(values) for name, values in state.items()}
     values = start[field]
@@ -62,39 +62,39 @@ def boundary(
     return start
 
 
-LEAST_RATIO = 0.0001 / 0.9999  # (1 - imp) / imp of the greatest impedance
+LEAST_RATIO = 0.0001 / 0.9999  # (1 - imp) / imp of the largest impedance
 
 
 def slack(data: mujoco.MjData) -> float:
-    """Return the margin of a sliding contact within its cone: zero where it begins to slide."""
+    """Return the margin of a sliding contact in its cone, which is zero where sliding begins."""
     normal, friction = data.efc_force[0], data.efc_force[1:3] / 0.4
     return float(normal * (1 - 1e-9) - np.hypot(*friction))
 
 
 def pressing(data: mujoco.MjData) -> float:
-    """Return the total force of the rows, less the least that counts."""
+    """Return the total force of the rows, minus the smallest force that counts."""
     return float(abs(data.efc_force).sum() - 1e-9)
 
 
 def second_edge(data: mujoco.MjData) -> float:
-    """Return the force of one edge of a pyramid, less the least that counts."""
+    """Return the force of one edge of a pyramid, minus the smallest force that counts."""
     return float(data.efc_force[1] - 1e-9)
 
 
 def bound(data: mujoco.MjData) -> float:
-    """Return how far dry friction is from its bound."""
+    """Return the distance of dry friction from its bound."""
     return float(0.25 * (1 - 1e-12) - abs(data.efc_force[0]))
 
 
 def uncapped(data: mujoco.MjData) -> float:
-    """Return how far the diagonal of the discrete integrator is from its bound."""
+    """Return the distance of the diagonal of the discrete integrator from its bound."""
     stiffness, damping, impedance, _ = data.efc_KBIP[0]
     factor = 1 + 0.01 * damping + 1e-4 * stiffness * impedance
     return float((1 - impedance) / (impedance * factor) - LEAST_RATIO * (1 + 1e-9))
 
 
 def below_most(data: mujoco.MjData) -> float:
-    """Return how far the damping of a resolved spring is from its bound."""
+    """Return the distance of the damping of a resolved spring from its bound."""
     _, damping, impedance, _ = data.efc_KBIP[0]
     most = ((1 - impedance) / (LEAST_RATIO * impedance) - 2) / 0.01
     return float(most * (1 - 1e-9) - damping)
@@ -103,7 +103,7 @@ def below_most(data: mujoco.MjData) -> float:
 SLIDING = {"qvel": [0.5, 0.0, 0.0, 0.0, 0.0, 0.0]}
 RISING = {"qvel": [0.01, 0.0, 0.5, 0.0, 0.0, 0.0]}
 LIMITED = LIMIT.format(RANGE, "", "")
-# of each pair of zones the state is in the one with more force, by less than 1e-9 of the force
+# the state is in the zone with more force, by less than 1e-9 of the force
 STICKS = boundary(ELLIPTIC, "qvel", 0, 0.0, 2.0, SLIDING, slack)
 SLIDES = boundary(ELLIPTIC, "qvel", 2, 0.0, 2.0, RISING, pressing)
 PRESSES = boundary(FRICTIONLESS, "qvel", 2, 0.0, 2.0, RISING, pressing)

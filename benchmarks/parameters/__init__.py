@@ -1,4 +1,4 @@
-"""Derivatives with respect to parameters, judged: see `python -m benchmarks.parameters --help`."""
+"""Judge derivatives with respect to parameters: see `python -m benchmarks.parameters --help`."""
 
 from benchmarks.parameters.judge import EXACT, NOT_JUDGED, REFUSED, WRONG, judge_family
 

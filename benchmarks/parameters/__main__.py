@@ -1,16 +1,17 @@
 """Judge derivatives with respect to all families of parameters: python -m benchmarks.parameters.
 
-One random direction of each family is judged at states of every distinct model of the zoo (see
-`python -m benchmarks.zoo --help` for where models come from), against extrapolated differences of
-`Parameters.apply` and `mj_step` with a converged solver and collider.
+One random direction of each family is judged at states of every distinct model of the zoo. The help
+of `python -m benchmarks.zoo` lists where the models come from. The reference is extrapolated
+differences of `Parameters.apply` and `mj_step` with a converged solver and collider.
 
-With --constrained, mass, inertia and armature are judged where contacts, limits, dry friction or
-equalities are active and the constants that `mj_setConst` derives matter, to 1e-6, against
-differences of models whose fields are written and whose constants are derived by `mj_setConst`.
+With --constrained, mass, inertia and armature are judged to 1e-6. The states are those in which
+contacts, limits, dry friction or equalities are active and the constants of `mj_setConst` matter.
+The reference is differences of models whose fields are edited and passed to `mj_setConst`.
 
-Appends a line for each verdict to build/parameters.jsonl (build/constrained.jsonl) and writes a
-table beside it. A sweep that was interrupted goes on where it was, unless mujacobian, MuJoCo, the
-judge, the seed or the options have changed. The exit status is 1 if any verdict is wrong or lost.
+The program appends a line for each verdict to build/parameters.jsonl (build/constrained.jsonl) and
+writes a table next to it. An interrupted sweep continues where it stopped, unless mujacobian,
+MuJoCo, the judge, the seed or the options have changed. The exit status is 1 if any verdict is
+wrong or lost.
 """
 
 import hashlib
@@ -28,13 +29,13 @@ from mujacobian.parameter_fields import FIELDS
 
 
 def main() -> None:
-    """Collect, judge and report."""
+    """Collect the models, judge them and write the report."""
     parser = command.make_parser("python -m benchmarks.parameters", __doc__)
     parser.add_argument("--families", nargs="+", choices=FIELDS, metavar="FAMILY", default=None)
     parser.add_argument("--states", type=int, default=2)
     parser.add_argument("--derived", choices=("recompute", "hold"), default="recompute")
     parser.add_argument("--largest", type=int, default=80, help="leave out models with more dofs")
-    parser.add_argument("--constrained", action="store_true", help="against mj_setConst")
+    parser.add_argument("--constrained", action="store_true", help="judge inertia by mj_setConst")
     arguments = parser.parse_args()
     offered = constrained.FIELDS if arguments.constrained else tuple(FIELDS)
     families = tuple(arguments.families or offered)
@@ -60,7 +61,7 @@ def main() -> None:
 
 
 def _judge_hash() -> str:
-    """Return a hash of the files that decide on a verdict."""
+    """Return a hash of the files that a verdict depends on."""
     folder = Path(__file__).parent
     names = ("judge.py", "constrained.py", "sweep.py")
     return hashlib.sha1(b"".join((folder / name).read_bytes() for name in names)).hexdigest()

@@ -1,7 +1,7 @@
-"""Mass, inertia and armature in contact and at limits, against plain edits and `mj_setConst`.
+"""Judge mass, inertia and armature with active constraints, against edits and `mj_setConst`.
 
-The differences know nothing of `mujacobian.Parameters`: they write into the field of a copy of the
-model and call `mj_setConst`. Only states count in which the constants that it derives matter.
+The differences do not use `mujacobian.Parameters`: they edit the field in a copy of the model and
+call `mj_setConst`. Only states in which the derived constants matter are counted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from benchmarks.parameters.judge import (
 )
 
 FIELDS = ("body_mass", "body_inertia", "dof_armature")
-TOLERANCE = 1e-6  # relative to the largest entry of positions, and of velocities
-SMALL_ARMATURE = 0.01  # of the inertia of a dof; steps of the differences take 1 % of it
-# The share of the derivative that derived constants must have for a state to count: the tolerance
-# of the verdict, below which holding them would be exact, too.
+TOLERANCE = 1e-6  # relative to the largest entry of the positions or velocities
+SMALL_ARMATURE = 0.01  # fraction of the inertia of a dof; the differences change it by 1 %
+# A state counts if the derived constants contribute this fraction of the derivative. It is the
+# tolerance of the verdict: with a smaller fraction, constants that are not updated would be exact.
 LEAST_SHARE = TOLERANCE
 
 
@@ -36,7 +36,7 @@ def judge_field(
 ) -> Iterator[str | Verdict]:
     """Yield the stages and the verdict on a random direction of one field.
 
-    The solver of the model must have been made to converge.
+    The model must have been passed to `converge`.
     """
     if data.nefc == 0:
         yield Verdict(NOT_JUDGED, why="no constraint is active")
@@ -67,14 +67,14 @@ def judge_field(
 
 
 def _is_chosen(model: mujoco.MjModel, field: str) -> np.ndarray:
-    """Return which rows of a field are parameters: all but those of the world."""
+    """Return which rows of a field are parameters: all except those of the world."""
     chosen = np.ones(len(getattr(model, field)), dtype=bool)
     chosen[0] = not field.startswith("body")
     return chosen
 
 
 def edits(model: mujoco.MjModel, field: str, direction: np.ndarray) -> Change:
-    """Return the model whose field was written, with its constants derived by `mj_setConst`."""
+    """Return the model with an edited field, and with constants from `mj_setConst`."""
     scratch = mujoco.MjData(model)
     own = getattr(model, field).copy()
 

@@ -1,7 +1,7 @@
-"""The verdict on one direction of a family of parameters at one state, against differences.
+"""Judge the derivative along one direction of a parameter family at one state.
 
-The differences are extrapolated ones of `mj_step` as a function of the parameters. A verdict is
-"exact" only if the differences are known well enough for most entries.
+The reference is extrapolated differences of `mj_step` as a function of the parameters. A verdict is
+"exact" only if the differences are accurate enough for most entries.
 """
 
 from __future__ import annotations
@@ -24,26 +24,25 @@ EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 NO_EFFECT = "no effect"  # neither the product nor the step changes at all
 LINEARIZING, JUDGING = "linearizing", "judging"  # stages
 STEP = 0.01  # largest relative change of the parameters
-# Relative change of the parameters between the samples from which rounding is measured. Rounding is
-# a function of the inputs with plateaus: a warm-started solver returns the same bits over changes
-# of 1e-8, as if there were no rounding at all. The samples must be as far apart as the points of
-# the differences, which are up to `STEP` apart; a smooth map adds only its fourth derivative times
-# (1e-5)^4.
+# Relative change of the parameters between the samples that measure rounding. Rounding is constant
+# over small changes: a warm-started solver returns the same bits for changes of 1e-8, as if there
+# were no rounding. The distance of the samples must be similar to that of the differences, which is
+# up to `STEP`. A smooth map adds only its fourth derivative times (1e-5)^4.
 NOISE_STEP = 1e-5
-COLLIDER_SLOPE = 1e-4  # what MuJoCo's collider leaves on curved geoms, see tests/directional.py
-# The bar of the project with constraints. Forces of rows are stiff functions of the acceleration,
-# which products with parameters take from an inverse: they lose the digits of its condition.
+COLLIDER_SLOPE = 1e-4  # error of MuJoCo's collider on curved geoms, see tests/directional.py
+# Tolerance with constraints. The forces of constraint rows are stiff functions of the acceleration.
+# Products with parameters compute it with an inverse, and lose digits by its condition number.
 SENSOR_TOLERANCE = CONTACT_TOLERANCE
 # families that move geoms, and with them the contacts that the collider finds
 MOVING = ("body_pos", "body_quat", "jnt_pos", "jnt_axis", "geom_pos", "geom_quat", "geom_size")
-TRUSTED_SHARE = 0.5  # of the entries, below which the differences have said little
+TRUSTED_SHARE = 0.5  # share of trusted entries below which a state is not judged
 
 Change = Callable[[float], mujoco.MjModel]  # the model at a distance along the direction
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """A word, the largest relative error, the share of entries that were judged, and why."""
+    """A verdict: its word, the largest relative error, the share of judged entries, the reason."""
 
     word: str
     error: float = 0.0
@@ -69,7 +68,7 @@ class ParameterStep(reference.ConstrainedStep):
         super()._move(np.zeros(self.nz))
 
     def _noise(self) -> np.ndarray:
-        """Return the rounding of each row, at least that of storing its value."""
+        """Return the rounding of each row, which is at least that of storing its value."""
         samples = np.array(
             [self(k * NOISE_STEP * np.eye(self.nz)[0]) for k in range(1, NOISE_SAMPLES + 1)]
         )
@@ -79,14 +78,15 @@ class ParameterStep(reference.ConstrainedStep):
         return np.maximum(noise, np.finfo(float).eps * stored / 4)
 
     def inside(self, direction: np.ndarray, h: float) -> float:
-        """Return the largest step in the branch of the state, at most `STEP`."""
+        """Return the largest step that stays in the branch of the state, at most `STEP`."""
         return super().inside(direction, min(h, STEP))
 
 
 def _position_sizes(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:
-    """Return the size of the number in which MuJoCo stores the position of each dof.
+    """Return the size of the stored number with the position of each dof.
 
-    The rows of a step are positions relative to the outcome at zero, whose own size says nothing.
+    The rows of a step are positions relative to the result at zero; rounding depends on the size of
+    the stored numbers instead.
     """
     sizes = np.ones(model.nv)  # the components of unit quaternions
     for kind, dof, adr in zip(model.jnt_type, model.jnt_dofadr, model.jnt_qposadr, strict=True):
@@ -112,13 +112,13 @@ def choose(
 
 
 def _is_physical(model: mujoco.MjModel, body: int) -> bool:
-    """Return whether the body's inertia is that of some distribution of mass, with a margin."""
+    """Return whether a distribution of mass with this inertia exists, with a margin."""
     inertia = np.sort(model.body_inertia[body])
     return bool(model.body_mass[body] > 0 and inertia[0] + inertia[1] > (1 + 1e-6) * inertia[2])
 
 
 def random_direction(parameters: mujacobian.Parameters, rng: np.random.Generator) -> np.ndarray:
-    """Return a random change, relative to the values; numbers that may be negative move by 0.1."""
+    """Return a random change relative to the values; values that may be negative change by 0.1."""
     values = parameters.values
     size = np.where(parameters.lower == 0, abs(values), np.maximum(abs(values), 0.1))
     return np.asarray(rng.uniform(-1, 1, len(values)) * size)
@@ -140,10 +140,10 @@ def judge_family(
     change: Change | None = None,
     sensors: bool = True,
 ) -> Iterator[str | Verdict]:
-    """Yield the names of the stages before they begin, and at last the verdict.
+    """Yield the name of each stage before it begins, and finally the verdict.
 
-    `change` returns the model that differences are taken of, `Parameters.apply` by default. The
-    solver of the parameters' model must have been made to converge.
+    `change` returns the model for the differences, by default `Parameters.apply`. The model of the
+    parameters must have been passed to `converge`.
     """
     model, values = parameters.model, parameters.values
     if not direction.any():
@@ -164,7 +164,7 @@ def judge_family(
     change = change or (lambda t: parameters.apply(values + t * direction))
     try:
         verdict = _compare(column, ParameterStep(change, data), tolerance, sensors)
-    except ArithmeticError as error:  # of a state whose step is not finite
+    except ArithmeticError as error:  # the step is not finite
         verdict = Verdict(NOT_JUDGED, why=str(error))
     yield verdict if not why or verdict.why else dataclasses.replace(verdict, why=why)
 
@@ -172,7 +172,7 @@ def judge_family(
 def _product_with_sensors(
     parameters: mujacobian.Parameters, data: mujoco.MjData, direction: np.ndarray, sensors: bool
 ) -> tuple[np.ndarray, str]:
-    """Return the product, and why it is without sensors if some sensor is not covered."""
+    """Return the product, and the reason if it excludes sensors that are not supported."""
     try:
         return product(parameters, data, direction, sensors), ""
     except mujacobian.UnsupportedFeatureError as error:
@@ -209,7 +209,7 @@ def _compare(column: np.ndarray, step: ParameterStep, tolerance: float, sensors:
 
 
 def _rounding(step: ParameterStep, blocks: list[int]) -> np.ndarray:
-    """Return the rounding of derivatives along a relative change, which are sums of such values."""
+    """Return the rounding of derivatives along a relative change, per row."""
     result = np.empty(blocks[-1])
     values = abs(step.value)
     values[: step.model.nv] = _position_sizes(step.model, step.center)
@@ -221,7 +221,7 @@ def _rounding(step: ParameterStep, blocks: list[int]) -> np.ndarray:
 def product(
     parameters: mujacobian.Parameters, data: mujoco.MjData, direction: np.ndarray, sensors: bool
 ) -> np.ndarray:
-    """Return the derivative of the next state, and of the sensors, along the direction."""
+    """Return the derivative of the next state and of the sensors along the direction."""
     state, sensed = mujacobian.jvp(
         parameters.model, data, params=parameters, d_params=direction, sensors=sensors
     )

@@ -13,12 +13,12 @@ FAILURES = (WRONG, *LOST)
 
 
 def verdicts(records: list[Record]) -> list[Record]:
-    """Return the verdicts among the lines of a sweep; the others are those of files."""
+    """Return the verdicts of a sweep, without the records of files."""
     return [record for record in records if "item" in record]
 
 
 def failures(records: list[Record]) -> int:
-    """Return how many verdicts are wrong or lost."""
+    """Return the number of wrong or lost verdicts."""
     return sum(_word(record) in FAILURES for record in verdicts(records))
 
 

@@ -29,25 +29,25 @@ from mujacobian.verdict import converged
 
 @dataclass(frozen=True)
 class Families:
-    """Judges families of parameters at states of a model; a process of its own calls it."""
+    """Judges parameter families at states of a model, in a separate process."""
 
     families: tuple[str, ...]
     states: int
     derived: Literal["recompute", "hold"] = "recompute"
-    constrained: bool = False  # against mj_setConst, where derived constants matter
+    constrained: bool = False  # judge by mj_setConst where derived constants matter
 
     def __len__(self) -> int:
         return self.states * len(self.families)
 
     def __call__(self, task: Task) -> Iterator[Any]:
-        """Yield the sizes of a model, or the stages and verdicts from a first one on."""
+        """Yield the sizes of a model, or its stages and verdicts from a first index on."""
         if task.first is None:
             yield sweep.loaded(task.path)
             return
         model, known = sweep.cached_model(task.path)
         with reference.quiet():
             yield sweep.DRIVING
-            # the first state, at home, often has no velocities that parameters act on
+            # the first state is often at rest, where many parameters have no effect
             found = states(model, self.states + 1, seed=task.seed)
             next(found)
             for k, (label, data) in enumerate(found):
@@ -80,7 +80,7 @@ class Families:
                     yield head | dataclasses.asdict(message)
                 else:
                     yield message
-        except Exception as error:  # of the judge: the sweep goes on, the report fails
+        except Exception as error:  # an error of the judge: the sweep continues, the report fails
             yield head | {"fate": sweep.FAILED, "reason": f"{type(error).__name__}: {error}"}
 
     def _verdict(
@@ -97,12 +97,12 @@ class Families:
 
 
 class ParameterSweep(sweep.Sweep):
-    """Writes each verdict when it is there; an unfinished model goes on after its last one."""
+    """Writes each verdict immediately; an unfinished model continues after its last verdict."""
 
     number = "item"
 
     def _states(self, worker: Worker, file: File, first: int = 0) -> Iterator[Record]:
-        """Write the verdicts on a model; the closing line of the file has none of them."""
+        """Write a line for each verdict on a model; yield none for the record of its file."""
         done = [r["item"] for r in self.records if r["file"] == file.label and "item" in r]
         for verdict in super()._states(worker, file, max(done, default=first - 1) + 1):
             self._write({"file": file.label, **verdict})

@@ -1,1 +1,1 @@
-"""mujacobian.rods in left perturbations and in rotation vectors, compared: `make bench-rods`."""
+"""Compare mujacobian.rods in left perturbations and in rotation vectors: `make bench-rods`."""

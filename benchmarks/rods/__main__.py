@@ -1,4 +1,4 @@
-"""Measure left perturbations against rotation vectors, print tables, draw build/bench_rods.png."""
+"""Compare left perturbations with rotation vectors, print tables, draw build/bench_rods.png."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,7 @@ from benchmarks.timing import exponent
 from examples.rods_picture import ACCENT, INK, panels, save
 
 NAMES = {"lie": "left perturbations", "vectors": "rotation vectors, automatic"}
-TIMESTEPS = 0.001, 0.01  # s, of the free body; the last is drawn
+TIMESTEPS = 0.001, 0.01  # timesteps of the free body [s]; the last one is drawn
 ANALYTIC = {"vectors_analytic": "rotation vectors, closed form"}
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rods", description=__doc__)
     parser.add_argument("--cores", type=Path, default=cores.BUILD, help="folder of the cores")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the picture")
-    parser.add_argument("--rounds", type=int, default=7, help="turns per candidate")
+    parser.add_argument("--rounds", type=int, default=7, help="timing rounds per candidate")
     arguments = parser.parse_args()
     compared = cores.load(arguments.cores)
     console = Console(width=110)
@@ -47,7 +47,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def rod_table(rod: dict[str, np.ndarray], total: dict[str, np.ndarray]) -> Table:
-    """Return the helical rod's times."""
+    """Return the table of the helical rod."""
     columns = ("assembly, us", "solve, us", "simulation, s", "iterations per step")
     table = _table("helical perversion: 161 edges, 969 unknowns, 1000 steps", "", *columns)
     for key, name in NAMES.items():
@@ -61,7 +61,7 @@ def rod_table(rod: dict[str, np.ndarray], total: dict[str, np.ndarray]) -> Table
 
 
 def inertia_table(times: dict[str, np.ndarray]) -> Table:
-    """Return the times of inertia alone."""
+    """Return the table of the inertia terms alone."""
     table = _table("inertia of a free body: gradient and Hessian", "", "ns", "ratio")
     for key, name in (NAMES | ANALYTIC).items():
         ratio = times[key][0] / times["lie"][0]
@@ -71,7 +71,7 @@ def inertia_table(times: dict[str, np.ndarray]) -> Table:
 
 
 def body_table(body: dict[str, dict[str, np.ndarray]], timestep: float) -> Table:
-    """Return iterations and condition numbers of the free body."""
+    """Return the table of iterations and condition numbers of the free body."""
     columns = ("iterations per step", "most", "residual left by one", "condition", "worst")
     table = _table(f"free body, tennis racket, {1e3 * timestep:.0f} ms", "", *columns)
     for key, name in (NAMES | ANALYTIC).items():
@@ -91,7 +91,7 @@ def body_table(body: dict[str, dict[str, np.ndarray]], timestep: float) -> Table
 
 
 def growth_table(times: np.ndarray) -> Table:
-    """Return times per edge."""
+    """Return the table of times per edge."""
     table = _table("one iteration of a hanging rod", "edges", "us per edge")
     for size, each in zip(measure.SIZES, times, strict=True):
         table.add_row(str(size), f"{each:.3f}")
@@ -101,7 +101,7 @@ def growth_table(times: np.ndarray) -> Table:
 
 
 def draw(body: dict[str, dict[str, np.ndarray]], times: np.ndarray, folder: Path) -> None:
-    """Draw what figure 4 of the paper has, and the growth with the number of edges."""
+    """Draw the content of figure 4 of the paper, and the growth with the number of edges."""
     figure, (left, middle, right) = panels(3, spatial=False, size=3.6)
     colors = {"lie": ACCENT, "vectors_analytic": INK}
     for key, row in body.items():

@@ -1,6 +1,6 @@
-// cpp/rods/chart.cc in rotation vectors: R = exp([r]x), |r| <= pi, all derivatives with respect to
-// r. They are taken by automatic differentiation; with ANALYTIC_INERTIA those of inertia in closed
-// form.
+// Replacement of cpp/rods/chart.cc with rotation vectors: R = exp([r]x), |r| <= pi. Derivatives
+// with respect to r are computed by automatic differentiation. With ANALYTIC_INERTIA, those of
+// inertia have a closed form.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -23,13 +23,13 @@ T dot(const Triple<T>& a, const Triple<T>& b) {
   return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-// Variables first, first + 1, first + 2
+// Returns the variables first, first + 1, first + 2
 template <class T>
 Triple<T> variables(Vec3 a, int first) {
   return {T::variable(a.x, first), T::variable(a.y, first + 1), T::variable(a.z, first + 2)};
 }
 
-// Columns of exp([r]x)
+// Returns the columns of exp([r]x)
 template <class T>
 struct Axes {
   T c1, c2, xx, yy, zz;
@@ -56,7 +56,7 @@ struct Axes {
   }
 };
 
-// Add a potential of the variables of these slots
+// Adds a potential that depends on the variables of these slots
 template <int kSlots, class T>
 void add(Sum& sum, const int (&slots)[kSlots], const T& psi) {
   sum.add(psi.v);
@@ -106,7 +106,7 @@ void add_spin_analytic(const Problem& p, const std::vector<Vec3>& rs, Sum& sum) 
   }
 }
 
-// Stretch has no rotations: as in cpp/rods/edge.cc
+// Stretch does not depend on rotations; the terms are the same as in cpp/rods/edge.cc
 void add_stretch(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.edges.size(); i++) {
@@ -182,7 +182,7 @@ void add_rotating(const Problem& p, const State& q, const std::vector<Vec3>& r, 
   add_bend<kSecond>(p, r, sum);
 }
 
-// The rest of the elements must not see rotations
+// The other elements must not depend on rotations
 void refuse_frames(const Model& m) {
   bool found = !m.welds.empty() || !m.cables.empty();
   for (const Spring& s : m.springs) found |= s.first.frame >= 0 || s.second.frame >= 0;
@@ -191,7 +191,7 @@ void refuse_frames(const Model& m) {
   if (found) throw std::runtime_error("the baseline has springs and contacts of nodes only");
 }
 
-// Vectors of rotations; those of the last call are kept
+// Returns the rotation vectors; the vectors of the last call are cached
 const std::vector<Vec3>& rotation_logs(const std::vector<Mat3>& R) {
   thread_local std::vector<Mat3> last;
   thread_local std::vector<Vec3> r;

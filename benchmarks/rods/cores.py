@@ -1,4 +1,4 @@
-"""The cores that are compared: mujacobian.rods in several kinds of coordinates of rotations."""
+"""The compared cores: mujacobian.rods with several coordinates of rotations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ VECTORS = ("vectors", "vectors_analytic")
 
 
 def load(folder: Path) -> dict[str, ModuleType]:
-    """Return the package's own core, and those in rotation vectors."""
+    """Return the core of the package, and the cores in rotation vectors."""
     sys.path.insert(0, str(folder))
     return {"lie": _core} | {name: importlib.import_module(f"rods_{name}") for name in VECTORS}
 
 
 @contextmanager
 def using(core: ModuleType) -> Iterator[None]:
-    """Let mujacobian.rods use this core. Worlds belong to the core that they are made with."""
+    """Make mujacobian.rods use this core. A world belongs to the core that created it."""
     with ExitStack() as stack:
         for name in ("model", "rollout", "trajectory"):
             module = sys.modules[f"mujacobian.rods.{name}"]

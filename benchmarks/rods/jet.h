@@ -12,10 +12,11 @@ struct Jet {
 
   double v = 0;
   double g[N] = {};
-  double h[kPairs + 1] = {};  // by rows, and one entry that C++ asks for; whole rows are faster
+  // full rows, which are faster than half of them; C++ has no empty arrays, hence one more entry
+  double h[kPairs + 1] = {};
 
   Jet() = default;
-  Jet(double value) : v(value) {}  // NOLINT: constants are numbers, too
+  Jet(double value) : v(value) {}  // NOLINT: constants convert implicitly
   static Jet variable(double value, int i) {
     Jet made(value);
     made.g[i] = 1;
@@ -23,7 +24,7 @@ struct Jet {
   }
   double hessian(int i, int j) const { return h[N * i + j]; }
 
-  // f(*this), from f and its first two derivatives here
+  // Returns f(*this), given f and its first two derivatives
   Jet chain(double f, double df, double ddf) const {
     Jet made(f);
     for (int i = 0; i < N; i++) made.g[i] = df * g[i];

@@ -1,4 +1,4 @@
-"""What is measured of each core."""
+"""Measurements of each core."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ SIZES = (100, 300, 1000, 3000, 10000)
 
 @dataclass
 class Step:
-    """One step of a world: what it begins with, and a state near its end."""
+    """One step of a world: its start, and a state near its end."""
 
     world: rods.World
-    previous: rods.State  # velocities times the timestep are the step before
+    previous: rods.State  # its velocities times the timestep are the previous step
     x: np.ndarray
     R: np.ndarray
 
     def arrays(self) -> list[object]:
-        """Return what the cores take: the state before, the step before, inputs, and (x, R)."""
+        """Return the arguments of the cores: previous state, previous step, inputs, and (x, R)."""
         h, p = self.world.timestep, self.previous
         step = np.ascontiguousarray(rods.exp(h * p.angular_velocities))
         inputs = [None, None, None, self.world.rest(), None]
         return [p.positions, p.rotations, h * p.velocities, step, inputs, self.x, self.R]
 
     def time(self, core: ModuleType, repeats: int) -> tuple[float, float]:
-        """Return the seconds of one assembly, and of one factorization and solution."""
+        """Return the seconds of one assembly, and of one factorization and solve."""
         model = self.world.model()
         assembly, solve = core.rods_timings(model, *self.arrays(), repeats)
         return assembly, solve
 
     def derivatives(self, core: ModuleType) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and Hessian at (x, R)."""
+        """Return the gradient and the Hessian at (x, R)."""
         points, frames = np.empty_like(self.x), np.empty((len(self.R), 3))
         n = 3 * (len(points) + len(frames))
         hessian = np.empty((n, n))
@@ -51,7 +51,7 @@ class Step:
 
 
 def middle(world: rods.World, trajectory: rods.Trajectory, k: int) -> Step:
-    """Return step k of a trajectory, at the guess that Newton's method begins with."""
+    """Return step k of a trajectory, at the initial guess of Newton's method."""
     h = world.timestep
     x, R = trajectory.positions, trajectory.rotations
     turned = R[k] @ np.swapaxes(R[k - 1], -1, -2)
@@ -60,7 +60,7 @@ def middle(world: rods.World, trajectory: rods.Trajectory, k: int) -> Step:
 
 
 def in_each(cores: Cores, make: Callable[[], Step]) -> dict[str, Step]:
-    """Return the same step made with each core."""
+    """Return the same step for each core."""
     steps = {}
     for name, core in cores.items():
         with using(core):
@@ -73,7 +73,7 @@ def in_each(cores: Cores, make: Callable[[], Step]) -> dict[str, Step]:
 
 
 def best(calls: dict[str, Callable[[], np.ndarray]], rounds: int) -> dict[str, np.ndarray]:
-    """Return the least of each number that the calls return, taken in turns."""
+    """Return the minimum of each number that the calls return; the calls take turns."""
     found: dict[str, np.ndarray] = {}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -82,7 +82,7 @@ def best(calls: dict[str, Callable[[], np.ndarray]], rounds: int) -> dict[str, n
 
 
 def disagreement(cores: Cores, steps: dict[str, Step]) -> float:
-    """Return how far the gradients in rotation vectors are from what Lie's turn into."""
+    """Return the difference of the gradients, after conversion to rotation vectors."""
     lie, _ = steps["lie"].derivatives(cores["lie"])
     points = 3 * len(steps["lie"].x)
     # exp(r + dr) = exp(Jl dr) exp(r) with Jl = Jr^T
@@ -98,7 +98,7 @@ def disagreement(cores: Cores, steps: dict[str, Step]) -> float:
 
 
 def helical(cores: Cores, rounds: int) -> dict[str, np.ndarray]:
-    """Return assembly and solve, microseconds, of the helical rod, and how far gradients differ."""
+    """Return the microseconds of assembly and solve of the helical rod, and gradient errors."""
 
     def make() -> Step:
         world = rods_perversion.world(0.01)
@@ -113,7 +113,7 @@ def helical(cores: Cores, rounds: int) -> dict[str, np.ndarray]:
 
 
 def inertia(cores: Cores, rounds: int, bodies: int = 500) -> dict[str, np.ndarray]:
-    """Return the assembly of one free body, nanoseconds: of many, divided by their number."""
+    """Return the nanoseconds of the assembly of one free body, as a mean over many."""
     rng = np.random.default_rng(0)
     poses, spins = rods.exp(2 * rng.normal(size=(bodies, 3))), 5 * rng.normal(size=(bodies, 3))
 
@@ -134,7 +134,7 @@ def inertia(cores: Cores, rounds: int, bodies: int = 500) -> dict[str, np.ndarra
 
 
 def simulation(cores: Cores, rounds: int, steps: int = 1000) -> dict[str, np.ndarray]:
-    """Return seconds and mean Newton iterations of the helical perversion."""
+    """Return the seconds and mean Newton iterations of the helical perversion."""
 
     def run(core: ModuleType) -> np.ndarray:
         with using(core):
@@ -149,9 +149,11 @@ def simulation(cores: Cores, rounds: int, steps: int = 1000) -> dict[str, np.nda
 
 
 def free_body(cores: Cores, timestep: float, steps: int = 2000) -> dict[str, dict[str, np.ndarray]]:
-    """Return per core, along the flight of the nut: iterations, condition number of the Hessian of
-    inertia, and what is left of the residual after one iteration.
-    """  # noqa: D205
+    """Return measurements along the flight of the nut, per core.
+
+    They are the Newton iterations, the rotation angle, the condition number of the Hessian of
+    inertia, and the residual after one iteration relative to the one before it.
+    """
     made: dict[str, dict[str, np.ndarray]] = {}
     for name in ("lie", "vectors_analytic"):
         with using(cores[name]):
@@ -171,7 +173,7 @@ def free_body(cores: Cores, timestep: float, steps: int = 2000) -> dict[str, dic
 
 
 def _iteration(core: ModuleType, lie: ModuleType, step: Step) -> tuple[float, float]:
-    """Return the condition number, and the torque after one iteration over that before."""
+    """Return the condition number, and the ratio of the torques after and before one iteration."""
     gradient, hessian = step.derivatives(core)
     gradient, hessian = gradient[3:], hessian[3:, 3:]
     move = -np.linalg.solve(hessian, gradient)
@@ -190,7 +192,7 @@ def _torque(lie: ModuleType, step: Step, R: np.ndarray) -> float:
 
 
 def growth(core: ModuleType, rounds: int, steps: int = 20) -> np.ndarray:
-    """Return the microseconds of a step per edge, by the number of edges."""
+    """Return the microseconds per step and edge, for several numbers of edges."""
 
     def run(edges: int) -> np.ndarray:
         nodes = np.linspace([0, 0, 0], [edges / 20, 0, 0], edges + 1)

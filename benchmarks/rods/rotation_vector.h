@@ -1,4 +1,4 @@
-// R = exp([r]x) = 1 + c_1(t) [r]x + c_2(t) [r]x^2 with t = |r|^2, and how it goes back.
+// R = exp([r]x) = 1 + c_1(t) [r]x + c_2(t) [r]x^2 with t = |r|^2, and its inverse.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct Coefficients {
   }
 };
 
-// The vector of norm at most pi with exp([r]x) = R, by the quaternion's largest entry
+// Returns the vector with exp([r]x) = R and |r| <= pi, from the largest entry of the quaternion
 inline Vec3 rotation_log(const Mat3& R) {
   const double diagonal[4] = {R(0, 0) + R(1, 1) + R(2, 2), R(0, 0), R(1, 1), R(2, 2)};
   const int k = static_cast<int>(std::max_element(diagonal, diagonal + 4) - diagonal);

@@ -1,4 +1,4 @@
-"""The models of the world, judged: see `python -m benchmarks.zoo --help`."""
+"""Judge a large collection of public models: see `python -m benchmarks.zoo --help`."""
 
 from benchmarks.zoo.catalog import models
 from benchmarks.zoo.sources import collect

@@ -1,13 +1,14 @@
-"""Judge the models of the world: python -m benchmarks.zoo.
+"""Judge a large collection of public models: python -m benchmarks.zoo.
 
-Every MJCF and URDF file of the packages of `benchmarks.zoo.sources`, of the checkouts that
-MENAGERIE_ROOT and MUJOCO_ROOT name and of the folders given with --root is loaded. Every distinct
-model is driven into three states under random controls, and every state is judged against
-differences, with a converged solver and collider and with the model's own settings.
+The program loads every MJCF and URDF file of the packages in `benchmarks.zoo.sources`, of the
+checkouts in MENAGERIE_ROOT and MUJOCO_ROOT, and of the folders given with --root. It simulates
+every distinct model to three states under random controls. Every state is judged against
+differences, both with a converged solver and collider and with the settings of the model.
 
-Appends to build/zoo.jsonl and writes build/zoo.md. A sweep that was interrupted goes on where it
-was, unless mujacobian, MuJoCo or the seed have changed. The exit status is 1 if any state is wrong,
-crashes, hangs, is not finite, changes the caller's state or is not repeatable.
+Results are appended to build/zoo.jsonl, and a report is written to build/zoo.md. An interrupted
+sweep continues where it stopped, unless mujacobian, MuJoCo or the seed have changed. The exit
+status is 1 if any state is wrong, crashes, hangs, is not finite, changes the caller's state or is
+not repeatable.
 """
 
 import sys
@@ -21,7 +22,7 @@ from benchmarks.zoo.sweep import Sweep
 
 
 def main() -> None:
-    """Collect, judge and report."""
+    """Collect the models, judge them and write the report."""
     arguments = command.make_parser("python -m benchmarks.zoo", __doc__).parse_args()
     console = Console()
     outcome = command.run(

@@ -1,4 +1,4 @@
-"""Distinct models: files that MuJoCo loads, told apart by the bytes of the compiled model."""
+"""Distinct models: files that MuJoCo loads, compared by the bytes of the compiled model."""
 
 import hashlib
 import random
@@ -34,7 +34,7 @@ def files(sources: list[Source], *, only: str = "", seed: int | None = None) -> 
 
 
 def load(path: Path) -> mujoco.MjModel:
-    """Return the model of a file; ValueError or mujoco.FatalError if MuJoCo does not load it."""
+    """Return the model of a file; raise ValueError or mujoco.FatalError if it does not load."""
     with reference.quiet():
         return mujoco.MjModel.from_xml_path(str(path))
 
@@ -50,10 +50,10 @@ def fingerprint(model: mujoco.MjModel) -> str:
 def models(
     sources: list[Source], *, only: str = "", seed: int | None = None
 ) -> Iterator[tuple[File, mujoco.MjModel]]:
-    """Yield every distinct model that loads and has a degree of freedom, once, with its file.
+    """Yield every distinct model that loads and has a degree of freedom, with its file.
 
-    The models are loaded in this process: a file that makes MuJoCo's loader crash ends it. The
-    sweep itself loads them in processes of their own.
+    The models are loaded in this process, so a crash of MuJoCo's loader ends it. The sweep itself
+    loads them in separate processes.
     """
     seen = set()
     for file in files(sources, only=only, seed=seed):

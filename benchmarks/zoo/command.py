@@ -1,4 +1,4 @@
-"""The command line that sweeps over models share: which models, and where results go."""
+"""The command line that all sweeps over models share: selection of models, folder of results."""
 
 import argparse
 import hashlib
@@ -22,7 +22,7 @@ COLUMNS = (TextColumn("{task.description:60.60}"), BarColumn(), MofNCompleteColu
 
 @dataclass(frozen=True)
 class Outcome:
-    """The records of the files that were asked for, and where the files come from."""
+    """The records of the selected files, and the sources of the files."""
 
     records: list[Record]
     sources: list[sources.Source]
@@ -31,21 +31,21 @@ class Outcome:
 
 
 def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
-    """Return a parser with the arguments that select models and the folder of the results."""
+    """Return a parser with the arguments for the models and the folder of the results."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--sample", type=int, metavar="N", help="stop after N distinct models")
-    parser.add_argument("--seed", type=int, default=0, help="of the controls and of the sample")
-    parser.add_argument("--only", default="", metavar="TEXT", help="files whose name contains it")
-    parser.add_argument("--root", type=Path, action="append", default=[], help="one more folder")
+    parser.add_argument("--seed", type=int, default=0, help="seed of controls and sample")
+    parser.add_argument("--only", default="", metavar="TEXT", help="select files by name")
+    parser.add_argument("--root", type=Path, action="append", default=[], help="another folder")
     parser.add_argument(
-        "--installed", action="store_true", help="only packages that this environment has anyway"
+        "--installed", action="store_true", help="use only packages that are already installed"
     )
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--fresh", action="store_true", help="forget the results so far")
+    parser.add_argument("--fresh", action="store_true", help="delete earlier results")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the results")
     return parser
 
@@ -59,8 +59,8 @@ def run(
 ) -> Outcome:
     """Collect models and judge those that are not finished.
 
-    `make` returns the sweep for the files of its results and of its log. Results of another build
-    or of other `settings` are forgotten.
+    `make` returns the sweep, given the files of its results and of its log. Results of another
+    build or of other `settings` are deleted.
     """
     with Progress(*COLUMNS, TimeElapsedColumn(), console=console, transient=True) as progress:
         try:
@@ -89,7 +89,7 @@ def run(
 def _collect(
     progress: Progress, arguments: argparse.Namespace
 ) -> tuple[list[sources.Source], dict[str, str]]:
-    """Return the sources, installing packages that are missing."""
+    """Return the sources, after installing missing packages."""
     task = progress.add_task("", total=len(sources.PACKAGES))
     found, failed = sources.collect(
         installed=arguments.installed,
@@ -101,7 +101,7 @@ def _collect(
 
 
 def _lines(arguments: argparse.Namespace, name: str, settings: dict[str, Any]) -> Path:
-    """Return the file of the results, which is kept if build, seed and settings are the same."""
+    """Return the file of the results; it is kept if build, seed and settings are the same."""
     folder = arguments.out
     folder.mkdir(parents=True, exist_ok=True)
     lines, stamp = folder / f"{name}.jsonl", folder / f"{name}.build.json"

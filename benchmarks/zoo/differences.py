@@ -1,4 +1,4 @@
-"""Derivatives of the converged step along a few random directions, and what they are good for."""
+"""Reference derivatives of the converged step along a few random directions."""
 
 import copy
 import itertools
@@ -14,26 +14,28 @@ from mujacobian.check.study import ENOUGH, MAX_COLUMNS
 from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, Judge, stack
 
 Array = np.ndarray
-PATIENCE = 20.0  # s after which directions are not tried again
-SINGLES = 3  # coordinates with constraints: beside a stiff one, soft errors hide in a sum
-RETRIES = 3  # single coordinates instead of a random direction that has no derivative
-PAIRED = (1e-3, 1e-4, 1e-5, 1e-6)  # lengths of differences of two steps that are compared
-SHORT = tuple(10.0**-k for k in range(4, 10))  # steps below those of a ladder
+PATIENCE = 20.0  # seconds after which no other directions are tried
+# Single coordinates, used with constraints: in the sum of a random direction, a stiff coordinate
+# hides errors of soft ones.
+SINGLES = 3
+RETRIES = 3  # single coordinates that replace a random direction without derivative
+PAIRED = (1e-3, 1e-4, 1e-5, 1e-6)  # lengths of differences that compare two steps
+SHORT = tuple(10.0**-k for k in range(4, 10))  # lengths shorter than those of the extrapolation
 COLLIDER_UNKNOWN = "collider not converged"
 CONVERGED_INTEGRATORS = (
     mujoco.mjtIntegrator.mjINT_EULER,
     mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
-)  # of tests/converged.py
+)  # those that tests/converged.py supports
 STANDARD_GRAVITY = 9.81  # m/s^2
-CONFIRMED = 2  # of them, the shortest that rounding leaves, have to agree with the ladder
+CONFIRMED = 2  # shortest differences above rounding that must agree with the extrapolation
 ROUNDING = 8.0  # standard deviations
 
 
 class Differences:
-    """The reference at one state of a model whose solver has been made to `converge`.
+    """The reference at one state of a model that was passed to `converge`.
 
-    The directions are random ones of positions, velocities, activations and controls, each with
-    entries up to one, and with constraints some single coordinates. A direction on a kink is
+    There is a random direction of the positions, velocities, activations and controls each, with
+    entries up to one. With constraints, some single coordinates are added. A direction on a kink is
     replaced by other single coordinates of the same kind.
     """
 
@@ -92,7 +94,7 @@ class Differences:
 
     @property
     def unknown(self) -> str:
-        """Why most directions have no trusted derivative; empty if they have."""
+        """The reason why most directions have no trusted derivative; empty if they have one."""
         known = self._known()
         if known.mean() >= ENOUGH:
             return ""
@@ -119,7 +121,7 @@ class Differences:
         return reference.compare(given, J[:rows], err[:rows], blocks, tolerance / TRUST_MARGIN)
 
     def drop_kinks(self, lin: mujacobian.Linearization) -> None:
-        """Distrust what a linearization differs from because of a kink that the ladder missed."""
+        """Distrust differences that disagree with a linearization because of a missed kink."""
         while True:
             result = self.compare(lin, self.tolerance)
             row, column = result.worst()
@@ -127,19 +129,19 @@ class Differences:
                 row, column, float(self._along(lin)[row, column])
             ):
                 return
-            # a kink of the state touches all rows, that of a sensor only its own
+            # a kink of the state affects all rows, a kink of a sensor only its own row
             self.err[row if row >= self.nx else slice(None), column] = np.inf
 
     def collider_is_limit(self, result: reference.Comparison) -> bool:
-        """Return whether an error is within what the collider leaves where curved geoms touch."""
+        """Return whether an error is within that of the collider at contacts of curved geoms."""
         return directional.is_limited(
             self.model, self.data, self.directions, self._reference(), result.error
         )
 
     def compare_better(self, result: reference.Comparison) -> reference.Comparison | None:
-        """Compare A where the contacts of curved geoms have converged; None if that is unknown.
+        """Compare A with converged contacts of curved geoms; return None if they are unknown.
 
-        It is no answer to errors of B, C or D.
+        The result is also None if B, C or D have errors.
         """
         state = ~self.directions[:, self.nx :].any(axis=1)
         others = result.matrix.copy()
@@ -153,13 +155,13 @@ class Differences:
         return reference.Reference(self.J, self.err, self.blocks, self.nx, self.model.nu, 0)
 
     def _is_kink(self, row: int, column: int, given: float) -> bool:
-        """Return whether a number may differ from the slope that the ladder found, and be right.
+        """Return whether an entry may be right although the extrapolation disagrees.
 
-        A ladder does not see a kink nearer than its last step, nor jumps of the collider that
-        happen to cancel: the shortest differences do not confirm it then. Nor does it see a kink
-        that is small beside the largest entry of the column: the slopes of both sides stay apart,
-        however short the step. Where several contacts have kinks, these may cancel in part, and the
-        sum of their branches need not be between the sides.
+        The extrapolation can miss a kink that is nearer than its last step, or jumps of the
+        collider that cancel by chance. Then the shortest differences do not confirm it. It can also
+        miss a kink that is small relative to the largest entry of the column. Then the slopes of
+        both sides differ for any length. Kinks of several contacts may partly cancel, and the
+        derivative of their branch need not be between the slopes of the two sides.
         """
         kind = reference.Step if self.data.nefc == 0 else reference.ConstrainedStep
         step, direction = kind(self.model, self.data), self.directions[column]
@@ -180,14 +182,14 @@ class Differences:
         return bool(len(sides) == CONFIRMED and apart)
 
     def agrees_in_full(self, lin: mujacobian.Linearization) -> bool:
-        """Return whether all columns of the Jacobian agree; False if there are too many of them."""
+        """Return whether all columns of the Jacobian agree; False if there are too many columns."""
         if self.nx + self.model.nu > MAX_COLUMNS:
             return False
         full = Judge(self.model, self.data).compare(stack(lin))
         return full.error <= self.tolerance and full.share >= ENOUGH
 
     def describe(self, lin: mujacobian.Linearization, result: reference.Comparison) -> str:
-        """Say where the worst entry is, of the Jacobian if it is not too large."""
+        """Return a description of the worst entry, from all columns if there are not too many."""
         if self.nx + self.model.nu <= MAX_COLUMNS:
             judge, J = Judge(self.model, self.data), stack(lin)
             full = judge.compare(J)
@@ -201,16 +203,15 @@ class Differences:
         )
 
     def drift(self, model: mujoco.MjModel, data: mujoco.MjData) -> float:
-        """Return how far another step is from the converged one, in value and in slope.
+        """Return the relative difference of another step from the converged one.
 
-        The step is that of the same model with other settings, at the same state. Its velocities
-        count relative to those that the step adds, or would add without constraints. Its central
-        differences are compared with those of the converged step over the same lengths, relative to
-        the largest entries in the same group of rows of the converged step, with or without
-        constraints, along directions of the same kind, and for velocities to what gravity adds in a
-        step, per unit of the direction. For each direction the length counts at
-        which both agree best: solvers and colliders that stop early are rough at short lengths, and
-        both steps have the same kinks.
+        The other step is that of the same model with other settings, at the same state. Two things
+        are compared: the velocities after the step (see `gap`), and central differences over the
+        same lengths. A difference is relative to the largest entry in the same group of rows, along
+        directions of the same kind, of the converged step with or without constraints. The scale of
+        velocities is at least the change by gravity in a step, per unit of the direction. For each
+        direction, the length with the best agreement counts: solvers and colliders that stop early
+        are not smooth over short lengths, and both steps have the same kinks.
         """
         free = copy.copy(self.model)
         free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -240,10 +241,10 @@ class Differences:
         return max(self.gap(model, data), best.max())
 
     def _unit(self, direction: Array) -> float:
-        """Return what counts as one along a direction.
+        """Return the unit of length along a direction.
 
-        Of velocities that is ten times as much as of positions, of controls their largest range, as
-        their units may be anything.
+        It is 1 for positions and 10 for velocities. For controls, which may have any unit, it is
+        their largest range.
         """
         nv, model = self.model.nv, self.model
         if direction[self.nx :].any():
@@ -262,7 +263,7 @@ class Differences:
     def gap(self, model: mujoco.MjModel, data: mujoco.MjData) -> float:
         """Return the difference of the velocities after a step, relative to their change.
 
-        Balanced forces change no velocity: what counts is at least what gravity adds to a fall.
+        Balanced forces do not change velocities, so the scale is at least the change by gravity.
         """
         ends = []
         for each, start in ((model, data), (self.model, self.data)):

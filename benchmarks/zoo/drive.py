@@ -1,4 +1,4 @@
-"""States of a model along one trajectory: at its start, and twice under random controls."""
+"""Three states of a model on one trajectory: its start, and two states under random controls."""
 
 import time
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ import numpy as np
 
 from benchmarks.states import control_range
 
-STEPS = (0, 60, 140)  # simulated before each state; the first is key 0, or the reset
+STEPS = (0, 60, 140)  # steps before each state; the first state is keyframe 0 or the reset
 HOLD = 20  # steps between two draws of the controls
-PATIENCE = 8.0  # s of simulation per state; large models are judged where they are then
+PATIENCE = 8.0  # seconds of simulation per state, after which a large model is judged
 
 
 def driven(model: mujoco.MjModel, seed: int) -> Iterator[tuple[int, mujoco.MjData]]:
-    """Yield the number of steps since the start and the data, for each state.
+    """Yield the number of steps since the start, and the data, for each state.
 
-    The same data is yielded again and again: a state is valid until the next one is asked for.
+    All states share one `MjData`: a state is valid until the next one is requested.
     """
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(model)

@@ -1,13 +1,13 @@
-"""The verdict on one state: `linearize` against differences, converged and as the model is.
+"""Judge `linearize` at one state against differences, at convergence and with own settings.
 
-Every state is linearized twice: on a copy of the model whose solver and collider converge, and
-with the model's own settings. The references are `reference.directional` along a few directions, in
-which a wrong entry shows at a fraction of the cost of all columns.
+Every state is linearized twice: on a copy of the model whose solver and collider converge, and with
+the settings of the model. The reference is `reference.directional` along a few directions. They
+show a wrong entry at a fraction of the cost of all columns.
 
-Own settings. The step itself may be another one than at convergence: its solver stops early, its
-collider stops on a facet. Such a state is never exact, whatever `linearize` returns: its class is
-"solver" or "collider", after what has to converge for the step to agree with the converged one.
-Where the step agrees with the converged one and `linearize` does not, `linearize` is wrong.
+With its own settings, the step itself may differ from the converged step, because its solver stops
+early or its collider stops on a facet. Such a state is never "exact". Its verdict is "solver" or
+"collider": the part that must converge so that the step agrees with the converged one. If the step
+agrees with the converged one and `linearize` does not, `linearize` is wrong.
 """
 
 import copy
@@ -31,18 +31,18 @@ SOLVER, COLLIDER = "solver", "collider"
 NOT_FINITE, CHANGED, NOT_REPEATABLE = "NaN", "changed state", "not repeatable"
 DIFFERENCED, RAISED = "finite difference", "unexpected exception"
 LINEARIZING, JUDGING = "linearizing", "judging"  # stages
-# Between linearizations at a model's own settings and at convergence, relative.
+# Relative tolerance between linearizations at the settings of the model and at convergence.
 OWN_TOLERANCE = 1e-5
-# Of slopes of curved contacts, relative: what the facets of a converged collider leave. A larger
-# error is one of the step that MuJoCo takes, whatever the optimum of the contact.
+# Relative error of the slopes of curved contacts that the facets of a converged collider cause. A
+# larger error is an error of the step that MuJoCo takes.
 FACET_TOLERANCE = 1e-2
-# Steps, or their derivatives, that differ by more than this are two different steps.
+# Two steps are different if they or their derivatives differ by more than this.
 STEP_TOLERANCE = 1e-2
 
 
 @dataclass
 class Verdict:
-    """A word, the largest relative error, the share of judged entries, and why."""
+    """A verdict: its word, the largest relative error, the share of judged entries, the reason."""
 
     word: str
     error: float | None = None
@@ -52,7 +52,7 @@ class Verdict:
 
 @dataclass
 class Attempt:
-    """What came of one call of `linearize`: a result or a refusal, flaws and warnings."""
+    """The outcome of one call of `linearize`: a result or an error, flaws and warnings."""
 
     lin: mujacobian.Linearization | None = None
     refused: str = ""
@@ -63,7 +63,7 @@ class Attempt:
 
 @dataclass
 class State:
-    """What was found at one state; `flaws` and `warned` are those at the model's own settings."""
+    """The verdicts on one state; `flaws` and `warned` are those at the settings of the model."""
 
     rows: int
     contacts: int
@@ -75,7 +75,7 @@ class State:
 
 
 def judge(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> Iterator[str | dict[str, Any]]:
-    """Yield the names of the stages before they begin, and at last a `State` as a dictionary."""
+    """Yield the name of each stage before it begins, and finally a `State` as a dictionary."""
     with reference.quiet():
         yield LINEARIZING
         own = attempt(model, data)
@@ -97,7 +97,7 @@ def judge(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> Iterator[str
 
 
 def attempt(model: mujoco.MjModel, data: mujoco.MjData) -> Attempt:
-    """Linearize twice, with sensors if they are covered, and look for flaws other than errors."""
+    """Linearize twice, with sensors if they are supported, and record flaws other than errors."""
     before, differences = cases.snapshot(model, data), mujacobian.fd_count()
     found = Attempt()
     with warnings.catch_warnings(record=True) as caught:
@@ -109,7 +109,7 @@ def attempt(model: mujoco.MjModel, data: mujoco.MjData) -> Attempt:
             found.refused = refusals.reason(error)
         except (mujacobian.MujacobianError, ValueError) as error:
             found.refused = f"{type(error).__name__}: {error}"
-        except Exception as error:  # raised by accident
+        except Exception as error:  # an unexpected error
             found.refused = f"{type(error).__name__}: {error}"
             found.flaws.append(RAISED)
     found.warned = sorted({warning.category.__name__ for warning in caught})
@@ -161,7 +161,7 @@ def _unknown(attempt: Attempt, reason: str) -> Verdict:
 
 
 def judge_converged(attempt: Attempt, differences: Differences) -> Verdict:
-    """Return the verdict on a linearization of the model that the differences are those of."""
+    """Return the verdict on a linearization at convergence."""
     if attempt.lin is None:
         return Verdict(REFUSED, reason=attempt.refused)
     tolerance = differences.tolerance
@@ -181,7 +181,7 @@ def judge_converged(attempt: Attempt, differences: Differences) -> Verdict:
         return Verdict(EXACT, tolerance, result.share)
     why = differences.describe(attempt.lin, result)
     if better is not None:
-        why = f"{better.error:.1e} where the contacts of curved geoms converge; {why}"
+        why = f"{better.error:.1e} with converged contacts of curved geoms; {why}"
     return Verdict(WRONG, result.error, result.share, why)
 
 
@@ -192,17 +192,17 @@ def judge_own(
     differences: Differences,
     at_best: Verdict,
 ) -> Verdict:
-    """Return the verdict on a linearization with the model's own settings."""
+    """Return the verdict on a linearization with the settings of the model."""
     if attempt.lin is None:
         return Verdict(REFUSED, reason=attempt.refused)
     tolerance = differences.tolerance
     result = differences.compare(attempt.lin, tolerance)
-    if at_best.word == REFUSED:  # it has no word on the differences
+    if at_best.word == REFUSED:  # there is no verdict at convergence to rely on
         known = result.error <= tolerance and not differences.unknown
         at_best = Verdict(EXACT if known else NOT_JUDGED, reason="refused where converged")
     if differences.is_smooth:
         return _copied(at_best, result)
-    # where the converged step has no known slope, only its value is compared
+    # if the derivative of the converged step is unknown, only its value is compared
     known = at_best.word != NOT_JUDGED
     drift = differences.drift(model, data) if known else differences.gap(model, data)
     if drift > STEP_TOLERANCE:
@@ -211,18 +211,18 @@ def judge_own(
     if at_best.word != EXACT or result.error <= OWN_TOLERANCE:
         return _copied(at_best, result)
     if result.error > STEP_TOLERANCE:
-        why = f"right where converged; {differences.describe(attempt.lin, result)}"
+        why = f"right at convergence; {differences.describe(attempt.lin, result)}"
         return Verdict(WRONG, result.error, result.share, why)
     return Verdict(_cause(model, data, differences), result.error, result.share)
 
 
 def _copied(verdict: Verdict, result: reference.Comparison) -> Verdict:
-    """Return the verdict at convergence with the error at the model's own settings."""
+    """Return the verdict at convergence with the error at the settings of the model."""
     return Verdict(verdict.word, result.error, result.share, verdict.reason)
 
 
 def _cause(model: mujoco.MjModel, data: mujoco.MjData, differences: Differences) -> str:
-    """Return what has to converge for the step and its linearization to be the converged ones."""
+    """Return the part, solver or collider, that must converge so that the steps agree."""
     solved = reference.converge(copy.copy(model))
     solved.opt.ccd_tolerance = model.opt.ccd_tolerance
     solved.opt.ccd_iterations = model.opt.ccd_iterations

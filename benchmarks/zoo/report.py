@@ -1,4 +1,4 @@
-"""The table of a sweep: what became of every state, by source and by reason."""
+"""The report of a sweep: the verdicts on all states, by source and by reason."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,13 +22,13 @@ FLAWS = (
     judge.RAISED,
 )
 LOST = (CRASHED, HUNG, FAILED)
-SILENT = "silent"  # solver or collider not converged, and no warning
+SILENT = "silent"  # solver or collider not converged, without a warning
 FAILURES = {judge.WRONG, SILENT, *FLAWS, *LOST}
-SHOWN = 12  # models named for a reason
+SHOWN = 12  # models listed per reason
 
 
 def failures(records: list[Record]) -> int:
-    """Return how many states are wrong, silent, flawed or lost."""
+    """Return the number of states that are wrong, silent, flawed or lost."""
     return sum(bool(FAILURES & set(_words(state))) for _, state in _states(records))
 
 
@@ -56,8 +56,8 @@ def report(records: list[Record], sources: list[Source], failed: dict[str, str])
         "",
         _errors(states, "own"),
         "",
-        "`solver`, `collider`: the step itself is not the converged one, or its linearization is "
-        "not; `silent`: one of these, without a warning in this state or an earlier one.",
+        "`solver`, `collider`: the step or its linearization differs from the converged one; "
+        "`silent`: one of these, without a warning in this state or an earlier one.",
     ]
     for title, found in (
         ("Refused", _reasons(records, judge.REFUSED)),
@@ -73,7 +73,7 @@ def report(records: list[Record], sources: list[Source], failed: dict[str, str])
 
 
 def _states(records: list[Record]) -> Iterator[tuple[Record, Record]]:
-    """Yield all states with the records of their files; warnings of earlier states still count."""
+    """Yield all states with the records of their files, and whether the model has warned."""
     for record in records:
         warned = False
         for state in record["states"]:
@@ -82,7 +82,7 @@ def _states(records: list[Record]) -> Iterator[tuple[Record, Record]]:
 
 
 def _words(state: Record) -> Iterator[str]:
-    """Yield the verdicts on a state, its flaws and its fate."""
+    """Yield the flaws of a state, then its verdicts or the way in which its process was lost."""
     yield from state.get("flaws", [])
     if "fate" in state:
         yield state["fate"]
@@ -159,7 +159,7 @@ def _sensors(records: list[Record]) -> Iterator[tuple[str, str]]:
 
 
 def grouped(found: Iterator[tuple[str, str]]) -> Iterator[str]:
-    """Yield a table of reasons, most frequent first, whatever names and numbers they contain."""
+    """Yield a table of reasons, most frequent first, without the names and numbers in them."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for reason, file in found:
         groups[_general(reason)][file] += 1
@@ -205,13 +205,13 @@ def _details(state: Record, words: set[str]) -> str:
     parts = [word for word in (*state["flaws"], SILENT) if word in words]
     if SILENT in words:
         words = words | {state["own"]["word"]}
-    told = set()
+    shown = set()
     for settings in ("converged", "own"):
         verdict = state[settings]
         if verdict["word"] in words:
             error = "" if verdict["error"] is None else f" {verdict['error']:.1e}"
-            why = "" if verdict["reason"] in told else verdict["reason"]
-            told.add(why)
+            why = "" if verdict["reason"] in shown else verdict["reason"]
+            shown.add(why)
             parts.append(f"{settings} {verdict['word']}{error} {why}".strip())
     return "; ".join(parts)
 

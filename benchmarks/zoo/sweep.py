@@ -1,4 +1,4 @@
-"""The sweep itself: files in, records out, each model in a process whose loss is survived."""
+"""The sweep: it judges files in separate processes, survives their loss, and writes records."""
 
 import json
 import threading
@@ -20,9 +20,9 @@ from benchmarks.zoo.judge import LINEARIZING, NOT_JUDGED, judge
 from benchmarks.zoo.worker import CrashError, HangError, Worker
 
 Record = dict[str, Any]
-LOAD_LIMIT = 300.0  # s; large meshes take long
-LIMIT = 150.0  # s of silence: of the simulation, of a judge
-LINEARIZE_LIMIT = 60.0  # s of `linearize`; it takes milliseconds
+LOAD_LIMIT = 300.0  # seconds for loading; large meshes take long
+LIMIT = 150.0  # seconds without a message of the simulation or the judge
+LINEARIZE_LIMIT = 60.0  # seconds for `linearize`, which usually takes milliseconds
 MAX_NV = 1500  # dense matrices of larger models take gigabytes
 DRIVING = "driving"
 CRASHED, HUNG, FAILED = "crashed", "hung", "judge failed"
@@ -30,7 +30,7 @@ CRASHED, HUNG, FAILED = "crashed", "hung", "judge failed"
 
 @dataclass(frozen=True)
 class Task:
-    """Load a file, or judge the states of its model from a first one on."""
+    """A task: load a file, or judge the states of its model from a first one on."""
 
     path: Path
     seed: int
@@ -62,19 +62,19 @@ def _judged(
         try:
             for message in judge(model, data, seed):
                 yield message if isinstance(message, str) else head | message
-        except Exception as error:  # of the judge: the sweep goes on, the report fails
+        except Exception as error:  # an error of the judge: the sweep continues, the report fails
             yield head | {"fate": FAILED, "reason": f"{type(error).__name__}: {error}"}
 
 
 @lru_cache(maxsize=1)
 def cached_model(path: Path) -> tuple[mujoco.MjModel, str]:
-    """Return the model of a file and its fingerprint; that of the last file is remembered."""
+    """Return the model of a file and its hash; the last result is cached."""
     model = load(path)
     return model, fingerprint(model)
 
 
 def loaded(path: Path) -> Record:
-    """Return the sizes of the model of a file, or why MuJoCo does not load it."""
+    """Return the sizes of the model of a file, or the reason why MuJoCo does not load it."""
     try:
         model, known = cached_model(path)
     except (ValueError, mujoco.FatalError) as error:
@@ -85,9 +85,9 @@ def loaded(path: Path) -> Record:
 class Sweep:
     """Judges files in parallel processes and appends a line of JSON for each file.
 
-    A file whose line is there is finished: an interrupted sweep goes on where it was. `work` yields
-    at most `count` records for a model, numbered by their key `number`. Models with more than
-    `largest` degrees of freedom are left out.
+    A file with a line is finished, so an interrupted sweep continues where it stopped. `work`
+    yields at most `count` records for a model, numbered by their key `number`. Models with more
+    than `largest` degrees of freedom are left out.
     """
 
     number = "state"
@@ -117,7 +117,7 @@ class Sweep:
         most: int | None,
         advance: Callable[[str], object],
     ) -> None:
-        """Judge files that are not finished, until `most` distinct models are."""
+        """Judge unfinished files until `most` distinct models are finished."""
         done = {record["file"] for record in self.records if "states" in record}
         queue: SimpleQueue[File] = SimpleQueue()
         for file in files:
@@ -159,7 +159,7 @@ class Sweep:
             worker.stop()
 
     def _file(self, worker: Worker, file: File) -> Record:
-        """Return the record of a file, with the states of its model if that is new."""
+        """Return the record of a file, with the states of its model if the model is new."""
         head = {"file": file.label, "source": file.source, "states": []}
         started = time.monotonic()
         try:
@@ -180,9 +180,9 @@ class Sweep:
         return nv > 0 and (self.largest is None or nv <= self.largest)
 
     def _states(self, worker: Worker, file: File, first: int = 0) -> Iterator[Record]:
-        """Yield the records of a model from a first one on, those that a process was lost on too.
+        """Yield the records of a model from a first one on, including lost states.
 
-        A process that is lost while it simulates ends the records of its model.
+        If a process is lost during the simulation, there are no further records of the model.
         """
         stage = DRIVING
         while first < self.count:
@@ -210,7 +210,7 @@ def _limit(message: Any) -> float:  # noqa: ANN401
 
 
 def _lost(error: CrashError | HangError, stage: str) -> Record:
-    """Return the fate of a state whose process was lost: ours only while it was linearizing."""
+    """Return the record of a lost state; the loss is our error only while linearizing."""
     if stage == LINEARIZING:
         fate = CRASHED if isinstance(error, CrashError) else HUNG
         return {"fate": fate, "reason": str(error)}
@@ -219,7 +219,7 @@ def _lost(error: CrashError | HangError, stage: str) -> Record:
 
 
 def read(lines: Path) -> list[Record]:
-    """Return the records of a file of JSON lines; none if it is not there."""
+    """Return the records of a file of JSON lines, or none if the file does not exist."""
     if not lines.exists():
         return []
     return [json.loads(line) for line in lines.read_text().splitlines() if line.strip()]

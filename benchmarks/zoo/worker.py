@@ -1,4 +1,4 @@
-"""A process that works on tasks one by one: its death and its silence are noticed, not shared."""
+"""A process that works on tasks one by one; the parent survives if it crashes or hangs."""
 
 import multiprocessing
 import os
@@ -20,13 +20,13 @@ class HangError(Exception):
 
 
 class _End:
-    """What a process sends after the last message of a task."""
+    """Message that a process sends after the last message of a task."""
 
 
 class Worker:
-    """Runs a generator function in a process of its own, which is replaced when it is lost.
+    """Runs a generator function in a separate process, which is replaced if it is lost.
 
-    What the process and its libraries print goes to the file `log`.
+    The file `log` receives all output of the process and its libraries.
     """
 
     def __init__(self, work: Work, log: Path) -> None:
@@ -35,9 +35,9 @@ class Worker:
         self.connection: Connection | None = None
 
     def run(self, task: Any, limit: Callable[[Any], float]) -> Iterator[Any]:  # noqa: ANN401
-        """Yield what `work(task)` yields; CrashError or HangError if the process is lost.
+        """Yield the items of `work(task)`; raise CrashError or HangError if the process is lost.
 
-        `limit` is the time allowed, in seconds, after a message until the next one.
+        limit: maximum time between two messages [s].
         """
         connection = self._started()
         connection.send(task)
@@ -84,7 +84,7 @@ class Worker:
 
 
 def _serve(work: Work, connection: Connection, log: Path) -> None:
-    """Work on tasks until the other end closes."""
+    """Work on tasks until the parent closes the connection."""
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -98,5 +98,5 @@ def _serve(work: Work, connection: Connection, log: Path) -> None:
             for message in work(task):
                 connection.send(message)
             connection.send(_End())
-        except Exception as error:  # of the harness itself: raised again in the parent
+        except Exception as error:  # an error of the harness, which is raised again in the parent
             connection.send(RuntimeError(f"{type(error).__name__}: {error}"))

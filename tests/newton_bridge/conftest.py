@@ -1,4 +1,4 @@
-"""These tests need Newton and its own MuJoCo: `make test-newton`. Elsewhere they are left out."""
+"""These tests need Newton and its own MuJoCo: `make test-newton`. Elsewhere they are skipped."""
 
 from importlib.util import find_spec
 

@@ -34,7 +34,7 @@ KERNELS = {"joint_q": weigh, "joint_qd": weigh, "body_q": weigh_poses, "body_qd"
 
 
 class Loss:
-    """sum over chosen steps of w . (joint_q, joint_qd, body_q, body_qd)."""
+    """The loss: sum over chosen steps of w . (joint_q, joint_qd, body_q, body_qd)."""
 
     def __init__(self, model, steps, seed=5, names=STATE, running=True):
         rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ class Loss:
         self.value = wp.zeros(1, dtype=float, requires_grad=True)
 
     def add(self, t, state):
-        """Launch the part of the state after t steps."""
+        """Launch the part of the loss for the state after t steps."""
         for (name, time), w in self.weights.items():
             if time == t:
                 array = getattr(state, name)
@@ -58,7 +58,7 @@ class Loss:
                 )  # fmt: skip
 
     def exact(self, t, oracle, q, v, world=0):
-        """The same part in double precision, of one world."""
+        """Return the same part in double precision, for one world."""
         total = 0.0
         bodies = None
         for (name, time), w in self.weights.items():
@@ -80,7 +80,7 @@ def oracle_rows(oracle, name):
 
 
 def poses(oracle, q, v):
-    """body_q and body_qd, by MuJoCo's kinematics."""
+    """Return body_q and body_qd, by MuJoCo's kinematics."""
     m, d = oracle.mj, oracle.data
     if m.nmocap:
         d.mocap_pos, d.mocap_quat = (
@@ -105,7 +105,7 @@ def coordinates(state):
 
 
 def roundings(oracle, visited, u, dt):
-    """What single precision has added to every state, per step: (joint_q, joint_qd)."""
+    """Return the rounding of every state by single precision: (joint_q, joint_qd) per step."""
     act, made = np.zeros(oracle.mj.na), []
     for (q0, v0), (q1, v1) in pairwise(visited):
         q, v, act = oracle.step(*rows(oracle, q0, v0), act, u, dt)
@@ -115,7 +115,7 @@ def roundings(oracle, visited, u, dt):
 
 
 def rows(oracle, q, v):
-    """Of the oracle's world."""
+    """Return q and v of the world of the reference."""
     return q.reshape(-1, oracle.nq)[oracle.world], v.reshape(-1, oracle.nv)[oracle.world]
 
 
@@ -133,10 +133,10 @@ def inputs_of(state, control):
 
 
 def taped(solver, state, control, steps, dt, loss, pingpong=False, of=None):
-    """Gradients of the loss by the tape, {name: array}, and the states it went through.
+    """Return the gradients of the loss by the tape, {name: array}, and the states of the rollout.
 
-    The first state is `state`; body_f is the same in all steps, and so is the control. `of` is an
-    array of the model, whose gradient is asked for, too.
+    The first state is `state`. body_f and the control are the same in all steps. `of` is an array
+    of the model, whose gradient is also returned.
     """
     model = solver.model
     states = [model.state() for _ in range(2 if pingpong else steps + 1)]
@@ -171,11 +171,11 @@ def taped(solver, state, control, steps, dt, loss, pingpong=False, of=None):
 
 
 class Exact:
-    """The loss of a rollout in double precision, along the states that a taped one went through.
+    """The loss of a rollout in double precision, along the states of a taped rollout.
 
-    Newton's arrays have single precision: what that adds to every state is added here, too, as a
-    constant, so that both go through the same states. Otherwise their gradients differ as those
-    of two initial states do.
+    Newton's arrays have single precision. The rounding of every state is added here as a constant,
+    so that both rollouts have the same states. Otherwise their gradients would differ like those of
+    two initial states.
     """
 
     def __init__(self, solver, state, control, steps, dt, loss, visited=None, oracle=None):
@@ -200,7 +200,7 @@ class Exact:
         return total
 
     def directional(self, name, direction, h=1e-3):
-        """The derivative along a direction of an input, by extrapolated differences."""
+        """Return the derivative along a direction of an input, by extrapolated differences."""
 
         def central(step):
             ends = (
@@ -213,16 +213,17 @@ class Exact:
         return (16 * second - first) / 15
 
     def errors(self, gradients, directions=2, seed=7, h=1e-3, inputs=1e-3):
-        """Relative errors of gradients along random directions, {name: error}.
+        """Return relative errors of gradients along random directions, {name: error}.
 
-        `h` is the step of states, `inputs` that of what acts, which moves a state much less.
+        h: length of the differences of states.
+        inputs: length of the differences of inputs, which have much smaller effects.
         """
         rng, found = np.random.default_rng(seed), {}
         for name, gradient in gradients.items():
             g = by_world(gradient.astype(float), self.oracle.solver)[self.oracle.world]
             size = np.linalg.norm(g)
             for _ in range(directions):
-                # partly along the gradient, so that the derivative is of its size
+                # partly along the gradient, so that the derivative has its size
                 d = rng.normal(size=g.shape)
                 d = d / np.linalg.norm(d) + (g / size if size else 0)
                 step = h if name in ("joint_q", "joint_qd") else inputs

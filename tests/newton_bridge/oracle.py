@@ -1,6 +1,6 @@
 """Newton's step in double precision, written from its kernels, and differences of it.
 
-A world at a time, in plain matrices, and without anything of the bridge.
+It handles one world at a time with plain matrices, and uses no code of the bridge.
 """
 
 import copy
@@ -21,7 +21,7 @@ def rotation(q):
 
 
 class Oracle:
-    """The step of a world of a solver, with the C model it has now."""
+    """The step of one world of a solver, with its current MuJoCo C model."""
 
     def __init__(self, solver, mj=None, world=0):
         self.solver, self.model, self.world = solver, solver.model, world
@@ -49,7 +49,7 @@ class Oracle:
         self.bodies = solver.mjc_body_to_newton.numpy()[world]
         self.R_p = [rotation(x[3:]) for x in self.X_p]
         self.R_c = [rotation(x[3:]) for x in self.X_c]
-        self.actuators = []  # source, place, target, axis, ball
+        self.actuators = []  # source, index, target, axis, ball
         if solver.mjc_actuator_ctrl_source is not None:
             fields = (
                 solver.mjc_actuator_ctrl_source,
@@ -86,7 +86,7 @@ class Oracle:
         return qpos, qvel
 
     def pull(self, qpos, qvel, q, v):
-        """Newton's coordinates; of kinematic joints those of q and v, of loops zero."""
+        """Return Newton's coordinates; kinematic joints keep q and v, loop joints are zero."""
         q, v = q.copy(), v.copy()
         for j in self.joints:
             k, u = self.mj_q[j % len(self.joints)], self.mj_v[j % len(self.joints)]
@@ -123,7 +123,7 @@ class Oracle:
         return r if r @ q >= 0 else -r
 
     def actions(self, q, u):
-        """ctrl, qfrc_applied, xfrc_applied of inputs {name: numbers}."""
+        """Return ctrl, qfrc_applied and xfrc_applied of inputs {name: numbers}."""
         J = len(self.joints)
         ctrl, qfrc = np.zeros(self.mj.nu), np.zeros(self.mj.nv)
         xfrc = np.zeros((self.mj.nbody, 6))
@@ -162,7 +162,7 @@ class Oracle:
         return ctrl, qfrc, xfrc
 
     def step(self, q, v, act, u, dt):
-        """The next q, v and act."""
+        """Return the next q, v and act."""
         d = self.data
         mujoco.mj_resetData(self.mj, d)
         self.mj.opt.timestep = dt
@@ -178,7 +178,7 @@ class Oracle:
         return *self.pull(d.qpos, d.qvel, q, v), d.act.copy()
 
     def boxplus(self, q, xi):
-        """q moved by tangent coordinates: as joint_qd would move it."""
+        """Return q displaced by tangent coordinates, in which q moves along joint_qd."""
         q = q.copy()
         for j in self.joints:
             a, t = slice(self.q0[j], self.q0[j + 1]), xi[self.v0[j] : self.v0[j + 1]]
@@ -197,7 +197,7 @@ class Oracle:
         return q
 
     def boxminus(self, q1, q0):
-        """The tangent coordinates that move q0 to q1."""
+        """Return the tangent coordinates of the displacement from q0 to q1."""
         xi = np.zeros(self.nv)
         for j in self.joints:
             a, b = slice(self.q0[j], self.q0[j + 1]), slice(self.v0[j], self.v0[j + 1])
@@ -215,7 +215,7 @@ class Oracle:
 
 
 def differences(f, n, h=1e-3):
-    """The Jacobian of f at 0, by central differences extrapolated twice; and their disagreement."""
+    """Return the Jacobian of f at 0 by central differences extrapolated twice, and their error."""
     columns, errors = [], []
     for k in range(n):
         e = np.zeros(n)

@@ -35,7 +35,7 @@ class Builder(newton.ModelBuilder):
 
 
 def add_tree(b):
-    """A free base with a hinge, a slide, a ball and a D6 joint, all frames turned and shifted."""
+    """Return a free base with a hinge, a slide, a ball and a D6 joint, with random frames."""
     base, arm, slider, ball, six = (
         b.body(name) for name in ("base", "arm", "slider", "ball", "six")
     )
@@ -76,7 +76,7 @@ def tree(seed=0, **finalize):
 
 
 def random_state(model, seed=1, scale=0.3):
-    """A state and a control with random numbers, quaternions normalised."""
+    """Return a random state and control, with normalized quaternions."""
     rng = np.random.default_rng(seed)
     state, control = model.state(), model.control()
     q = state.joint_q.numpy() + scale * rng.normal(size=model.joint_coord_count)
@@ -100,7 +100,7 @@ def random_state(model, seed=1, scale=0.3):
 
 
 def ball_targets(mode):
-    """A hinge, a ball with targets, and a hinge."""
+    """Return a hinge, a ball joint with targets, and a hinge."""
     b = Builder(3)
     first, second, third = (b.body(name) for name in ("first", "second", "third"))
     b.add_articulation(
@@ -116,7 +116,7 @@ def ball_targets(mode):
 
 
 def limits(lower, upper, **options):
-    """A chain of limited joints: hinge, slide and a D6 of two rotations."""
+    """Return a chain of limited joints: hinge, slide and a D6 joint with two rotations."""
     b = Builder(4)
     a, c, d = (b.body(name) for name in ("a", "c", "d"))
     bounds = {"limit_lower": lower, "limit_upper": upper, "limit_ke": 500.0, "limit_kd": 5.0}
@@ -136,7 +136,7 @@ def limits(lower, upper, **options):
 
 
 def add_shape(b, kind, body):
-    """A shape of the given kind, of about 0.1."""
+    """Return a shape of this kind, with a size of about 0.1."""
     if kind == "sphere":
         b.add_shape_sphere(body, radius=0.1)
     elif kind == "capsule":
@@ -166,7 +166,7 @@ def octahedron():
 
 
 def resting(kind, ground="plane"):
-    """A free body of the given shape, tilted, that touches the ground."""
+    """Return a free body of this shape, tilted, that touches the ground."""
     b = Builder(5)
     body = b.add_link(mass=1.0, inertia=INERTIA, com=wp.vec3(0.01, 0.02, 0.0), label="body")
     b.add_articulation([b.add_joint_free(parent=-1, child=body, label="free")])
@@ -186,7 +186,7 @@ def resting(kind, ground="plane"):
 
 
 def rough(model, torsional=0.02, rolling=0.003):
-    """The model with torsional and rolling friction; less on the ground, the last shape."""
+    """Add torsional and rolling friction; the ground, the last shape, has less."""
     model.mujoco.condim.fill_(6)
     less = np.where(np.arange(model.shape_count) < model.shape_count - 1, 1.0, 0.5)
     model.shape_material_mu_torsional.assign((torsional * less).astype(np.float32))
@@ -195,7 +195,7 @@ def rough(model, torsional=0.02, rolling=0.003):
 
 
 def touching(model, solver, depth=0.002, seed=2, turn=0.2):
-    """A state in which the free body of `resting` penetrates the ground a little, and moves."""
+    """Return a state in which the free body of `resting` moves and penetrates the ground."""
     rng = np.random.default_rng(seed)
     state, control = random_state(model, seed, scale=0.0)
     q = np.zeros(7, dtype=np.float32)
@@ -266,7 +266,7 @@ MACHINE = """
 
 
 def machine(extra=""):
-    """Tendons, activations, transmissions to sites and tendons, dry friction, references."""
+    """Return tendons, activations, transmissions to sites and tendons, dry friction, references."""
     b = Builder(6)
     b.add_mjcf(MACHINE.replace("EXTRA", extra))
     return b.finalize(requires_grad=True)
@@ -280,7 +280,7 @@ TRANSMISSIONS = {
 
 
 def driven(kind):
-    """The machine with one more actuator."""
+    """Return the machine with one more actuator."""
     b = Builder(6)
     actuators = TRANSMISSIONS[kind] + "</actuator>"
     b.add_mjcf(MACHINE.replace("EXTRA", "").replace("</actuator>", actuators))
@@ -308,14 +308,14 @@ ADHESION = '<actuator><general body="body" gainprm="3"/></actuator>'
 
 
 def pair(extra=""):
-    """A box that touches the ground only because a pair says so, with friction of its own."""
+    """Return a box that touches the ground only through an explicit pair, with its own friction."""
     b = Builder(12)
     b.add_mjcf(PAIR.replace("EXTRA", extra))
     return b.finalize(requires_grad=True)
 
 
 def crowd(count):
-    """Two bodies of as many spheres each, all of which touch all of the other's."""
+    """Return two bodies of many spheres each, all of which touch all spheres of the other."""
     b = Builder(13)
     b.default_shape_cfg.density = 0.0
     for x in (0.0, 0.15):
@@ -335,7 +335,7 @@ EQUALITIES = {
 
 
 def loop(kind):
-    """Two pendulums whose ends a joint connects outside the tree."""
+    """Return two pendulums whose ends are connected by a joint outside the tree."""
     b = Builder(7)
     a, c = b.body("a"), b.body("c")
     joints = [
@@ -356,7 +356,7 @@ def loop(kind):
 
 
 def mimic():
-    """A hinge that follows another one."""
+    """Return a hinge that follows another one."""
     b = Builder(8)
     a, c = b.body("a"), b.body("c")
     joints = [
@@ -369,7 +369,7 @@ def mimic():
 
 
 def roots():
-    """A kinematic root with a child, a fixed root with a child, a nested fixed body."""
+    """Return a kinematic root with a child, a fixed root with a child, and a nested fixed body."""
     b = Builder(9)
     moved, child, fixed, swing, glued = (
         b.body("moved", is_kinematic=True),
@@ -392,7 +392,7 @@ def roots():
 
 
 def locked_root():
-    """A root whose D6 joint has no axis, and a child."""
+    """Return a root whose D6 joint has no axis, and a child."""
     b = Builder(11)
     root, swing = b.body("root"), b.body("swing")
     b.add_articulation(
@@ -405,7 +405,7 @@ def locked_root():
 
 
 def out_of_order():
-    """Joints that are not in the order of the tree."""
+    """Return joints that are not in the order of the tree."""
     b = Builder(10)
     base, left, right, tip = (b.body(name) for name in ("base", "left", "right", "tip"))
     b.add_articulation(

@@ -1,4 +1,4 @@
-"""The examples run and find what they look for; so do those in docstrings."""
+"""The examples run and find their results, and so do the examples in docstrings."""
 
 import doctest
 

@@ -1,4 +1,4 @@
-"""What cannot be differentiated is refused with a clear error."""
+"""Features without a derivative raise clear errors."""
 
 import subprocess
 import sys
@@ -140,7 +140,7 @@ def test_sleeping_that_the_model_asks_for():
 
 
 def test_captured_steps(pendulum):
-    """Without a tape they are Newton's; on a tape a graph would not replay the derivative."""
+    """A captured step without a tape is Newton's; a graph would not replay a derivative."""
     solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
     before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
     with (
@@ -159,7 +159,7 @@ def test_parameters_with_states_that_have_no_gradient(pendulum):
 
 
 def test_losses_on_more_than_the_state(pendulum):
-    """Accelerations and forces have no gradient, which a loss that depends on them is told."""
+    """Accelerations and forces have no gradient; a loss that depends on them raises an error."""
     solver = DifferentiableMuJoCo(pendulum, parameters=())
     more = solver.observables({"body_qdd", "qfrc_actuator"})
     before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
@@ -184,7 +184,7 @@ def test_balls_with_targets_as_angles(monkeypatch):
 
 
 def test_bodies_of_the_global_world():
-    """Their gravity is another one than that of the world they are simulated in."""
+    """Their gravity differs from that of the world in which they are simulated."""
     b, world = scenes.Builder(), scenes.Builder()
     for builder in (b, world):
         builder.add_articulation([builder.add_joint_free(parent=-1, child=builder.body("body"))])
@@ -192,7 +192,7 @@ def test_bodies_of_the_global_world():
     model = b.finalize(requires_grad=True)
     before, after, control = model.state(), model.state(), model.control()
     masses = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])
-    taped_step(masses, before, after, control)  # as long as both are equal
+    taped_step(masses, before, after, control)  # allowed while both are equal
     model.gravity.assign(model.gravity.numpy() * [[1.0], [0.5]])
     masses.notify_model_changed(newton.ModelFlags.MODEL_PROPERTIES)
     for name in ("body_mass", "gravity"):
@@ -201,8 +201,8 @@ def test_bodies_of_the_global_world():
             taped_step(solver, before, after, control)
 
 
-def test_simple_bodies_that_are_so_no_longer():
-    """Newton's models have none; one that had could not be edited."""
+def test_simple_bodies_cannot_move_their_center():
+    """Newton's own models have no simple bodies; one with them could not be edited."""
     model = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody><body name="one"><freejoint/><geom size="0.1"/></body></worldbody>
         </mujoco>"""
@@ -248,13 +248,13 @@ def test_divergence(pendulum):
     solver = DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True)
     before, after, control = pendulum.state(), pendulum.state(), pendulum.control()
     before.joint_qd.fill_(1e30)
-    for _ in range(3):  # MuJoCo sets its count of warnings back each time
+    for _ in range(3):  # MuJoCo resets its count of warnings each time
         with pytest.raises(MujacobianError, match="diverges"):
             taped_step(solver, before, after, control)
 
 
 def test_room_for_contacts():
-    """Two spheres on the ground, and room for one contact."""
+    """There are two spheres on the ground, and memory for one contact."""
     b = scenes.Builder()
     b.default_shape_cfg.density = 0.0
     for x in (0.0, 1.0):
@@ -275,7 +275,7 @@ def test_room_for_contacts():
 
 @pytest.mark.parametrize(("count", "left_out"), [(100, "constraints"), (150, "contacts")])
 def test_room_in_c(count, left_out, monkeypatch, tmp_path):
-    """MuJoCo C goes on without what its memory has no room for; here that is an error."""
+    """MuJoCo C drops contacts that do not fit into its memory; here that is an error."""
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its warnings to a file
     model = scenes.crowd(count)
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
@@ -285,7 +285,7 @@ def test_room_in_c(count, left_out, monkeypatch, tmp_path):
     assert (solver.mj_data.ncon < count**2) == (left_out == "contacts")
     with pytest.raises(MujacobianError, match="no room"):
         solver.linearize(before, control, DT)
-    with monkeypatch.context() as patch:  # as if mujoco_warp, which had room, had taken the step
+    with monkeypatch.context() as patch:  # as if mujoco_warp, which has room, had taken the step
         patch.setattr(guards.Watch, "judge", lambda self: None)
         tape = taped_step(solver, before, after, control)
     with pytest.raises(MujacobianError, match="no room"):
@@ -294,7 +294,7 @@ def test_room_in_c(count, left_out, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("kind", ["box", "cone"])
 def test_contacts_that_differ_are_reported(kind):
-    """Gradients are those of MuJoCo C's contacts, which is said once: of a cone it has one more."""
+    """One warning says that contacts differ; gradients are those of MuJoCo C."""
     model = scenes.resting(kind)
     solver = DifferentiableMuJoCo(model, parameters=())
     before, control = scenes.touching(model, solver)

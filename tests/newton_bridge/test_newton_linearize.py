@@ -23,7 +23,7 @@ def worst(found, wanted):
 
 
 def compare(solver, state, control, coords="tangent", h=1e-3):
-    """Errors of A and of the blocks of B, relative to the largest entry."""
+    """Return the errors of A and of the blocks of B, relative to the largest entry."""
     o = Oracle(solver)
     lin = solver.linearize(state, control, DT, coords=coords)
     q0, v0 = numbers(state.joint_q), numbers(state.joint_qd)
@@ -146,7 +146,7 @@ def test_contact(kind, ground):
 
 @pytest.mark.parametrize("kind", ["cylinder", "ellipsoid"])
 def test_curved_shapes(kind):
-    """MuJoCo's collider stops within its tolerance, which is all that differs."""
+    """MuJoCo's collider stops within its tolerance, and nothing else differs."""
     model = scenes.resting(kind, "box")
     found = []
     for tolerance in (1e-12, 1e-14):
@@ -157,7 +157,7 @@ def test_curved_shapes(kind):
 
 
 def test_gap():
-    """Shapes that are near are contacts, and those that do not touch do not push."""
+    """Near shapes have contacts, and those that do not touch have no force."""
     model = scenes.resting("sphere")
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     assert (solver.mj_model.geom_gap > 0.03).all()
@@ -171,7 +171,7 @@ def test_gap():
 
 
 def test_targets_by_dof(monkeypatch):
-    """As Newton before 1.5 had them."""
+    """Targets have the layout of Newton before 1.5."""
     monkeypatch.setattr(newton, "use_coord_layout_targets", False)
     model = scenes.machine()
     assert not model.use_coord_layout_targets
@@ -192,7 +192,7 @@ SIX_DIMENSIONAL = {
 
 @pytest.mark.parametrize("name", SIX_DIMENSIONAL)
 def test_six_dimensional_contact(name):
-    """Torsional and rolling friction, of shapes and of an explicit pair, also with adhesion."""
+    """The contact has torsional and rolling friction, from shapes or a pair, also with adhesion."""
     model = SIX_DIMENSIONAL[name]()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, cone="elliptic")
     assert solver.mj_model.npair == ("pair" in name)

@@ -25,9 +25,9 @@ def scale(name, factor):
 
 
 def turn_frames(model):
-    """Move and turn the parent anchors of joints a little.
+    """Move and rotate the parent anchors of joints a little.
 
-    Not of fixed joints inside a tree, which Newton 1.7 does not tell MuJoCo in any mode.
+    Fixed joints inside a tree are excluded: Newton 1.7 propagates their edits in neither mode.
     """
     values = model.joint_X_p.numpy()
     chosen = [label != "glue" for label in model.joint_label]
@@ -91,8 +91,8 @@ def test_edit(edit, cpu):
     assert np.abs(before.A - fresh.A).max() > 1e-6 * np.abs(fresh.A).max()
 
 
-def test_the_simulation_sees_it_too():
-    """With use_mujoco_cpu Newton 1.7 itself would go on with the old poses of fixed roots."""
+def test_edits_reach_the_simulation():
+    """With use_mujoco_cpu, Newton 1.7 itself would continue with the old poses of fixed roots."""
     model = scenes.roots()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     turn_frames(model)
@@ -111,7 +111,7 @@ def test_the_simulation_sees_it_too():
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["c", "warp"])
 def test_equality_released_between_steps(cpu):
-    """Each step of a tape has the equalities that it was taken with."""
+    """Each step of a tape has the equalities of its own time."""
     model = SCENES["connect"]()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=cpu, parameters=())
     first, control = scenes.random_state(model)
@@ -134,7 +134,7 @@ def test_equality_released_between_steps(cpu):
 
 
 def test_edits_on_a_tape():
-    """Of arrays that have gradients they are steps of the tape; others are refused by name."""
+    """Edits of arrays with gradients are part of the tape; edits of others raise an error."""
     model = scenes.roots()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     before, control = scenes.random_state(model)
@@ -168,7 +168,7 @@ def multiply(a: wp.array[float], b: wp.array[float], c: wp.array[float]):
 
 
 def test_without_edits_nothing_changes():
-    """A notification of everything leaves the C model as SolverMuJoCo makes it."""
+    """A notification without edits leaves the C model as SolverMuJoCo made it."""
     model = scenes.tree()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     plain = newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True)

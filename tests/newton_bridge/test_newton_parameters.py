@@ -1,4 +1,4 @@
-"""Gradients of arrays of the model against differences of fresh solvers."""
+"""Gradients of arrays of the model against differences of new solvers."""
 
 import newton
 import numpy as np
@@ -55,18 +55,18 @@ SCENES = {
 
 OPTIONS = {
     "limits rk4": {"integrator": "rk4"},
-    "rough": {"cone": "elliptic"},  # pyramids of six dimensions have edges that do not push
+    "rough": {"cone": "elliptic"},  # pyramids of six dimensions have edges without force
 }
 
 
 def slippery(model):
-    """Less friction on the ground: two equal coefficients would share the gradient."""
+    """Set less friction on the ground, because two equal coefficients would share the gradient."""
     model.shape_material_mu.assign(np.array([0.6, 0.3], dtype=np.float32))
     return model
 
 
 def armed(model):
-    """Armature, which limits have none of."""
+    """Set armature, which the scene with limits lacks."""
     model.joint_armature.fill_(0.05)
     return model
 
@@ -78,7 +78,7 @@ def array_of(model, name):
 
 
 def sharpen(mj, joint_limit_ke, joint_limit_kd):
-    """Repeat in double precision what Newton does in single precision, of force-space limits."""
+    """Repeat Newton's computation of force-space limits in double precision."""
     factor = mj.dof_invweight0[mj.jnt_dofadr] * (1 - mj.jnt_solimp[:, 1])
     ke, kd = joint_limit_ke * factor, joint_limit_kd * factor
     solref = np.stack([2 / kd, kd / (2 * np.sqrt(ke))], axis=1)
@@ -98,7 +98,7 @@ def test_gradient(scene, name):
         state, control = scenes.touching(model, solver)
     else:
         state, control = scenes.random_state(model)
-    state.body_f.requires_grad = False  # RK4 refuses it
+    state.body_f.requires_grad = False  # RK4 does not support it
     loss = Loss(model, STEPS)
     gradients, visited = taped(solver, state, control, STEPS, DT, loss, of=array)
     found = gradients["of"].astype(float)
@@ -134,12 +134,12 @@ def test_gradient(scene, name):
     got = (found * direction).sum()
     print(scene, name, got, wanted, abs(got - wanted) / abs(wanted))
     assert abs(wanted) > 1e-6
-    # Newton diagonalises inertias in single precision
+    # Newton diagonalizes inertias in single precision
     assert abs(got - wanted) < (2e-4 if name == "body_inertia" else 2e-5) * abs(wanted)
 
 
 def test_equal_friction_is_shared():
-    """Each of two shapes with the same friction has half of the slope of both together."""
+    """Each of two shapes with the same friction has half of the derivative of both together."""
     model = scenes.resting("box")
     mu = model.shape_material_mu
     mu.fill_(0.5)
@@ -165,8 +165,8 @@ def test_all_are_listed():
     assert {name for _, name in CASES} == set(PARAMETERS)
 
 
-def test_the_solver_tells_which():
-    """All other arrays require gradients, too, and theirs stay zero."""
+def test_the_solver_lists_its_parameters():
+    """All other arrays also require gradients, which stay zero."""
     model = scenes.machine()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     assert "mujoco.tendon_stiffness" in solver.parameters
@@ -184,7 +184,7 @@ def test_the_solver_tells_which():
 
 
 def gradients_of(model, names, state, control, **options):
-    """Of the sum of the speeds after a step, {name: array}; and the solver."""
+    """Return the gradients of the sum of speeds after a step, {name: array}, and the solver."""
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=names, **options)
     after = model.state()
     with wp.Tape() as tape:
@@ -195,10 +195,10 @@ def gradients_of(model, names, state, control, **options):
     return found, solver
 
 
-@pytest.mark.filterwarnings("ignore:.*SOLREF_MODE_FORCE_SPACE")  # both modes are one in MuJoCo C
+@pytest.mark.filterwarnings("ignore:.*SOLREF_MODE_FORCE_SPACE")  # the same in MuJoCo C
 @pytest.mark.parametrize("raw", [True, False])
 def test_shapes_with_solref_of_their_own(raw):
-    """Their stiffness and damping do not act."""
+    """Their stiffness and damping have no effect."""
     model = slippery(scenes.resting("box"))
     model.mujoco.solref_mode.fill_(1 if raw else 0)
     model.mujoco.solref.assign(np.tile(np.float32([0.03, 1.2]), (model.shape_count, 1)))
@@ -211,11 +211,11 @@ def test_shapes_with_solref_of_their_own(raw):
 
 
 def test_limits_with_solref_of_their_own():
-    """Those of MJCF have, until stiffness or damping is edited."""
+    """Limits from MJCF have their own solref, until stiffness or damping is edited."""
     model = scenes.machine()
     state, control = scenes.random_state(model)
     q, v = state.joint_q.numpy(), state.joint_qd.numpy()
-    q[2], v[2] = 0.12, 0.5  # the slide is beyond its limit, and goes on
+    q[2], v[2] = 0.12, 0.5  # the slide is beyond its limit, and moves on
     state.joint_q.assign(q)
     state.joint_qd.assign(v)
     names = ["joint_limit_ke", "joint_limit_kd"]
@@ -231,7 +231,7 @@ def test_limits_with_solref_of_their_own():
 
 
 def test_pairs_have_their_own_friction():
-    """So that that of the shapes, and their stiffness, does not act."""
+    """The friction and stiffness of the shapes have no effect then."""
     model = scenes.pair()
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, cone="elliptic")
     before, control = scenes.touching(model, solver)
@@ -246,7 +246,7 @@ def test_pairs_have_their_own_friction():
 
 
 def test_worlds_have_their_own():
-    """And shapes that worlds share add up."""
+    """Gradients of shapes that worlds share are added."""
     b = scenes.Builder(0)
     world = scenes.Builder(0)
     body = world.add_link(mass=1.0, inertia=scenes.INERTIA, label="ball")

@@ -1,9 +1,9 @@
 """Masses and armature of Newton's quadruped on the ground, against MuJoCo in double precision.
 
-Differences of Newton's own solver cannot judge these gradients: a contact appears or vanishes
-within the steps that single precision allows, and the difference quotients are off by up to 18 %.
-Here the MuJoCo model is edited in double precision, `mj_setConst` derives its constants, and no
-constraint row changes its state within a step of the differences.
+Differences of Newton's own solver are not accurate enough for these gradients. A contact appears or
+vanishes within the lengths that single precision allows, and the quotients have errors of up to
+18 %. Here the MuJoCo model is edited in double precision, `mj_setConst` derives its constants, and
+no constraint row changes its state within a difference.
 """
 
 import copy
@@ -22,14 +22,14 @@ from mujacobian.reference import branch
 
 DT, STEPS = 1 / 300, 10
 SPREAD, SPEED, HEIGHT = 0.05, 0.2, 0.45  # rad, rad/s and m: all four feet touch
-STEP = 1e-5  # relative
-# of the tape, whose gradients pass through ten states in single precision
+STEP = 1e-5  # relative change of a parameter
+# tolerance of the tape, whose gradients pass through ten states in single precision
 TOLERANCE = 2e-6
 CASES = [("body_mass", k) for k in range(4)] + [("joint_armature", k) for k in (8, 11)]
 
 
 def quadruped():
-    """The model of Newton's own example, standing."""
+    """Return the model of Newton's own example, standing."""
     b = newton.ModelBuilder()
     newton.solvers.SolverMuJoCo.register_custom_attributes(b)
     b.default_joint_cfg.armature = 0.01
@@ -52,7 +52,7 @@ def quadruped():
 
 
 def standing(model):
-    """A state on the ground and a control, both a little random."""
+    """Return a state on the ground and a control, both slightly random."""
     rng = np.random.default_rng(1)
     state, control = model.state(), model.control()
     q = model.joint_q.numpy().astype(float)
@@ -66,7 +66,7 @@ def standing(model):
 
 
 class Watched(Oracle):
-    """An oracle that remembers the branches of its steps."""
+    """A reference step that records its branches."""
 
     def __init__(self, solver, mj):
         super().__init__(solver, mj)
@@ -80,7 +80,7 @@ class Watched(Oracle):
 
 @pytest.fixture(scope="module")
 def scene():
-    """The gradients of the tape, and the value of the loss after an edit of the MuJoCo model."""
+    """Return the gradients of the tape, and the loss after an edit of the MuJoCo model."""
     model = quadruped()
     solver = DifferentiableMuJoCo(
         model, use_mujoco_cpu=True, parameters=["body_mass", "joint_armature"]

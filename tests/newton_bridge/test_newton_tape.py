@@ -8,7 +8,7 @@ from losses import Exact, Loss, taped
 from mujacobian.newton import DifferentiableMuJoCo
 
 DT = 0.005
-# of the gradient's length: numbers between steps are of single precision
+# relative to the length of the gradient: states have single precision
 TOLERANCE = 1e-5
 BOTH = newton.JointTargetMode.POSITION_VELOCITY
 

@@ -1,4 +1,4 @@
-"""Tapes used in unusual ways: again, twice, in place, by several solvers, through resets."""
+"""Unusual uses of tapes: again, twice, in place, with several solvers, through resets."""
 
 import gc
 from itertools import pairwise
@@ -25,7 +25,7 @@ def solver(model):
 
 
 def rollout(solvers, states, control):
-    """A tape through the states, each step by the next solver."""
+    """Return a tape through the states, with the next solver in each step."""
     with wp.Tape() as tape:
         for solver, (before, after) in zip(solvers, pairwise(states), strict=True):
             solver.step(before, after, control, None, DT)
@@ -33,7 +33,7 @@ def rollout(solvers, states, control):
 
 
 def gradients(tape, end, arrays):
-    """Of the sum of the speeds in the end."""
+    """Return the gradients of the sum of the last speeds."""
     tape.zero()
     end.joint_qd.grad.fill_(1.0)
     tape.backward()
@@ -45,7 +45,7 @@ def inputs(state, control):
 
 
 def fresh(model, count):
-    """A state, others after it, and a control."""
+    """Return a state, others after it, and a control."""
     state, control = scenes.random_state(model)
     states = [state, *(model.state() for _ in range(count))]
     for each in states:
@@ -71,7 +71,7 @@ def test_backward_twice(model, solver):
 
 
 def test_in_place(model, solver):
-    """One state that every step both begins with and writes."""
+    """Every step reads and writes the same state."""
     found = []
     for count in (2, 0):
         states, control = fresh(model, count)
@@ -84,7 +84,7 @@ def test_in_place(model, solver):
 
 
 def test_several_solvers(model, solver):
-    """Each has activations of its own, which are no business of the other's."""
+    """Each solver has its own activations, which do not affect the other solver."""
     other = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=())
     states, control = fresh(model, 2)
     solver.reset(model.state())
@@ -118,11 +118,11 @@ def test_a_tape_used_again_keeps_no_old_steps(model, solver):
     del tape
     gc.collect()
     steps = [each for each in gc.get_objects() if isinstance(each, TapedStep)]
-    assert sum(each.snapshot is solver._now() for each in steps) == 1  # the last
+    assert sum(each.snapshot is solver._current_snapshot() for each in steps) == 1  # the last
 
 
 def test_gradients_asked_for_later(model):
-    """Of a parameter, after steps without: no notification is needed."""
+    """A parameter may require gradients after earlier steps, without a notification."""
     model = scenes.mimic()
     model.body_mass.requires_grad = False
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
@@ -136,7 +136,7 @@ def test_gradients_asked_for_later(model):
 
 
 def test_model_without_gradients():
-    """States and controls may have them alone."""
+    """Only states and controls may have gradients."""
     b = scenes.Builder()
     scenes.add_tree(b)
     model = b.finalize()
@@ -154,7 +154,7 @@ def test_model_without_gradients():
 
 
 def test_reset_on_a_tape():
-    """Gradients of what it overwrites end there, and its worlds' activations begin anew."""
+    """Gradients of overwritten values end there, and activations of these worlds start again."""
     b, world = scenes.Builder(6), scenes.Builder(6)
     world.add_mjcf(scenes.MACHINE.replace("EXTRA", ""))
     for _ in range(2):

@@ -8,11 +8,11 @@ from losses import Exact, Loss, taped
 from mujacobian.newton import DifferentiableMuJoCo
 
 DT = 0.005
-NOISE = 2e-5  # of gradients, from single precision in mujoco_warp's forward pass
+NOISE = 2e-5  # noise of gradients, from single precision in mujoco_warp's forward pass
 
 
 def apart(a, b):
-    """The largest relative difference of gradients {name: array}."""
+    """Return the largest relative difference of gradients {name: array}."""
     return max(np.linalg.norm(a[k] - b[k]) / max(np.linalg.norm(b[k]), 1e-6) for k in b)
 
 
@@ -23,7 +23,7 @@ def one():
 
 
 def test_pingpong(one):
-    """Two states that take turns, with a loss on the way."""
+    """Two states take turns, and the loss depends on intermediate states."""
     model, state, control = one
     solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
     loss = Loss(model, 6)
@@ -34,7 +34,7 @@ def test_pingpong(one):
 
 
 def test_warp(one):
-    """The forward pass of mujoco_warp, the adjoint in double precision."""
+    """mujoco_warp simulates forward, and the adjoint is in double precision."""
     model, state, control = one
     loss = Loss(model, 5)
     found = {}
@@ -43,7 +43,7 @@ def test_warp(one):
         found[cpu], visited = taped(solver, state, control, 5, DT, loss)
     print(apart(found[False], found[True]))
     assert apart(found[False], found[True]) < NOISE
-    mirror = solver._now().worlds.models[0]
+    mirror = solver._current_snapshot().worlds.models[0]
     from oracle import Oracle
 
     errors = Exact(solver, state, control, 5, DT, loss, visited, Oracle(solver, mj=mirror)).errors(
@@ -54,7 +54,7 @@ def test_warp(one):
 
 
 def several(count, masses=None):
-    """Worlds of a tree each, that differ in their masses."""
+    """Return worlds with a tree each, which differ in their masses."""
     world = scenes.Builder(0)
     scenes.add_tree(world)
     b = scenes.Builder(0)
@@ -67,7 +67,7 @@ def several(count, masses=None):
 
 
 def test_worlds():
-    """Gradients of each world are those of a model that has only this one."""
+    """The gradients of each world agree with those of a model with this world only."""
     masses = np.array([1.0, 1.5, 0.7])
     model = several(3, masses)
     state, control = scenes.random_state(model)

@@ -1,4 +1,4 @@
-"""A step on a tape: what it was taken from, and its way back."""
+"""Steps and resets on a tape, with their adjoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class TapedStep:
-    """One step of all worlds."""
+    """One taped step of all worlds: its inputs, its results and its adjoint."""
 
     def __init__(
         self,
@@ -31,9 +31,10 @@ class TapedStep:
         number: int,
     ) -> None:
         self.snapshot, self.dt, self.number = snapshot, dt, number
-        # the step whose activations this one begins with; the tape keeps it
+        # the step that produced the initial activations; the tape keeps it alive
         self.before = None if before is None else ref(before)
-        self.carries = np.ones(snapshot.coordinates.worlds, dtype=bool)  # activations to the next
+        # worlds whose activations continue into the next step
+        self.keeps_activations = np.ones(snapshot.coordinates.worlds, dtype=bool)
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
         if snapshot.moves_wrenches:
@@ -50,7 +51,7 @@ class TapedStep:
     def finish(
         self, solver: newton.solvers.SolverMuJoCo, state: newton.State, observables: object
     ) -> None:
-        """Keep what the step has returned, or raise if it cannot be differentiated."""
+        """Store the results of the step; raise if it has no derivative."""
         if self.watch is not None:
             self.watch.judge()
         else:
@@ -66,26 +67,26 @@ class TapedStep:
         self.result_q, self.result_qd = (by_world(each, W) for each in self.result)
         self.bodies = state.body_q, state.body_qd
         self.poses = tuple(each.numpy().copy() for each in self.bodies)
-        self.beside = guards.observed(state, observables)
+        self.observables = guards.observed(state, observables)
         guards.require_chain(self.given_arrays, (*self.result, *self.bodies))
         guards.require_finite(self.result_q, self.result_qd)
 
     @property
     def given_arrays(self) -> list[wp.array]:
-        """All that the step depends on."""
+        """The arrays that the step depends on."""
         parameters = self.snapshot.parameters.arrays
         return [*self.start, *self.inputs.values(), *parameters.values()]
 
     @property
     def arrays(self) -> list[wp.array]:
-        """Those that have gradients."""
-        beside = (array for _, array in self.beside)
-        every = (*self.given_arrays, *self.result, *self.bodies, *beside)
+        """All arrays of the step that have gradients, inputs and results."""
+        observed = (array for _, array in self.observables)
+        every = (*self.given_arrays, *self.result, *self.bodies, *observed)
         return [array for array in every if array.requires_grad]
 
     def pull_back(self) -> None:
-        """Add to the gradients of what the step began with, given those of what it returned."""
-        guards.refuse_observed(self.beside)
+        """Add to the gradients of the inputs, given the gradients of the results."""
+        guards.refuse_observed(self.observables)
         snapshot = self.snapshot
         c = snapshot.coordinates
         d_q, d_v = self._take_results()
@@ -95,7 +96,7 @@ class TapedStep:
         g_q, g_v = c.pull_start(self.at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
-        if c.kinematic_q.any():  # it passes through the step
+        if c.kinematic_q.any():  # the step copies coordinates of kinematic joints
             g_q += np.where(c.kinematic_q, d_q, 0)
             g_v += np.where(c.kinematic_v, d_v, 0)
         for array, gradient in zip(self.start, (g_q, g_v), strict=True):
@@ -106,10 +107,13 @@ class TapedStep:
             add_gradient(array, gradient)
         before = None if self.before is None else self.before()
         if before is not None:
-            before.d_act = made.act * before.carries[:, None]
+            before.d_act = made.act * before.keeps_activations[:, None]
 
     def _take_results(self) -> tuple[Array, Array]:
-        """The gradients of the coordinates after the step, which end here: it has written them."""
+        """Return the gradients of the coordinates after the step, and set them to zero.
+
+        The step has overwritten these arrays, so their earlier values do not influence the loss.
+        """
         c = self.snapshot.coordinates
         d_body = [take_gradient(each, c.worlds) for each in self.bodies]
         d_q = take_gradient(self.result[0], c.worlds, c.written_q)
@@ -122,7 +126,7 @@ class TapedStep:
 
 
 class TapedReset:
-    """Coordinates that were set to the model's own."""
+    """A taped reset, which copies `joint_q` and `joint_qd` of the model into a state."""
 
     def __init__(
         self, model: newton.Model, state: newton.State, worlds: NDArray[np.bool_], flags: int
@@ -134,10 +138,10 @@ class TapedReset:
 
     @property
     def arrays(self) -> list[wp.array]:
-        """Those that have gradients."""
+        """The arrays of the state and of the model that have gradients."""
         return [array for pair in self.pairs for array in pair if array.requires_grad]
 
     def pull_back(self) -> None:
-        """Add to the gradients of the model's own, given those of the state, which end here."""
+        """Move the gradients of the reset coordinates from the state to the model."""
         for array, source in self.pairs:
             add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))

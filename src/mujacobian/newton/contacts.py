@@ -1,4 +1,4 @@
-"""Contacts of mujoco_warp beside those that MuJoCo C finds at the same state."""
+"""Comparison of the contacts of mujoco_warp with those of MuJoCo C at the same state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pairs = Counter[tuple[int, int]]
 
 
 def found_by_warp(solver: newton.solvers.SolverMuJoCo) -> list[Pairs]:
-    """How many contacts that may push each pair of geoms has in the last step, per world."""
+    """Return the number of contacts within the margin of each pair of geoms, per world."""
     data = solver.mjw_data
     require_room(solver)
     count = int(data.nacon.numpy()[0])
@@ -28,7 +28,7 @@ def found_by_warp(solver: newton.solvers.SolverMuJoCo) -> list[Pairs]:
 
 
 def require_room(solver: newton.solvers.SolverMuJoCo) -> None:
-    """Raise if the last step of mujoco_warp has left contacts or constraints out."""
+    """Raise if mujoco_warp dropped contacts or constraints in its last step."""
     data = solver.mjw_data
     contacts, rows = int(data.nacon.numpy()[0]), int(data.nefc.numpy().max(initial=0))
     for name, found, room in (
@@ -37,13 +37,13 @@ def require_room(solver: newton.solvers.SolverMuJoCo) -> None:
     ):
         if found > room:
             raise MujacobianError(
-                f"mujoco_warp has room for {room} and found {found}, so that the step has left"
-                f" some out: give DifferentiableMuJoCo a larger {name}"
+                f"mujoco_warp found {found} contacts or constraints and has room for {room}, so it"
+                f" dropped some: give DifferentiableMuJoCo a larger {name}"
             )
 
 
 def compare(warp: Pairs, data: mujoco.MjData, world: int, step: int) -> bool:
-    """Whether MuJoCo C has found the same contacts; warn if not."""
+    """Return whether MuJoCo C found the same contacts; warn if not."""
     near = data.contact.dist < data.contact.includemargin
     here = Counter(_ordered(*pair) for pair in data.contact.geom[near].tolist())
     if here == warp:
@@ -53,8 +53,8 @@ def compare(warp: Pairs, data: mujoco.MjData, world: int, step: int) -> bool:
     names = (data.model.geom(first).name, data.model.geom(second).name)
     warnings.warn(
         f"step {step}, world {world}: mujoco_warp found {warp[first, second]} contacts between"
-        f" {names[0]} and {names[1]}, MuJoCo C {here[first, second]}. Gradients are those of"
-        " MuJoCo C at the states that mujoco_warp went through",
+        f" {names[0]} and {names[1]}, MuJoCo C found {here[first, second]}. The gradients are those"
+        " of MuJoCo C at the states that mujoco_warp reached",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -1,7 +1,7 @@
-"""Newton's joint coordinates as MuJoCo's, and derivatives on their way from one to the other.
+"""Conversion between Newton's and MuJoCo's joint coordinates, and its derivatives.
 
-Arrays have a world in the axis before the last, and any axes before it. Formulas are those of
-docs/derivations/newton.md, with quaternions (x, y, z, w) as Newton has them.
+Worlds are the second to last axis of an array; there may be any axes before it. The equations are
+in docs/derivations/newton.md. Quaternions are (x, y, z, w), as in Newton.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 
 @dataclass(frozen=True)
 class Joints:
-    """Joints of one kind: where they are within a world, in Newton and in MuJoCo."""
+    """Indices of joints of one kind within a world, in Newton and in MuJoCo."""
 
     q: Indices  # (n, size)
     v: Indices  # (n, size)
@@ -34,15 +34,15 @@ class Joints:
 
 @dataclass(frozen=True)
 class Start:
-    """The coordinates that a step begins with."""
+    """The coordinates at the start of a step, and rotations computed from them."""
 
     joint_q: Array
     joint_qd: Array
-    R_r: Array  # of free joints
-    S: Array  # of free joints: the body's in the parent's anchor, R_r R_c^T
-    R: Array  # of free joints: the body's in the world
-    w: Array  # of free joints: the body's angular velocity in its own frame
-    ball: Array  # R_r of balls
+    R_r: Array  # rotation of free joints: child anchor in parent anchor
+    S: Array  # free joints: rotation of the body in the parent anchor, R_r R_c^T
+    R: Array  # free joints: rotation of the body in the world
+    w: Array  # free joints: angular velocity of the body in its own frame
+    ball: Array  # R_r of ball joints
 
 
 class Coordinates:
@@ -73,7 +73,7 @@ class Coordinates:
         free = np.flatnonzero(mapped & (self.kind == _FREE))
         ball = np.flatnonzero(mapped & (self.kind == _BALL))
         self.free, self.ball = group(free, 7, 6), group(ball, 4, 3)
-        self.ball_of = {int(j): k for k, j in enumerate(ball)}  # place among balls, by joint
+        self.ball_of = {int(j): k for k, j in enumerate(ball)}  # index among balls, by joint
         rest = [int(j) for j in np.flatnonzero(mapped) if self.kind[j] not in (_FREE, _BALL)]
         self.scalar = _scalars(rest, q_start, v_start, maps)
 
@@ -97,7 +97,7 @@ class Coordinates:
             self.free_child_rotation, _AFTER_INVERSE
         )
 
-        # kinematic joints are as the caller has put them; loop joints are not written at all
+        # a step copies the coordinates of kinematic joints and does not write those of loop joints
         kinematic = (model.body_flags.numpy()[bodies] & _KINEMATIC) != 0
         self.kinematic_q = np.repeat(kinematic, np.diff(q_start), axis=1)
         self.kinematic_v = np.repeat(kinematic, np.diff(v_start), axis=1)
@@ -109,7 +109,7 @@ class Coordinates:
             self.reference = reference.numpy().astype(np.float64).reshape(W, -1)[:, self.scalar.v]
 
     def start(self, joint_q: Array, joint_qd: Array) -> Start:
-        """What the beginning of a step is in all that follows."""
+        """Return the coordinates at the start of a step with their rotations."""
         R_r = matrix(unit(joint_q[..., self.free.q[:, 3:]]))
         S = R_r @ _transposed(self.free_R_c)
         w = turn_back(S, joint_qd[..., self.free.v[:, 3:]])
@@ -117,7 +117,7 @@ class Coordinates:
         return Start(joint_q, joint_qd, R_r, S, self.R_p @ S, w, ball)
 
     def to_mujoco(self, at: Start) -> tuple[Array, Array]:
-        """Qpos and qvel of these coordinates (NWT-1, NWT-2)."""
+        """Return qpos and qvel of these coordinates (NWT-1, NWT-2)."""
         joint_q, joint_qd = at.joint_q, at.joint_qd
         lead = joint_q.shape[:-1]
         qpos, qvel = np.zeros((*lead, self.mj_nq)), np.zeros((*lead, self.mj_nv))
@@ -142,7 +142,7 @@ class Coordinates:
         return qpos, qvel
 
     def to_newton(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
-        """joint_q and joint_qd of these; zero where a step does not write them."""
+        """Return joint_q and joint_qd; they are zero where a step does not write them."""
         lead = qpos.shape[:-1]
         joint_q, joint_qd = np.zeros((*lead, self.nq)), np.zeros((*lead, self.nv))
         joint_q[..., self.scalar.q] = qpos[..., self.scalar.mj_q] - self.reference
@@ -169,13 +169,13 @@ class Coordinates:
         return joint_q, joint_qd
 
     def into_ball(self, at: Start, vectors: Array) -> Array:
-        """Vectors of ball joints from the parent's anchor frame into MuJoCo's: R_c R_r^T x."""
+        """Rotate vectors of ball joints from the parent anchor to MuJoCo's frame: R_c R_r^T x."""
         return turn(self.ball_R_c, turn_back(at.ball, vectors))
 
     def pull_result(self, qpos: Array, qvel: Array, d_q: Array, d_v: Array) -> tuple[Array, Array]:
-        """Derivatives with respect to what a step returns, as those of MuJoCo's tangent (NWT-6).
+        """Pull cotangents of Newton's result back to the tangent of MuJoCo's result (NWT-6).
 
-        What the step passes through has no part in it: see `kinematic_q` and `kinematic_v`.
+        Kinematic coordinates are left out, because the step only copies them.
         """
         if self.kinematic_q.any():
             d_q, d_v = np.where(self.kinematic_q, 0, d_q), np.where(self.kinematic_v, 0, d_v)
@@ -187,7 +187,7 @@ class Coordinates:
             g_q, g_v = d_q[..., self.free.q], d_v[..., self.free.v]
             rotation = to_xyzw(qpos[..., self.free.mj_q[:, 3:]])
             R, w = matrix(rotation), qvel[..., self.free.mj_v[:, 3:]]
-            # of the anchor, the centre of mass and the rotation: world's axes, then the body's
+            # cotangents of anchor, center of mass and rotation: in the world, then in the body
             given = _join(g_q[..., :3], g_v).reshape(*g_v.shape[:-1], 3, 3)
             outer = given @ _transposed(self.R_p)
             inner = outer @ R
@@ -212,9 +212,9 @@ class Coordinates:
         return y_q, y_v
 
     def pull_start(self, at: Start, x_q: Array, x_v: Array) -> tuple[Array, Array]:
-        """Derivatives with respect to MuJoCo's tangent at the start, as those of Newton's (NWT-5).
+        """Pull cotangents of MuJoCo's tangent at the start back to Newton's coordinates (NWT-5).
 
-        Of quaternions, those of functions of `r / |r|`.
+        Results depend on a quaternion r only through `r / |r|`.
         """
         lead = x_q.shape[:-1]
         g_q, g_v = np.zeros((*lead, self.nq)), np.zeros((*lead, self.nv))
@@ -241,15 +241,16 @@ class Coordinates:
         return g_q, g_v
 
     def pull_ball(self, at: Start, vectors: Array, s: Array) -> tuple[Array, Array]:
-        """Derivatives with respect to `into_ball(at, vectors)`, as those of both (NWT-4).
+        """Pull cotangents s of `into_ball(at, vectors)` back to its two arguments (NWT-4).
 
-        Of the balls' quaternions with respect to rotations after them: see `lifted`.
+        The first result is the cotangent of a rotation after the quaternion of each ball joint;
+        `lifted` converts it to the quaternion.
         """
         back = turn_back(self.ball_R_c, s)
         return cross(back, turn_back(at.ball, vectors)), turn(at.ball, back)
 
     def tangent(self, joint_q: Array, d_q: Array) -> Array:
-        """Derivatives with respect to joint_q, as those of its tangent coordinates (NWT-8)."""
+        """Convert cotangents of joint_q to cotangents of its tangent coordinates (NWT-8)."""
         result = np.zeros((*d_q.shape[:-1], self.nv))
         result[..., self.scalar.v] = d_q[..., self.scalar.q]
         if len(self.free.q):
@@ -263,7 +264,7 @@ class Coordinates:
         return result
 
     def ambient(self, joint_q: Array, d_xi: Array) -> Array:
-        """Derivatives with respect to tangent coordinates, as those of joint_q (NWT-9)."""
+        """Convert cotangents of tangent coordinates to cotangents of joint_q (NWT-9)."""
         result = np.zeros((*d_xi.shape[:-1], self.nq))
         result[..., self.scalar.q] = d_xi[..., self.scalar.v]
         if len(self.free.q):
@@ -278,7 +279,7 @@ class Coordinates:
         return result
 
     def only(self, world: int) -> Coordinates:
-        """Those of one world, as if there were no other."""
+        """Return the coordinates of one world, as if there were no other."""
         made = copy.copy(self)
         made.worlds = 1
         for name, value in vars(self).items():
@@ -287,23 +288,29 @@ class Coordinates:
         return made
 
     def _free_rotation(self, rotation: Array) -> Array:
-        """Of the child's anchor in the parent's, of a free body's in the world."""
+        """Return the rotation of the child anchor in the parent anchor of free joints.
+
+        rotation: rotation of the body in the world.
+        """
         return multiply(
             multiply(conjugate(self.parent_rotation), rotation), self.free_child_rotation
         )
 
     def _ball_rotation(self, rotation: Array) -> Array:
-        """Of the child's anchor in the parent's, of MuJoCo's quaternion."""
+        """Return the rotation of the child anchor in the parent anchor of ball joints.
+
+        rotation: MuJoCo's quaternion.
+        """
         c = self.ball_child_rotation
         return multiply(multiply(conjugate(c), rotation), c)
 
     def _lever(self) -> Array:
-        """Centre of mass in the child's anchor frame."""
+        """Return the center of mass in the frame of the child anchor."""
         return turn_back(self.free_R_c, self.com - self.free_child_position)
 
 
 def _scalars(joints: list[int], q_start: Indices, v_start: Indices, maps: Maps) -> Joints:
-    """Joints whose numbers are MuJoCo's, one after the other."""
+    """Return the indices of joints whose coordinates are the same in MuJoCo, in sequence."""
     counts = [v_start[j + 1] - v_start[j] for j in joints]
 
     def places(starts: Indices) -> Indices:
@@ -314,7 +321,7 @@ def _scalars(joints: list[int], q_start: Indices, v_start: Indices, maps: Maps) 
 
 
 def _sizes(model: newton.Model, maps: Maps) -> tuple[int, int]:
-    """Nq and nv of MuJoCo: without loop joints."""
+    """Return MuJoCo's nq and nv, which exclude loop joints."""
     joints = len(maps.q_start)
     q = np.diff(model.joint_q_start.numpy()[: joints + 1])
     v = np.diff(model.joint_qd_start.numpy()[: joints + 1])
@@ -323,7 +330,7 @@ def _sizes(model: newton.Model, maps: Maps) -> tuple[int, int]:
 
 
 def _transforms(array: object) -> Array:
-    """Transforms in double precision, their rotations of unit length."""
+    """Return transforms in double precision with normalized rotations."""
     values: Array = array.numpy().astype(np.float64)  # type: ignore[attr-defined]
     values[:, 3:] = unit(values[:, 3:])
     return values

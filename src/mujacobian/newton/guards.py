@@ -1,4 +1,4 @@
-"""What cannot be differentiated, refused by name before it is simulated."""
+"""Checks that raise, with the name of the feature, where a step has no exact derivative."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
     int(newton.JointType.ROD): "ROD",  # CABLE before Newton 1.7, still the name of the enumerator
 }
-# what MuJoCo is given of a model and has no gradient here, though `finalize` lets it require one
+# model arrays that MuJoCo uses and that have no gradient here, even if they require one
 _WITHOUT_GRADIENT = (
     "body_com", "joint_X_p", "joint_X_c", "joint_axis", "joint_effort_limit",
     "shape_transform", "shape_scale", "shape_margin", "shape_gap",
@@ -46,7 +46,7 @@ _FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN
 
 
 def require_options(model: newton.Model, options: dict[str, Any]) -> None:
-    """Raise for options that a solver cannot have."""
+    """Raise for solver options and joints that are not supported."""
     if options.get("update_data_interval", 1) != 1:
         raise UnsupportedFeatureError(
             f"update_data_interval={options['update_data_interval']}",
@@ -58,17 +58,17 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
         sleeping = array is not None and array.numpy().any()
     if sleeping:
         raise UnsupportedFeatureError(
-            "sleeping", "islands that sleep do not move: use enable_sleeping=False"
+            "sleeping", "islands that sleep have no derivative: use enable_sleeping=False"
         )
     if not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
             "use_mujoco_contacts=False",
-            "how contacts of Newton's collision pipeline move is not known here",
+            "the motion of contacts from Newton's collision pipeline is not known to this solver",
         )
     if options.get("use_mujoco_cpu") and model.world_count > 1:
         raise UnsupportedFeatureError(
             f"use_mujoco_cpu=True with {model.world_count} worlds",
-            "Newton simulates the first one only: use mujoco_warp, which also runs on the CPU",
+            "Newton simulates the first world only: use mujoco_warp, which also runs on the CPU",
         )
     for joint, kind in enumerate(model.joint_type.numpy().tolist()):
         if kind in _REFUSED_JOINTS:
@@ -79,7 +79,7 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
 
 
 def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
-    """Raise for model arrays that have no gradient."""
+    """Raise for model arrays without a gradient: unknown, not supported or not requiring one."""
     for name in names:
         array = array_of(model, name)
         if array is None:
@@ -93,7 +93,7 @@ def require_parameters(model: newton.Model, names: tuple[str, ...]) -> None:
 
 
 def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
-    """Raise if gradients are wanted of forces on bodies, which RK4 applies at several poses."""
+    """Raise if wrenches on bodies require gradients, because RK4 applies them at several poses."""
     for name in wrenches(arrays, inputs):
         if arrays[name].requires_grad:
             raise UnsupportedFeatureError(
@@ -104,24 +104,24 @@ def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
 
 
 def refuse_capture(model: newton.Model) -> None:
-    """Raise if a step on a tape is captured in a graph."""
+    """Raise if a taped step is captured in a CUDA graph."""
     if model.device.is_capturing:
         raise UnsupportedFeatureError(
             "a captured step on a tape",
-            "its derivative is computed on the host, which a graph does not replay. Capture steps"
-            " without a tape, or record them without a capture",
+            "its derivative is computed on the host, and a graph does not replay work of the host."
+            " Capture steps without a tape, or record them without a capture",
         )
 
 
 def observed(state: newton.State, observables: object) -> list[tuple[str, wp.array]]:
-    """What a step returns beside the state and may be asked gradients of."""
+    """Return the observables of a step that require gradients, with their names."""
     owners = (state, getattr(state, "mujoco", None), observables)
     found = [(name, getattr(owner, name, None)) for owner in owners for name in _OBSERVED]
     return [(name, array) for name, array in found if array is not None and array.requires_grad]
 
 
 def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
-    """Raise if a loss depends on them."""
+    """Raise if a loss depends on one of these observables."""
     for name, array in arrays:
         if array.grad.numpy().any():
             raise UnsupportedFeatureError(
@@ -130,7 +130,7 @@ def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
 
 
 def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
-    """Copies of the arrays that MuJoCo is given and that have no gradient here."""
+    """Return copies of the arrays that require gradients but have none here."""
     found = {name: array_of(model, name) for name in _WITHOUT_GRADIENT}
     return {
         name: array.numpy().copy()
@@ -140,7 +140,7 @@ def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
 
 
 def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
-    """Raise if arrays without gradient have been edited, while a tape records."""
+    """Raise if arrays without a gradient were edited while a tape records."""
     for name, values in without_gradient(model).items():
         if not np.array_equal(values, old.get(name, values)):
             raise UnsupportedFeatureError(
@@ -151,42 +151,42 @@ def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
 
 
 def require_chain(given: list[wp.array], results: tuple[wp.array | None, ...]) -> None:
-    """Raise if what a step is given requires gradients and what it returns does not."""
+    """Raise if inputs of a step require gradients but its results do not."""
     if any(array.requires_grad for array in given) and not all(
         array is None or array.requires_grad for array in results
     ):
         raise MujacobianError(
-            "state_out does not require gradients, so that none would reach what the step is given:"
+            "state_out does not require gradients, so no gradient can reach the inputs of the step:"
             " use model.state(requires_grad=True) or finalize(requires_grad=True)"
         )
 
 
 def require_finite(*results: np.ndarray) -> None:
-    """Raise if a step has returned something else than numbers."""
+    """Raise if a result of a step is not finite."""
     if not all(np.isfinite(values).all() for values in results):
-        raise MujacobianError("the step diverges: it returns numbers that are not finite")
+        raise MujacobianError("the step diverges: its result contains NaN or infinite values")
 
 
 class Watch:
-    """Warnings of MuJoCo C in one step."""
+    """The warnings that MuJoCo C adds in one step."""
 
     def __init__(self, data: mujoco.MjData) -> None:
         self.numbers = data.warning.number  # a view
         self.before = self.numbers.copy()
-        self.numbers[:] = 0  # a step that diverges forgets earlier ones
+        self.numbers[:] = 0  # a step that diverges resets the counters of earlier warnings
 
     def judge(self) -> None:
-        """Raise if the step has diverged or left constraints out."""
+        """Raise if the step diverged or dropped contacts or constraints."""
         more = self.numbers > 0
         self.numbers += self.before
         if not more.any():
             return
         if more[list(_FULL)].any():
             raise MujacobianError(
-                "MuJoCo C has no room for all contacts or constraints, so that the step has left"
-                " some out. Newton has no option for its memory: let fewer shapes collide"
+                "MuJoCo C has no room for all contacts or constraints, so it dropped some. Newton"
+                " has no option for the memory of MuJoCo C: let fewer shapes collide"
             )
         if more[list(_DIVERGED)].any():
             raise MujacobianError(
-                "the step diverges: MuJoCo found its numbers bad and reset the state"
+                "the step diverges: MuJoCo detected NaN or diverging values and reset the state"
             )

@@ -1,4 +1,4 @@
-"""Warp's arrays on the host, in double precision, a row per world."""
+"""Warp arrays on the host, in double precision, with one row per world."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = NDArray[np.float64]
 
 
 def by_world(array: wp.array, worlds: int) -> Array:
-    """A copy in double precision, a row per world."""
+    """Return a copy in double precision, with one row per world."""
     return _rows(_values(array), worlds)
 
 
@@ -22,7 +22,7 @@ def write(array: wp.array, values: NDArray[np.floating]) -> None:
 
 
 def add_gradient(array: wp.array, gradient: Array) -> None:
-    """Add to the gradient of an array, if it has one; in double precision."""
+    """Add to the gradient of an array, if it has one."""
     if array.requires_grad:
         values = _values(array.grad)
         values += gradient.reshape(values.shape)
@@ -30,9 +30,10 @@ def add_gradient(array: wp.array, gradient: Array) -> None:
 
 
 def take_gradient(array: wp.array, worlds: int, written: NDArray[np.bool_] | None = None) -> Array:
-    """The gradient of an array that a step has written, where it has; it is set to zero.
+    """Return the gradient of an array that a step has overwritten, and set it to zero.
 
-    As Warp does where it overwrites an array, unless the array retains its gradient.
+    Warp does the same where it overwrites an array, unless the array has `retain_grad`.
+    written: elements that the step has overwritten; by default all.
     """
     if not array.requires_grad:
         return np.zeros_like(by_world(array, worlds))
@@ -52,11 +53,11 @@ def _rows(values: NDArray[np.float32], worlds: int) -> Array:
 
 
 def _values(array: wp.array) -> NDArray[np.float32]:
-    """A view, or a copy if the array is on another device."""
+    """Return a view, or a copy if the array is on another device."""
     return np.asarray(array) if array.device.is_cpu else array.numpy()
 
 
 def _put(array: wp.array, values: NDArray[np.float32]) -> None:
-    """Write back what `_values` has returned."""
+    """Copy an edited result of `_values` back to the device."""
     if not array.device.is_cpu:
         array.assign(values)

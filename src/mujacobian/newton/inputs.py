@@ -1,4 +1,4 @@
-"""What acts on a model in Newton, as MuJoCo has it: controls, joint forces and body forces."""
+"""Newton's controls, joint forces and body forces as inputs of MuJoCo."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Array = NDArray[np.float64]
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 NAMES = ("joint_f", "joint_target_q", "joint_target_qd", "ctrl", "body_f")
 
-# derivatives with respect to MuJoCo's ctrl, qfrc_applied and xfrc_applied
+# values or cotangents of MuJoCo's ctrl, qfrc_applied and xfrc_applied
 Actions = tuple[Array, Array, Array]
 
 
 def arrays(state: newton.State, control: newton.Control | None) -> dict[str, wp.array]:
-    """The arrays that act in a step, by name; without those that the model does not have."""
+    """Return the input arrays of a step by name, without those that the model lacks."""
     if control is None:
         raise MujacobianError(
-            "a step that is differentiated needs a control: use model.control(). Without one, what"
-            " MuJoCo was given last acts again"
+            "a step that is differentiated needs a control: use model.control(). Without one,"
+            " MuJoCo applies the inputs of an earlier step again"
         )
     found = {
         "joint_f": control.joint_f,
@@ -41,7 +41,7 @@ def arrays(state: newton.State, control: newton.Control | None) -> dict[str, wp.
 
 
 def wrenches(names: Iterable[str], inputs: Inputs) -> list[str]:
-    """Inputs that act as wrenches on bodies, in whole or in part."""
+    """Return the inputs that act as wrenches on bodies, in whole or in part."""
     acts = {"body_f": True, "joint_f": len(inputs.free_dof) > 0}
     return [name for name in names if acts.get(name)]
 
@@ -71,13 +71,13 @@ class Inputs:
         pairs = np.array(free, dtype=np.intp).reshape(-1, 2)
         self.free_place, self.free_dof = pairs[:, 0], pairs[:, 1, None] + np.arange(6)
         self.weight, self.foreign = _extra_weight(model, W, self.body, gravcomp[:, mapped])
-        # forces of free and kinematic joints do not act on dofs
+        # joint_f of kinematic joints has no effect
         acts = ~coordinates.kinematic_v
         self.scalar_acts = acts[:, coordinates.scalar.v]
         self.ball_acts = acts[:, coordinates.ball.v]
 
     def only(self, world: int) -> Inputs:
-        """Those of one world, as if there were no other."""
+        """Return the inputs of one world, as if there were no other."""
         made = copy.copy(self)
         made.worlds, made.coordinates = 1, self.coordinates.only(world)
         for name in ("movable", "weight", "scalar_acts", "ball_acts"):
@@ -85,7 +85,7 @@ class Inputs:
         return made
 
     def to_mujoco(self, at: Start, given: dict[str, Array]) -> Actions:
-        """ctrl, qfrc_applied and xfrc_applied of Newton's inputs, (worlds, ...) (NWT-3)."""
+        """Return ctrl, qfrc_applied and xfrc_applied of Newton's inputs, (worlds, ...) (NWT-3)."""
         c, W = self.coordinates, self.worlds
         ctrl, qfrc = np.zeros((W, self.nu)), np.zeros((W, c.mj_nv))
         xfrc = np.zeros((W, self.nbody, 6))
@@ -122,15 +122,15 @@ class Inputs:
     def pull(
         self, at: Start, given: dict[str, Array], d: Actions
     ) -> tuple[dict[str, Array], Array]:
-        """Derivatives with respect to what acts in MuJoCo, as those of the inputs (NWT-4).
+        """Pull cotangents of MuJoCo's inputs back to Newton's inputs and to joint_q (NWT-4).
 
-        And of joint_q, which turns torques and velocity targets of balls.
+        joint_q enters because it rotates the torques and velocity targets of ball joints.
         """
         c, act = self.coordinates, self.actuators
         d_ctrl, d_qfrc, d_xfrc = d
         lead = d_ctrl.shape[:-1]
         made = {name: np.zeros((*lead, *array.shape[1:])) for name, array in given.items()}
-        phi = np.zeros((*lead, *c.ball.v.shape))  # of balls, rotations after their quaternions
+        phi = np.zeros((*lead, *c.ball.v.shape))  # cotangents of rotations after ball quaternions
         if "joint_target_q" in made and self.nu:
             _scatter(made["joint_target_q"], act.position, d_ctrl)
             self._pull_ball_targets(given["joint_target_q"], d_ctrl, made["joint_target_q"])
@@ -164,7 +164,7 @@ class Inputs:
         return made, d_q
 
     def _references(self) -> Array:
-        """Of scalar joints with position targets: MuJoCo's coordinates are not zero at Newton's."""
+        """Return the difference of MuJoCo's and Newton's coordinates, per position actuator."""
         c = self.coordinates
         full = np.zeros((self.worlds, c.nq))
         full[:, c.scalar.q] = c.reference
@@ -175,9 +175,9 @@ class Inputs:
         return full[:, self.actuators.position[:, 1]]
 
     def _ball_targets(self, target: Array) -> list[tuple[int, Array]]:
-        """Of every actuator on a ball's orientation: its place, and the target's rotation vector.
+        """Return the index and target rotation vector of every position actuator of a ball joint.
 
-        In the frame that MuJoCo measures the ball's length in.
+        The vector is in the frame in which MuJoCo measures the length of this actuator.
         """
         c, result = self.coordinates, []
         for k, (_, start, _, joint) in enumerate(self.actuators.ball_position):
@@ -188,7 +188,9 @@ class Inputs:
     def _target_quaternion(self, target: Array, start: int) -> Array:
         if not self.coordinate_targets:
             raise UnsupportedFeatureError(
-                "a ball joint's target", "it is given as Euler angles (use_coord_layout_targets)"
+                "a ball joint's target",
+                "Euler angles are not supported: set newton.use_coord_layout_targets = True before"
+                " making the model",
             )
         return unit(target[:, start : start + 4])
 
@@ -204,7 +206,7 @@ class Inputs:
 
 
 def _scatter(result: Array, places: Indices, values: Array) -> None:
-    """Add to the numbers in the second column the values in the first."""
+    """Add `values[a]` to `result[b]` for every row (a, b) of `places`."""
     if len(places):
         np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])  # type: ignore[arg-type]
 
@@ -235,9 +237,10 @@ def _pull_logarithm(a: Array, g: Array) -> Array:
 def _extra_weight(
     model: newton.Model, worlds: int, bodies: Indices, gravcomp: Array
 ) -> tuple[Array, bool]:
-    """Force and torque of bodies whose gravity is not that of the world they are simulated in.
+    """Return the wrenches that correct gravity, and whether a body is simulated in another world.
 
-    And whether there are any whose gravity is another number, even if both are equal.
+    A body of another world has the gravity of its own world, and MuJoCo applies the gravity of the
+    world that it simulates the body in.
     """
     mass = model.body_mass.numpy().astype(np.float64).reshape(worlds, -1)[:, bodies]
     own = model.body_world.numpy().reshape(worlds, -1)[:, bodies]

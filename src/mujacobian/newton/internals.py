@@ -1,6 +1,6 @@
-"""All that the bridge uses of Newton and Warp beyond their public interfaces.
+"""The private parts of Newton and Warp that the bridge uses.
 
-Read in Newton 1.7 with Warp 1.19; other versions are refused before any of it is used.
+They were read in Newton 1.7 with Warp 1.19. `require_versions` raises for other versions.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from mujacobian.errors import MujacobianError
 
 Indices = NDArray[np.intp]
 
-# what the extra mujacobian[newton] installs
+# the versions that the extra mujacobian[newton] installs
 VERSIONS = {"newton": "1.7", "mujoco": "3.15", "mujoco-warp": "3.15", "warp-lang": "1.19"}
 
-_TARGET = 0  # mjc_actuator_ctrl_source: the actuator follows a joint target; else a direct control
+# mjc_actuator_ctrl_source of actuators that follow a joint target; others have a direct control
+_TARGET = 0
 
-# fields of mjModel that Newton writes from its own model, so that they may differ between worlds
+# fields of mjModel that Newton writes from its own model, and that may differ between worlds
 FIELDS = (
     "qpos0",
     "qpos_spring",
@@ -100,7 +101,7 @@ OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity")
 
 
 def require_versions() -> None:
-    """Raise unless the versions are those that this file was written for."""
+    """Raise unless the installed versions are the ones in `VERSIONS`."""
     for name, wanted in VERSIONS.items():
         try:
             found = version(name)
@@ -115,7 +116,7 @@ def require_versions() -> None:
 
 @contextmanager
 def suspended_tape() -> Iterator[wp.Tape | None]:
-    """The tape that is recording, if any, which does not record meanwhile."""
+    """Suspend the active tape, if there is one, and yield it."""
     runtime = wp._src.context.runtime
     tape, runtime.tape = runtime.tape, None
     try:
@@ -125,9 +126,9 @@ def suspended_tape() -> Iterator[wp.Tape | None]:
 
 
 def adjoint_launches(tape: wp.Tape) -> list[wp.Launch]:
-    """The launches that run a tape of kernels backwards, to be launched as often as wanted.
+    """Return launches that run the adjoint of a tape of kernels and can be reused.
 
-    Each takes a tenth of the time of `tape.backward`.
+    Running them takes a tenth of the time of `tape.backward`.
     """
     return [
         wp.launch(
@@ -148,9 +149,9 @@ def adjoint_launches(tape: wp.Tape) -> list[wp.Launch]:
 
 @dataclass(frozen=True)
 class Actuators:
-    """What feeds the controls of MuJoCo, as indices within a world.
+    """The sources of MuJoCo's controls, as indices within a world.
 
-    Of a ball joint's targets `axis` is the component; `joint` is the ball.
+    For targets of ball joints, `axis` is the component and `joint` is the ball joint.
     """
 
     position: Indices  # (n, 2): actuator, number in joint_target_q
@@ -158,28 +159,28 @@ class Actuators:
     direct: Indices  # (n, 2): actuator, number in control.mujoco.ctrl
     ball_position: Indices  # (n, 4): actuator, first number in joint_target_q, axis, joint
     ball_velocity: Indices  # (n, 4): actuator, first number in joint_target_qd, axis, joint
-    position_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all positions
-    velocity_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all velocities
+    position_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all position targets
+    velocity_dofs: tuple[tuple[int, int], ...]  # actuator, dof, of all velocity targets
 
 
 @dataclass(frozen=True)
 class Maps:
-    """Where Newton's joints, bodies, shapes and controls are in MuJoCo, within a world; or -1."""
+    """Index maps between Newton and MuJoCo, within a world; -1 where there is no counterpart."""
 
     worlds: int
-    q_start: Indices  # of qpos, per joint
-    v_start: Indices  # of qvel, per joint
-    dof: Indices  # Newton's, per dof of MuJoCo
-    joint_dof: Indices  # Newton's first, per joint of MuJoCo
-    body: Indices  # Newton's, per body of MuJoCo
-    shape: Indices  # (worlds, ngeom): Newton's
-    tendon: Indices  # Newton's, per tendon of MuJoCo
-    actuator: Indices  # Newton's MuJoCo actuator, per control of MuJoCo
+    q_start: Indices  # first index in qpos of each Newton joint
+    v_start: Indices  # first index in qvel of each Newton joint
+    dof: Indices  # Newton dof of each MuJoCo dof
+    joint_dof: Indices  # first Newton dof of each MuJoCo joint
+    body: Indices  # Newton body of each MuJoCo body
+    shape: Indices  # (worlds, ngeom): Newton shape of each MuJoCo geom
+    tendon: Indices  # Newton tendon of each MuJoCo tendon
+    actuator: Indices  # Newton actuator of each MuJoCo control
     actuators: Actuators
 
 
 def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
-    """The maps that the solver has made of its model."""
+    """Return the index maps that the solver has made for its model."""
     mj, worlds = solver.mj_model, solver.mjw_data.nworld
     return Maps(
         worlds=worlds,
@@ -205,7 +206,7 @@ def _indices(array: wp.array) -> Indices:
 
 
 def _first_world(array: wp.array | None, size: int) -> Indices:
-    """The row of world 0, whose indices are those within any world."""
+    """Return the row of world 0, whose indices are valid within any world."""
     return np.full(size, -1) if array is None or not size else _indices(array)[0]
 
 
@@ -230,13 +231,13 @@ def _read_actuators(solver: newton.solvers.SolverMuJoCo) -> Actuators:
         ):
             if source != _TARGET:
                 direct.append((k, place))
-            elif place >= 0:  # a position
+            elif place >= 0:  # a position target
                 dofs[0].append((k, int(place)))
                 if target >= 0 and axis < 0:
                     position.append((k, target))
                 elif target >= 0:
                     ball_position.append((k, target, axis, joint % joints))
-            elif place < -1:  # a velocity, coded as -(dof + 2)
+            elif place < -1:  # a velocity target, encoded as -(dof + 2)
                 dofs[1].append((k, -(int(place) + 2)))
                 if axis < 0:
                     velocity.append((k, -(place + 2)))

@@ -1,4 +1,4 @@
-"""Derivatives through Newton's forward kinematics, which fills body_q and body_qd after a step."""
+"""Derivatives of Newton's forward kinematics, which computes body_q and body_qd after a step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
 
 
 class Kinematics:
-    """Forward kinematics of a model, whose frames are kept as they are now."""
+    """Forward kinematics of a model, with a copy of its current frames."""
 
     def __init__(self, model: newton.Model) -> None:
         self._model = copy.copy(model)
@@ -32,9 +32,11 @@ class Kinematics:
     def pull(
         self, joint: Sequence[Array], body: Sequence[Numbers], d_body: Sequence[Array]
     ) -> tuple[Array, Array]:
-        """Derivatives with respect to poses and velocities of bodies, as those of coordinates.
+        """Pull cotangents of body poses and velocities back to joint coordinates.
 
-        `joint` and `body` are what the kinematics were given and what they returned.
+        joint: joint_q and joint_qd, the input of the kinematics.
+        body: body_q and body_qd, its output.
+        d_body: cotangents of body_q and body_qd.
         """
         (q, qd, *bodies), launches = self._adjoint
         values: list[NDArray[np.floating]] = [*joint, *body, *d_body]
@@ -50,9 +52,9 @@ class Kinematics:
 
     @cached_property
     def _adjoint(self) -> tuple[list[wp.array], list[wp.Launch]]:
-        """Arrays of our own, joint_q, joint_qd, body_q and body_qd, and what differentiates there.
+        """Own arrays of joint_q, joint_qd, body_q and body_qd, and launches of their adjoint.
 
-        Those of the caller may have been overwritten since the step.
+        The arrays of the caller may have been overwritten since the step.
         """
         model = self._model
         own = [

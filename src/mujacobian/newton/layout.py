@@ -1,4 +1,4 @@
-"""What the rows and columns of a linearization in Newton's coordinates are."""
+"""Names of the rows and columns of a linearization in Newton's coordinates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mujacobian.newton.coordinates import Coordinates
 class Layout:
     """Names of the rows and columns of A, and of the columns of B.
 
-    state: slices of A by name: "joint_q", "joint_qd", "act".
-    inputs: slices of B's columns by name: "joint_f", "joint_target_q", "joint_target_qd", "ctrl",
-        "body_f", those that the model has.
-    rows: what each row, and column, of A is.
-    columns: what each column of B is.
+    state: slices of the rows and columns of A: "joint_q", "joint_qd", "act".
+    inputs: slices of the columns of B, for the inputs that the model has: "joint_f",
+        "joint_target_q", "joint_target_qd", "ctrl", "body_f".
+    rows: name of each row of A, which is also the name of the column with this index.
+    columns: name of each column of B.
     """
 
     state: dict[str, slice]
@@ -35,7 +35,7 @@ def make_layout(
     na: int,
     tangent: bool,
 ) -> Layout:
-    """The layout of one world; inputs have the given shapes."""
+    """Return the layout of one world, whose inputs have these shapes."""
     joints = len(coordinates.kind)
     q = _joint_names(model, model.joint_q_start.numpy()[: joints + 1])
     v = _joint_names(model, model.joint_qd_start.numpy()[: joints + 1])
@@ -58,7 +58,7 @@ def make_layout(
 
 
 def _joint_names(model: newton.Model, starts: np.ndarray) -> tuple[str, ...]:
-    """The joint of each number, with the component where it has several."""
+    """Return the joint of each coordinate, with the component if the joint has several."""
     names = []
     for joint, (first, last) in enumerate(pairwise(starts)):
         label = f'["{model.joint_label[joint]}"]'

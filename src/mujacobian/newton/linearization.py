@@ -24,11 +24,15 @@ Array = NDArray[np.float64]
 class NewtonLinearization:
     """Derivatives of the state after one step of a world, in Newton's coordinates.
 
-    With the state x = (joint_q, joint_qd, act) and u all that acts, `dx' = A dx + B du`. `layout`
-    names rows and columns. In tangent coordinates joint_q moves as joint_qd would move it: free
-    joints by the displacement of the centre of mass and a rotation, both in the parent's frame,
-    balls by a rotation in the parent's anchor frame. In ambient coordinates joint_q is what is
-    stored, and derivatives are those of functions of normalised quaternions.
+    With the state x = (joint_q, joint_qd, act) and all inputs u, `dx' = A dx + B du`. In tangent
+    coordinates `joint_q` moves along `joint_qd`. The tangent of a free joint is the displacement of
+    the center of mass and a rotation, both in the parent's frame. The tangent of a ball joint is a
+    rotation in the parent's anchor frame. In ambient coordinates `joint_q` is the stored numbers,
+    and results depend on its quaternions only through their normalized values.
+
+    A: Jacobian of the next state with respect to the state.
+    B: Jacobian of the next state with respect to the inputs.
+    layout: names of the rows and columns.
     """
 
     A: Array
@@ -36,7 +40,10 @@ class NewtonLinearization:
     layout: Layout
 
     def block(self, name: str) -> Array:
-        """The columns of B that belong to an input, such as "joint_f"."""
+        """Return the columns of B of one input.
+
+        name: name of the input, a key of `layout.inputs` such as "joint_f".
+        """
         if name not in self.layout.inputs:
             raise ArgumentError(
                 f"B has no columns of {name!r}, only of {', '.join(self.layout.inputs)}"
@@ -54,7 +61,8 @@ def linearize_world(
     *,
     tangent: bool,
 ) -> NewtonLinearization:
-    """The Jacobians of a world's step (NWT-7)."""
+    """Return the Jacobians of the step of one world (NWT-7)."""
+    # the start of the step in both coordinates; RK4 has no derivatives of wrenches
     W = snapshot.coordinates.worlds
     every = {name: by_world(array, W) for name, array in arrays(state, control).items()}
     joint_q, joint_qd = by_world(state.joint_q, W), by_world(state.joint_qd, W)
@@ -69,6 +77,7 @@ def linearize_world(
     c = inputs.coordinates
     at = c.start(q0, v0)
 
+    # linearize MuJoCo's step, with the Jacobians of all centers of mass, and take the step
     model, data = snapshot.worlds.models[world], snapshot.worlds.data[world]
     model.opt.timestep = dt
     mujoco.mj_setState(model, data, row, INTEGRATION)
@@ -82,7 +91,7 @@ def linearize_world(
     qpos, qvel = data.qpos[None].copy(), data.qvel[None].copy()
     q1 = np.where(c.kinematic_q, q0, c.to_newton(qpos, qvel)[0])
 
-    # a row per number of the next state, as if it were the scalar that is differentiated
+    # one cotangent per component of the next state, in MuJoCo's coordinates
     layout = make_layout(
         solver.model, c, {name: values.shape[1:] for name, values in given.items()}, model.na,
         tangent,
@@ -96,6 +105,8 @@ def linearize_world(
     d_v = np.where(written_v, d_v, 0)
     y_q, y_v = c.pull_result(qpos, qvel, d_q, d_v)
     y = np.concatenate([y_q, y_v, d_act], axis=-1)
+
+    # pull them back to Newton's inputs
     x_q, x_v, x_act = np.split(y @ lin.A, [model.nv, 2 * model.nv], axis=-1)
     d_force = y @ lin.Bf
     d_wrench = np.tensordot(d_force, jacobians, axes=(-1, -1))

@@ -1,4 +1,4 @@
-"""MuJoCo models in double precision that are what Newton's worlds are simulated with."""
+"""MuJoCo models in double precision with the numbers of Newton's worlds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _INERTIAL = (
     int(mujoco.mjtSameFrame.mjSAMEFRAME_INERTIA),
     int(mujoco.mjtSameFrame.mjSAMEFRAME_INERTIAROT),
 )
-# an angle in single precision that is none
+# rounding of an angle of zero in single precision [rad]
 _ROUNDING = 1e-6
 
 
 def values_of(solver: newton.solvers.SolverMuJoCo, world: int) -> Values:
-    """What mujoco_warp has for a world, in single precision."""
+    """Return the model fields of mujoco_warp for one world, in single precision."""
     warp_model = solver.mjw_model
     found = {
         name: _row(getattr(warp_model, name).numpy(), world)
@@ -45,9 +45,9 @@ def values_of(solver: newton.solvers.SolverMuJoCo, world: int) -> Values:
 
 
 def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None:
-    """Give a model the new values where they differ from the old ones; by default, its own.
+    """Write the new values that differ from the old ones, by default those of the model.
 
-    What does not differ keeps its double precision.
+    Values that do not differ keep their double precision.
     """
     changed = {
         name
@@ -57,7 +57,7 @@ def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None
     if changed & {"body_ipos", "body_iquat"}:
         _release_inertial_frames(model)
     if changed & {"geom_pos", "geom_quat", "geom_size"}:
-        # the compiler's boxes around geoms are not theirs any more
+        # the bounding boxes that MuJoCo compiled are no longer valid
         model.geom_sameframe[:] = _NONE
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if changed:
@@ -65,14 +65,15 @@ def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None
 
 
 class Worlds:
-    """A model and data in double precision for every world, as they were when this was made."""
+    """A model and its data in double precision for every world, copied at construction."""
 
     def __init__(self, solver: newton.solvers.SolverMuJoCo) -> None:
         self.models = [copy.copy(solver.mj_model) for _ in range(solver.mjw_data.nworld)]
         if not solver.use_mujoco_cpu:
             for world, model in enumerate(self.models):
                 write(model, values_of(solver, world))
-        # derivatives are those of converged solvers and colliders, wherever the simulation's stop
+        # derivatives are those of converged solvers and colliders, even if the simulation's stop
+        # early
         for model in self.models:
             converge(model)
         self.data = [mujoco.MjData(model) for model in self.models]
@@ -82,13 +83,13 @@ class Worlds:
 
 
 def _row(batch: Array, world: int) -> Array:
-    """A copy of the values of a world in an array that may have one row for all."""
+    """Return a copy of the values of one world; an array may have a single row for all worlds."""
     return np.array(batch[world % len(batch)])
 
 
 def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> bool:
-    """Write what differs; whether anything does."""
-    part, _, last = name.rpartition(".")  # of opt and stat
+    """Write the values that differ; return whether there are any."""
+    part, _, last = name.rpartition(".")  # fields of opt and stat have a prefix
     owner = getattr(model, part) if part else model
     field = np.asarray(getattr(owner, last))
     before = (field if old is None else old).astype(np.float32).reshape(field.shape)
@@ -107,7 +108,7 @@ def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> b
 
 
 def _release_inertial_frames(model: mujoco.MjModel) -> None:
-    """Inertial frames that were those of bodies, geoms or sites may not be so any more."""
+    """Clear flags for inertial frames that no longer coincide with bodies, geoms or sites."""
     for kind in ("geom", "site"):
         flags = getattr(model, f"{kind}_sameframe")
         flags[np.isin(flags, _INERTIAL)] = _NONE
@@ -121,7 +122,7 @@ def _release_inertial_frames(model: mujoco.MjModel) -> None:
         if model.body_simple[body]:
             raise UnsupportedFeatureError(
                 f'body "{model.body(body).name}"',
-                "MuJoCo compiled it as simple, its centre of mass at its origin and its axes"
-                " principal, and that has changed since: make a new solver",
+                "MuJoCo compiled it as a simple body, with its center of mass at its origin and"
+                " principal axes, and an edit has changed that: make a new solver",
             )
         model.body_sameframe[body] = _NONE

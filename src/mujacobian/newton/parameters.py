@@ -1,4 +1,4 @@
-"""Newton's model arrays whose numbers MuJoCo is given, and derivatives with respect to them."""
+"""Gradients with respect to arrays of the Newton model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
 def array_of(model: newton.Model, name: str) -> wp.array | None:
-    """A model's array by its name; None if the model has none."""
+    """Return an array of the model by its name, or None if there is no such array."""
     owner: object = model
     for part in name.split("."):
         owner = getattr(owner, part, None)
@@ -39,12 +39,12 @@ def array_of(model: newton.Model, name: str) -> wp.array | None:
 
 
 class _World:
-    """The core's parameters of one world that some arrays depend on."""
+    """The core parameters of one world that depend on the chosen arrays."""
 
     def __init__(self, model: newton.Model, maps: Maps, mj: mujoco.MjModel, world: int) -> None:
         self.model, self.maps, self.mj, self.world = model, maps, mj, world
         self.core: list[tuple[int, int, int]] = []
-        # where they enter: array, place in it, parameter, factor
+        # (array, flat index in it, index in `core`, derivative of the core parameter)
         self.terms: list[tuple[str, int, int, float]] = []
         self._places: dict[tuple[int, int, int], int] = {}
 
@@ -53,19 +53,19 @@ class _World:
         self.terms.append((name, int(target), self._place((_KINDS[kind], int(row), component)), by))
 
     def _place(self, raw: tuple[int, int, int]) -> int:
-        """Where a parameter of the core is, which is added to them if it is new."""
+        """Return the index of a core parameter, which is appended if it is new."""
         if raw not in self._places:
             self._places[raw] = len(self.core)
             self.core.append(raw)
         return self._places[raw]
 
     def derive(self) -> Array:
-        """Add what MuJoCo and Newton derive from the core's parameters; return its derivatives.
+        """Append the constants derived from the core parameters; return all derivatives.
 
-        Row k says how the k-th of the core's parameters, derived ones included, changes with those
-        that arrays contain. Newton scales the stiffness and damping of limits in force space by
-        invweight0 (1 - dmax), so that the time constant is in proportion to 1 / invweight0 and the
-        damping ratio to its root (NWT-10).
+        Row k is the derivative of core parameter k with respect to the parameters that were there
+        before the call. Newton scales the stiffness and damping of limits in force space by
+        invweight0 (1 - dmax). The time constant is therefore proportional to 1 / invweight0, and
+        the damping ratio to the square root of invweight0 (NWT-10).
         """
         given = list(self.core)
         constants = derived_constants(self.mj, given)
@@ -87,7 +87,7 @@ class _World:
         return chain
 
     def in_force_space(self) -> Iterator[tuple[int, int]]:
-        """MuJoCo's limited joints whose solref Newton makes of ke and kd, and Newton's dofs."""
+        """Yield the limited joints whose solref Newton computes from ke and kd, with their dofs."""
         mode = array_of(self.model, "mujoco.solreflimit_mode")
         modes = None if mode is None else mode.numpy()
         ke, kd = self.model.joint_limit_ke.numpy(), self.model.joint_limit_kd.numpy()
@@ -97,40 +97,40 @@ class _World:
                 yield j, dof
 
     def scaled_tendons(self) -> set[int]:
-        """MuJoCo's tendons whose limits Newton scales by derived constants on which arrays act."""
+        """Return the tendons whose limits Newton scales by a constant that depends on arrays."""
         mode = array_of(self.model, "mujoco.tendon_solref_limit_mode")
         if mode is None or not depends_on(self.core):
             return set()
         return {t for t, tendon in self.tendons() if mode.numpy()[tendon] == _FORCE_SPACE}
 
     def offset(self, count: int) -> int:
-        """Where this world begins in an array with so many rows in all worlds."""
+        """Return the first index of this world in an array with `count` rows for all worlds."""
         return self.world * (count // self.maps.worlds)
 
     def bodies(self) -> Iterator[tuple[int, int]]:
-        """MuJoCo's and Newton's bodies."""
+        """Yield pairs of a MuJoCo body and its Newton body."""
         for b in np.flatnonzero(self.maps.body >= 0).tolist():
             yield b, self.offset(self.model.body_count) + self.maps.body[b]
 
     def dofs(self) -> Iterator[tuple[int, int]]:
-        """MuJoCo's and Newton's dofs."""
+        """Yield pairs of a MuJoCo dof and its Newton dof."""
         for d in np.flatnonzero(self.maps.dof >= 0).tolist():
             yield d, self.offset(self.model.joint_dof_count) + self.maps.dof[d]
 
     def limited(self) -> Iterator[tuple[int, int]]:
-        """MuJoCo's joints that have limits, and Newton's dofs."""
+        """Yield pairs of a limited MuJoCo joint and its Newton dof."""
         scalar = np.isin(self.mj.jnt_type, _SCALAR) & self.mj.jnt_limited.astype(bool)
         for j in np.flatnonzero(scalar & (self.maps.joint_dof >= 0)).tolist():
             yield j, self.offset(self.model.joint_dof_count) + self.maps.joint_dof[j]
 
     def geoms(self) -> Iterator[tuple[int, int]]:
-        """Geoms and shapes."""
+        """Yield pairs of a MuJoCo geom and its Newton shape."""
         shapes = self.maps.shape[self.world]
         for g in np.flatnonzero(shapes >= 0).tolist():
             yield g, shapes[g]
 
     def tendons(self) -> Iterator[tuple[int, int]]:
-        """MuJoCo's and Newton's tendons."""
+        """Yield pairs of a MuJoCo tendon and its Newton tendon."""
         count = len(self.model.mujoco.tendon_stiffness)
         for t in np.flatnonzero(self.maps.tendon >= 0).tolist():
             yield t, self.offset(count) + self.maps.tendon[t]
@@ -146,7 +146,7 @@ def _mass(world: _World, name: str) -> None:
 
 
 def _inertia(world: _World, name: str) -> None:
-    """Of the symmetric part of the matrix."""
+    """Add the terms of the symmetric part of the inertia matrix."""
     for b, body in world.bodies():
         for k, (i, j) in enumerate(PAIRS):
             for row, column in {(i, j), (j, i)}:
@@ -166,9 +166,9 @@ def _of_dofs(kind: str) -> Callable[[_World, str], None]:
         for d, dof in world.dofs():
             kinematic = flags[bodies[world.mj.dof_bodyid[d]]] & _KINEMATIC
             if kind == "armature" and kinematic:
-                continue  # MuJoCo has a large number instead
+                continue  # Newton writes a large constant for kinematic bodies
             if kind == "friction_loss" and world.mj.dof_frictionloss[d] == 0:
-                continue  # there is no row of dry friction
+                continue  # there is no constraint row of dry friction
             world.add(name, dof, kind, d, 0, 1.0)
 
     return add
@@ -189,7 +189,10 @@ def _limits(end: int) -> Callable[[_World, str], None]:
 
 
 def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
-    """Time constant ~ 1 / kd and damping ratio ~ kd / sqrt(ke) of limits or geoms."""
+    """Return the function for solref of limits or geoms.
+
+    The time constant is proportional to 1 / kd, the damping ratio to kd / sqrt(ke).
+    """
     limits = kind == "limit_solref"
 
     def add(world: _World, name: str) -> None:
@@ -206,7 +209,7 @@ def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
                 modes[place] != _FORCE_SPACE if limits else modes[place] == _RAW_SOLREF
             )
             if raw or ke <= 0 or kd <= 0:
-                continue  # MuJoCo is not given them
+                continue  # solref does not depend on ke and kd
             time, ratio = solref[row]
             if of_stiffness:
                 world.add(name, place, kind, row, 1, -ratio / (2 * ke))
@@ -218,7 +221,7 @@ def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
 
 
 def _target_gains(world: _World, stiffness: str, damping: str) -> None:
-    """Gains of the actuators that follow joint targets: ke (target - q) - kd v."""
+    """Add the gains of the actuators that follow joint targets: ke (target - q) - kd v."""
     modes = world.model.joint_target_mode.numpy()
     first = world.offset(world.model.joint_dof_count)
     act = world.maps.actuators
@@ -249,7 +252,7 @@ def _of_tendons(kind: str) -> Callable[[_World, str], None]:
     return add
 
 
-# what adds the terms of each array
+# the function that adds the terms of each array
 _ARRAYS: dict[str, Callable[[_World, str], None]] = {
     "body_mass": _mass,
     "body_inertia": _inertia,
@@ -276,7 +279,7 @@ KNOWN = tuple(_ARRAYS)
 
 
 class ModelParameters:
-    """The arrays of a model that gradients are wanted of."""
+    """The arrays of a model that receive gradients, and their core parameters."""
 
     def __init__(
         self,
@@ -291,8 +294,8 @@ class ModelParameters:
             if acts and name in self.arrays:
                 raise UnsupportedFeatureError(
                     name,
-                    "a body of the global world is simulated in another one, where it also acts"
-                    " through a force of Newton's. Leave it out of parameters=",
+                    "a body of the global world is simulated in another world, where it also acts"
+                    " through a force of Newton. Leave it out of parameters=",
                 )
         worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
         for world in worlds:
@@ -300,8 +303,8 @@ class ModelParameters:
                 _ARRAYS[name](world, name)
         self._scaled = [world.scaled_tendons() for world in worlds]
         self._chains = [world.derive() for world in worlds]
-        self.core = [world.core for world in worlds]  # the core's parameters
-        # all arrays in a row, so that one sum makes all of their gradients
+        self.core = [world.core for world in worlds]
+        # the arrays are concatenated, so that one sum computes all gradients
         sizes = [array.grad.numpy().size for array in self.arrays.values()]
         self._ends = np.cumsum([0, *sizes]).tolist()
         first = dict(zip(self.arrays, self._ends, strict=False))
@@ -315,7 +318,7 @@ class ModelParameters:
         ]
 
     def require(self, world: int, data: mujoco.MjData) -> None:
-        """Raise where a step has rows whose derivative is not complete."""
+        """Raise if a step has constraint rows whose derivative is incomplete."""
         rows = data.efc_id[data.efc_type == _LIMIT_TENDON]
         for t in self._scaled[world].intersection(rows.tolist()):
             raise UnsupportedFeatureError(
@@ -325,7 +328,7 @@ class ModelParameters:
             )
 
     def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
-        """The gradients of the arrays, given the core's, per world."""
+        """Yield each array with its gradient, given the core gradients of every world."""
         total = np.zeros(self._ends[-1])
         for (place, source, factor), chain, values in zip(
             self._terms, self._chains, raw, strict=True

@@ -1,4 +1,4 @@
-"""All that the derivative of a step needs of a model, as it was when the step was taken."""
+"""The model data that the derivative of a step needs, as they were when the step was taken."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from mujacobian.newton.parameters import ModelParameters
 Array = NDArray[np.float64]
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-# what a world keeps from step to step and Newton's State does not have
+# state that MuJoCo keeps between steps and Newton's State lacks
 _HIDDEN = ("act", "qacc_warmstart", "eq_active", "mocap_pos", "mocap_quat")
 
 
 @dataclass(frozen=True)
-class Pulled:
-    """Derivatives with respect to what a step of MuJoCo begins with, a row per world."""
+class InputCotangents:
+    """Cotangents of the inputs of a MuJoCo step, one row per world."""
 
     q: Array
     v: Array
@@ -39,7 +39,7 @@ class Pulled:
 
 
 class Snapshot:
-    """The model of a solver."""
+    """The models, index maps and parameters of a solver at one time."""
 
     def __init__(
         self,
@@ -48,24 +48,24 @@ class Snapshot:
         wanted: tuple[str, ...],
     ) -> None:
         model = solver.model
-        self.contacts_agree = True  # until they do not, which is said once
+        self.contacts_agree = True  # False after the first warning, which is shown once
         self.worlds = Worlds(solver)
         gravcomp = np.array([mj.body_gravcomp for mj in self.worlds.models])
         self.coordinates = Coordinates(model, maps)
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
-        # RK4 turns a wrench on a body into joint forces at several poses
+        # RK4 maps a wrench on a body to joint forces at several poses of the step
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
         self.kinematics = Kinematics(model)
         self.parameters = ModelParameters(model, maps, self.worlds.models, self.inputs, wanted)
 
     def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
-        """What the worlds have in MuJoCo that is not in a State, a row per world."""
+        """Return the state in MuJoCo that a Newton `State` lacks, one row per world."""
         if solver.use_mujoco_cpu:
             return {name: np.array(getattr(solver.mj_data, name))[None] for name in _HIDDEN}
         return {name: np.array(getattr(solver.mjw_data, name).numpy()) for name in _HIDDEN}
 
     def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> list[Array]:
-        """mjSTATE_INTEGRATION of every world at the beginning of a step."""
+        """Return mjSTATE_INTEGRATION of every world at the start of a step."""
         qpos, qvel = self.coordinates.to_mujoco(at)
         ctrl, qfrc, xfrc = self.inputs.to_mujoco(at, given)
         rows = []
@@ -88,10 +88,13 @@ class Snapshot:
         y_act: Array,
         number: int,
         pairs: list[Pairs],
-    ) -> Pulled:
-        """Derivatives with respect to what the worlds' steps return, as those of their start.
+    ) -> InputCotangents:
+        """Pull cotangents of the state after the step back to the inputs of all worlds.
 
-        `pairs` are the contacts of mujoco_warp, if it took the step: the number-th of the solver.
+        rows: mjSTATE_INTEGRATION of every world at the start of the step.
+        y_q, y_v, y_act: cotangents of the state after the step, one row per world.
+        number: index of the step, for messages.
+        pairs: contacts that mujoco_warp found; empty if MuJoCo C took the step.
         """
         first, W = self.worlds.models[0], len(rows)
         nv, nu = first.nv, first.nu
@@ -117,8 +120,8 @@ class Snapshot:
                 if core:
                     names = ", ".join(self.parameters.arrays)
                     error.add_note(
-                        f"with gradients of {names}: parameters=() of DifferentiableMuJoCo leaves"
-                        " gradients of the model out"
+                        f"with gradients of {names}: DifferentiableMuJoCo(..., parameters=())"
+                        " computes no gradients of the model"
                     )
                 raise
             watch.judge()
@@ -126,4 +129,4 @@ class Snapshot:
             if pairs and self.contacts_agree:
                 self.contacts_agree = compare(pairs[world], data, world, number)
         q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
-        return Pulled(q, v, act, (ctrl, qfrc, xfrc), params)
+        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params)

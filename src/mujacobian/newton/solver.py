@@ -21,19 +21,20 @@ from mujacobian.newton.snapshot import Snapshot
 class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     """A `SolverMuJoCo` whose steps have exact gradients under a `wp.Tape`.
 
-    `tape.backward` fills the gradients of `joint_q`, `joint_qd` and `body_f` of the states, of
-    `joint_f`, joint targets and `mujoco.ctrl` of the controls, and of arrays of the model that
-    MuJoCo is given. Outside a tape a step is that of `SolverMuJoCo`.
+    `tape.backward` adds to three groups of gradients: `joint_q`, `joint_qd` and `body_f` of the
+    states; `joint_f`, the joint targets and `mujoco.ctrl` of the controls; and the model arrays in
+    `parameters`. Without a tape, a step is the same as a step of `SolverMuJoCo`.
 
     Args:
-      model: the model, made with `finalize(requires_grad=True)`.
-      parameters: names of the model's arrays that gradients are wanted of, such as `"body_mass"`;
-        by default all in `mujacobian.newton.PARAMETERS` that require them. Others are refused. They
-        have no gradient, though `finalize(requires_grad=True)` lets all arrays require one: it
-        stays zero.
-      **options: those of `SolverMuJoCo`. With `use_mujoco_cpu=True` MuJoCo C simulates one world in
-        double precision; else mujoco_warp simulates all worlds, and gradients are those of MuJoCo C
-        at the states it goes through, in double precision on the host.
+      model: Newton model, made with `finalize(requires_grad=True)`.
+      parameters: names of the model arrays that receive gradients, such as `"body_mass"`. The
+        default is every array in `mujacobian.newton.PARAMETERS` that requires gradients. Any other
+        name raises `UnsupportedFeatureError`. `finalize(requires_grad=True)` makes all arrays
+        require gradients, but the gradients of unsupported arrays stay zero.
+      **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
+        simulates a single world in double precision. Otherwise mujoco_warp simulates all worlds.
+        The gradients are then those of MuJoCo C at the states that mujoco_warp reaches, computed
+        in double precision on the host.
 
     Example:
       >>> import newton, warp as wp
@@ -51,10 +52,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
       True
     """
 
-    # None while the constructor of SolverMuJoCo runs, which already notifies
+    # None while the constructor of SolverMuJoCo runs, which already calls notify_model_changed
     _maps: Maps | None = None
     _snapshot: Snapshot | None = None
-    # the last step and its tape, to which the next one gives the derivative of activations
+    # the last taped step and its tape; the next step passes the cotangent of activations to it
     _last: TapedStep | None = None
     _last_tape: wp.Tape | None = None
 
@@ -79,7 +80,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The model's arrays whose gradients a tape fills; those of all others stay zero."""
+        """Names of the model arrays that receive gradients; those of all others stay zero."""
         found = ((name, array_of(self.model, name)) for name in self._wanted)
         return tuple(
             name
@@ -96,13 +97,24 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         dt: float,
         **options: Any,  # noqa: ANN401
     ) -> None:
-        """As `SolverMuJoCo.step`; under a tape its adjoint is recorded."""
+        """Take a step like `SolverMuJoCo.step`, and record its adjoint if a tape is active.
+
+        Args:
+          state_in: state before the step.
+          state_out: state after the step, which is written.
+          control: controls during the step; a taped step requires them.
+          contacts: contacts of Newton; not used, because MuJoCo finds its own contacts.
+          dt: time step [s].
+          **options: other keyword arguments of `SolverMuJoCo.step`.
+        """
         with suspended_tape() as tape:
             before = self._last if tape is self._last_tape else None
             self._last = self._last_tape = taken = None
             if tape is not None:
                 guards.refuse_capture(self.model)
-                taken = TapedStep(self._now(), self, state_in, control, dt, before, self._step)
+                taken = TapedStep(
+                    self._current_snapshot(), self, state_in, control, dt, before, self._step
+                )
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
                 return
@@ -117,24 +129,36 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         world_mask: wp.array | None = None,
         flags: newton.StateFlags | int | None = None,
     ) -> None:
-        """As `SolverMuJoCo.reset`; gradients of what it overwrites end there."""
+        """Reset the state like `SolverMuJoCo.reset`.
+
+        Gradients do not flow to the values that the reset overwrites; they flow to the `joint_q`
+        and `joint_qd` of the model instead.
+
+        Args:
+          state: state that is overwritten.
+          world_mask: worlds to reset, one boolean per world; by default all.
+          flags: parts of the state to reset, as `newton.StateFlags`; by default all.
+        """
         with suspended_tape() as tape:
             super().reset(state, world_mask, flags)
             worlds = np.ones(self.model.world_count, dtype=bool)
             if world_mask is not None:
                 worlds = world_mask.numpy()[: len(worlds)].astype(bool)
-            if self._last is not None:  # activations begin anew
-                self._last.carries &= ~worlds[: self.mjw_data.nworld]
+            if self._last is not None:  # the reset overwrites the activations of these worlds
+                self._last.keeps_activations &= ~worlds[: self.mjw_data.nworld]
         if tape is not None:
             which = int(newton.StateFlags.ALL if flags is None else flags)
             taken = TapedReset(self.model, state, worlds, which)
             tape.record_func(taken.pull_back, taken.arrays)
 
     def notify_model_changed(self, flags: int) -> None:
-        """As `SolverMuJoCo.notify_model_changed`.
+        """Apply edits of the Newton model, like `SolverMuJoCo.notify_model_changed`.
 
-        With `use_mujoco_cpu` Newton 1.7 does not tell MuJoCo C all that has changed (geoms,
-        gravity, frames, poses of fixed roots, among others); here it is told.
+        With `use_mujoco_cpu=True`, Newton 1.7 does not propagate all edits to the MuJoCo C model
+        (geoms, gravity, frames, poses of fixed roots, and others); this solver does.
+
+        Args:
+          flags: kinds of edits, as `newton.ModelFlags`.
         """
         with suspended_tape() as tape:
             if tape is not None:
@@ -162,14 +186,16 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         coords: str = "tangent",
         world: int = 0,
     ) -> NewtonLinearization:
-        """The exact Jacobians of one step of a world, in Newton's coordinates.
+        """Return the exact Jacobians of one step of a world, in Newton's coordinates.
 
         Args:
-          state: joint_q, joint_qd and body_f; activations are those that the solver has now.
-          control: what acts.
-          dt: the time step.
-          coords: "tangent", joint_q moving as joint_qd would move it, or "ambient", as stored.
-          world: which one.
+          state: state to linearize at (`joint_q`, `joint_qd`, `body_f`). The activations are the
+            current ones of the solver.
+          control: controls during the step; required.
+          dt: time step [s].
+          coords: coordinates of `joint_q`: "tangent" (default), in which `joint_q` moves along
+            `joint_qd`, or "ambient", the numbers that are stored.
+          world: index of the world, by default 0.
         """
         if coords not in ("tangent", "ambient"):
             raise ArgumentError(f'coords must be "tangent" or "ambient", got {coords!r}')
@@ -178,11 +204,17 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             raise ArgumentError(f"world must be between 0 and {worlds - 1}, got {world}")
         with suspended_tape():
             return linearize_world(
-                self._now(), self, state, control, dt, world, tangent=coords == "tangent"
+                self._current_snapshot(),
+                self,
+                state,
+                control,
+                dt,
+                world,
+                tangent=coords == "tangent",
             )
 
-    def _now(self) -> Snapshot:
-        """What steps are taken with, until the next notification."""
+    def _current_snapshot(self) -> Snapshot:
+        """Return the snapshot of the model, made again after an edit or a change of parameters."""
         wanted = self.parameters
         if self._snapshot is None or tuple(self._snapshot.parameters.arrays) != wanted:
             assert self._maps is not None
@@ -190,6 +222,6 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         return self._snapshot
 
     def _mocap(self) -> mirror.Values:
-        """Poses of fixed roots, of world 0."""
+        """Return the poses of the fixed roots of world 0."""
         names = ("mocap_pos", "mocap_quat")
         return {name: getattr(self.mjw_data, name).numpy()[0].copy() for name in names}

@@ -1,4 +1,4 @@
-"""System identification: parameters of a model from logs, by least squares with exact Jacobians."""
+"""System identification: fit model parameters to logs by least squares with exact Jacobians."""
 
 from mujacobian.sysid.identify import identify
 from mujacobian.sysid.log import Log

@@ -1,4 +1,4 @@
-"""Bounds of the parameters that are looked for."""
+"""Bounds of the parameters to identify."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
 
 
 def read_bounds(parameters: Parameters, given: Bounds | None) -> tuple[Array, Array]:
-    """Lower and upper bounds of all parameters; by default those that make sense."""
+    """Return the lower and upper bounds of all parameters, by default those of `parameters`."""
     if given is None:
         return parameters.lower, parameters.upper
     if isinstance(given, Mapping):
@@ -36,14 +36,14 @@ def read_bounds(parameters: Parameters, given: Bounds | None) -> tuple[Array, Ar
             )
         if lower[k] < parameters.lower[k] or upper[k] > parameters.upper[k]:
             own = f"{parameters.lower[k]:g} to {parameters.upper[k]:g}"
-            raise ArgumentError(f"bounds: {name} can be {own} only")
+            raise ArgumentError(f"bounds: {name} must be within {own}")
     return lower, upper
 
 
 def _by_name(
     parameters: Parameters, given: Mapping[str, tuple[float, float]]
 ) -> tuple[Array, Array]:
-    """Bounds by the name of a parameter, or of a field for all its parameters."""
+    """Return bounds given by the name of a parameter, or of a field for all its parameters."""
     lower, upper = parameters.lower, parameters.upper
     fields = [name.partition("[")[0] for name in parameters.names]
     for key, pair in given.items():

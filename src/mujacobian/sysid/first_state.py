@@ -12,10 +12,10 @@ Array = NDArray[np.float64]
 class FirstState:
     """The first state of a window, given or estimated.
 
-    start: the row of mjSTATE_INTEGRATION that the simulation begins with.
-    noise: standard deviations in tangent coordinates; 0 where the given number is exact, inf where
-        it is only a first guess.
-    unknown: the tangent coordinates that are estimated.
+    start: row of mjSTATE_INTEGRATION at the start of the simulation.
+    noise: standard deviations in tangent coordinates: 0 if the given coordinate is exact, inf if it
+        is only an initial value.
+    unknown: indices of the tangent coordinates that are estimated.
     """
 
     def __init__(self, model: mujoco.MjModel, start: Array, noise: Array) -> None:
@@ -27,7 +27,7 @@ class FirstState:
         self._prior = np.flatnonzero((noise > 0) & np.isfinite(noise))
         self._weights = 1 / noise[self._prior]
         self.given = start[self._first : self._first + self._size].copy()
-        if len(self.unknown):  # steps are taken from unit quaternions
+        if len(self.unknown):  # tangent coordinates are defined at unit quaternions
             mujoco.mj_normalizeQuat(model, self.given[: model.nq])
         balls = (int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL))
         self._rotations = [
@@ -42,13 +42,13 @@ class FirstState:
         return len(self._prior)
 
     def row(self, state: Array) -> Array:
-        """The row of mjSTATE_INTEGRATION with this state."""
+        """Return the row of mjSTATE_INTEGRATION with this state."""
         row = self._start.copy()
         row[self._first : self._first + self._size] = state
         return row
 
     def moved(self, state: Array, step: Array) -> Array:
-        """The state after a step of the unknown coordinates."""
+        """Return the state after a step of the unknown coordinates."""
         nq, nv = self._model.nq, self._model.nv
         change = np.zeros(2 * nv + self._model.na)
         change[self.unknown] = step
@@ -58,9 +58,9 @@ class FirstState:
         return result
 
     def prior(self, state: Array) -> Array:
-        """Slopes of the prior's residuals along the unknown coordinates; last, they themselves.
+        """Return the slopes of the prior along the unknown coordinates, then its residuals.
 
-        The residual is the change from the given state to this one over the noise (SID-2).
+        A residual is the change from the given state to this one, divided by the noise (SID-2).
         """
         nq, nv = self._model.nq, self._model.nv
         change = np.empty(2 * nv + self._model.na)

@@ -1,4 +1,4 @@
-"""Identification: the nonlinear least squares, its solution and what is said of it."""
+"""Identification: solve the nonlinear least-squares problem and assess the solution."""
 
 from __future__ import annotations
 
@@ -45,34 +45,39 @@ def identify(
     max_evaluations: int = 200,
     threads: int | None = None,
 ) -> Identification:
-    """The parameters with which simulated logs are nearest to measured ones, in least squares.
+    """Return the parameter values that minimize the squared errors between simulation and logs.
 
-    `scipy.optimize.least_squares` (trust region, bounds) with the exact Jacobian in forward mode:
-    one tangent per parameter, where adjoints would take one pass per measured number.
+    The optimizer is `scipy.optimize.least_squares` (trust region with bounds). Its Jacobian is
+    exact and computed in forward mode, with one tangent per parameter. Reverse mode would need one
+    pass per measured number.
 
     Args:
-      parameters: what is looked for, and the model.
-      logs: one or several, of any lengths.
-      start: first guess, by default the values in the model.
-      bounds: (lower, upper), by default those of the parameters; or pairs by the name of a
-        parameter or of a field, such as `{"dof_damping": (0, 1)}`.
-      initial_states: "estimate": the first state of every log is unknown, too. The given one is the
-        first guess, with a prior if the log has `first_state_noise`, and standard errors
-        include its uncertainty. "given": first states are exact, which saves `2 nv + na` tangents
-        per log; if they are not, values are off by many of the standard errors.
-      window: cut logs into windows of so many steps, each with a first state that is estimated: for
-        long logs of systems that swing or tumble, whose cost has many minima.
-      tolerance: relative change of cost or values, or size of the gradient, at which to stop; also
-        where the optimum is predicted to be within its square root times the standard errors.
-      max_evaluations: simulations of all logs after which to stop.
-      threads: windows simulated at a time, by default one per available core.
+      parameters: parameters to identify, with their model.
+      logs: one log or several, of any lengths.
+      start: initial values, by default the values in the model.
+      bounds: pair (lower, upper) of arrays, or a dict of pairs by the name of a parameter or of a
+        field, such as `{"dof_damping": (0, 1)}`; by default the bounds of `parameters`.
+      initial_states: "estimate" (default) or "given". With "estimate", the first state of every
+        log is an unknown with the given state as its initial value. `first_state_noise` of a log
+        adds a prior, and the standard errors include the uncertainty of the first state. With
+        "given", first states are exact, which saves `2 nv + na` tangents per log; if they are not
+        exact, the values are wrong by many standard errors.
+      window: length of the windows, in steps, that logs are cut into; by default logs are not cut.
+        The first state of every window is estimated. Use windows for long logs of systems that
+        swing or tumble, because the cost of a whole log has many local minima.
+      tolerance: relative change of cost or values, or norm of the gradient, at which to stop, by
+        default 1e-8. The optimizer also stops if the predicted distance to the optimum is below
+        `sqrt(tolerance)` standard errors.
+      max_evaluations: maximum number of simulations of all logs, by default 200.
+      threads: number of windows simulated in parallel, by default one per available core.
 
-    Quaternions of states count as the nearer of q and -q. A trial at which a log diverges is
-    rejected; at the first guess it raises `MujacobianError`. Sensors that see a parameter
-    in ways that are not covered raise `UnsupportedFeatureError` where they are measured.
+    Measured quaternions are compared by the nearer of q and -q. If a log diverges at a trial value,
+    the optimizer takes a shorter step; if it diverges at the initial values, `identify` raises
+    `MujacobianError`. A measured sensor whose dependence on a parameter is not supported raises
+    `UnsupportedFeatureError`.
 
-    Issues an `IdentificationWarning` if the optimizer did not converge, if the reduced chi-square
-    is far from 1, if parameters are not or hardly determined and if they are on bounds.
+    `identify` issues an `IdentificationWarning` if the optimizer did not converge, if the reduced
+    chi-square is far from 1, or if parameters are undetermined, poorly determined or on a bound.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -120,10 +125,10 @@ def identify(
 
     problem = problem_of(estimate=estimate, tolerance=tolerance)
     if estimate and window is None:
-        # far from the optimum, free first states would take up what wrong parameters do to logs
-        held = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
-        first = _solve(held, first, box, most_evaluations)[0]
-        problem.follow(held)
+        # far from the optimum, free first states would compensate for wrong parameters
+        given_problem = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
+        first = _solve(given_problem, first, box, most_evaluations)[0]
+        problem.follow(given_problem)
     values, converged, message = _solve(problem, first, box, most_evaluations)
     result = _report(problem, problem.evaluate(values), box, converged, message)
     for text in result.warnings:
@@ -134,9 +139,9 @@ def identify(
 def _solve(
     problem: Problem, first: Array, bounds: tuple[Array, Array], max_evaluations: int
 ) -> tuple[Array, bool, str]:
-    """The optimum, whether it is one, and in words how the optimizer ended."""
-    problem.evaluate(first)  # raises if the first guess diverges
-    # the optimizer sees the triangular factor, of the same norms and products, and not all rows
+    """Return the values, whether they have converged, and the message of the optimizer."""
+    problem.evaluate(first)  # raises if the initial values diverge
+    # the optimizer receives a triangular factor with the same norms and products, not all rows
     try:
         found = least_squares(
             problem.residuals,
@@ -161,7 +166,7 @@ def _report(
     converged: bool,
     message: str,
 ) -> Identification:
-    """What is found there, and what speaks against it."""
+    """Return the result at the optimum, with all warnings."""
     parameters, values, fit = problem.parameters, optimum.values, optimum.fit
     names = parameters.names
     freedom = problem.degrees_of_freedom(optimum)
@@ -170,7 +175,7 @@ def _report(
     errors = np.sqrt(np.diag(covariance))
     bound = on_bounds(fit, values, errors, *bounds)
     unsettled = problem.unsettled(optimum)
-    judged = [
+    texts = [
         None if converged else f"the optimizer did not converge: {message} {_REMEDY}",
         _judge_first_states(unsettled),
         _judge_residuals(problem, reduced, freedom),
@@ -178,7 +183,7 @@ def _report(
         judge_errors(names, values, errors, problem.history[0].values, parameters.lower),
         judge_bounds(names, values, bound),
     ]
-    lost = sorted(k for group in fit.undetermined() for k in group)
+    undetermined = sorted(k for group in fit.undetermined() for k in group)
     return Identification(
         parameters=parameters,
         values=values,
@@ -190,32 +195,32 @@ def _report(
         cost=optimum.squares / 2,
         degrees_of_freedom=freedom,
         reduced_chi_square=reduced,
-        undetermined=tuple(names[k] for k in lost),
+        undetermined=tuple(names[k] for k in undetermined),
         on_bounds=tuple(names[k] for k in bound),
         history=(*problem.history, Iterate(optimum.squares / 2, values)),
         steps=problem.steps,
         converged=converged and not unsettled,
         message=message,
-        warnings=tuple(text for text in judged if text is not None),
+        warnings=tuple(text for text in texts if text is not None),
     )
 
 
 def _judge_first_states(unsettled: Sequence[int]) -> str | None:
-    """Which first states are not at their optimum, if any."""
+    """Return a warning about first states that are not at their optimum, or None."""
     if not unsettled:
         return None
     return (
         f"the first states of logs {', '.join(map(str, unsettled))} did not converge: use shorter"
-        " windows (window=), better first guesses in these logs, or first_state_noise"
+        " windows (window=), better first states in these logs, or first_state_noise"
     )
 
 
 def _judge_residuals(problem: Problem, reduced: float, freedom: int) -> str | None:
-    """What is wrong with the size of the residuals, if anything can be said."""
+    """Return a warning about the size of the residuals, or None."""
     if freedom < 1:
         return (
-            f"the {problem.size} measured numbers are as many as the unknowns that they determine:"
-            " nothing is left to tell the noise, and all standard errors are inf. Record more"
+            f"the {problem.size} measured numbers are as many as the unknowns that they determine,"
+            " so the noise cannot be estimated and all standard errors are inf. Record more"
         )
     if not problem.is_noise_known:
         return None

@@ -1,4 +1,4 @@
-"""A log: what was applied to a system and what was measured of it."""
+"""A log: the inputs of a recorded system and its measurements."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """What was applied to a system in T steps, and what was measured of it.
+    """The inputs of a system in T steps, and its measurements.
 
-    state: the first state, a row of (qpos, qvel, act) or an `MjData`.
-    controls: `(T, nu)`.
-    sensordata: `(T, ns)`, the sensors in each step, so before the state moves; NaN where there is
-        no measurement. None if no sensor was measured.
-    states: `(T + 1, nq + nv + na)`, from the first state on; NaN where there is no measurement.
-    sensor_noise: `(ns,)`, standard deviations of the numbers in `sensordata`. By default the
+    state: first state, an array (qpos, qvel, act) or an `MjData`.
+    controls: controls of each step, `(T, nu)`.
+    sensordata: sensor values of each step, `(T, ns)`, at the state before the step. Missing
+        measurements are NaN. None (default) if no sensor was measured.
+    states: measured states, `(T + 1, nq + nv + na)`, beginning with the first state. Missing
+        measurements are NaN. None (default) if no state was measured.
+    sensor_noise: standard deviations of the columns of `sensordata`, `(ns,)`. The default is the
         attribute `noise` of each sensor in the model, or 1 where that is zero.
-    state_noise: `(nq + nv + na,)`, standard deviations of the numbers in `states`; by default 1.
-    forces, wrenches, mocap: what else was applied, as for `mujacobian.rollout`.
-    first_state_noise: `(2 nv + na,)`, standard deviations of `state` in the tangent coordinates of
-        `A` (rotations in rad), used where the first state is estimated: 0 holds a number at its
-        given value, inf leaves it to the other measurements. By default inf for all of them.
+    state_noise: standard deviations of the columns of `states`, `(nq + nv + na,)`; by default 1.
+    forces: generalized forces of each step, as for `mujacobian.rollout`; by default none.
+    wrenches: wrenches on bodies of each step, as for `mujacobian.rollout`; by default none.
+    mocap: poses of mocap bodies of each step, as for `mujacobian.rollout`; by default constant.
+    first_state_noise: standard deviations of `state` in the tangent coordinates of `A` (rotations
+        in rad), `(2 nv + na,)`. They are used if the first state is estimated. A coordinate with 0
+        is exact, and a coordinate with inf (default) has no prior.
 
-    Sizes that follow from the log itself are checked at once, those of the model by `identify`.
+    The constructor checks sizes that follow from the log; `identify` checks the others.
     """
 
     state: mujoco.MjData | ArrayLike
@@ -75,14 +78,14 @@ class Log:
             )
 
     def _convert(self, name: str, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
-        """Replace a field by an array of this shape, where None is any size."""
+        """Replace a field by an array of this shape, in which None means any size."""
         given = getattr(self, name)
         if given is None:
             return np.empty((0,) * len(shape))
         array = numbers(name, given, finite=finite)
         if array.ndim == len(shape) + 1:
             raise ArgumentError(
-                f"{name} has shape {array.shape}, with a batch in front: a Log holds one"
+                f"{name} has shape {array.shape}, with a batch axis in front: a Log holds one"
                 " recording, so make a list of logs"
             )
         fits = array.ndim == len(shape) and all(

@@ -9,10 +9,11 @@ Array = NDArray[np.float64]
 
 
 class Measurement:
-    """Rows of measured numbers with NaN where nothing was measured, and their noise.
+    """Rows of measured numbers, with NaN for missing ones, and their noise.
 
-    noise: standard deviation per column.
-    known: whether it was stated, by the log or by the model, or is 1 for want of it.
+    values: measured numbers, one row per time.
+    noise: standard deviation of each column, in the unit of the column.
+    known: whether the log or the model states the noise of each column; if not, it is 1.
     """
 
     def __init__(self, values: Array, noise: Array, known: NDArray[np.bool_]) -> None:
@@ -25,15 +26,17 @@ class Measurement:
         self.is_known = bool(known[self.there.any(axis=0)].all())
 
     def cut(self, first: int, last: int, *, rows: int) -> Measurement:
-        """Rows first .. last-1, and as many without measurement as to make `rows` of them."""
+        """Return rows first .. last-1, padded with missing measurements to `rows` rows."""
         part = np.full((rows, self.values.shape[1]), np.nan)
         part[: last - first] = self.values[first:last]
         return Measurement(part, self.noise, self.known)
 
     def write(self, rows: Array, differences: Array, slopes: Array | None) -> None:
-        """Where there is a measurement: weighted slopes `(T, columns, numbers)`, differences last.
+        """Write one row per measured number: its weighted slopes, then its weighted difference.
 
-        Slopes are None where nothing was measured.
+        rows: output, (size, n + 1).
+        differences: predicted minus measured numbers.
+        slopes: derivatives of the predicted numbers, (T, n, columns); None if nothing was measured.
         """
         if slopes is None:
             return

@@ -1,4 +1,4 @@
-"""What system identification uses of scipy, an optional package."""
+"""The functions of the optional package scipy that system identification uses."""
 
 from mujacobian.errors import MissingPackageError
 

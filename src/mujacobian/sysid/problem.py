@@ -1,4 +1,4 @@
-"""The nonlinear least squares of all logs as a function of the parameters alone."""
+"""The nonlinear least-squares problem of all logs as a function of the parameters alone."""
 
 from __future__ import annotations
 
@@ -26,19 +26,23 @@ from mujacobian.threads import each, thread_count
 
 Array = NDArray[np.float64]
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """A point on the way to the optimum: half the sum of squared residuals, and the values."""
+    """An iterate of the optimizer.
+
+    cost: half the sum of squared residuals.
+    values: values of the parameters.
+    """
 
     cost: float
     values: Array
 
 
 class Stop(Exception):
-    """The optimizer is to stop with these values, at the optimum or short of it."""
+    """Raised to stop the optimizer with these values, whether converged or not."""
 
     def __init__(self, values: Array, message: str, *, converged: bool) -> None:
         super().__init__(message)
@@ -46,11 +50,11 @@ class Stop(Exception):
 
 
 class Evaluation:
-    """All windows at some values of the parameters, each with its best first state.
+    """All windows for given values of the parameters, each with its best first state.
 
-    slopes, residual: the triangular factor of the reduced problem, which has the norms and products
-        of all its rows.
-    points: the windows of each log.
+    slopes, residual: triangular factor of the reduced problem, with the same norms and products as
+        all its rows.
+    points: the simulated windows of each log.
     """
 
     def __init__(self, values: Array, points: Sequence[Sequence[Point]]) -> None:
@@ -62,11 +66,11 @@ class Evaluation:
 
     @cached_property
     def fit(self) -> LinearFit:
-        """The linear problem of the parameters, with all first states eliminated."""
+        """The linear least-squares problem of the parameters, with all first states eliminated."""
         return LinearFit(self.slopes, self.residual)
 
     def residuals(self) -> tuple[Array, ...]:
-        """Residuals per log: of its sensors, then of its states."""
+        """Return the residuals of each log: first its sensors, then its states."""
         return tuple(
             np.concatenate([point.residuals[part] for part in (0, 1) for point in of_log])
             for of_log in self.points
@@ -74,11 +78,11 @@ class Evaluation:
 
 
 class Problem:
-    """Residuals of all logs as a function of the parameters, first states eliminated.
+    """Residuals of all logs as a function of the parameters, with first states eliminated.
 
-    For any values of the parameters every window has its own best first state, independent of the
-    other windows (variable projection): the optimizer sees the parameters only, and the cost of an
-    evaluation grows linearly with the number of windows.
+    For given parameters, every window has its own best first state, independent of the other
+    windows (variable projection). The unknowns of the optimizer are therefore the parameters alone,
+    and the cost of an evaluation grows linearly with the number of windows.
     """
 
     def __init__(
@@ -119,23 +123,24 @@ class Problem:
         self.steps = 0
         self.max_steps = max_evaluations * sum(w.steps for log in self.logs for w in log)
         self.history: list[Iterate] = []
-        # the last point, and the last one whose Jacobian was asked for, where the optimum will be
+        # the last evaluation, and the last one whose Jacobian the optimizer requested: a candidate
+        # for the optimum
         self._last: Evaluation | None = None
-        self._taken: Evaluation | None = None
+        self._differentiated: Evaluation | None = None
 
     def follow(self, other: Problem) -> None:
-        """Count what was done for another problem before this one."""
+        """Add the steps and the history of a problem that was solved before this one."""
         self.steps += other.steps
         self.history += other.history
 
     def residuals(self, values: Array) -> Array:
-        """Their part of the factor, inf where a log diverges: then a shorter step is tried.
+        """Return the residual of the triangular factor, or inf if a log diverges.
 
-        Raises `Stop` when so much has been simulated that it is time to give up.
+        With inf the optimizer tries a shorter step. Raises `Stop` after `max_steps` steps.
         """
-        if self._taken is not None and self.steps >= self.max_steps:
+        if self._differentiated is not None and self.steps >= self.max_steps:
             message = "The maximum number of simulations is exceeded."
-            raise Stop(self._taken.values, message, converged=False)
+            raise Stop(self._differentiated.values, message, converged=False)
         try:
             return self.evaluate(values).residual.copy()
         except UnsupportedFeatureError:
@@ -144,40 +149,43 @@ class Problem:
             return np.full(len(self.parameters) + 1, np.inf)
 
     def jacobian(self, values: Array) -> Array:
-        """The part of their Jacobian; raises `Stop` at the optimum."""
-        made = self.evaluate(values)
-        if not np.isfinite(made.slopes).all():
+        """Return the slopes of the triangular factor; raise `Stop` at the optimum."""
+        evaluation = self.evaluate(values)
+        if not np.isfinite(evaluation.slopes).all():
             raise MujacobianError(
-                "the Jacobian overflows: over these steps the system is unstable, use shorter logs"
-                " or window="
+                "the Jacobian overflows, because the system is unstable over these steps: use"
+                " shorter logs or window="
             )
-        self.history.append(Iterate(made.squares / 2, values.copy()))
-        self._taken = made
-        # what a step to the optimum of the linearized problem gains, in units of the variance
-        left = made.squares / max(1, self.degrees_of_freedom(made))
-        if made.fit.gain < self.tolerance * left:
+        self.history.append(Iterate(evaluation.squares / 2, values.copy()))
+        self._differentiated = evaluation
+        # compare the gain of a step to the optimum of the linearized problem with the variance
+        variance = evaluation.squares / max(1, self.degrees_of_freedom(evaluation))
+        if evaluation.fit.gain < self.tolerance * variance:
             message = "The optimum is a negligible part of the standard errors away."
             raise Stop(values.copy(), message, converged=True)
-        return made.slopes.copy()
+        return evaluation.slopes.copy()
 
-    def degrees_of_freedom(self, made: Evaluation) -> int:
-        """Residuals beyond those that the unknowns can make zero (SID-6)."""
-        return self.size - made.first_state_rank - made.fit.rank
+    def degrees_of_freedom(self, evaluation: Evaluation) -> int:
+        """Return the number of residuals minus the number of determined unknowns (SID-6)."""
+        return self.size - evaluation.first_state_rank - evaluation.fit.rank
 
-    def unsettled(self, made: Evaluation) -> list[int]:
-        """Logs whose first states could still be improved."""
+    def unsettled(self, evaluation: Evaluation) -> list[int]:
+        """Return the logs whose first states could still be improved."""
         return sorted(
-            {k for k, j in self.places if not self.logs[k][j].is_settled(made.points[k][j])}
+            {k for k, j in self.places if not self.logs[k][j].is_settled(evaluation.points[k][j])}
         )
 
     def evaluate(self, values: Array) -> Evaluation:
-        """All windows at these values, with their Jacobians: those cost less beside residuals."""
-        for known in (self._last, self._taken):
+        """Return all windows at these values, with their Jacobians.
+
+        Computing residuals and Jacobians together costs less than computing them separately.
+        """
+        for known in (self._last, self._differentiated):
             if known is not None and known.values.tobytes() == values.tobytes():
                 return known
         model = self.parameters.apply(values)
         directions = np.ascontiguousarray(self.parameters.jacobian(values, model).T)
-        near = self._taken or self._last
+        near = self._differentiated or self._last
         if near is None:
             points = self._first_points(model, directions)
         else:
@@ -186,7 +194,7 @@ class Problem:
         return self._last
 
     def _first_points(self, model: mujoco.MjModel, directions: Array) -> list[list[Point]]:
-        """Windows in turn: a first state is looked for where the window before it has ended."""
+        """Simulate the windows of each log in turn, each from the last state of the one before."""
 
         def follow(k: int, data: mujoco.MjData) -> tuple[list[Point], int]:
             points: list[Point] = []
@@ -205,7 +213,7 @@ class Problem:
     def _points_near(
         self, near: Evaluation, values: Array, model: mujoco.MjModel, directions: Array
     ) -> list[list[Point]]:
-        """Windows from the first states that the linearized problem predicts."""
+        """Simulate all windows from the first states that the linearized problem predicts."""
         change = values - near.values
 
         def follow(place: tuple[int, int], data: mujoco.MjData) -> tuple[Point, int]:
@@ -225,11 +233,11 @@ class Problem:
     def _each(
         self,
         items: Sequence[Item],
-        work: Callable[[Item, mujoco.MjData], Made],
+        work: Callable[[Item, mujoco.MjData], Result],
         log: Callable[[Item], int],
-    ) -> list[Made]:
-        """Work on every item, in threads with a data each; errors name the log."""
-        made: dict[int, Made] = {}
+    ) -> list[Result]:
+        """Return `work` of every item, in threads with one `MjData` each; errors name the log."""
+        made: dict[int, Result] = {}
 
         def make(k: int, data: mujoco.MjData) -> None:
             made[k] = work(items[k], data)

@@ -1,4 +1,4 @@
-"""What speaks against trusting a fit."""
+"""Checks whether the result of a fit can be trusted."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Array = NDArray[np.float64]
 # are scaled by its square root, are hardly affected.
 CHANCE = 1e-3
 FACTOR = 1.5
-# A parameter is on a bound if the linearized optimum is beyond it and the value near it, by these
-# parts of its standard error.
+# A parameter is on a bound if the linearized optimum is beyond the bound and the value is near the
+# bound, by these fractions of its standard error.
 BEYOND = 1e-3
 NEAR = 0.1
 
 
 class IdentificationWarning(UserWarning):
-    """The result of `identify` is not to be trusted as it is; the message says why."""
+    """The result of `identify` may be wrong; the message gives the reason and the remedy."""
 
 
 def expected_chi_square(degrees_of_freedom: int) -> tuple[float, float]:
-    """The interval that holds the reduced chi-square of a right model, but for one in 1000 fits."""
+    """Return the interval of the reduced chi-square of a right model in 999 of 1000 fits."""
     tails = np.array([CHANCE / 2, 1 - CHANCE / 2])
     low, high = 2 * gammaincinv(degrees_of_freedom / 2, tails) / degrees_of_freedom
     return float(low), float(high)
@@ -37,7 +37,7 @@ def expected_chi_square(degrees_of_freedom: int) -> tuple[float, float]:
 def judge_chi_square(
     reduced: float, degrees_of_freedom: int, *, estimate: bool, window: int | None
 ) -> str | None:
-    """What is wrong with the size of the residuals, if anything."""
+    """Return a warning if the reduced chi-square is far from 1, or None."""
     low, high = expected_chi_square(degrees_of_freedom)
     found = (
         f"the reduced chi-square is {reduced:.3g} where {low:.3g} to {high:.3g} is expected"
@@ -45,9 +45,8 @@ def judge_chi_square(
     )
     if reduced < min(low, 1 / FACTOR):
         return found + (
-            "the residuals are smaller than the stated noise. State the noise that the"
-            " measurements have (sensor_noise, state_noise); standard errors are scaled to the"
-            " residuals"
+            "the residuals are smaller than the stated noise. State the noise of the measurements"
+            " (sensor_noise, state_noise). The standard errors are scaled to the residuals"
         )
     if reduced <= max(high, FACTOR):
         return None
@@ -57,18 +56,18 @@ def judge_chi_square(
     if window is None:
         causes.insert(
             0,
-            "the optimizer has stopped in a local minimum, as it does for long logs of systems that"
-            " swing or tumble (use window=, such as 100 steps, then pass the values it finds as"
-            " start=)",
+            "the optimizer stopped in a local minimum, which is common for long logs of systems"
+            " that swing or tumble (use window=, such as 100 steps, then pass the resulting values"
+            " as start=)",
         )
     return found + (
-        "the model with these values does not explain the logs, and neither values nor standard"
-        " errors can be trusted. Possible causes: " + "; ".join(causes)
+        "the model with these values does not explain the logs, and neither the values nor the"
+        " standard errors can be trusted. Possible causes: " + "; ".join(causes)
     )
 
 
 def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
-    """Which parameters the logs do not determine, if any."""
+    """Return a warning about parameters that the logs do not determine, or None."""
     alone, together = [], []
     for group in fit.undetermined():
         if len(group) == 1:
@@ -84,7 +83,7 @@ def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
         text.append(f"the logs show only a combination of {'; of '.join(together)}")
     return (
         " and ".join(text)
-        + ". Their standard errors are inf and their values arbitrary: leave them"
+        + ". Their standard errors are inf and their values are arbitrary: leave them"
         " out of the parameters, or record logs that excite them separately"
     )
 
@@ -92,23 +91,22 @@ def judge_rank(fit: LinearFit, names: Sequence[str]) -> str | None:
 def judge_errors(
     names: Sequence[str], values: Array, errors: Array, start: Array, lower: Array
 ) -> str | None:
-    """Which positive parameters are known less well than by their first guess, if any."""
+    """Return a warning about positive parameters with an error larger than their value, or None."""
     scale = np.maximum(np.abs(values), np.abs(start))
     places = np.flatnonzero((lower == 0) & np.isfinite(errors) & (errors > scale)).tolist()
     if not places:
         return None
     listed = ", ".join(f"{names[k]} = {values[k]:.2g} ± {errors[k]:.2g}" for k in places)
     return (
-        f"hardly determined: {listed}. The standard error is larger than the value and than its"
-        " first guess: leave such parameters out, record logs that excite them, or use longer"
-        " windows"
+        f"hardly determined: {listed}. The standard error is larger than the value and the initial"
+        " value: leave such parameters out, record logs that excite them, or use longer windows"
     )
 
 
 def on_bounds(
     fit: LinearFit, values: Array, errors: Array, lower: Array, upper: Array
 ) -> list[int]:
-    """Parameters that would leave their bounds if they could."""
+    """Return the parameters whose unconstrained optimum is beyond their bounds."""
     step = fit.step()
     target = values + step
     beyond = np.maximum(lower - target, target - upper)
@@ -118,12 +116,12 @@ def on_bounds(
 
 
 def judge_bounds(names: Sequence[str], values: Array, places: Sequence[int]) -> str | None:
-    """Which parameters are on bounds, if any."""
+    """Return a warning about parameters on bounds, or None."""
     if not places:
         return None
     listed = ", ".join(f"{names[k]} = {values[k]:.4g}" for k in places)
     return (
-        f"on a bound: {listed}. The logs would fit better beyond it, and the standard errors do not"
-        " hold there: widen bounds= if they are narrower than the physics, otherwise look for what"
-        " the model lacks, or hold these parameters and leave them out"
+        f"on a bound: {listed}. The logs would fit better beyond it, and the standard errors are"
+        " not valid there: widen bounds= if they are narrower than the physics, otherwise look for"
+        " effects that the model lacks, or fix these parameters and leave them out"
     )

@@ -1,4 +1,4 @@
-"""What an identification has found, and how far it can be trusted."""
+"""The result of an identification, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identification:
-    """What `identify` has found. Residuals are in units of the noise.
+    """Result of `identify`. Residuals are in units of the noise.
 
-    values: the parameters, in the order of `parameters.names`.
-    standard_errors: of the values; inf where the logs do not tell.
-    covariance: of the values, with the variance of the residuals and, if first states were
-        estimated, their uncertainty (SID-5).
-    model: the model with the values.
-    first_states: per log `(windows, nq + nv + na)`, given or estimated.
-    residuals: per log, predicted minus measured: all sensors that were measured, then all states.
-    cost: half the sum of all squares, those of the priors of first states included.
-    degrees_of_freedom: measured numbers beyond those that the unknowns can fit.
-    reduced_chi_square: the sum of squares over the degrees of freedom, 1 if the model is right and
-        the noise as stated; nan without degrees of freedom.
-    undetermined, on_bounds: names of parameters that the logs do not determine, and of those that
-        would leave their bounds if they could.
-    history: the points where Jacobians were taken, then the optimum.
-    steps: simulated steps, of all logs; each is differentiated where it is simulated.
-    converged, message: how the optimizer ended.
-    warnings: what speaks against the result, as `IdentificationWarning` says it.
+    parameters: the identified parameters, as passed to `identify`.
+    values: identified values, in the order of `parameters.names`.
+    standard_errors: standard errors of the values; inf for undetermined parameters.
+    covariance: covariance of the values. It is scaled by the variance of the residuals and includes
+        the uncertainty of estimated first states (SID-5).
+    model: copy of the model with the identified values.
+    first_states: given or estimated first states per log, `(windows, nq + nv + na)`.
+    residuals: predicted minus measured numbers per log: first all sensors, then all states.
+    cost: half the sum of squares of all residuals, including the priors of first states.
+    degrees_of_freedom: number of residuals minus the number of unknowns that they determine.
+    reduced_chi_square: sum of squares divided by the degrees of freedom. It is near 1 if the model
+        is right and the noise is as stated; nan without degrees of freedom.
+    undetermined: names of the parameters that the logs do not determine.
+    on_bounds: names of the parameters whose unconstrained optimum is beyond a bound.
+    history: the iterates at which Jacobians were computed, then the optimum.
+    steps: number of simulated steps of all logs; each of them is also differentiated.
+    converged: whether the optimizer and all first states converged.
+    message: message of the optimizer.
+    warnings: texts of the issued `IdentificationWarning`s.
     """
 
     parameters: Parameters
@@ -58,9 +60,10 @@ class Identification:
     warnings: tuple[str, ...]
 
     def intervals(self, level: float = 0.95) -> Array:
-        """Confidence intervals `(n, 2)` of the values, from Student's distribution.
+        """Return confidence intervals `(n, 2)` of the values, from Student's t distribution.
 
-        level: probability with which each of them covers the true value, if the model is right.
+        level: probability that an interval contains the true value if the model is right, by
+            default 0.95.
         """
         if not 0 < level < 1:
             raise ArgumentError(f"level must be between 0 and 1, got {level:g}")

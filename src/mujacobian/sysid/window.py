@@ -1,4 +1,4 @@
-"""A window of a log: one simulation, its first state, and what it is compared with."""
+"""A window of a log: one simulation with its first state and its measurements."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mujacobian.trajectory import Inputs
 
 Array = NDArray[np.float64]
 
-# Levenberg's damping where a full step does not help, and where no step does
+# Levenberg's damping: the first value after a full step has failed, and the largest value
 LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e4
 MOST_SIMULATIONS = 15
-# A predicted gain of this part of the variance moves a first state by a third of a standard error.
-# A step that fails to bring it crosses a kink of the cost (a joint that sticks or slips), where no
-# other step does better.
+# A predicted gain of this fraction of the variance moves a first state by a third of a standard
+# error. If a step does not achieve it, the step crosses a kink of the cost (a joint that sticks or
+# slips), and no other step is better.
 NEGLIGIBLE = 0.1
-# residuals smaller than this part of what was measured are rounding
+# residuals smaller than this fraction of the measurements are rounding
 ROUNDING = 1e-12
 
 
@@ -33,17 +33,17 @@ class Point:
 
     state: the first state.
     last: the state after the last step.
-    residuals: of sensors and of states, without those of the prior.
-    squares: the sum of all squared residuals.
-    fit: the linear problem of the first state's unknowns.
+    residuals: residuals of sensors and of states, without the prior.
+    squares: sum of all squared residuals.
+    fit: linear least-squares problem of the unknown coordinates of the first state.
     """
 
     def __init__(
         self, state: Array, last: Array, unknowns: int, rows: Array, residuals: tuple[Array, Array]
     ) -> None:
         self.state, self.last, self.residuals = state, last, residuals
-        # slopes along the unknowns, along the parameters, and residuals: a factor of `rows`, with
-        # the same norms and products
+        # a triangular factor of `rows`, with the same norms and products: slopes along the
+        # unknowns, slopes along the parameters, residuals
         self._unknowns, self._rows = unknowns, triangular(rows)
         self.squares = float(self._rows[:, -1] @ self._rows[:, -1])
         self.is_finite = bool(np.isfinite(self._rows).all())
@@ -51,14 +51,14 @@ class Point:
         self.fit = LinearFit(slopes, self._rows[:, -1])
 
     def reduced(self) -> Array:
-        """Slopes along the parameters while the first state follows; last, residuals (SID-3)."""
+        """Return the slopes along the parameters, first state eliminated, and residuals (SID-3)."""
         if not self._unknowns:
             return self._rows
         slopes = self._rows[:, self._unknowns : -1]
         return np.column_stack([self.fit.eliminate(slopes), self._rows[:, -1]])
 
     def response(self) -> Array:
-        """How the best first state moves with the parameters (SID-4)."""
+        """Return the derivative of the best first state with respect to the parameters (SID-4)."""
         return self.fit.response(self._rows[:, self._unknowns : -1])
 
 
@@ -89,9 +89,9 @@ class Window:
         state: Array,
         tolerance: float,
     ) -> tuple[Point, int]:
-        """The point whose first state fits best, and the number of simulations it took to find.
+        """Return the point with the best first state, and the number of simulations.
 
-        Levenberg's method, from this state.
+        The method is Levenberg's, starting from `state`.
         """
         point = self.at(model, data, directions, state)
         damping, simulations = 0.0, 1
@@ -113,11 +113,11 @@ class Window:
         return point, simulations
 
     def is_settled(self, point: Point) -> bool:
-        """Whether no other first state would fit noticeably better."""
+        """Return whether no other first state would fit noticeably better."""
         return self._improvement(point) < NEGLIGIBLE
 
     def _improvement(self, point: Point) -> float:
-        """The predicted gain of the best step, in units of the residuals' variance."""
+        """Return the predicted gain of the best step, in units of the variance of the residuals."""
         if point.fit.gain <= self._rounding:
             return 0.0
         return point.fit.gain / (point.squares / max(1, self.size - point.fit.rank))
@@ -125,7 +125,7 @@ class Window:
     def _try(
         self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
     ) -> Point | None:
-        """The simulation from this state; None where it diverges."""
+        """Simulate from this state; return None if the simulation diverges."""
         try:
             return self.at(model, data, directions, state)
         except UnsupportedFeatureError:
@@ -136,7 +136,7 @@ class Window:
     def at(
         self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
     ) -> Point:
-        """The simulation from this state; raises `MujacobianError` where it diverges."""
+        """Simulate from this state; raise `MujacobianError` if the simulation diverges."""
         rows, last = self.evaluate(model, data, directions, state)
         measured = rows[: self.sensors.size + self.states.size, -1].copy()
         of_sensors, of_states = np.split(measured, [self.sensors.size])
@@ -146,7 +146,10 @@ class Window:
     def evaluate(
         self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
     ) -> tuple[Array, Array]:
-        """Slopes of the residuals along unknowns and directions, and last themselves; the end."""
+        """Return the slopes of all residuals with the residuals as last column, and the last state.
+
+        The slopes are along the unknown coordinates of the first state, then along `directions`.
+        """
         T, nx, unknown = self.steps, self.manifold.nx, self.first.unknown
         m, n = len(unknown), len(unknown) + len(directions)
         states = np.empty((T + 1, self.manifold.size))

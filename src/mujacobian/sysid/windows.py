@@ -1,4 +1,4 @@
-"""The windows of a log."""
+"""Division of a log into windows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ Array = NDArray[np.float64]
 def windows(
     parameters: Parameters, name: str, log: Log, length: int | None, *, estimate: bool
 ) -> list[Window]:
-    """The log in windows of so many steps, the last one shorter; by default in one.
+    """Return the windows of a log, each of `length` steps except for a shorter last one.
 
-    estimate: whether the first state of the first window is unknown; those of others always are.
+    length: number of steps; None for one window with the whole log.
+    estimate: whether the first state of the first window is unknown; those of the others always
+        are.
     """
     model = parameters.model
     starts, inputs, _ = prepare(model, log.state, log.controls, log.forces, log.wrenches, log.mocap)
@@ -57,7 +59,7 @@ def windows(
 
 
 def _require_plain_state(model: mujoco.MjModel) -> None:
-    """Raise for models with states beyond (qpos, qvel, act), unknown in the middle of a log."""
+    """Raise for models with states beyond (qpos, qvel, act), which are unknown inside a log."""
     full = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     time = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_TIME)
     if full != time + model.nq + model.nv + model.na:
