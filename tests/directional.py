@@ -12,8 +12,8 @@ import numpy as np
 import mujacobian
 from converged import ConvergedStep
 from mujacobian import reference
-from mujacobian.verdict import CONTACT_TOLERANCE as TOLERANCE
-from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN
+from mujacobian.check._judge import CONTACT_TOLERANCE as TOLERANCE
+from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN
 
 # Witness points of curved geoms are where MuJoCo's collider gave up. Measured against closed forms
 # (rim of a cylinder on an edge, 2.5 mm apart), their slopes are off by up to 3e-5.

@@ -14,8 +14,8 @@ import pytest
 import mujacobian
 from directional import COLLIDER_SLOPE
 from mujacobian import reference
-from mujacobian.check.states import states
-from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, bar, converged, stack
+from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN, bar, converged, stack
+from mujacobian.check._states import states
 
 
 def folder(package):

@@ -17,8 +17,9 @@ import numpy as np
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.probe import NOISE_SAMPLES
-from mujacobian.verdict import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, bar
+from mujacobian.check._comparison import ROUNDING
+from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, bar
+from mujacobian.check._probe import NOISE_SAMPLES
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 NO_EFFECT = "no effect"  # neither the product nor the step changes at all
@@ -214,7 +215,7 @@ def _rounding(step: ParameterStep, blocks: list[int]) -> np.ndarray:
     values = abs(step.value)
     values[: step.model.nv] = _position_sizes(step.model, step.center)
     for lo, hi in pairwise(blocks):
-        result[lo:hi] = reference.ROUNDING * values[lo:hi].max(initial=0.0)
+        result[lo:hi] = ROUNDING * values[lo:hi].max(initial=0.0)
     return result
 
 

@@ -24,7 +24,7 @@ from benchmarks import refusals
 from benchmarks.suite import cases
 from benchmarks.zoo.differences import COLLIDER_UNKNOWN, Differences
 from mujacobian import reference
-from mujacobian.verdict import bar, converged
+from mujacobian.check._judge import bar, converged
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 SOLVER, COLLIDER = "solver", "collider"

@@ -1,8 +1,21 @@
-"""What goes wrong, by name."""
+"""Errors and warnings. Those that programs catch most are names of `mujacobian` itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# The other classes of this module have the path `mujacobian.NAME`.
+__all__ = [
+    "ArgumentError",
+    "ArgumentIndexError",
+    "ArgumentTypeError",
+    "DomainError",
+    "MissingPackageError",
+    "NotConvergedWarning",
+    "NotFiniteError",
+    "PrecisionError",
+    "UnusableError",
+]
 
 
 class MujacobianError(Exception):

@@ -26,21 +26,22 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import count, require_batch
+from mujacobian._arguments import Array, count, require_batch
+from mujacobian._gradient import NO_MOCAP_GRADIENT
+from mujacobian._inputs import Inputs as RolloutInputs
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import INTEGRATION, apply, core_poses
+from mujacobian._rollout import rollout as simulate
+from mujacobian._threads import thread_count
+from mujacobian._trajectory import Trajectory
 from mujacobian.errors import (
     ArgumentTypeError,
     MissingPackageError,
     PrecisionError,
     UnsupportedFeatureError,
 )
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import INTEGRATION, apply, core_poses
-from mujacobian.rollout import rollout as simulate
-from mujacobian.threads import thread_count
-from mujacobian.trajectory import Inputs as trajectory_inputs
-from mujacobian.trajectory import Trajectory
 
 try:
     import jax
@@ -48,7 +49,6 @@ try:
 except ImportError as error:
     raise MissingPackageError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
 
-Array = NDArray[np.float64]
 Inputs = dict[str, Any]
 
 
@@ -200,7 +200,7 @@ class _Rollout:
                 self.model if params is None else params[0].model,
                 states[part],
                 sensordata[part],
-                trajectory_inputs(**given),
+                RolloutInputs(**given),
                 kept[part],
                 self.every,
                 params,
@@ -211,9 +211,7 @@ class _Rollout:
             gradient = vars(trajectory.gradient(d_states[part], sensed))
             gradient["values"] = gradient["params"]
             if "mocap" in inputs and gradient["mocap"] is None:
-                raise UnsupportedFeatureError(
-                    "option noslip_iterations", "gradients of mocap poses"
-                )
+                raise UnsupportedFeatureError(*NO_MOCAP_GRADIENT)
             made.append(gradient)
         return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import rollout
+from mujacobian._trajectory import Trajectory
 from mujacobian.errors import ArgumentError, MissingPackageError
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import rollout
-from mujacobian.trajectory import Trajectory
 
 try:
     from mujoco import sysid
@@ -21,8 +21,6 @@ except ImportError as error:  # without its extras, the module of MuJoCo's wheel
     raise MissingPackageError(
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
-
-Array = NDArray[np.float64]
 
 _FIXED = ("build_model", "custom_rollout", "modify_residual")
 _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS

@@ -22,11 +22,11 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import refuse_single_precision
+from mujacobian._arguments import refuse_single_precision
+from mujacobian._gradient import NO_MOCAP_GRADIENT
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import rollout as simulate
 from mujacobian.errors import ArgumentError, MissingPackageError, UnsupportedFeatureError
-from mujacobian.gradient import NO_MOCAP_GRADIENT
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import rollout as simulate
 
 try:
     import torch

@@ -1,5 +1,5 @@
 """How exact and how fast the derivatives of one model are: what `mujacobian check` shows."""
 
-from mujacobian.check.study import Report, StateReport, Study
+from mujacobian.check._study import Report, StateReport, Study
 
 __all__ = ["Report", "StateReport", "Study"]

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._linearization import linearize
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.errors import MissingPackageError
-from mujacobian.selfcheck import linearize
 
 try:
     import crocoddyl
@@ -28,7 +28,6 @@ except ImportError as error:
         "mujacobian.control.crocoddyl needs Crocoddyl: pip install 'mujacobian[crocoddyl]'"
     ) from error
 
-Array = NDArray[np.float64]
 FIRST, SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
 BAD = [
     int(warning)

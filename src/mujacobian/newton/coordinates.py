@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import newton
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.newton.internals import Indices, Maps
-
-Array = NDArray[np.float64]
 
 _FREE, _BALL = int(newton.JointType.FREE), int(newton.JointType.BALL)
 _CONJUGATE: Array = np.array([-1.0, -1.0, -1.0, 1.0])

@@ -8,13 +8,11 @@ from collections.abc import Iterable
 import newton
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.coordinates import Coordinates, Start, cross, left, lifted, turn, unit
 from mujacobian.newton.internals import Indices, Maps
-
-Array = NDArray[np.float64]
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 NAMES = ("joint_f", "joint_target_q", "joint_target_qd", "ctrl", "body_f")

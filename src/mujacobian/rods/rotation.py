@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers, shaped
+from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
-
-Array = NDArray[np.float64]
 
 # how far R^T R may be from 1; rounding of single precision is refused
 ORTHONORMAL = 1e-9

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mujacobian._arguments import Array
 
 # A direction whose singular value is smaller than this part of the largest one, with all columns
 # scaled to unit length, is not determined. Two columns reach it when the correlation of their
