@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._rotation import quaternion_rate, quaternion_rate_transposed
 from mujacobian.errors import ArgumentError
 
 # numbers that a joint has as they are, and whether a quaternion follows them
@@ -45,7 +46,7 @@ class Manifold:
         result = np.empty((*gradients.shape[:-1], self.nx))
         result[..., self._dofs] = gradients[..., self._numbers]
         q, g = states[..., self._quaternions], gradients[..., self._quaternions]
-        result[..., self._rotations] = 0.5 * _transposed_turn(q, g)
+        result[..., self._rotations] = 0.5 * quaternion_rate_transposed(q, g)
         return result
 
     def lift(self, states: Array, gradients: Array) -> Array:
@@ -54,7 +55,7 @@ class Manifold:
         result[..., self._numbers] = gradients[..., self._dofs]
         q = states[..., self._quaternions]
         g = gradients[..., self._rotations] * (2 / (q * q).sum(axis=-1, keepdims=True))
-        result[..., self._quaternions] = _turn(q, g)
+        result[..., self._quaternions] = quaternion_rate(q, g)
         return result
 
     def push(self, states: Array, changes: Array) -> Array:
@@ -62,7 +63,7 @@ class Manifold:
         result = np.empty((*changes.shape[:-1], self.size))
         result[..., self._numbers] = changes[..., self._dofs]
         q, theta = states[..., self._quaternions], changes[..., self._rotations]
-        result[..., self._quaternions] = 0.5 * _turn(q, theta)
+        result[..., self._quaternions] = 0.5 * quaternion_rate(q, theta)
         return result
 
     def align(self, states: Array, others: Array) -> Array:
@@ -88,36 +89,13 @@ def pull_poses(poses: Array, gradients: Array) -> Array:
     """Gradients `(..., 6)` with respect to positions and rotations, as those of poses (ADJ-8)."""
     q = poses[..., 3:]
     g = gradients[..., 3:] * (2 / (q * q).sum(axis=-1, keepdims=True))
-    return np.concatenate([gradients[..., :3], _turn(q, g)], axis=-1)
+    return np.concatenate([gradients[..., :3], quaternion_rate(q, g)], axis=-1)
 
 
 def push_poses(poses: Array, changes: Array) -> Array:
     """Changes of poses `(..., 7)`, as those of positions and rotations `(..., 6)` (ADJ-6)."""
     q = poses[..., 3:]
-    theta = _transposed_turn(q, changes[..., 3:]) * (2 / (q * q).sum(axis=-1, keepdims=True))
+    theta = quaternion_rate_transposed(q, changes[..., 3:]) * (
+        2 / (q * q).sum(axis=-1, keepdims=True)
+    )
     return np.concatenate([changes[..., :3], theta], axis=-1)
-
-
-def _turn(q: Array, t: Array) -> Array:
-    """E(q) t = q (0, t)."""
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    a, b, c = np.moveaxis(t, -1, 0)
-    parts = (
-        -x * a - y * b - z * c,
-        w * a - z * b + y * c,
-        z * a + w * b - x * c,
-        -y * a + x * b + w * c,
-    )
-    return np.stack(parts, axis=-1)
-
-
-def _transposed_turn(q: Array, g: Array) -> Array:
-    """E(q)^T g."""
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    a, b, c, d = np.moveaxis(g, -1, 0)
-    parts = (
-        -x * a + w * b + z * c - y * d,
-        -y * a - z * b + w * c + x * d,
-        -z * a + y * b - x * c + w * d,
-    )
-    return np.stack(parts, axis=-1)

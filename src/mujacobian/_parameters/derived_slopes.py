@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters.derived import ARMATURE, FRAMES, INERTIAL, Raw
-from mujacobian._parameters.derived_terms import Structure, Terms, cross, turned_axes
+from mujacobian._parameters.derived_terms import Structure, Terms, cross
 from mujacobian._parameters.frame_slopes import add_frame_slopes
 from mujacobian._parameters.inertia import PAIRS
+from mujacobian._rotation import axial
 
 Indices = NDArray[np.intp]
 
@@ -111,7 +112,7 @@ def _center_changes(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
     model, bodies = terms.model, terms.structure.element[rows]
     turn = terms.jacobians[bodies, :3] @ terms.x[of_rows].transpose(0, 2, 1)
     axes = terms.data.xmat[bodies].reshape(-1, 3, 3)
-    along = np.einsum("ni,nij->nj", turned_axes(turn), axes)
+    along = np.einsum("ni,nij->nj", axial(turn), axes)
     mass = model.body_mass[bodies][:, None]
     whole = -(along * model.body_ipos[bodies]).sum(axis=1, keepdims=True)
     scale = np.divide(2 / 3, mass, out=np.zeros_like(mass), where=mass != 0)

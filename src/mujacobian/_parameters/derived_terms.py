@@ -22,19 +22,6 @@ def cross(a: Array, b: Array) -> Array:
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-2)
 
 
-def turned_axes(columns: Array) -> Array:
-    """The sum of e_k x columns[..., :, k] over the three axes e_k, for matrices (..., 3, 3)."""
-    c = columns
-    return np.stack(
-        [
-            c[..., 2, 1] - c[..., 1, 2],
-            c[..., 0, 2] - c[..., 2, 0],
-            c[..., 1, 0] - c[..., 0, 1],
-        ],
-        axis=-1,
-    )
-
-
 class Structure:
     """Which terms the constants of a model have; it does not change with the model's numbers."""
 

@@ -20,7 +20,8 @@ from mujacobian._parameters.derived import (
     TENDON,
     Raw,
 )
-from mujacobian._parameters.derived_terms import Terms, cross, tendon_rows, turned_axes
+from mujacobian._parameters.derived_terms import Terms, cross, tendon_rows
+from mujacobian._rotation import axial, quaternion_matrix
 
 Indices = NDArray[np.intp]
 
@@ -140,10 +141,10 @@ def _body_rows(terms: Terms, twists: Array, base: Indices) -> tuple[Array, Array
     turn, before = own[:, :3], based[:, :, :3]
     point = com[:, :, None]
     moved = own[:, 3:] + cross(turn, point) - based[:, :, 3:] - cross(before, point)
-    along = turned_axes(before)
-    of_point = cross(point, along[..., None])[..., 0] - turned_axes(moved)
+    along = axial(before)
+    of_point = cross(point, along[..., None])[..., 0] - axial(moved)
     turns = s.component[s.bodies].astype(bool)[:, None]
-    return np.where(turns, -turned_axes(turn - before), of_point), np.where(turns, 0.0, along)
+    return np.where(turns, -axial(turn - before), of_point), np.where(turns, 0.0, along)
 
 
 def _below(model: mujoco.MjModel, roots: Indices) -> NDArray[np.bool_]:
@@ -230,9 +231,8 @@ def _virtual_dofs(
     zero = np.zeros((3, 3))
     if kind == BODY_POSITION:
         return [_VirtualDof(ahead, zero, outer)]
-    matrix = np.empty(9)
-    mujoco.mju_quat2Mat(matrix, model.body_quat[body] / np.linalg.norm(model.body_quat[body]))
-    before = outer @ matrix.reshape(3, 3)
+    quat = model.body_quat[body]
+    before = outer @ quaternion_matrix(quat / np.linalg.norm(quat))
     origin = data.xpos[parent] + outer @ model.body_pos[body]
     if kind == BODY_ROTATION:
         return [_turn(ahead, before, origin)]

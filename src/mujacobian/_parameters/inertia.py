@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._rotation import quaternion_matrix
 from mujacobian.errors import ArgumentError
 
 _FREE, _SLIDE, _HINGE = (
@@ -37,9 +38,7 @@ def _steiner(a: Array, b: Array) -> Array:
 
 def principal_axes(model: mujoco.MjModel, body: int) -> Array:
     """The principal axes of the body's inertia as columns, in the body's frame."""
-    axes = np.empty(9)
-    mujoco.mju_quat2Mat(axes, model.body_iquat[body])
-    return axes.reshape(3, 3)
+    return quaternion_matrix(model.body_iquat[body])
 
 
 def inertial(model: mujoco.MjModel, body: int) -> Array:

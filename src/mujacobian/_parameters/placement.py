@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._rotation import quaternion_matrix
 
 _FRAME = mujoco.mjtSameFrame
 _NONE, _BODY, _INERTIA, _BODYROT, _INERTIAROT = (
@@ -83,12 +84,7 @@ def _box_of_geom(model: mujoco.MjModel, body: int, geom: int) -> Array:
     center, half = model.geom_aabb[geom][:3], model.geom_aabb[geom][3:]
     if half.max() >= mujoco.mjMAXVAL:
         return np.concatenate([np.zeros(3), np.full(3, mujoco.mjMAXVAL)])
-    of_geom, of_body = _rotation(model.geom_quat[geom]), _rotation(model.body_iquat[body])
+    of_geom = quaternion_matrix(model.geom_quat[geom])
+    of_body = quaternion_matrix(model.body_iquat[body])
     place = model.geom_pos[geom] + of_geom @ center - model.body_ipos[body]
     return np.concatenate([of_body.T @ place, np.abs(of_body.T @ of_geom) @ half])
-
-
-def _rotation(quat: Array) -> Array:
-    matrix = np.empty(9)
-    mujoco.mju_quat2Mat(matrix, quat)
-    return matrix.reshape(3, 3)

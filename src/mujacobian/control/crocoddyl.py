@@ -17,6 +17,7 @@ import numpy as np
 
 from mujacobian._arguments import Array
 from mujacobian._linearization import linearize
+from mujacobian._rotation import exp, right_jacobian
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.errors import MissingPackageError
@@ -38,7 +39,6 @@ BAD = [
         mujoco.mjtWarning.mjWARN_BADCTRL,
     )
 ]
-SMALL = 1e-2  # below this angle the coefficients are summed as series, to rounding
 
 
 class State(crocoddyl.StateAbstract):  # type: ignore[misc]
@@ -89,7 +89,7 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         dx = self.diff(x0, x1)
         first, second = -np.eye(self.ndx), np.eye(self.ndx)
         for turn in self.rotations:
-            inverse = np.linalg.inv(_right_jacobian(dx[turn]))
+            inverse = np.linalg.inv(right_jacobian(dx[turn]))
             first[turn, turn], second[turn, turn] = -inverse.T, inverse
         return _chosen(which, first, second)
 
@@ -99,8 +99,8 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         """Return the derivatives of `integrate` with respect to its arguments."""
         first, second = np.eye(self.ndx), np.eye(self.ndx)
         for turn in self.rotations:
-            second[turn, turn] = _right_jacobian(dx[turn])
-            first[turn, turn] = _rotation(dx[turn]).T
+            second[turn, turn] = right_jacobian(dx[turn])
+            first[turn, turn] = exp(dx[turn]).T
         return _chosen(which, first, second)
 
     def JintegrateTransport(
@@ -184,25 +184,3 @@ def _chosen(which: crocoddyl.Jcomponent, first: Array, second: Array) -> Array |
     if which == FIRST:
         return first
     return second if which == SECOND else [first, second]
-
-
-def _rotation(turn: Array) -> Array:
-    """Return exp of a rotation vector."""
-    quaternion, matrix = np.empty(4), np.empty(9)
-    angle = float(np.linalg.norm(turn))
-    mujoco.mju_axisAngle2Quat(quaternion, turn / max(angle, mujoco.mjMINVAL), angle)
-    mujoco.mju_quat2Mat(matrix, quaternion)
-    return matrix.reshape(3, 3)
-
-
-def _right_jacobian(turn: Array) -> Array:
-    """Return d exp(turn): I - (1 - cos a) / a^2 [turn] + (a - sin a) / a^3 [turn]^2."""
-    a2 = float(turn @ turn)
-    a = np.sqrt(a2)
-    if a < SMALL:
-        linear, square = 1 / 2 - a2 / 24 + a2**2 / 720, 1 / 6 - a2 / 120 + a2**2 / 5040
-    else:
-        linear, square = (1 - np.cos(a)) / a2, (a - np.sin(a)) / (a * a2)
-    x, y, z = turn
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.asarray(np.eye(3) - linear * cross + square * cross @ cross)

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian._arguments import Array, shaped
+from mujacobian._rotation import exp, log, right_jacobian
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
 from mujacobian.rods.description import flag
 from mujacobian.rods.gradient import Gradient
-from mujacobian.rods.rotation import exp, lift, log, project, right_jacobian
+from mujacobian.rods.rotation import lift, project
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
 
