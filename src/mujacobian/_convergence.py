@@ -1,4 +1,4 @@
-"""Options with which MuJoCo's solver and collider converge."""
+"""Options that make MuJoCo's solver and collider converge."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import mujoco
 from mujacobian import _core
 from mujacobian._arguments import require_model
 
-# A step that Newton's method takes from a warm start needs up to 13 iterations on the Menagerie.
+# With a warm start, Newton's method needs up to 13 iterations on the models of the Menagerie.
 ITERATIONS, LS_ITERATIONS = 100, 50
-# The solver's improvement, which is quadratic in the distance, at which it stops; zero would make
-# it take all its iterations at rounding.
+# The solver stops at this improvement, which is quadratic in the distance to the optimum. With zero
+# it would always use all its iterations.
 TOLERANCE = 1e-15
 LS_TOLERANCE = 1e-12
-# contacts are differentiated where the collider ends with these settings
+# contacts are differentiated where the collider stops with these settings
 CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 
 
 def converged(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy of the model whose solver and collider converge, so that the step is what it models.
+    """Return a copy of the model whose solver and collider converge.
 
     Derivatives are taken at the solution of the constraint problem and at contacts between exact
-    shapes. A model that is tuned for a few iterations stops elsewhere, and then the derivative is
-    not that of its `mj_step`. Simulate this copy and both agree. With a warm start it takes about
-    as long as MuJoCo's default settings.
+    shapes. A model that is tuned for a few iterations stops elsewhere, so that its `mj_step` has
+    another derivative. If you simulate this copy, both agree. With a warm start a step takes about
+    as long as with MuJoCo's default settings.
 
     The solver becomes Newton's method; all solvers have the same solution. Everything that defines
     the solution (cone, impratio, noslip, timestep, integrator) stays as it is.

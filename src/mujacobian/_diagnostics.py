@@ -1,4 +1,4 @@
-"""How far a state is from where the step has no derivative, and how well it is conditioned."""
+"""The distance of a state to the kinks of its step, and the condition of its equations."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ CONTACT_LIMIT = _core.contact_limit()
 
 @dataclass(frozen=True)
 class Row:
-    """A constraint and its distances to the nearest kinks; infinite where there is none.
+    """A constraint and its distances to the nearest kinks, which are infinite if there is none.
 
-    `state` is held, sticking, slipping, pressing or free. `zone` is the distance of `J a - aref` to
-    the boundary of that state, `activation` how far the constraint's position is from where its
-    row disappears, `region` how far a contact is from using other features of its geoms.
-    `contact_error` is the distance between MuJoCo's contact and that of a converged collider, which
-    is the one that is differentiated: the changes of position and depth (m) and of the normal (rad)
-    added up; infinite where the converged collider finds another number of contacts.
+    state: "held", "sticking", "slipping", "pressing" or "free".
+    zone: distance of `J a - aref` to the boundary of this state.
+    activation: distance of the constraint's position to the point where its row disappears.
+    region: distance of a contact to the point where it uses other features of its geoms.
+    contact_error: distance between MuJoCo's contact and that of a converged collider, which is
+        differentiated: the sum of the changes of position and depth (m) and of the normal (rad).
+        It is infinite if the converged collider finds another number of contacts.
     """
 
     element: str
@@ -49,15 +50,20 @@ class Clamp:
 
 @dataclass(frozen=True, repr=False)
 class Diagnostics:
-    """What `diagnose` found.
+    """The result of `diagnose`.
 
-    `residual_before` and `residual` are the relative residuals of `M a = qfrc_smooth + J^T f` at
-    MuJoCo's `qacc` and after polishing. `solver_error` is the distance of MuJoCo's `qacc` from the
-    optimum, relative to the largest acceleration of the bodies that constraints couple;
-    `collider_error` is its distance from that of a step with a converged collider, relative to the
-    largest acceleration of the same tree. Functions that differentiate the step warn if the first
-    exceeds `SOLVER_LIMIT`, the second `COLLIDER_LIMIT`, or the error of a contact `CONTACT_LIMIT`.
-    `K = M + J^T H J` is the matrix that the derivative of the acceleration is solved with.
+    rows: the constraints.
+    clamps: the ranges of controls and forces.
+    residual_before, residual: relative residuals of `M a = qfrc_smooth + J^T f` at MuJoCo's `qacc`
+        and after Newton steps from it.
+    solver_error: distance of MuJoCo's `qacc` from the optimum, relative to the largest
+        acceleration of the bodies that constraints couple.
+    collider_error: distance between MuJoCo's `qacc` and that of a step with a converged collider,
+        relative to the largest acceleration of the same tree.
+    K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
+
+    Functions that differentiate the step warn if `solver_error` exceeds 1e-3, `collider_error`
+    exceeds 1e-3, or the error of a contact exceeds 1e-4.
     """
 
     rows: list[Row]
@@ -93,23 +99,23 @@ class Diagnostics:
 
     @property
     def converged(self) -> bool:
-        """Whether MuJoCo's solver and collider converged in this state, up to their limits."""
+        """True if MuJoCo's solver and collider converged in this state, up to their limits."""
         return self.solver_error <= SOLVER_LIMIT and self.collider_converged
 
     @property
     def collider_converged(self) -> bool:
-        """Whether MuJoCo's collider converged in this state, up to its limits."""
+        """True if MuJoCo's collider converged in this state, up to its limits."""
         return self.contact_error <= CONTACT_LIMIT and self.collider_error <= COLLIDER_LIMIT
 
     @property
     def solver(self) -> str:
-        """Whether MuJoCo's solver converged in this state, in words."""
+        """A sentence that says whether MuJoCo's solver converged in this state."""
         verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
         return f"{verdict}: {solver_text(self.solver_error, SOLVER_LIMIT)}"
 
     @property
     def collider(self) -> str:
-        """Whether MuJoCo's collider converged in this state, in words."""
+        """A sentence that says whether MuJoCo's collider converged in this state."""
         verdict = "converged" if self.collider_converged else "not converged"
         return (
             f"{verdict}: the worst contact is {self.contact_error:.1e} away from the optimum in m "
@@ -124,11 +130,11 @@ class Diagnostics:
 
 
 def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True) -> Diagnostics:
-    """Distances of the state in `data` to the kinks of its step, and the state of the solver.
+    """Return the distances of a state to the kinks of its step, and how well the solver converged.
 
-    The derivative that `linearize` returns is that of the branch MuJoCo is in; this says how far
-    that branch extends. The state in `data` is not changed. `forward=False`: the caller has just
-    run `mj_forward` on this state.
+    `linearize` differentiates the branch that MuJoCo is in. The distances tell how far this branch
+    extends. The state in `data` is not changed. Use `forward=False` if you have just called
+    `mj_forward` on this state.
     """
     require_model(model)
     K = np.empty((model.nv, model.nv))

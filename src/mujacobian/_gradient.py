@@ -18,10 +18,10 @@ from mujacobian.errors import MujacobianError
 # the first step, the end (one step after the last), and a row of mjSTATE_INTEGRATION per step
 Segment = tuple[int, int, Array]
 
-# growth beyond which the direction of a gradient is that of rounding errors
+# beyond this growth, rounding errors decide the direction of a gradient
 EXPLOSION = 1e8
 
-# why Gradient.mocap is None though poses were given: element and reason
+# element and reason in the error if poses have no gradient, and Gradient.mocap is None
 NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
 
 
@@ -29,15 +29,15 @@ NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
 class Gradient:
     """Derivatives of a scalar of a trajectory. Batches have a leading axis.
 
-    state: with respect to the first state, in the layout of `states`, or tangent coordinates.
+    state: with respect to the first state, in the layout of `states` or in tangent coordinates.
     controls: `(T, nu)`.
-    forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout was given none.
-    wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout was given none.
-    mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, quaternions taken as
-        q / |q|; None if the rollout was given none, and with noslip, where it is not covered.
-    params: one per parameter; None if the rollout was given none.
-    norms: `(T + 1,)`, of the derivative with respect to the state before each step and the last, in
-        tangent coordinates: how far back the scalar is felt, and where gradients explode.
+    forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout has none.
+    wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout has none.
+    mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, with quaternions normalized
+        to q / |q|; None if the rollout has none, or with noslip, which is not supported.
+    params: one number per parameter; None if the rollout has none.
+    norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
+        last state, in tangent coordinates. They show where gradients vanish and where they explode.
     """
 
     state: Array
@@ -149,8 +149,8 @@ class Adjoint:
         norms = self.gradient.norms
         direct = np.linalg.norm(self.given, axis=-1).max(axis=-1)
         for k, row in enumerate(norms):
-            felt = np.flatnonzero(row)
-            size = max(direct[k], row[felt[-1]]) if len(felt) else 0.0
+            nonzero = np.flatnonzero(row)
+            size = max(direct[k], row[nonzero[-1]]) if len(nonzero) else 0.0
             exploded = np.flatnonzero(row > EXPLOSION * size)
             if len(exploded):
                 t = exploded[-1]

@@ -24,13 +24,13 @@ SELFCHECK = os.environ.get("MUJACOBIAN_SELFCHECK", "0") not in ("", "0")
 class Linearization:
     """Derivatives of the next state and of the sensors of one step.
 
-    With the state x = (q, v, act) in tangent coordinates, as `mujoco.mjd_transitionFD` has them
-    (quaternions: rotations in the body's frame), `nx = 2 nv + na`, `ns = nsensordata`:
+    The state is x = (q, v, act) in the tangent coordinates of `mujoco.mjd_transitionFD`, in which
+    quaternions are rotations in the body's frame. With `nx = 2 nv + na` and `ns = nsensordata`:
 
         dx' = A dx + B du + Bf df        A (nx, nx), B (nx, nu), Bf (nx, nv)
         ds  = C dx + D du + Df df        C (ns, nx), D (ns, nu), Df (ns, nv)
 
-    where f is `qfrc_applied`. Blocks that were not asked for are None. Batches have a leading axis.
+    where f is `qfrc_applied`. Blocks that were not requested are None. Batches have a leading axis.
     """
 
     A: Array
@@ -54,18 +54,18 @@ def linearize(
     forces: bool = False,
     forward: bool = True,
 ) -> Linearization:
-    """The exact Jacobians of one `mj_step` at the state in `data`.
+    """Return the exact Jacobians of one `mj_step` at the state in `data`.
 
-    The derivative is that of the branch MuJoCo is in. What is not covered raises
-    `UnsupportedFeatureError` with the element's name. The state in `data` is not changed; derived
-    fields are as after `mj_forward`.
+    They are the derivatives of the branch that MuJoCo is in. An active element without an exact
+    derivative raises `UnsupportedFeatureError` with its name. The state in `data` is not changed.
+    The fields that MuJoCo computes from it are as after `mj_forward`.
 
     Args:
       model: any model that MuJoCo loads.
       data: the state, controls and applied forces.
-      sensors: also C and D (and Df).
-      forces: also Bf (and Df), the derivatives with respect to `qfrc_applied`.
-      forward: run `mj_forward` first. False if the caller has just done so on this state.
+      sensors: compute C and D (and Df), too.
+      forces: compute Bf (and Df), too: the derivatives with respect to `qfrc_applied`.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
 
     Example:
       >>> import mujoco, mujacobian
@@ -115,18 +115,18 @@ def linearize_batch(
     sensors: bool = True,
     threads: int | None = None,
 ) -> Linearization:
-    """The exact Jacobians at many states, with a leading axis, computed in parallel.
+    """Return the exact Jacobians at many states, with a leading axis. Threads compute them.
 
     Args:
       model: any model that MuJoCo loads.
       states: `(n, nstate)`, rows of `mj_getState(FULLPHYSICS)`, as in `mujoco.rollout`.
       controls: `(n, nu)`.
-      sensors: also C and D.
+      sensors: compute C and D, too.
       threads: number of threads, by default one per available core. Results do not depend on it.
 
-    Everything that these rows do not hold is as after `mj_resetData`: applied forces are zero,
-    mocap bodies are at their initial poses, equality constraints are active where `eq_active0` of
-    the model says so (`eq_active` of a data is not used), and the solver has no warm start.
+    All inputs that are not in these rows are as after `mj_resetData`: applied forces are zero,
+    mocap bodies have their initial poses, `eq_active0` of the model decides which equality
+    constraints are active, and the solver has no warm start.
     """
     require_model(model)
     nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -175,13 +175,13 @@ transition = checked_transition if SELFCHECK else _core.transition
 def wrench(
     model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization, body: int
 ) -> tuple[Array, Array | None]:
-    """Derivatives of the next state and of the sensors with respect to `xfrc_applied[body]`.
+    """Return the derivatives of the next state and sensors with respect to `xfrc_applied[body]`.
 
     Args:
       model: the model of `lin`.
       data: the data that `linearize` has just evaluated.
-      lin: made with `forces=True`.
-      body: index of the body. Its six columns are force, then torque, at its centre of mass.
+      lin: a result of `linearize(forces=True)`.
+      body: index of the body. The six columns are force, then torque, at its center of mass.
     """
     if lin.Bf is None:
         raise ArgumentError("lin has no derivatives of applied forces: use linearize(forces=True)")
@@ -198,25 +198,25 @@ def wrench(
 
 
 def _rows(name: str, values: ArrayLike, width: int) -> Array:
-    """`values` as a contiguous float64 array with rows of the given width."""
-    array = numbers(name, values, finite=False)  # the core names what is not
+    """Return `values` as a contiguous float64 array with rows of the given width."""
+    array = numbers(name, values, finite=False)  # the core reports values that are not finite
     if array.ndim != 2 or array.shape[1] != width:
         raise ArgumentError(f"{name} must have shape (n, {width}), got {array.shape}")
     return array
 
 
 def support(model: mujoco.MjModel) -> list[Unsupported]:
-    """What in this model is not differentiated exactly; empty for a fully covered model.
+    """Return the elements of this model without exact derivatives; empty if all are covered.
 
-    Constraint rows depend on the state and are not listed: they raise when they are active.
+    Constraints depend on the state and are not listed. They raise an error when they are active.
     """
     return [Unsupported(element, reason) for element, reason in _core.unsupported(model)]
 
 
 def fd_count() -> int:
-    """Number of finite differences that entered a result of this process.
+    """Return the number of finite differences that entered a result of this process.
 
-    Those of `control.ILQR` with another backend than "analytic", which are there to be compared
-    with. Nothing else in this package uses any.
+    Only the finite-difference backends of `control.ILQR` increase this counter. Everything else in
+    the package is analytic.
     """
     return _core.difference_count()

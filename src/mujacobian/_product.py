@@ -1,4 +1,4 @@
-"""Products of one step's Jacobian with vectors, without the Jacobian."""
+"""Products of one step's Jacobian with vectors, computed without the Jacobian."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 @dataclass(frozen=True)
 class Pullback:
-    """Derivatives of a scalar with respect to the inputs of a step; None where not asked for."""
+    """Derivatives of a scalar with respect to the inputs of a step; None if not requested."""
 
     state: Array
     controls: Array
@@ -37,20 +37,20 @@ def vjp(
     params: Parameters | None = None,
     forward: bool = True,
 ) -> Pullback:
-    """The gradient of a scalar through one step: `A^T d_next + C^T d_sensors` and the like.
+    """Return the gradient of a scalar through one step: `A^T d_next + C^T d_sensors` and the like.
 
-    As exact as `linearize`, with the same refusals, at the price of one solve: `A` is not formed.
+    It is as exact as `linearize`, raises the same errors, and costs one solve: `A` is not formed.
 
     Args:
       model: any model that MuJoCo loads.
       data: the state, controls and applied forces; not changed.
       d_next: `(nx,)`, derivative with respect to the next state, in the tangent coordinates of `A`.
       d_sensors: `(ns,)`, derivative with respect to `sensordata`.
-      forces: also the derivative with respect to `qfrc_applied`.
-      mocap: also the derivative with respect to the poses of mocap bodies, `(nmocap, 7)`: positions
-        and quaternions, which are taken as q / |q|.
-      params: also the derivative with respect to these parameters, at the values in `model`.
-      forward: run `mj_forward` first. False if the caller has just done so on this state.
+      forces: compute the derivative with respect to `qfrc_applied`, too.
+      mocap: compute the derivative with respect to the poses of mocap bodies, too, `(nmocap, 7)`:
+        positions and quaternions, which are normalized to q / |q|.
+      params: parameters, at their values in `model`, whose derivative is computed, too.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -106,10 +106,10 @@ def jvp(
     sensors: bool = True,
     forward: bool = True,
 ) -> tuple[Array, Array | None]:
-    """The change of the next state and of the sensors with a change of the inputs.
+    """Return the change of the next state and of the sensors for a change of the inputs.
 
-    `A d_state + B d_controls + Bf d_forces` and `C d_state + D d_controls + Df d_forces`, without
-    forming `A` and `B`. As exact as `linearize`, and with the same refusals.
+    These are `A d_state + B d_controls + Bf d_forces` and `C d_state + D d_controls + Df d_forces`,
+    but `A` and `B` are not formed. They are as exact as `linearize`, with the same errors.
 
     Args:
       model: any model that MuJoCo loads.
@@ -118,10 +118,10 @@ def jvp(
       d_controls: `(nu,)`.
       d_forces: `(nv,)`, change of `qfrc_applied`.
       d_mocap: `(nmocap, 7)`, change of the positions and quaternions of mocap bodies.
-      params: the parameters that `d_params` is a change of, at the values in `model`.
-      d_params: one per parameter.
-      sensors: also the change of the sensors; else None in its place.
-      forward: run `mj_forward` first. False if the caller has just done so on this state.
+      params: the parameters that change, at their values in `model`.
+      d_params: one number per parameter.
+      sensors: compute the change of the sensors, too; otherwise None is returned in its place.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -135,7 +135,7 @@ def jvp(
     """
     require_model(model)
     if d_params is not None and params is None:
-        raise ArgumentError("d_params needs params, the parameters it is a change of")
+        raise ArgumentError("d_params needs params, the parameters that change")
     nx = 2 * model.nv + model.na
     core: list[tuple[int, int, int]] = []
     raw = [np.zeros(0)]
@@ -163,7 +163,7 @@ def jvp(
 
 
 def _poses(data: mujoco.MjData) -> Array:
-    """Positions and quaternions of mocap bodies, `(nmocap, 7)`."""
+    """Return the positions and quaternions of mocap bodies, `(nmocap, 7)`."""
     if not isinstance(data, mujoco.MjData):
         raise ArgumentTypeError(f"data must be a mujoco.MjData, got {type(data).__name__}")
     if (np.linalg.norm(data.mocap_quat, axis=-1) < mujoco.mjMINVAL).any():
@@ -172,7 +172,7 @@ def _poses(data: mujoco.MjData) -> Array:
 
 
 def bind(params: Parameters, model: mujoco.MjModel) -> Parameters:
-    """The same parameters of this model, which has the sizes of the one they were made for."""
+    """Return the same parameters for this model, which must have the sizes of their own model."""
     if not isinstance(params, Parameters):
         raise ArgumentTypeError(
             f"params must be mujacobian.Parameters, got {type(params).__name__}"

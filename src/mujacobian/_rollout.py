@@ -1,4 +1,4 @@
-"""Simulation of many steps, kept so that gradients can be taken through it."""
+"""Simulation of many steps, recorded for gradients."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def rollout(
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> Trajectory:
-    """The trajectory of T steps, of which gradients can be taken.
+    """Simulate T steps and return the trajectory, which has methods for gradients.
 
     Args:
-      model: any model that MuJoCo loads; not to be changed while gradients are taken.
-      state: `(nq + nv + na,)`, a row of (qpos, qvel, act), all else as after `mj_resetData`; or an
-        `MjData`, which is not changed, with its inputs.
+      model: any model that MuJoCo loads. Do not change it before you compute gradients.
+      state: `(nq + nv + na,)`, a row of (qpos, qvel, act), with everything else as after
+        `mj_resetData`; or an `MjData` with all its inputs, which is not changed.
       controls: `(T, nu)`.
       forces: `(T, nv)`, `qfrc_applied` of every step.
       wrenches: `(T, nbody, 6)`, `xfrc_applied` of every step.
-      mocap: `(T, nmocap, 7)`, positions and quaternions of mocap bodies, taken as q / |q|.
-      params: parameters of the model that gradients are wanted of: `mujacobian.Parameters`, or a
-        pair of them and of other values than those in `model`. The trajectory is that of a copy
-        of the model with these values.
-      checkpoint: keep every k-th state only and simulate again between them. The gradient is
-        bitwise the same and takes one simulation more; memory grows with T / k + k instead of T.
-        By default every state is kept.
+      mocap: `(T, nmocap, 7)`, positions of mocap bodies, and their quaternions, which are
+        normalized to q / |q|.
+      params: parameters of the model whose gradients you need: `mujacobian.Parameters`, or a pair
+        of parameters and values. With values, a copy of the model with these values is simulated.
+      checkpoint: keep every k-th state only, and simulate the steps between them again for a
+        gradient. The gradient is bitwise the same and needs one more simulation; memory grows with
+        T / k + k instead of T. By default every state is kept.
       threads: number of threads, by default one per available core. Results do not depend on it.
 
-    Arrays may have a batch of n in front, all or only some of them: then n rollouts are simulated
-    in parallel, and everything that is returned has a leading axis. A rollout that diverges, so
-    that MuJoCo resets it, raises `MujacobianError` with the step.
+    All arrays, or some of them, may have a leading axis for a batch of n. Then n rollouts are
+    simulated in parallel, and all results have this leading axis. If MuJoCo resets a rollout
+    because it diverges, `MujacobianError` names the step.
 
     Example:
       >>> import mujoco, mujacobian, numpy as np
@@ -80,7 +80,7 @@ def prepare(
     wrenches: ArrayLike | None,
     mocap: ArrayLike | None,
 ) -> tuple[Array, Inputs, int | None]:
-    """The arguments of `rollout` as the core takes them, and the size of the batch, if any."""
+    """Return the arguments of `rollout` in the layout of the core, and the batch size, if any."""
     u = batched("controls", controls, ("T", model.nu))
     T = u.shape[-2]
     f = None if forces is None else batched("forces", forces, (T, model.nv))
@@ -98,7 +98,7 @@ def prepare(
     )
 
     def spread(array: Array, rank: int) -> Array:
-        """The array with its batch in front."""
+        """Return the array with a leading axis for the batch."""
         return np.broadcast_to(array, (1 if n is None else n, *array.shape[-rank:]))
 
     inputs = Inputs(
@@ -140,7 +140,7 @@ def _simulate(
         if taken < T:
             which = f"rollout {k}" if is_batch else "the rollout"
             raise MujacobianError(
-                f"{which} diverges in step {taken}: MuJoCo found its numbers bad and reset it"
+                f"{which} diverges in step {taken}: MuJoCo detected NaN or huge values and reset it"
             )
 
     each(model, n, threads, simulate)
@@ -152,7 +152,7 @@ def _simulate(
 def apply(
     model: mujoco.MjModel, params: Parameters | tuple[Parameters, ArrayLike]
 ) -> tuple[Parameters, Array]:
-    """The parameters of a copy of the model with their values, and these values."""
+    """Return the parameters bound to a copy of the model with their values, and these values."""
     parameters, values = params if isinstance(params, tuple) else (params, None)
     here = bind(parameters, model)
     chosen = here.values if values is None else shaped("params", values, (len(here),))
@@ -160,7 +160,7 @@ def apply(
 
 
 def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Array:
-    """Rows of mjSTATE_INTEGRATION."""
+    """Return the first states as rows of mjSTATE_INTEGRATION."""
     size = mujoco.mj_stateSize(model, INTEGRATION)
     if isinstance(state, mujoco.MjData):
         require_data("state", model, state)
@@ -180,7 +180,7 @@ def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Arr
 
 
 def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
-    """The size of the batch that some of the arrays, given with their ranks, have in front."""
+    """Return the batch size of the arrays that have more axes than their rank; None if none has."""
     sizes = {
         name: len(array)
         for name, (array, rank) in arrays.items()
@@ -193,7 +193,7 @@ def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
 
 
 def core_poses(poses: Array) -> Array:
-    """Rows of all positions, then all quaternions."""
+    """Return rows of all positions, then all quaternions, as in mjSTATE_INTEGRATION."""
     if (np.linalg.norm(poses[..., 3:], axis=-1) < mujoco.mjMINVAL).any():
         raise ArgumentError("mocap has a quaternion of length 0")
     lead = poses.shape[:-2]

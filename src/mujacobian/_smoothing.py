@@ -1,4 +1,4 @@
-"""Contacts that are felt before they happen: a copy of the model with softer ones."""
+"""A copy of a model with softer contacts, which act before the bodies touch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mujacobian.errors import ArgumentError
 
 
 def smoothed(model: mujoco.MjModel, margin: float = 0.005) -> mujoco.MjModel:
-    """A copy of the model in which contact forces begin at a distance, from zero.
+    """Return a copy of the model in which contact forces start from zero, before bodies touch.
 
-    Every contact acts `margin` (in m) sooner than in the model. Its impedance grows from zero there
-    (solimp d0 = 0) to its full value over a width of at least `margin`. So forces do not jump where
-    a contact begins, and bodies that are about to touch already have a gradient; but bodies rest
-    apart, by up to `margin`. This is another model, not an approximation of a derivative: its own
-    derivatives are exact. Limits of joints and tendons stay as they are.
+    Every contact acts from a distance of `margin` (in m). Its impedance grows from zero there
+    (solimp d0 = 0) to its full value over a width of at least `margin`. Forces therefore do not
+    jump where a contact begins, and bodies that are about to touch have a gradient. In exchange,
+    bodies rest at a distance of up to `margin`. This is another model, not an approximation of a
+    derivative: its own derivatives are exact. Limits of joints and tendons do not change.
 
     Example:
       >>> import mujoco, mujacobian

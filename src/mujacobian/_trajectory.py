@@ -28,7 +28,7 @@ class Jacobian:
     """Derivatives of all states and sensors of a trajectory. Batches have a leading axis.
 
     states: `(T + 1, rows, columns)`.
-    sensordata: `(T, ns, columns)`; None if not asked for.
+    sensordata: `(T, ns, columns)`; None if not requested.
     """
 
     states: Array
@@ -40,14 +40,14 @@ class Jacobian:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """What `mujacobian.rollout` has simulated. Batches have a leading axis.
+    """The result of `mujacobian.rollout`. Batches have a leading axis.
 
-    states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then that after
-        every step.
-    sensordata: `(T, ns)`, what the sensors read in each step, so before the state moves.
-    model: the model it was simulated with; not to be changed while gradients are taken.
+    states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then the state
+        after every step.
+    sensordata: `(T, ns)`, the sensor values of each step, at the state before the step.
+    model: the simulated model. Do not change it before you compute gradients.
 
-    The rest is what gradients are taken from.
+    The other attributes are what `gradient` and `jacobian` need.
     """
 
     model: mujoco.MjModel
@@ -75,20 +75,23 @@ class Trajectory:
         tangent: bool = False,
         window: int | None = None,
     ) -> Gradient:
-        """The exact gradient of a scalar, given its derivatives with respect to states and sensors.
+        """Return the exact gradient of a scalar from its derivatives by states and sensors.
 
-        Costs a few simulations, whatever the number of inputs. A `RuntimeWarning` names the step
-        where the derivative has grown 1e8-fold on its way back; overflow raises `MujacobianError`.
+        The cost is a few simulations, whatever the number of inputs. A `RuntimeWarning` names the
+        step at which the derivative has grown by a factor of 1e8. An overflow raises
+        `MujacobianError`.
 
         Args:
-          d_states: like `states`; the scalar may depend on every state. Quaternions are taken as
-            q / |q|: only the part that turns them counts, their gradients are orthogonal to them.
-          d_sensors: like `sensordata`.
-          tangent: give and take derivatives with respect to states in the tangent coordinates of
-            `A` (nx = 2 nv + na), instead of in the layout of `states`.
-          window: truncated backpropagation: the states before steps w, 2 w, 3 w, ... are taken as
-            given, so inputs feel the scalar in the rest of their own window only, up to and with
-            the state at its end. The result is then not the gradient of the scalar.
+          d_states: derivatives with respect to every state, in the shape of `states`. Quaternions
+            are normalized to q / |q|: only the part that rotates them counts, and gradients with
+            respect to them are orthogonal to them.
+          d_sensors: derivatives with respect to the sensors, in the shape of `sensordata`.
+          tangent: use the tangent coordinates of `A` (nx = 2 nv + na) for derivatives with respect
+            to states, instead of the layout of `states`. This holds for `d_states` and the result.
+          window: truncated backpropagation with windows of w steps. The gradient is cut at the
+            states before steps w, 2 w, 3 w, ...: an input receives contributions only from the
+            rest of its own window, including the state at the end of it. The result is then not
+            the gradient of the scalar.
 
         Example:
           >>> import mujoco, mujacobian, numpy as np
@@ -128,7 +131,7 @@ class Trajectory:
             made = replace(made, mocap=pull_poses(self.inputs.poses(), made.mocap))
         if self.params is not None and made.params is not None:
             chain = self.params[0].jacobian(self.params[1], self.model)
-            # row by row: the products of a batch are those of single rollouts
+            # row by row, so that the products of a batch are bitwise those of single rollouts
             rows = np.array([row @ chain for row in made.params])
             made = replace(made, params=rows.reshape(n, chain.shape[1]))
         return made if self.is_batch else _first(made)
@@ -140,14 +143,17 @@ class Trajectory:
         tangent: bool = False,
         sensors: bool | Sequence[int] = True,
     ) -> Jacobian:
-        """The exact Jacobian of all states and sensors, in forward mode: for few columns.
+        """Return the exact Jacobian of all states and sensors.
+
+        It is computed in forward mode, which is fast for few columns.
 
         Args:
-          wrt: "params", those given to the rollout, or "state", the first state.
-          tangent: rows of states, and columns of the first state, in the tangent coordinates of
-            `A`, instead of in the layout of `states`.
-          sensors: also the Jacobian of the sensors; or the entries of `sensordata` it is wanted
-            of, in their order. Those that see a parameter in ways that are not covered raise.
+          wrt: "params", the parameters given to the rollout, or "state", the first state.
+          tangent: use the tangent coordinates of `A` for the rows of states and the columns of the
+            first state, instead of the layout of `states`.
+          sensors: compute the Jacobian of the sensors, too, or only of these entries of
+            `sensordata`, in this order. A sensor whose derivative with respect to a parameter is
+            not supported raises `UnsupportedFeatureError`.
 
         Example:
           >>> import mujoco, mujacobian, numpy as np
@@ -208,7 +214,7 @@ class Trajectory:
         return result if self.is_batch else _first(result)
 
     def _chosen_sensors(self, sensors: bool | Sequence[int]) -> list[int] | None:
-        """Entries of sensordata; None for none of them."""
+        """Return the chosen entries of sensordata, or None if there are none."""
         ns = self.model.nsensordata
         if isinstance(sensors, bool):
             return list(range(ns)) if sensors else None
@@ -219,7 +225,7 @@ class Trajectory:
 
     @property
     def is_batch(self) -> bool:
-        """Whether results have a leading axis."""
+        """True if results have a leading axis."""
         return self.states.ndim == 3
 
     @property
@@ -251,7 +257,7 @@ class Trajectory:
 
 
 def _first(batch: Result) -> Result:
-    """The first of a batch of results."""
+    """Return the first of a batch of results."""
     given = {each.name: getattr(batch, each.name) for each in fields(batch)}
     made: dict[str, Any] = {name: None if x is None else x[0] for name, x in given.items()}
     return type(batch)(**made)
