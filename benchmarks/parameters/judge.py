@@ -18,7 +18,7 @@ import numpy as np
 import mujacobian
 from mujacobian import reference
 from mujacobian.check._comparison import ROUNDING
-from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, bar
+from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, tolerance_at
 from mujacobian.check._probe import NOISE_SAMPLES
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
@@ -129,7 +129,7 @@ def tolerance_of(family: str, model: mujoco.MjModel, data: mujoco.MjData) -> flo
     """Return the largest relative error that counts as exact for a family at a state."""
     if family in MOVING and reference.meets_curved(model, data):
         return COLLIDER_SLOPE
-    return bar(data)
+    return tolerance_at(data)
 
 
 def judge_family(

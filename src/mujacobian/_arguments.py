@@ -1,4 +1,4 @@
-"""Arguments as arrays of numbers, or an error that names them."""
+"""Checks of arguments: arrays of numbers, or an error that names the argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 Array = NDArray[np.float64]
 
-# Sizes of a model that sizes of its data follow from, as the installed MuJoCo declares them.
+# Sizes of a model that determine sizes of its data, as the installed MuJoCo declares them.
 SIZES = sorted(
     {
         extent
@@ -26,13 +26,13 @@ SIZES = sorted(
 
 
 def require_model(model: object) -> None:
-    """Raise unless this is a model."""
+    """Raise if this is not a model."""
     if not isinstance(model, mujoco.MjModel):
         raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
 
 
 def require_data(name: str, model: mujoco.MjModel, data: object) -> None:
-    """Raise unless this is a data of the model."""
+    """Raise if this is not an `MjData` of the model."""
     if not isinstance(data, mujoco.MjData):
         raise ArgumentTypeError(f"{name} must be a mujoco.MjData, got {type(data).__name__}")
     if data.model is model:
@@ -40,7 +40,7 @@ def require_data(name: str, model: mujoco.MjModel, data: object) -> None:
     where = f"model and {name} do not belong together: "
     if data.signature != model.signature:
         raise ArgumentError(f"{where}{name} was made from another model")
-    # the signature covers the tree and the numbers of elements, but no sizes of arrays
+    # the signature covers the tree and the numbers of elements, but not the sizes of arrays
     for size in SIZES:
         have, want = getattr(data.model, size), getattr(model, size)
         if have != want:
@@ -50,7 +50,7 @@ def require_data(name: str, model: mujoco.MjModel, data: object) -> None:
 
 
 def numbers(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
-    """`values` as a contiguous float64 array of numbers, finite ones unless said otherwise."""
+    """Return `values` as a contiguous float64 array; raise if it has other values than numbers."""
     refuse_single_precision(name, values)
     try:
         given = np.asarray(values)
@@ -59,7 +59,7 @@ def numbers(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
         array: Array = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ArgumentTypeError(f"{name} must be an array of numbers: {error}") from None
-    array = array.reshape(given.shape)  # ascontiguousarray makes scalars arrays
+    array = array.reshape(given.shape)  # ascontiguousarray adds an axis to scalars
     bad = np.argwhere(~np.isfinite(array))
     if finite and len(bad):
         index = tuple(int(i) for i in bad[0])
@@ -68,7 +68,7 @@ def numbers(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
 
 
 def refuse_single_precision(name: str, values: object) -> None:
-    """Raise for torch tensors of less than double precision: their gradients would be, too."""
+    """Raise for torch tensors with less than double precision, as their gradients would have it."""
     dtype = str(getattr(values, "dtype", ""))
     if dtype.startswith("torch.") and dtype != "torch.float64":
         raise ArgumentTypeError(
@@ -77,7 +77,7 @@ def refuse_single_precision(name: str, values: object) -> None:
 
 
 def shaped(name: str, values: ArrayLike, shape: Sequence[int], *, finite: bool = True) -> Array:
-    """`values` as an array of numbers of this shape, finite ones unless said otherwise."""
+    """Return `values` as an array of numbers of this shape."""
     array = numbers(name, values, finite=finite)
     if array.shape != tuple(shape):
         raise ArgumentError(f"{name} must have shape {tuple(shape)}, got {array.shape}")
@@ -85,14 +85,20 @@ def shaped(name: str, values: ArrayLike, shape: Sequence[int], *, finite: bool =
 
 
 def batched(name: str, values: ArrayLike, shape: Sequence[int | str]) -> Array:
-    """`values` as numbers of this shape, or with a batch in front of it; letters are free sizes."""
+    """Return `values` as numbers of this shape, with or without a leading batch axis.
+
+    Letters in the shape stand for any size.
+    """
     array = numbers(name, values)
     require_batch(name, array.shape, shape)
     return array
 
 
 def require_batch(name: str, given: Sequence[int], shape: Sequence[int | str]) -> None:
-    """Raise unless `given` is this shape, or has a batch in front of it; letters are free sizes."""
+    """Raise if `given` is not this shape, with or without a leading batch axis.
+
+    Letters in the shape stand for any size.
+    """
     fits = len(given) - len(shape) in (0, 1) and all(
         isinstance(want, str) or have == want
         for have, want in zip(given[-len(shape) :], shape, strict=True)
@@ -104,7 +110,7 @@ def require_batch(name: str, given: Sequence[int], shape: Sequence[int | str]) -
 
 
 def count(name: str, value: int, most: int = 2**31 - 1) -> int:
-    """`value` as a whole number of at least 1 and at most `most`."""
+    """Return `value` as an integer from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ArgumentError(f"{name} must be an integer of at least 1, got {value!r}")
     if value > most:
@@ -113,6 +119,6 @@ def count(name: str, value: int, most: int = 2**31 - 1) -> int:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """A question that names what is similar to an unknown name, or else what there is."""
+    """Return a question with known names: those similar to an unknown name, or the first ones."""
     close = difflib.get_close_matches(name, known, 5, 0.4) or known[:10]
     return f"did you mean {', '.join(close)}?" if close else "there are no names to choose from"

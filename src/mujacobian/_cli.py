@@ -17,9 +17,9 @@ from mujacobian import _core
 from mujacobian._info import gather
 from mujacobian._packages import require_matplotlib
 from mujacobian.check import Study
+from mujacobian.check._format import as_dict, as_text
 from mujacobian.check._plot import draw
 from mujacobian.check._probe import quiet
-from mujacobian.check._report import as_dict, as_text
 from mujacobian.check._terminal import printable
 from mujacobian.control import command
 from mujacobian.errors import MujacobianError
@@ -32,14 +32,14 @@ reference and with mjd_transitionFD.
 
 exit status:
   0  every state is exact in every block
-  1  something is wrong, refused or could not be judged, or MuJoCo's solver or collider
-     stops before it converges at the model's own settings
+  1  a result is wrong, not supported or could not be compared, or MuJoCo's solver or
+     collider stops before it converges at the model's own settings
   2  the file is missing or broken, or the command line is wrong
 """
 
 
 class InputError(MujacobianError):
-    """A file that cannot be used, or an output that cannot be written."""
+    """A file cannot be used, or an output cannot be written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("model", type=Path, metavar="MODEL.xml", help="an MJCF, URDF or MJB file")
     check.add_argument("--states", type=_positive, default=3, metavar="N", help="how many states")
-    check.add_argument("--seed", type=_natural, default=0, help="of the random controls")
+    check.add_argument("--seed", type=_natural, default=0, help="seed of the random controls")
     check.add_argument("--json", action="store_true", help="print JSON and nothing else")
     check.add_argument("--plot", type=Path, metavar="FILE", help="draw the errors into a picture")
     mpc = commands.add_parser(
@@ -134,7 +134,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def load(path: Path) -> mujoco.MjModel:
-    """Return the model in a file; InputError says in one line what is wrong with it."""
+    """Return the model in a file; raise InputError with one line if it cannot be loaded."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if not path.is_file():
@@ -170,7 +170,7 @@ def _draw(study: Study, name: str, path: Path) -> None:
 
 
 def _run(study: Study) -> None:
-    """Run with a progress bar where stderr is a terminal."""
+    """Run the study, with a progress bar if stderr is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description:32}"), BarColumn(), TimeElapsedColumn())
     with Progress(

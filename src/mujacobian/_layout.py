@@ -1,8 +1,8 @@
-"""Where the installed MuJoCo keeps its fields.
+"""The memory layout of the installed MuJoCo.
 
-The core is compiled without MuJoCo's headers. It lists the fields it reads by name and kind;
-`mujoco.introspect` declares every struct of the installed release, natural C alignment gives the
-offsets, and a few of them are checked on live objects before anything is read through them.
+The core is compiled without MuJoCo's headers. It lists the fields that it reads by name and kind.
+`mujoco.introspect` declares every struct of the installed release, and natural C alignment gives
+the offsets. A few offsets are compared with live objects before the core uses any of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mujacobian.errors import (
     UnusableError,
 )
 
-# size and alignment of C types, by the name that introspect prints
+# size, which is also the alignment, of C types, by the name that introspect prints
 _SCALARS = {
     "char": 1,
     "mjtByte": 1,
@@ -101,7 +101,7 @@ _FUNCTIONS = (
     "_mjPRIVATE_setTlsLogHandler",
     "_mjPRIVATE_getGlobalLogHandler",
 )
-_OPTIONAL = ("mj_stepSkip",)  # of a derivative to compare with
+_OPTIONAL = ("mj_stepSkip",)  # for a finite-difference backend of control.ILQR
 _TABLE = "mjCOLLISIONFUNC"
 _CALLBACKS = (
     "mjcb_control",
@@ -121,7 +121,7 @@ def _refuse(what: str) -> UnusableError:
 
 
 def _measure(declared: object) -> tuple[int, int]:
-    """Size and alignment of a declared C type."""
+    """Return the size and alignment of a declared C type."""
     if isinstance(declared, ast_nodes.PointerType):
         return 8, 8
     if isinstance(declared, ast_nodes.ArrayType):
@@ -150,7 +150,7 @@ def _place(fields: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:
 
 
 def _end(fields: Iterable[Any]) -> tuple[int, int]:
-    """Size and alignment of a struct."""
+    """Return the size and alignment of a struct."""
     widest, end = 1, 0
     for field, offset, align in _place(fields):
         widest = max(widest, align)
@@ -159,7 +159,7 @@ def _end(fields: Iterable[Any]) -> tuple[int, int]:
 
 
 def _table(struct: str) -> dict[str, tuple[Any, int]]:
-    """Type and offset of every field of a struct."""
+    """Return the type and offset of every field of a struct."""
     if struct not in structs.STRUCTS:
         raise _refuse(f"it has no struct {struct}")
     fields = structs.STRUCTS[struct].fields
@@ -167,12 +167,12 @@ def _table(struct: str) -> dict[str, tuple[Any, int]]:
 
 
 def struct_size(struct: str) -> int:
-    """Bytes of one of MuJoCo's structs."""
+    """Return the size of one of MuJoCo's structs in bytes."""
     return _end(structs.STRUCTS[struct].fields)[0]
 
 
 def find_places() -> list[tuple[int, int]]:
-    """Offset and size of every field the core reads, in the core's order; -1 where absent."""
+    """Return the offset (-1 if absent) and size of every field, in the order of the core."""
     tables = {struct: _table(struct) for struct in {field[0] for field in _core.fields()}}
     places = []
     for struct, name, kind, optional in _core.fields():
@@ -217,7 +217,7 @@ def _check_structs() -> None:
 
 
 def _check_live() -> None:
-    """Compare offsets with live objects: a few sizes and arrays of a small model."""
+    """Compare the offsets of a few sizes and arrays with a live model and its data."""
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><freejoint/><geom size='1'/><body><joint/><geom size='1'/>"
         "</body></body></worldbody></mujoco>"
@@ -240,7 +240,7 @@ def _check_live() -> None:
 
 
 def _symbols() -> dict[str, int]:
-    """Addresses of the functions and callback variables the core uses in the loaded library."""
+    """Return the addresses of the functions and callback variables that the core uses."""
     library = ctypes.CDLL(_library_path())
     found = dict.fromkeys(_OPTIONAL, 0)
     for name in _OPTIONAL:
@@ -258,14 +258,14 @@ def _symbols() -> dict[str, int]:
 
 
 def _library_path() -> str:
-    """Path of the libmujoco inside the mujoco package, which importing mujoco has loaded."""
+    """Return the path of libmujoco in the mujoco package, which `import mujoco` has loaded."""
     for path in sorted(Path(mujoco.__file__).parent.glob("libmujoco*")):
         return str(path)
     raise _refuse("its library is not in the package")
 
 
 def install() -> None:
-    """Hand the installed MuJoCo's layout to the core; ImportError says what cannot be read."""
+    """Pass the layout of the installed MuJoCo to the core; raise if something is not readable."""
     if not _core.processor_supported():
         raise UnusableError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()

@@ -1,7 +1,8 @@
-"""States as MuJoCo stores them and as they move: quaternions and their rotations.
+"""States as MuJoCo stores them, and their tangent coordinates.
 
-A state (qpos, qvel, act) has `nq + nv + na` numbers, a change of it `nx = 2 nv + na`: quaternions
-turn by `dq = q (0, theta / 2) = E(q) theta / 2`, theta in the body's frame (ADJ-6).
+A state (qpos, qvel, act) has `nq + nv + na` numbers, and a change of it has `nx = 2 nv + na`. A
+rotation theta in the body's frame changes a quaternion by `dq = q (0, theta / 2) = E(q) theta / 2`
+(ADJ-6).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from mujacobian._arguments import Array
 from mujacobian._rotation import quaternion_rate, quaternion_rate_transposed
 from mujacobian.errors import ArgumentError
 
-# numbers that a joint has as they are, and whether a quaternion follows them
+# the number of scalar coordinates of a joint, and whether a quaternion follows them
 _PARTS = {mujoco.mjtJoint.mjJNT_FREE: (3, True), mujoco.mjtJoint.mjJNT_BALL: (0, True)}
 
 
 class Manifold:
-    """The states of a model."""
+    """The states of a model and their tangent coordinates."""
 
     def __init__(self, model: mujoco.MjModel) -> None:
         numbers: list[int] = []
@@ -42,7 +43,7 @@ class Manifold:
         self._dofs = np.array([*dofs, *range(model.nv, self.nx)], dtype=int)
 
     def pull(self, states: Array, gradients: Array) -> Array:
-        """Gradients with respect to states, as gradients with respect to changes (ADJ-7)."""
+        """Convert gradients with respect to states to tangent coordinates (ADJ-7)."""
         result = np.empty((*gradients.shape[:-1], self.nx))
         result[..., self._dofs] = gradients[..., self._numbers]
         q, g = states[..., self._quaternions], gradients[..., self._quaternions]
@@ -50,7 +51,7 @@ class Manifold:
         return result
 
     def lift(self, states: Array, gradients: Array) -> Array:
-        """Gradients with respect to changes, as those of functions of `q / |q|` (ADJ-8)."""
+        """Convert gradients in tangent coordinates to those of functions of `q / |q|` (ADJ-8)."""
         result = np.empty((*gradients.shape[:-1], self.size))
         result[..., self._numbers] = gradients[..., self._dofs]
         q = states[..., self._quaternions]
@@ -59,7 +60,7 @@ class Manifold:
         return result
 
     def push(self, states: Array, changes: Array) -> Array:
-        """Changes, as those of the stored numbers (ADJ-6)."""
+        """Convert changes in tangent coordinates to changes of the stored numbers (ADJ-6)."""
         result = np.empty((*changes.shape[:-1], self.size))
         result[..., self._numbers] = changes[..., self._dofs]
         q, theta = states[..., self._quaternions], changes[..., self._rotations]
@@ -67,9 +68,9 @@ class Manifold:
         return result
 
     def align(self, states: Array, others: Array) -> Array:
-        """Others with their quaternions q or -q, whichever is nearer to that of states.
+        """Return `others` with the sign of each quaternion that is nearer to that of `states`.
 
-        NaN in others stands where nothing was measured: the other components decide.
+        NaN in `others` marks components that were not measured. The other components decide.
         """
         result = others.copy()
         q, p = states[..., self._quaternions], others[..., self._quaternions]
@@ -78,7 +79,7 @@ class Manifold:
         return result
 
     def require_rotations(self, states: Array) -> None:
-        """Raise where a quaternion is zero and so no rotation."""
+        """Raise if a quaternion is zero and therefore not a rotation."""
         norms = np.linalg.norm(states[..., self._quaternions], axis=-1)
         for index in np.argwhere(norms < mujoco.mjMINVAL)[:1]:
             first = int(self._quaternions[index[-1], 0])
@@ -86,14 +87,14 @@ class Manifold:
 
 
 def pull_poses(poses: Array, gradients: Array) -> Array:
-    """Gradients `(..., 6)` with respect to positions and rotations, as those of poses (ADJ-8)."""
+    """Convert gradients `(..., 6)` by positions and rotations to gradients by poses (ADJ-8)."""
     q = poses[..., 3:]
     g = gradients[..., 3:] * (2 / (q * q).sum(axis=-1, keepdims=True))
     return np.concatenate([gradients[..., :3], quaternion_rate(q, g)], axis=-1)
 
 
 def push_poses(poses: Array, changes: Array) -> Array:
-    """Changes of poses `(..., 7)`, as those of positions and rotations `(..., 6)` (ADJ-6)."""
+    """Convert changes of poses `(..., 7)` to changes of positions and rotations (ADJ-6)."""
     q = poses[..., 3:]
     theta = quaternion_rate_transposed(q, changes[..., 3:]) * (
         2 / (q * q).sum(axis=-1, keepdims=True)

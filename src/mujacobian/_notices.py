@@ -1,8 +1,8 @@
-"""Warnings about results that differ from what `mj_step` computes: once per model.
+"""Warnings about results that differ from those of `mj_step`: once per model.
 
-The core notices while it computes (`cpp/layout/notice.h`) and calls `notice` at the end of a call.
-In the threads of `threads.each` warnings wait for the end of the call: the caller's thread,
-where the filters of `warnings` apply, shows them.
+The core collects notices while it computes (`cpp/layout/notice.h`) and calls `notice` at the end of
+a call. The threads of `_threads.each` keep their warnings until the end of the call. The thread of
+the caller shows them, because the filters of `warnings` apply there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWar
 PACKAGE = str(Path(__file__).parent)
 CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 
-# classes of the warnings about a model so far; copies of a model share its set
+# classes of the warnings shown so far, per model; copies of a model share its set
 _seen: WeakKeyDictionary[mujoco.MjModel, set[type[Warning]]] = WeakKeyDictionary()
 _lock = threading.Lock()
 _thread = threading.local()
@@ -33,13 +33,13 @@ _thread = threading.local()
 def notice(
     model: mujoco.MjModel, kind: str, value: float, limit: float, first: int, second: int
 ) -> None:
-    """Warn about a model, or keep the warning where the thread has a list of them.
+    """Warn about a model, or keep the warning if the thread has a list of warnings.
 
     `first` and `second` are ids of the elements that the notice is about, -1 if there are none.
     """
     category, make = _WARNINGS[kind]
     if category in _seen.get(model, ()):
-        return  # soon: in a loop, every call comes here
+        return  # fast, because in a loop every call comes here
     warning = make(model, value, limit, first, second)
     waiting = getattr(_thread, "waiting", None)
     if waiting is None:
@@ -49,7 +49,7 @@ def notice(
 
 
 def show(found: list[tuple[mujoco.MjModel, Warning]]) -> None:
-    """Warn about what no warning was shown of yet, at the line that called this package."""
+    """Show the warnings that are new, at the line that called this package."""
     for model, warning in found:
         with _lock:
             seen = _seen.setdefault(model, set())
@@ -70,15 +70,15 @@ def waiting(found: list[tuple[mujoco.MjModel, Warning]]) -> Iterator[None]:
 
 
 def share(model: mujoco.MjModel, copy: mujoco.MjModel) -> None:
-    """Warn about a copy of a model only if there was no warning about the model, and vice versa."""
+    """Let a copy of a model have one warning of each class together with the model."""
     with _lock:
         _seen[copy] = _seen.setdefault(model, set())
 
 
 def _level() -> int:
-    """The stack level, as seen by the caller, of the line outside of this package that called it.
+    """Return the stack level, counted from the caller, of the line that called this package.
 
-    Other packages may lie in between, such as an optimizer that this package hands a function.
+    Other packages may be in between, such as an optimizer to which this package passes a function.
     """
     level, found, frame = 1, 1, sys._getframe(1)
     while frame.f_back is not None:
@@ -102,7 +102,7 @@ def _solver(
 
 
 def solver_text(value: float, limit: float) -> str:
-    """How far the acceleration is from the optimum, in words."""
+    """Return a phrase with the distance of the acceleration from the optimum."""
     return (
         f"the acceleration of mj_step is {value:.1e} away from the optimum, relative to the "
         f"largest acceleration beside it (limit {limit:.0e})"
@@ -110,7 +110,7 @@ def solver_text(value: float, limit: float) -> str:
 
 
 def solver_advice(model: mujoco.MjModel) -> str:
-    """Which options make the solver converge."""
+    """Return a sentence with the options that make the solver converge."""
     opt = model.opt
     solver = mujoco.mjtSolver(opt.solver).name.removeprefix("mjSOL_")
     return (
@@ -142,7 +142,7 @@ def _collider(
 
 
 def collider_text(value: float, limit: float) -> str:
-    """How far the acceleration is from that with a converged collider, in words."""
+    """Return a phrase with the distance of the acceleration from that with converged contacts."""
     return (
         f"the acceleration of mj_step is {value:.1e} away from that with a converged collider, "
         f"relative to the largest acceleration beside it (limit {limit:.0e})"
@@ -171,9 +171,10 @@ def _geom(model: mujoco.MjModel, geom: int) -> str:
 
 
 def collider_advice(model: mujoco.MjModel, excess: float) -> str:
-    """Which options make the collider converge, given how often its error exceeds a limit.
+    """Return a sentence with the options that make the collider converge.
 
-    The error goes with the root of the tolerance.
+    `excess` is its error divided by the limit. The error is proportional to the square root of the
+    tolerance.
     """
     opt = model.opt
     needed = max(opt.ccd_tolerance / excess**2, CCD_TOLERANCE)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def describe_array(name: str, array: NDArray[np.float64]) -> str:
-    """The name, the shape and the size of the entries of an array."""
+    """Return a line with the name, the shape and the largest entry of an array."""
     text = f"{name} {array.shape}"
     if not array.size:
         return text
@@ -19,6 +19,6 @@ def describe_array(name: str, array: NDArray[np.float64]) -> str:
 
 
 def describe(title: str, facts: Iterable[str] = (), **arrays: NDArray[np.float64] | None) -> str:
-    """A title and one line per fact and per array; arrays that are None are left out."""
+    """Return a title and one line per fact and per array, without arrays that are None."""
     lines = [*facts, *(describe_array(k, v) for k, v in arrays.items() if v is not None)]
     return "\n".join([title, *(f"  {line}" for line in lines)])

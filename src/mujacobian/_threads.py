@@ -1,4 +1,4 @@
-"""Work on many rollouts in threads."""
+"""Threads that work on many rollouts."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import mujoco
 from mujacobian import _core, _notices
 from mujacobian._arguments import count
 
-MOST_THREADS = 1024  # more is a mistake
+MOST_THREADS = 1024  # a larger number is probably a mistake
 
 
 def available_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads to use, by default one per available core."""
+    """Return the number of threads, by default one per available core."""
     return available_cores() if threads is None else count("threads", threads, MOST_THREADS)
 
 
-# Data for the next call: to make one takes as long as many steps. They are of the two models that
-# were used last, because a rollout with parameters uses a model and an edited copy of it.
+# MjData objects for the next call, because to make one takes as long as many steps. They belong to
+# the two models that were used last: a rollout with parameters uses a model and an edited copy.
 _lock = Lock()
 _idle: dict[mujoco.MjModel, list[mujoco.MjData]] = {}
 MODELS = 2
@@ -37,16 +37,16 @@ MODELS = 2
 
 @contextmanager
 def borrowed(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
-    """A data of the model in whatever state, for one thread."""
+    """Lend an `MjData` of the model, in any state, to one thread."""
     with _lock:
         of_model = _idle.pop(model, [])
-        _idle[model] = of_model  # the last one now
+        _idle[model] = of_model  # as the last one
         while len(_idle) > MODELS:
             del _idle[next(iter(_idle))]
         data = of_model.pop() if of_model else None
     data = data or mujoco.MjData(model)
     yield data
-    # not after an error: it may have been MuJoCo's
+    # not after an error, which may have come from MuJoCo
     with _lock:
         if len(of_model) < available_cores():
             of_model.append(data)
@@ -59,17 +59,17 @@ def each(
     work: Callable[[int, mujoco.MjData], None],
     label: Callable[[int], str] | None = None,
 ) -> None:
-    """Call `work(k, data)` for k = 0 .. n-1, in threads with a data each.
+    """Call `work(k, data)` for k = 0 .. n-1, in threads that have an `MjData` each.
 
-    Of several errors the one with the least k is raised, with a note: `label(k)`, or by default the
-    number of the rollout. Warnings are shown by the calling thread, and an interrupt of the calling
-    thread ends the others.
+    If there are several errors, the one with the least k is raised, with the note `label(k)`, by
+    default the number of the rollout. The calling thread shows the warnings. If it is interrupted,
+    the other threads stop.
     """
     threads = max(1, min(threads, n))
     found: list[tuple[mujoco.MjModel, Warning]] = []
     errors: dict[int, Exception] = {}
     stop = _core.StopFlag()
-    left = iter(range(n))  # threads take the next one in turn: some take longer than others
+    left = iter(range(n))  # each thread takes the next one, because some take longer than others
 
     def some() -> None:
         with borrowed(model) as data, _notices.waiting(found), stop:
@@ -91,7 +91,7 @@ def each(
             jobs = [pool.submit(some) for _ in range(threads)]
             try:
                 wait(jobs)
-            except BaseException:  # the threads work in vain
+            except BaseException:  # nobody needs the results of the threads
                 stop.set()
                 raise
         if errors:

@@ -1,22 +1,22 @@
-"""Trusted numerical Jacobians of one mj_step, for judging analytic ones.
+"""Trusted numerical Jacobians of one `mj_step`, to compare analytic ones with.
 
-Every column is a ladder of central differences of the full `mj_step`, extrapolated to zero step
-(Richardson). The ladder starts at a step as large as the map's own scale, where rounding is
-harmless, and shrinks until the extrapolation has settled; the entry of the tableau with the
-smallest error estimate is kept. The rounding of the map is measured, not guessed. A ladder that
-straddles a clamp or a dead band does not settle until its steps are inside one branch, so the
-estimate stays honest; a column whose left and right differences disagree at the smallest step sits
-on a kink and is excluded (infinite error).
+A column is computed from central differences of the full `mj_step` with decreasing step sizes,
+which are extrapolated to step zero (Richardson). The first step is as large as the scale of the
+function, where rounding errors are harmless. The steps decrease until the extrapolation no longer
+changes, and the entry of the tableau with the smallest error estimate is kept. The rounding errors
+of the step are measured. If steps are on both sides of a clamp or a dead band, the extrapolation
+continues until they are in one branch, so that the error estimate is honest. If left and right
+differences disagree at the smallest step, the column is on a kink and gets an infinite error.
 
-With constraints (`ConstrainedStep`), the solver is converged and every probe reports its branch:
-which rows exist, their zones, saturated impedances. The ladder starts at the largest step whose two
-probes are in the branch of the state itself; a column without such a step sits on a kink. MuJoCo's
-convex collider stops short of the contact of curved geoms, smoothly, which no ladder sees: such
-states are differentiated at two tolerances of the collider, and trusted as far as these agree; and
-since it measures only distances, the slope of a contact point is known to about the root of
-rounding.
+With constraints (`ConstrainedStep`), the solver must converge, and every evaluation reports its
+branch: the rows, their zones, saturated impedances. The first step is the largest one whose two
+evaluations are in the branch of the state. A column without such a step is on a kink. For curved
+geoms MuJoCo's convex collider stops early, in a smooth way that differences do not reveal. These
+states are differentiated at two tolerances of the collider, and trusted as far as both agree. Since
+the collider minimizes distances, the derivative of a contact point is accurate only to about the
+square root of the rounding errors.
 
-`mujoco.mjd_transitionFD` is not used: it is what we want to be better than.
+`mujoco.mjd_transitionFD` is not used, because it is one of the methods to compare with.
 """
 
 from mujacobian.check._branch import (

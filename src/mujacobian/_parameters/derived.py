@@ -1,4 +1,4 @@
-"""Constants that `mj_setConst` derives from a model, as far as steps and sensors read them."""
+"""The constants that `mj_setConst` derives from a model and that steps and sensors read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LENGTH, ACTUATOR, ANCHOR = _KINDS["tendon_length"], _KINDS["actuator_weight"], _
 
 Raw = tuple[int, int, int]  # kind, element, component
 
-# What mj_setConst writes. It also writes statistics, which an XML file may override, what cameras
-# and lights that follow a body keep, and damping that an XML file gives as a ratio.
+# mj_setConst writes these fields. It also writes statistics, which an XML file may override, fields
+# of cameras and lights that follow a body, and damping that an XML file gives as a ratio.
 _FIELDS = (
     "body_subtreemass",
     "body_invweight0",
@@ -35,7 +35,7 @@ _FIELDS = (
     "actuator_length0",
     "actuator_acc0",
 )
-# mj_setConst computes these from the following fields, which can be edited in a compiled model.
+# mj_setConst computes them from the following fields, which can be edited in a compiled model.
 _INPUTS = (
     "qpos0",
     "body_mass",
@@ -74,26 +74,27 @@ _DIAG_EXACT = int(getattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT", 0))
 
 
 class Scratch:
-    """Models on which `mj_setConst` is run, kept because making a copy takes longer than it.
+    """Copies of a model for `mj_setConst`, kept because a copy takes longer than the call.
 
-    They are copies of models that differ in `_INPUTS` and in what `mj_setConst` does not read.
+    They may be copies of other models that differ only in `_INPUTS` and in fields that
+    `mj_setConst` does not read.
     """
 
     def __init__(self) -> None:
         self._idle: list[mujoco.MjModel] = []
 
     def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
-        return Scratch, ()  # copies of parameters begin without
+        return Scratch, ()  # copies of parameters start with an empty list
 
     def recompute(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        """Renew the derived constants of a model whose numbers were edited, as `mj_setConst` does.
+        """Update the derived constants of an edited model as `mj_setConst` does.
 
-        `data` may be in any state and is overwritten. The result is False if `mj_setConst` took
-        frames for the same that are not: it does so within 1e-6.
+        `data` may be in any state and is overwritten. The result is False if `mj_setConst` treats
+        frames as equal that are not: its tolerance is 1e-6.
         """
         try:
             fresh = self._idle.pop()
-        except IndexError:  # other threads have all of them
+        except IndexError:  # other threads use all of them
             fresh = copy.copy(model)
         for name in _INPUTS:
             getattr(fresh, name)[:] = getattr(model, name)
@@ -129,12 +130,12 @@ def write_constants(model: mujoco.MjModel, constants: list[Raw], values: Array) 
 
 
 def depends_on(core: list[Raw]) -> bool:
-    """Whether derived constants depend on some of the core's parameters."""
+    """Return whether derived constants depend on some of the core's parameters."""
     return any(kind in (INERTIAL, ARMATURE, *FRAMES) for kind, _, _ in core)
 
 
 def derived_constants(model: mujoco.MjModel, core: list[Raw]) -> list[Raw]:
-    """The derived constants that steps read and that depend on some of the core's parameters."""
+    """Return the derived constants that steps read and that depend on the core's parameters."""
     if not depends_on(core):
         return []
     frames = any(kind in FRAMES for kind, _, _ in core)
@@ -156,7 +157,7 @@ def derived_constants(model: mujoco.MjModel, core: list[Raw]) -> list[Raw]:
 
 
 def structure_key(model: mujoco.MjModel) -> bytes:
-    """What `derived_constants` reads of a model beside what its signature fixes."""
+    """Return what `derived_constants` reads of a model and its signature does not cover."""
     arrays = (
         [model.opt.enableflags & _DIAG_EXACT],
         model.jnt_limited,
@@ -181,7 +182,7 @@ def structure_key(model: mujoco.MjModel) -> bytes:
 
 
 def _trees(model: mujoco.MjModel, core: list[Raw]) -> set[int]:
-    """The trees whose inertia matrices change with the core's parameters; all, with frames."""
+    """Return the trees whose inertia matrices depend on the core's parameters; with frames, all."""
     elements = {(kind, element) for kind, element, _ in core}
     if any(kind in FRAMES for kind, _ in elements):
         return set(range(model.ntree))
@@ -191,17 +192,17 @@ def _trees(model: mujoco.MjModel, core: list[Raw]) -> set[int]:
 
 
 def _coupled(model: mujoco.MjModel, kind: int) -> set[int]:
-    """The joints or tendons that equalities couple."""
+    """Return the joints or tendons that equalities couple."""
     of_kind = model.eq_type == kind
     ids = np.concatenate([model.eq_obj1id[of_kind], model.eq_obj2id[of_kind]])
     return set(ids[ids >= 0].tolist())
 
 
 def _dofs(model: mujoco.MjModel) -> set[int]:
-    """The dofs whose weights scale rows of dry friction, limits and couplings of joints."""
+    """Return the dofs whose weights scale rows of dry friction, limits and joint equalities."""
     joints = {*np.flatnonzero(model.jnt_limited).tolist(), *_coupled(model, _JOINT)}
-    rubbing = np.flatnonzero(model.dof_frictionloss > 0).tolist()
-    return {*rubbing, *(int(model.jnt_dofadr[j]) for j in joints)}
+    frictional = np.flatnonzero(model.dof_frictionloss > 0).tolist()
+    return {*frictional, *(int(model.jnt_dofadr[j]) for j in joints)}
 
 
 def _tendons(model: mujoco.MjModel) -> set[int]:
@@ -210,7 +211,7 @@ def _tendons(model: mujoco.MjModel) -> set[int]:
 
 
 def _bodies(model: mujoco.MjModel) -> set[tuple[int, int]]:
-    """The bodies that may touch something or are held, with 0 or, for a weld, 1 for rotation."""
+    """Return bodies with contacts or equalities, and 0 (translation) or 1 (rotation of welds)."""
     colliding = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     geoms = {*np.flatnonzero(colliding).tolist(), *model.pair_geom1, *model.pair_geom2}
     result = {(int(model.geom_bodyid[g]), 0) for g in geoms}
@@ -219,12 +220,12 @@ def _bodies(model: mujoco.MjModel) -> set[tuple[int, int]]:
             of_bodies = model.eq_objtype[e] == _OF_BODIES
             body = int(element if of_bodies else model.site_bodyid[element])
             result |= {(body, k) for k in range(2 if model.eq_type[e] == _WELD else 1)}
-    # what cannot move has the weight zero
+    # bodies that cannot move have the weight zero
     return {(b, k) for b, k in result if model.body_dofnum[model.body_weldid[b]] > 0}
 
 
 def _muscles(model: mujoco.MjModel) -> list[int]:
-    """The muscles whose largest force is a number divided by actuator_acc0."""
+    """Return the muscles whose largest force is a number divided by actuator_acc0."""
     scaled = (model.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_MUSCLE)) & (
         model.actuator_gainprm[:, 2] < 0
     )

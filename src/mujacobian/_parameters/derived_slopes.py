@@ -1,4 +1,4 @@
-"""Derivatives of the constants of `mj_setConst`, at `qpos0`. docs/derivations/parameters.md."""
+"""Derivatives of the constants of `mj_setConst` at `qpos0`: see docs/derivations/parameters.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Indices = NDArray[np.intp]
 
 
 class DerivedSlopes:
-    """How derived constants change with parameters of the core, for any numbers in a model."""
+    """Derivatives of derived constants by the core's parameters, for any numbers in a model."""
 
     def __init__(self, model: mujoco.MjModel, constants: list[Raw], core: list[Raw]) -> None:
         self.constants, self.core = constants, core
@@ -33,7 +33,7 @@ class DerivedSlopes:
         self._find_centers({raw: k for k, raw in enumerate(core) if raw[0] == INERTIAL})
 
     def _find_centers(self, columns: dict[Raw, int]) -> None:
-        """Find the constants that change with mass and first moments beyond what M does."""
+        """Find the constants on which mass and first moments act not only through M."""
         s = self.structure
         self._sliders = [
             (row, columns[INERTIAL, body, 0], body)
@@ -55,11 +55,11 @@ class DerivedSlopes:
         self._center_places = table[2], table[3]
 
     def values(self, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-        """The constants, with every frame exactly where it is; `data` is overwritten."""
+        """Return the constants without MuJoCo's tolerance for equal frames. Overwrites `data`."""
         return Terms(model, data, self.structure).values()
 
     def slopes(self, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-        """How the constants change, (constants, parameters); `data` is overwritten."""
+        """Return the derivatives, (constants, parameters); `data` is overwritten."""
         result = np.zeros((len(self.constants), len(self.core)))
         if not result.size:
             return result
@@ -74,7 +74,7 @@ class DerivedSlopes:
         return result
 
     def _add_inertia(self, result: Array, terms: Terms) -> None:
-        """Add dM with inertia, and motions of centers of mass (PAR-22)."""
+        """Add the effects of inertia: dM, and motions of centers of mass (PAR-22)."""
         changes = _quadratic(terms, self._bodies)[:, *self._numbers]
         result[self._of_bodies] -= self.structure.sum_terms(changes)
         for row, column, body in self._sliders:
@@ -86,7 +86,7 @@ class DerivedSlopes:
 
 
 def _quadratic(terms: Terms, bodies: Indices) -> Array:
-    """X . dM y of all terms for each of the ten numbers of the bodies' inertias."""
+    """Return x . dM y of all terms for each of the ten numbers of the bodies' inertias."""
     data, jacobians = terms.data, terms.jacobians[bodies]
     inward = data.xmat[bodies].reshape(-1, 3, 3).transpose(0, 2, 1)
     origin = data.xpos[bodies][:, :, None]
@@ -105,7 +105,7 @@ def _quadratic(terms: Terms, bodies: Indices) -> Array:
 
 
 def _center_changes(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
-    """How bodies' weights change as mass and first moments move their centers of mass, (rows, 4).
+    """Return how weights of bodies change as mass and first moments move their centers, (rows, 4).
 
     `of_rows` are the three terms of each row.
     """

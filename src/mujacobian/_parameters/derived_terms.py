@@ -16,14 +16,14 @@ _ONLY_SLIDERS = 2  # in body_simple
 
 
 def cross(a: Array, b: Array) -> Array:
-    """A x b of vectors along the last axis but one."""
+    """Return the products a x b of vectors along the second-to-last axis."""
     a0, a1, a2 = a[..., 0, :], a[..., 1, :], a[..., 2, :]
     b0, b1, b2 = b[..., 0, :], b[..., 1, :], b[..., 2, :]
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-2)
 
 
 class Structure:
-    """Which terms the constants of a model have; it does not change with the model's numbers."""
+    """The list of terms of a model's constants. It does not depend on the model's numbers."""
 
     def __init__(self, model: mujoco.MjModel, constants: list[Raw]) -> None:
         self.constants = constants
@@ -41,7 +41,7 @@ class Structure:
         self._number_terms(model, slides)
 
     def _number_terms(self, model: mujoco.MjModel, slides: NDArray[np.bool_]) -> None:
-        """Number the terms; those of a constant follow each other."""
+        """Number the terms, those of a constant in a row."""
         counts = np.zeros(len(self.constants), dtype=np.intp)
         unit_terms: list[int] = []
         unit_dofs: list[int] = []
@@ -68,7 +68,7 @@ class Structure:
         self.tendon_terms, self.muscle_terms = first[self.tendons], first[self.muscles]
 
     def sum_terms(self, of_terms: Array) -> Array:
-        """Sums over the terms of each constant in `with_terms`, weighted; terms come first."""
+        """Return the weighted sums over the terms (first axis) of each constant in `with_terms`."""
         if not self.count:
             return np.zeros((0, *of_terms.shape[1:]))
         weight = self.weight.reshape(-1, *[1] * (of_terms.ndim - 1))
@@ -102,7 +102,7 @@ class Terms:
         return result
 
     def _rows(self) -> Array:
-        """The rows whose weights MuJoCo averages."""
+        """Return the rows whose weights MuJoCo averages."""
         s, model, data = self.structure, self.model, self.data
         rows = np.zeros((s.count, model.nv))
         rows[s.unit] = 1
@@ -127,7 +127,7 @@ class Terms:
         return rows
 
     def values(self) -> Array:
-        """The constants themselves: w x . row, summed (PAR-21)."""
+        """Return the constants: sums of w x . row (PAR-21)."""
         s, model, data = self.structure, self.model, self.data
         result = np.zeros(len(s.constants))
         result[s.with_terms] = s.sum_terms((self.x * self.rows).sum(axis=1))
@@ -140,21 +140,21 @@ class Terms:
         return result
 
     def anchor(self, row: int) -> Array:
-        """The point of its first body that a connect holds."""
+        """Return the anchor of a connect on its first body, in the world frame."""
         eq = self.structure.element[row]
         first = self.model.eq_obj1id[eq]
         axes = self.data.xmat[first].reshape(3, 3)
         return np.asarray(self.data.xpos[first] + axes @ self.model.eq_data[eq, :3])
 
     def anchor_axis(self, row: int) -> Array:
-        """The axis of its second body along which a number of a connect is measured."""
+        """Return the axis of the second body along which a component of a connect is measured."""
         second = self.model.eq_obj2id[self.structure.element[row]]
         axes = self.data.xmat[second].reshape(3, 3)
         return np.asarray(axes[:, self.structure.component[row]])
 
 
 def tendon_rows(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """The moments of all tendons, (ntendon, nv)."""
+    """Return the moments of all tendons, (ntendon, nv)."""
     dense = np.zeros((model.ntendon, model.nv))
     mujoco.mju_sparse2dense(
         dense, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind
@@ -163,7 +163,7 @@ def tendon_rows(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 
 
 def _moves(model: mujoco.MjModel) -> NDArray[np.bool_]:
-    """Whether each dof moves each body, (nbody, nv)."""
+    """Return whether each dof moves each body, (nbody, nv)."""
     moves = np.zeros((model.nbody, model.nv), dtype=bool)
     for b in range(1, model.nbody):
         first = model.body_dofadr[b]
@@ -173,7 +173,7 @@ def _moves(model: mujoco.MjModel) -> NDArray[np.bool_]:
 
 
 def _averaged_dofs(model: mujoco.MjModel, dof: int) -> list[int]:
-    """The dofs whose weights MuJoCo averages: three of translations, of rotations, or one."""
+    """Return the dofs whose weights MuJoCo averages: 3 translations, 3 rotations, or 1 dof."""
     joint = model.dof_jntid[dof]
     if model.jnt_type[joint] not in (_FREE, _BALL):
         return [dof]
@@ -193,7 +193,7 @@ def _compute_at_qpos0(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 
 def _jacobians(model: mujoco.MjModel, data: mujoco.MjData, moves: NDArray[np.bool_]) -> Array:
-    """Velocities of all bodies; MuJoCo has those of the dofs about the center of their tree."""
+    """Return the velocities of all bodies; `cdof` has them about the center of each tree."""
     turn, shift = data.cdof[:, :3].T, data.cdof[:, 3:].T
     centers = data.subtree_com[model.body_rootid[model.dof_bodyid]].T
     dofs = np.concatenate([turn, shift - cross(turn, centers)])

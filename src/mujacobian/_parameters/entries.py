@@ -1,4 +1,4 @@
-"""One number of a vector of parameters: where it is in a model, its name, its value."""
+"""Entries of a vector of parameters: their places in a model, names and values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Entry:
 
 
 def expand(model: mujoco.MjModel, item: Item) -> list[Entry]:
-    """The numbers that an item of the list means."""
+    """Return the entries that an item of the list stands for."""
     is_pair = isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str)
     if not isinstance(item, str) and not is_pair:
         raise ArgumentTypeError(
@@ -68,7 +68,7 @@ def expand(model: mujoco.MjModel, item: Item) -> list[Entry]:
 
 
 def _has_frame(model: mujoco.MjModel, field: str, joint: int) -> bool:
-    """The joint has an anchor or an axis, and is the only one of its body."""
+    """Return whether a joint has an anchor or an axis, and is the only one of its body."""
     kind, body = model.jnt_type[joint], model.jnt_bodyid[joint]
     other = BALL if field == "jnt_pos" else SLIDE
     return model.body_jntnum[body] == 1 and kind in (HINGE, other)
@@ -116,7 +116,7 @@ def _elements(
 
 
 def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
-    """The rows of the field that belong to the element."""
+    """Return the rows of the field that belong to the element."""
     if field.startswith("dof_"):
         size = (6, 3, 1, 1)[model.jnt_type[element]]
         return range(model.jnt_dofadr[element], model.jnt_dofadr[element] + size)
@@ -127,7 +127,7 @@ def _rows(model: mujoco.MjModel, field: str, element: int) -> Iterable[int]:
 
 
 def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
-    """The component matters: constant gains have one, muscles one, no bias has none."""
+    """Return whether MuJoCo reads a component: constant gains and muscles have only one."""
     if field == "actuator_gainprm":
         if model.actuator_gaintype[row] == int(mujoco.mjtGain.mjGAIN_MUSCLE):
             return component == _muscle_force(model.actuator_gainprm[row])
@@ -143,12 +143,12 @@ def _has(model: mujoco.MjModel, field: str, row: int, component: int) -> bool:
 
 
 def _muscle_force(prm: Array) -> int:
-    """Where the largest force of a muscle is, or where the scale that it has instead is."""
+    """Return the index of a muscle's largest force, or of the scale that replaces it."""
     return 3 if prm[2] < 0 else 2
 
 
 def name_of(model: mujoco.MjModel, e: Entry) -> str:
-    """The field, its element by name or index, and the component."""
+    """Return the name: the field, its element by name or index, and the component."""
     kind = FIELDS[e.field].element
     if kind is None:
         return f"{e.field}[{e.component}]"
@@ -161,7 +161,7 @@ def name_of(model: mujoco.MjModel, e: Entry) -> str:
 
 
 def read(model: mujoco.MjModel, e: Entry) -> float:
-    """The number in the model."""
+    """Return the number in the model."""
     if e.field == "body_log_cholesky":
         return float(log_cholesky(model, e.element)[e.component])
     if e.field == "gravity":
@@ -171,7 +171,7 @@ def read(model: mujoco.MjModel, e: Entry) -> float:
 
 
 def write(model: mujoco.MjModel, e: Entry, value: float) -> None:
-    """Write the number into the model; not one of `body_log_cholesky`."""
+    """Write the number into the model. It must not be one of `body_log_cholesky`."""
     if e.field == "gravity":
         model.opt.gravity[e.component] = value
     elif e.component < 0:
@@ -187,7 +187,7 @@ def refuse_overlap(model: mujoco.MjModel, entries: tuple[Entry, ...]) -> None:
         if e.field in ("body_ipos", "body_log_cholesky") and model.body_simple[e.element]:
             raise ArgumentError(
                 f'{e.field} of body "{name}": MuJoCo compiled this body as simple (its frame is'
-                " at its centre of mass), so that its centre of mass cannot move. Use body_mass"
+                " at its center of mass), so that its center of mass cannot move. Use body_mass"
                 " and body_inertia, or compile the model with an inertial frame off the origin"
             )
         if e.field in ("jnt_pos", "jnt_axis"):
@@ -201,6 +201,6 @@ def refuse_overlap(model: mujoco.MjModel, entries: tuple[Entry, ...]) -> None:
             others = {"body_mass", "body_ipos", "body_inertia"}
             if any(o.field in others and o.element == e.element for o in entries):
                 raise ArgumentError(
-                    f'body_log_cholesky of body "{name}" already has its mass, centre of mass'
+                    f'body_log_cholesky of body "{name}" already has its mass, center of mass'
                     " and inertia"
                 )

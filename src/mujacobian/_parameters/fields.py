@@ -10,10 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Field:
-    """How a field of mjModel is offered."""
+    """The properties of a field of mjModel as a family of parameters."""
 
-    kind: str  # of the core's raw parameters, "" where the core has other numbers
-    element: mujoco.mjtObj | None  # what its rows belong to
+    kind: str  # of the core's parameters, "" if the core has other numbers
+    element: mujoco.mjtObj | None  # the type of the elements that its rows belong to
     unit: str
     lower: float = -np.inf
     upper: float = np.inf
@@ -46,7 +46,7 @@ _SPHERE, _CAPSULE, _CYLINDER, _BOX = (
         mujoco.mjtGeom.mjGEOM_BOX,
     )
 )
-# numbers in the size of geoms whose size can be a parameter
+# the number of sizes of geoms whose size can be a parameter
 SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
 # all families of parameters
 FIELDS = {

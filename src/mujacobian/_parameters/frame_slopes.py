@@ -1,4 +1,4 @@
-"""How derived constants change with frames of bodies and joints, which move subtrees (PAR-23)."""
+"""Derivatives of derived constants by frames of bodies and joints, which move subtrees (PAR-23)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FREE, _SLIDE = (int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in ("FR
 
 
 class _Place(NamedTuple):
-    """Where a motion of a subtree acts: at its first body, before or after the body's own dofs."""
+    """The place at which a subtree moves: its first body, before or after the body's own dofs."""
 
     body: int
     before: bool
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True)
 class _VirtualDof:
-    """Motions of a body and all below it, about the world's origin; see `VirtualDof` in C++.
+    """Motions of a body and its descendants, about the world's origin; see `VirtualDof` in C++.
 
     The columns are those for a unit change of each of the three numbers of a frame parameter.
     """
@@ -48,7 +48,7 @@ class _VirtualDof:
 
 
 def add_frame_slopes(result: Array, terms: Terms, core: list[Raw], columns: Indices) -> None:
-    """Add dM, d(rows), lengths and anchors with motions of subtrees to (constants, parameters)."""
+    """Add the effects of moving subtrees on M, rows, lengths and anchors to the derivatives."""
     groups: dict[tuple[int, int], list[int]] = {}
     for column in columns.tolist():
         groups.setdefault(core[column][:2], []).append(column)
@@ -66,10 +66,10 @@ def add_frame_slopes(result: Array, terms: Terms, core: list[Raw], columns: Indi
 
 
 def _wrenches(terms: Terms, places: list[_Place]) -> tuple[Array, Array]:
-    """Derivatives of constants with the motion at each place: (places, constants, 3), twice.
+    """Return derivatives of constants by the motion at each place: (places, constants, 3), twice.
 
-    The first is that with respect to the rotation, the second to the translation of the point at
-    the world's origin.
+    The first array is for the rotation, the second for the translation of the point at the world's
+    origin.
     """
     s, model = terms.structure, terms.model
     body = np.array([place.body for place in places])
@@ -97,7 +97,7 @@ def _wrenches(terms: Terms, places: list[_Place]) -> tuple[Array, Array]:
 
 
 def _inertia(terms: Terms, twists: Array, body: Indices, base: Indices) -> tuple[Array, Array]:
-    """X . dM y of all terms, (places, 3, terms) for rotations and for translations.
+    """Return x . dM y of all terms, (places, 3, terms) for rotations and for translations.
 
     With a motion (s, t) of the subtree, -(S x V(x)) . P(y) is
     s . (L x omega + p x v) + t . (p x omega), where P = (L, p) and V = (omega, v).
@@ -119,7 +119,7 @@ def _inertia(terms: Terms, twists: Array, body: Indices, base: Indices) -> tuple
 
 
 def _momentum(terms: Terms, twists: Array) -> Array:
-    """Angular and linear momentum of all subtrees about the world's origin, (nbody, 6, terms)."""
+    """Return the momentum of subtrees about the world's origin, (nbody, 6, terms)."""
     model, data = terms.model, terms.data
     axes, center = data.ximat.reshape(-1, 3, 3), data.xipos[:, :, None]
     turn = twists[:, :3]
@@ -132,7 +132,7 @@ def _momentum(terms: Terms, twists: Array) -> Array:
 
 
 def _body_rows(terms: Terms, twists: Array, base: Indices) -> tuple[Array, Array]:
-    """The sums of x_k . dr_k over the three rows of bodies, (places, bodies, 3), twice."""
+    """Return the sums of x_k . dr_k over the three rows of bodies, (places, bodies, 3) twice."""
     s = terms.structure
     elements = s.element[s.bodies]
     com = terms.data.xipos[elements]
@@ -148,7 +148,7 @@ def _body_rows(terms: Terms, twists: Array, base: Indices) -> tuple[Array, Array
 
 
 def _below(model: mujoco.MjModel, roots: Indices) -> NDArray[np.bool_]:
-    """Whether each body is a root or below it, (roots, nbody)."""
+    """Return whether each body is a root or a descendant of it, (roots, nbody)."""
     below = np.zeros((len(roots), model.nbody), dtype=bool)
     below[np.arange(len(roots)), roots] = True
     for b in range(1, model.nbody):
@@ -184,7 +184,7 @@ def _add_paths(result: Array, terms: Terms, core: list[Raw], columns: Indices) -
 def _paths(
     terms: Terms, frames: list[Raw], armature: dict[int, float]
 ) -> dict[tuple[int, int], Array]:
-    """Changes of length and moments with the frames, (parameters, 1 + nv)."""
+    """Return the derivatives of length and moments by the frames, (parameters, 1 + nv)."""
     s = terms.structure
     of_tendons = np.isin(s.kind, (TENDON, LENGTH))
     tendons = sorted({*armature, *s.element[of_tendons].tolist()})
@@ -196,7 +196,7 @@ def _paths(
 
 
 def _tendon_armature(model: mujoco.MjModel) -> dict[int, float]:
-    """The inertia along spatial tendons, where there is any; actuators add theirs."""
+    """Return the armature of the spatial tendons that have any, including that of actuators."""
     total = model.tendon_armature.copy()
     along = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
     for a in np.flatnonzero(along & (model.actuator_armature != 0)):
@@ -207,7 +207,7 @@ def _tendon_armature(model: mujoco.MjModel) -> dict[int, float]:
 
 
 def _pattern(model: mujoco.MjModel) -> Array:
-    """The entries of M that MuJoCo stores, as ones in a matrix of zeros."""
+    """Return a matrix of ones at the entries of M that MuJoCo stores, and zeros elsewhere."""
     pattern = np.zeros((model.nv, model.nv))
     for i in range(model.nv):
         first = model.M_rowadr[i]
@@ -219,7 +219,7 @@ def _pattern(model: mujoco.MjModel) -> Array:
 def _virtual_dofs(
     model: mujoco.MjModel, data: mujoco.MjData, kind: int, element: int
 ) -> list[_VirtualDof]:
-    """The motions that unit changes of a frame parameter are made of."""
+    """Return the motions that unit changes of a frame parameter cause."""
     joint = kind not in (BODY_POSITION, BODY_ROTATION)
     body = int(model.jnt_bodyid[element]) if joint else element
     ahead, behind = _Place(body, True), _Place(body, False)
@@ -247,5 +247,5 @@ def _virtual_dofs(
 
 
 def _turn(place: _Place, axes: Array, point: Array) -> _VirtualDof:
-    """Rotations about axes, the columns, through a point."""
+    """Return rotations about axes, the columns, through a point."""
     return _VirtualDof(place, axes, cross(point[:, None], axes))

@@ -32,24 +32,24 @@ def _unpack(packed: Array) -> Array:
 
 
 def _steiner(a: Array, b: Array) -> Array:
-    """Moments about the origin of a unit mass at a, as a bilinear form in a = b."""
+    """Return the moments about the origin of a unit mass at a, as a bilinear form in a = b."""
     return float(a @ b) * np.eye(3) - 0.5 * (np.outer(a, b) + np.outer(b, a))
 
 
 def principal_axes(model: mujoco.MjModel, body: int) -> Array:
-    """The principal axes of the body's inertia as columns, in the body's frame."""
+    """Return the principal axes of the body's inertia as columns, in the body's frame."""
     return quaternion_matrix(model.body_iquat[body])
 
 
 def inertial(model: mujoco.MjModel, body: int) -> Array:
-    """The ten numbers of a body."""
+    """Return the ten numbers of a body."""
     mass, com, axes = model.body_mass[body], model.body_ipos[body], principal_axes(model, body)
     moments = axes @ np.diag(model.body_inertia[body]) @ axes.T + mass * _steiner(com, com)
     return np.concatenate([[mass], mass * com, _pack(moments)])
 
 
 def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
-    """Derivatives of the ten numbers with respect to a field of mjModel, a column per component."""
+    """Return the derivatives of the ten numbers by a field of mjModel, a column per component."""
     mass, com = model.body_mass[body], model.body_ipos[body]
     if field == "body_mass":
         x, y, z = com.tolist()
@@ -65,7 +65,7 @@ def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
 
 
 def write_inertia(model: mujoco.MjModel, body: int, numbers: Array) -> None:
-    """Give the body these ten numbers; of all principal axes, those nearest to its own."""
+    """Write ten numbers into a body, with the principal axes that are nearest to its own."""
     mass = numbers[0]
     com = numbers[1:4] / mass
     before = principal_axes(model, body)
@@ -82,12 +82,12 @@ def write_inertia(model: mujoco.MjModel, body: int, numbers: Array) -> None:
     mujoco.mju_mat2Quat(model.body_iquat[body], np.ascontiguousarray(before @ axes).ravel())
 
 
-# Places in the upper triangular factor of s12, s23, s13, t1, t2, t3, the last six numbers.
+# Indices of the last six numbers, s12, s23, s13, t1, t2, t3, in the upper triangular factor.
 _UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
 
 
 def log_cholesky(model: mujoco.MjModel, body: int) -> Array:
-    """The ten numbers theta with U(theta) U(theta)^T the pseudo-inertia of the body."""
+    """Return the ten numbers theta with U(theta) U(theta)^T the pseudo-inertia of the body."""
     numbers = inertial(model, body)
     moments = _unpack(numbers[4:])
     pseudo = np.empty((4, 4))
@@ -114,7 +114,7 @@ def log_cholesky(model: mujoco.MjModel, body: int) -> Array:
 
 
 def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
-    """The ten numbers of these log-Cholesky coordinates, and their derivative."""
+    """Return the ten numbers of these log-Cholesky coordinates, and their derivative."""
     scale = np.exp(theta[0])
     upper = np.diag(np.append(scale * np.exp(theta[1:4]), scale))
     for value, place in zip(theta[4:], _UPPER, strict=True):
@@ -137,7 +137,7 @@ def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
 
 
 def restore_derived(model: mujoco.MjModel) -> None:
-    """Subtree masses, and the constant inertia that MuJoCo keeps for bodies it calls simple."""
+    """Recompute subtree masses, and the constant inertia of bodies that MuJoCo marks as simple."""
     model.body_subtreemass[:] = model.body_mass
     for body in range(model.nbody - 1, 0, -1):
         model.body_subtreemass[model.body_parentid[body]] += model.body_subtreemass[body]

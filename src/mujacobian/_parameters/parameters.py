@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian import _core, _notices
-from mujacobian._arguments import Array, require_data, shaped
+from mujacobian._arguments import Array, require_data, require_model, shaped
 from mujacobian._parameters.derived import (
     Scratch,
     depends_on,
@@ -37,7 +37,7 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 _KINDS = _core.parameter_kinds()
 _INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
-# quaternions, which the core has as rotations
+# quaternions; the core has rotations instead
 _TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
 
@@ -45,30 +45,36 @@ SHOWN = 8  # values that are printed
 
 
 class Parameters:
-    """Chosen numbers of a model as one vector.
+    """Selected numbers of a model as one vector.
 
     Args:
       model: the model; it is not changed.
-      items: fields, all of whose elements are meant (those that have any, of frictionloss and of
-        limits), or pairs (field, element or elements), with elements by name or index. Fields of
-        dofs and `qpos_spring` go by joint.
-      derived: "recompute" or "hold" the constants that `mj_setConst` derives from masses, inertias,
+      items: fields, or pairs of a field and one or several elements, by name or index. A field
+        alone stands for all its elements; for frictionloss and limits, for those that have any.
+        The elements of dof fields and of `qpos_spring` are joints.
+      derived: "recompute" or "hold". `mj_setConst` derives constants from masses, inertias,
         armature and frames: dof_invweight0, body_invweight0, tendon_invweight0, actuator_acc0 and
         others. They scale the regularization of every constraint and the forces of some muscles.
         By default, `apply` recomputes them and derivatives include them, as if the model had been
-        compiled with these values. "hold" keeps them, which is what a program does that writes
-        into a model and does not call `mj_setConst`.
+        compiled with these values. "hold" keeps them, as in a program that writes into a model and
+        does not call `mj_setConst`.
 
-    Fields are those of `mujoco.MjModel`: body_mass, body_ipos, body_inertia, body_pos, body_quat,
-    jnt_pos, jnt_axis, jnt_range and jnt_solref (of slides and hinges), jnt_stiffness, qpos_spring,
-    dof_damping, dof_armature, dof_frictionloss,
-    actuator_gainprm and actuator_biasprm (of muscles their largest force or its scale, else the
-    first three components), tendon_stiffness,
-    tendon_damping, tendon_lengthspring, tendon_frictionloss, geom_pos, geom_quat, geom_size (of
-    spheres, capsules, cylinders and boxes), geom_friction, geom_solref, geom_solimp; `gravity`; and
-    `body_log_cholesky`, ten numbers without constraints that describe all physically possible
-    inertias of a body (the upper Cholesky factor of its pseudo-inertia, diagonal as logarithms).
-    Quaternions and axes are made unit vectors.
+    The fields are those of `mujoco.MjModel`:
+
+    - body_mass, body_ipos, body_inertia, body_pos, body_quat
+    - jnt_pos, jnt_axis, jnt_stiffness, qpos_spring; jnt_range and jnt_solref of slides and hinges
+    - dof_damping, dof_armature, dof_frictionloss
+    - actuator_gainprm and actuator_biasprm: the largest force of muscles or its scale, and the
+      first three components of other actuators
+    - tendon_stiffness, tendon_damping, tendon_lengthspring, tendon_frictionloss
+    - geom_pos, geom_quat, geom_friction, geom_solref, geom_solimp; geom_size of spheres, capsules,
+      cylinders and boxes
+    - `gravity`
+    - `body_log_cholesky`: ten numbers without constraints that describe all physically possible
+      inertias of a body (the upper Cholesky factor of its pseudo-inertia, with the logarithms of
+      the diagonal)
+
+    Quaternions and axes are scaled to unit length.
 
     Example:
       >>> import mujoco, mujacobian
@@ -89,8 +95,7 @@ class Parameters:
         *,
         derived: Literal["recompute", "hold"] = "recompute",
     ) -> None:
-        if not isinstance(model, mujoco.MjModel):
-            raise ArgumentTypeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
+        require_model(model)
         if isinstance(items, str):
             raise ArgumentTypeError(f'items must be a list of fields, such as ["{items}"]')
         if derived not in ("recompute", "hold"):
@@ -118,7 +123,7 @@ class Parameters:
         self._raw = core
         self._recomputes = derived == "recompute" and depends_on(core)
         self._frames = self._elements("body_ipos", "body_log_cholesky")
-        # both are shared by all models that these parameters are bound to
+        # all models that these parameters are bound to share both
         self._known: dict[bytes, DerivedSlopes] = {}
         self._scratch = Scratch()
 
@@ -126,7 +131,8 @@ class Parameters:
     def _derived(self) -> DerivedSlopes:
         """The derived constants that steps of the model read, and their derivatives.
 
-        Which these are is the same for most models that parameters are bound to, one per product.
+        Most models that the parameters are bound to have the same list of constants, so that it is
+        kept.
         """
         key = structure_key(self.model) if self._recomputes else b""
         if key not in self._known:
@@ -141,7 +147,7 @@ class Parameters:
         return [*self._raw, *self._derived.constants, *frames]
 
     def of_model(self, model: mujoco.MjModel) -> Parameters:
-        """The same parameters of another model, which has the same elements."""
+        """Return the same parameters for another model with the same elements."""
         here = copy.copy(self)
         here.model = model
         for cached in ("names", "core", "_derived"):
@@ -162,22 +168,22 @@ class Parameters:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What each number is."""
+        """The names of the numbers: field, element and component."""
         return tuple(name_of(self.model, e) for e in self._entries)
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Units; two where they depend on the kind of joint (translation or rotation)."""
+        """The units; two if they depend on the type of the joint (translation or rotation)."""
         return tuple(FIELDS[e.field].unit for e in self._entries)
 
     @property
     def lower(self) -> Array:
-        """Least value that makes sense, -inf where there is none."""
+        """The least values that make sense, -inf if there is none."""
         return np.array([FIELDS[e.field].lower for e in self._entries])
 
     @property
     def upper(self) -> Array:
-        """Largest value that makes sense, inf where there is none."""
+        """The largest values that make sense, inf if there is none."""
         return np.array([FIELDS[e.field].upper for e in self._entries])
 
     @property
@@ -186,7 +192,7 @@ class Parameters:
         return np.array([read(self.model, e) for e in self._entries], dtype=np.float64)
 
     def check(self, values: ArrayLike) -> Array:
-        """`values` as a vector, or an error that says what is wrong with it."""
+        """Return `values` as a vector; raise if one is not finite or below its lower bound."""
         vector = shaped("values", values, (len(self),), finite=False)
         lower = self.lower
         for k in np.flatnonzero(~(np.isfinite(vector) & (vector >= lower)))[:1]:
@@ -197,10 +203,10 @@ class Parameters:
         return vector
 
     def apply(self, values: ArrayLike) -> mujoco.MjModel:
-        """A copy of the model with these values.
+        """Return a copy of the model with these values.
 
-        Elements whose values are the model's own stay bitwise as they are. No geom, site, camera or
-        light moves with an inertial frame.
+        Elements whose values are equal to the model's stay bitwise the same. No geom, site, camera
+        or light moves with an inertial frame.
         """
         vector = self.check(values)
         model = copy.copy(self.model)
@@ -239,9 +245,9 @@ class Parameters:
         return model
 
     def jacobian(self, values: ArrayLike, applied: mujoco.MjModel | None = None) -> Array:
-        """How the raw parameters of the core change with the vector, (len(core), len(self)).
+        """Return the derivatives of the core's parameters by the vector, (len(core), len(self)).
 
-        `applied` is the model with these values, if it is there already.
+        `applied` is the model with these values, if the caller has it already.
         """
         vector = self.check(values)
         model = self.apply(vector) if applied is None else applied
@@ -271,25 +277,25 @@ class Parameters:
         )
 
     def _derived_chain(self, model: mujoco.MjModel, chain: Array) -> Array:
-        """How the derived constants change with the vector, given how the raw parameters do."""
+        """Return the derivatives of the derived constants, given those of the raw parameters."""
         with borrowed(self.model) as data:
             require_data("applied", model, data)
             if not self._derived.constants:
                 return np.zeros((0, len(self)))
             slopes = self._derived.slopes(model, data)
-        # a product of BLAS would start threads, which take longer than it
+        # not a product of BLAS: to start its threads takes longer than the product
         return np.asarray(np.einsum("ij,jk->ik", slopes, chain))
 
     def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: Entry) -> Array:
-        """How the ten numbers of a body change with the components of a field."""
+        """Return the derivatives of a body's ten numbers by the components of a field."""
         if e.field == "body_log_cholesky":
             return from_log_cholesky(vector[self._places(e.field, e.element)])[1]
         return inertial_slopes(model, e.element, e.field)
 
     def _elements(self, *fields: str) -> tuple[int, ...]:
-        """The elements, each once, of which one of the fields is in the vector."""
+        """Return the elements, each once, that have one of the fields in the vector."""
         return tuple(dict.fromkeys(e.element for e in self._entries if e.field in fields))
 
     def _places(self, field: str, element: int) -> list[int]:
-        """Where the numbers of an element's field are in the vector."""
+        """Return the indices of an element's field in the vector."""
         return [k for k, e in enumerate(self._entries) if (e.field, e.element) == (field, element)]

@@ -1,8 +1,8 @@
 """Frames and bounds that MuJoCo's compiler precomputes, for models whose frames are edited.
 
-MuJoCo places a geom or site whose frame is the body's or the inertial frame (`geom_sameframe`,
-`site_sameframe`) without reading its own position, and it keeps the boxes around the geoms of a
-body in the inertial frame (`bvh_aabb`). An edit of a frame must renew both.
+MuJoCo does not read the position of a geom or site whose frame is the body's or the inertial frame
+(`geom_sameframe`, `site_sameframe`). It stores the boxes around the geoms of a body in the inertial
+frame (`bvh_aabb`). After an edit of a frame, both must be updated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def release(model: mujoco.MjModel, kind: str, index: int) -> None:
-    """Let MuJoCo read the frame of a "geom" or "site", which is where MuJoCo has put it so far."""
+    """Make MuJoCo read the frame of a "geom" or "site", without moving it."""
     flags = getattr(model, f"{kind}_sameframe")
     flag, body = int(flags[index]), getattr(model, f"{kind}_bodyid")[index]
     pos, quat = getattr(model, f"{kind}_pos")[index], getattr(model, f"{kind}_quat")[index]
@@ -40,7 +40,7 @@ def release(model: mujoco.MjModel, kind: str, index: int) -> None:
 
 
 def release_inertial_frame(model: mujoco.MjModel, body: int) -> None:
-    """Call this before an edit of the body's inertial frame, so that nothing else moves with it."""
+    """Make geoms and sites independent of the body's inertial frame, before an edit of it."""
     for kind in ("geom", "site"):
         flags = getattr(model, f"{kind}_sameframe")
         of_body = getattr(model, f"{kind}_bodyid") == body
@@ -50,7 +50,7 @@ def release_inertial_frame(model: mujoco.MjModel, body: int) -> None:
 
 
 def bound_geom(model: mujoco.MjModel, geom: int) -> None:
-    """Renew the bounds of a sphere, capsule, cylinder or box whose size was edited."""
+    """Update the bounds of a sphere, capsule, cylinder or box whose size was edited."""
     size, kind = model.geom_size[geom], int(model.geom_type[geom])
     if kind == _SPHERE:
         half, reach = np.full(3, size[0]), size[0]
@@ -66,7 +66,7 @@ def bound_geom(model: mujoco.MjModel, geom: int) -> None:
 
 
 def bound_body(model: mujoco.MjModel, body: int) -> None:
-    """Renew the tree of boxes around the geoms of a body, in its inertial frame."""
+    """Update the tree of boxes around the geoms of a body, in its inertial frame."""
     first, count = model.body_bvhadr[body], model.body_bvhnum[body]
     for node in reversed(range(first, first + count)):  # children come after their parents
         geom = model.bvh_nodeid[node]
@@ -80,7 +80,7 @@ def bound_body(model: mujoco.MjModel, body: int) -> None:
 
 
 def _box_of_geom(model: mujoco.MjModel, body: int, geom: int) -> Array:
-    """Center and half sizes of a box around the geom, in the inertial frame of its body."""
+    """Return the center and half sizes of a box around the geom, in its body's inertial frame."""
     center, half = model.geom_aabb[geom][:3], model.geom_aabb[geom][3:]
     if half.max() >= mujoco.mjMAXVAL:
         return np.concatenate([np.zeros(3), np.full(3, mujoco.mjMAXVAL)])

@@ -1,4 +1,4 @@
-"""The branch of a step: the map is smooth only as long as it does not change."""
+"""The branch of a step. The step is smooth only as long as its branch does not change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return which rows exist, in which zones, with which impedances saturated, and what wraps."""
+    """Return a key of the branch: rows, zones, saturated impedances, contacts and wrapping."""
     rows = [
         data.ten_wrapnum,
         data.efc_type,
@@ -28,7 +28,7 @@ def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
 
 
 def zones(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.int_]:
-    """Return the state of every row at `data.qacc`; MuJoCo's own `efc_state` may be stale."""
+    """Return the state of every row at `data.qacc`, because `efc_state` may be out of date."""
     if data.nefc == 0:
         return np.zeros(0, dtype=int)
     jar = np.empty(data.nefc)

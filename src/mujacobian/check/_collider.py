@@ -25,7 +25,7 @@ SURFACE_SENSORS = [*DISTANCES, int(mujoco.mjtSensor.mjSENS_RANGEFINDER)]
 
 
 def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
-    """Whether a contact or distance is the limit of MuJoCo's convex collider on curved geoms."""
+    """Return whether a contact or distance comes from the convex collider on curved geoms."""
     if any(is_deep(model, contact) for contact in data.contact):
         return True
     pairs = [contact.geom for contact in data.contact]
@@ -41,7 +41,10 @@ def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
 
 
 def is_deep(model: mujoco.MjModel, contact: mujoco.MjContact) -> bool:
-    """Whether the core of a sphere or capsule is in a mesh, where the collider sees its surface."""
+    """Return whether the center line of a sphere or capsule is in a mesh.
+
+    The collider then uses the whole round geom instead of its center line.
+    """
     first, second = contact.geom
     if first < 0 or second < 0 or model.geom_type[second] != MESH:
         return False

@@ -25,7 +25,7 @@ class Comparison:
     matrix: Array
 
     def worst(self) -> tuple[int, int]:
-        """Row and column of the worst entry."""
+        """Return the row and column of the worst entry."""
         row, column = np.unravel_index(np.argmax(self.matrix), self.matrix.shape)
         return int(row), int(column)
 
@@ -33,11 +33,11 @@ class Comparison:
 def compare(
     J: Array, ref: Array, err: Array, blocks: list[int], trust: float = TRUST
 ) -> Comparison:
-    """Compare J with a reference, entry by entry where the reference is trusted.
+    """Compare the entries of J with those of a reference that are trusted.
 
-    Errors are relative to the largest entry of the same column within the same block of rows, at
-    least `BLOCK_FLOOR` of the column's largest; those within the rounding of the block's largest
-    entry are relative to that.
+    Errors are relative to the largest entry of the same column within the same block of rows, but
+    at least to `BLOCK_FLOOR` of the column's largest entry. Errors that are rounding errors of the
+    block's largest entry are relative to that entry.
     """
     scale = scale_of(ref, blocks)
     trusted = err <= trust * scale
@@ -53,9 +53,9 @@ def compare(
 
 
 def scale_of(ref: Array, blocks: list[int]) -> Array:
-    """Return the size against which an error counts, for every entry.
+    """Return the size to which the error of each entry is relative.
 
-    The first three blocks are those of the state, others of sensors, which have other units.
+    The first three blocks belong to the state, the others to sensors, which have other units.
     """
     scale, size = np.empty_like(ref), abs(ref)
     state = blocks[min(3, len(blocks) - 1)]

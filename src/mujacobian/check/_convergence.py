@@ -6,18 +6,18 @@ import mujoco
 
 from mujacobian import _convergence
 
-# at 1e-13 derivatives of curved contacts are wrong by up to 1e-4; 0 never stops
+# at 1e-13 derivatives of curved contacts are wrong by up to 1e-4; with 0 it never stops
 COLLIDER_TOLERANCES = (_convergence.CCD_TOLERANCE, 1e-16)
-SOLVER_ITERATIONS = 20  # Newton is quadratic: enough from a warm start, and always all of them
+SOLVER_ITERATIONS = 20  # Newton converges quadratically: enough with a warm start
 
 
 def converge(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Make the solver of `model` stop at machine precision only; return the model.
+    """Set the options of `model` so that its solver stops only at machine precision; return it.
 
-    As `mujacobian.converged` does, but iterating on at rounding: differences see the last digit.
+    `mujacobian.converged` stops a little earlier. Differences need the last digit, too.
     """
     _convergence.converge(model)
-    # the discrete integrator's own iteration divides zero by zero if nothing stops it
+    # with tolerance 0 the iteration of the discrete integrator divides zero by zero
     if model.opt.integrator != mujoco.mjtIntegrator.mjINT_DISCRETE:
         model.opt.tolerance = 0
     model.opt.iterations = SOLVER_ITERATIONS

@@ -1,4 +1,4 @@
-"""Names of the entries of A, B, C, D, Bf and Df: which block, which joint, actuator or sensor."""
+"""Names of the entries of A, B, C, D, Bf and Df: block, joint, actuator or sensor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def block_of(model: mujoco.MjModel, row: int, column: int) -> tuple[str, int, int]:
-    """Block, row and column within it, of an entry of [[A, B, Bf], [C, D, Df]]."""
+    """Return the block of an entry of [[A, B, Bf], [C, D, Df]], and its row and column there."""
     nx, nu = 2 * model.nv + model.na, model.nu
     i = row - nx if row >= nx else row
     state, control, force = ("C", "D", "Df") if row >= nx else ("A", "B", "Bf")
@@ -19,7 +19,7 @@ def block_of(model: mujoco.MjModel, row: int, column: int) -> tuple[str, int, in
 
 
 def row_name(model: mujoco.MjModel, row: int) -> str:
-    """The quantity of a row: next q, v or act of an element, or a sensor."""
+    """Return the name of a row: the next q, v or act of an element, or a sensor."""
     nx = 2 * model.nv + model.na
     if row < nx:
         return "next " + column_name(model, row)
@@ -27,7 +27,7 @@ def row_name(model: mujoco.MjModel, row: int) -> str:
 
 
 def column_name(model: mujoco.MjModel, column: int) -> str:
-    """The quantity of a column: q, v, act, ctrl or qfrc_applied of an element."""
+    """Return the name of a column: q, v, act, ctrl or qfrc_applied of an element."""
     nv, na, nu = model.nv, model.na, model.nu
     if column < 2 * nv:
         return f"{'q' if column < nv else 'v'} of {_dof(model, column % nv)}"
@@ -43,7 +43,7 @@ def column_name(model: mujoco.MjModel, column: int) -> str:
 
 
 def _dof(model: mujoco.MjModel, dof: int) -> str:
-    """The joint of a degree of freedom, with the component where there are several."""
+    """Return the joint of a dof, with the component if there are several."""
     addresses = model.jnt_dofadr
     counts = np.diff([*addresses, model.nv])
     return _owner(model, "joint", addresses, counts, dof)
@@ -52,7 +52,7 @@ def _dof(model: mujoco.MjModel, dof: int) -> str:
 def _owner(
     model: mujoco.MjModel, kind: str, addresses: np.ndarray, counts: np.ndarray, index: int
 ) -> str:
-    """The element whose range of addresses holds an index."""
+    """Return the element whose range of addresses contains an index."""
     owner = int(np.flatnonzero((addresses <= index) & (index < addresses + counts))[0])
     name = getattr(model, kind)(owner).name
     component = f"[{index - addresses[owner]}]" if counts[owner] > 1 else ""

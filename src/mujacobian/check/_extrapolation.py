@@ -11,22 +11,22 @@ from mujacobian.check._collider import SURFACE_SENSORS
 from mujacobian.check._comparison import scale_of
 from mujacobian.check._probe import Step
 
-RATIO = 1.5  # between steps of the ladder: small, so that high orders are reached at large steps
-CLIMBS = 3  # ladders that may be climbed for a column
-LEVELS = 34  # 1.5^33: from the map's scale down to a millionth of it
-SETTLED = 3e-12  # relative error estimate at which a ladder stops early, unless told
-NEARLY = 1e-7  # below it a ladder that no longer improves has met rounding
-PATIENCE = 8  # levels without improvement, then
-AMPLIFICATION = 8.0  # standard deviations of rounding, of two values and their extrapolation
+RATIO = 1.5  # between step sizes: small, so that large steps already reach high orders
+ATTEMPTS = 3  # extrapolations of a column, each from a shorter first step
+LEVELS = 34  # number of step sizes: 1.5^33 is about a million
+SETTLED = 3e-12  # relative error estimate at which an extrapolation stops, by default
+NEARLY = 1e-7  # below this error, no further improvement means rounding errors
+PATIENCE = 8  # number of step sizes without improvement
+AMPLIFICATION = 8.0  # rounding error of an extrapolated difference, in standard deviations
 Q_STEP = 0.4  # rad or m: inside the radius of convergence of M^-1 and of tendon paths
-SENSED_STEP = 1e-3  # the same where sensors see surfaces, whose features show in no branch
+SENSED_STEP = 1e-3  # the same with sensors of surfaces, whose features are in no branch
 V_STEP = 1.0  # rad/s or m/s: the step is nearly polynomial in velocities
-KINK_STEPS = (1.0, 0.1)  # of the ladder's last step, which is inside one branch
+KINK_STEPS = (1.0, 0.1)  # relative to the last step, which is inside one branch
 KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 
 
 def differentiate(step: Step, directions: Array, settled: float) -> tuple[Array, Array]:
-    """Derivatives of a step along `directions` (n, nz), one column each, and their errors."""
+    """Return derivatives along `directions` (n, nz), one column each, and their errors."""
     J = np.empty((step.blocks[-1], len(directions)))
     err = np.empty_like(J)
     for j, direction in enumerate(directions):
@@ -37,16 +37,16 @@ def differentiate(step: Step, directions: Array, settled: float) -> tuple[Array,
 def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Array, Array]:
     """Return one column and its error.
 
-    Two steps of a ladder may agree by accident where the map is periodic, as with servos on
-    rotations: a ladder that does not agree with its own last step, shortened, is climbed again
-    from there.
+    If the step is periodic, as with servos on rotations, two step sizes may agree by accident. The
+    result is therefore compared with a difference at a shorter step. If they disagree, that step is
+    the first one of another extrapolation.
     """
     step.forget()
     first = step.inside(direction, _first_step(step, direction))
     if first == 0:
         return np.zeros(step.blocks[-1]), np.full(step.blocks[-1], np.inf)
-    for _ in range(CLIMBS):
-        best, err, last = _ladder(step, direction, first, settled)
+    for _ in range(ATTEMPTS):
+        best, err, last = _extrapolate(step, direction, first, settled)
         limit = KINK * scale_of(best[:, None], step.blocks)[:, 0] + _kink_noise(step, last)
         first = KINK_STEPS[1] * last
         astray = (abs(_central(step, direction, first) - best) > limit) & (err <= limit)
@@ -56,10 +56,10 @@ def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Arr
     return best, err
 
 
-def _ladder(
+def _extrapolate(
     step: Step, direction: Array, first: float, settled: float
 ) -> tuple[Array, Array, float]:
-    """Return one column, its error and the last step: Richardson's tableau from a first step on."""
+    """Return one column, its error and the last step size, by Richardson extrapolation."""
     best = np.zeros(step.blocks[-1])
     err = np.full(step.blocks[-1], np.inf)
     previous: list[Array] = []
@@ -69,7 +69,7 @@ def _ladder(
         row = [_central(step, direction, h)]
         for k, older in enumerate(previous):
             row.append(row[k] + (row[k] - older) / (RATIO ** (2 * k + 2) - 1))
-        # a row that moved at all carries the rounding of both its values
+        # a row that changes has the rounding errors of both values
         floor = AMPLIFICATION / 2 * step.noise / h
         if step.zero_is_exact:
             floor[row[0] == 0] = 0.0
@@ -85,10 +85,10 @@ def _ladder(
 def _keep(
     blocks: list[int], row: list[Array], older: list[Array], floor: Array, best: Array, err: Array
 ) -> bool:
-    """Keep the entries of the tableau's newest row that spread less; return whether any does.
+    """Keep the entries of the newest row of the tableau that vary less; return whether any does.
 
-    The q, v and act rows are judged together, block by block: a single row may agree by accident.
-    Sensor rows have scales of their own.
+    The q, v and act rows are compared block by block, because a single row may agree by accident.
+    Sensor rows have different scales and are compared one by one.
     """
     values = np.array(row)
     spread = np.maximum(abs(values[1:] - values[:-1]), abs(values[1:] - older))
@@ -107,7 +107,7 @@ def _central(step: Step, direction: Array, h: float) -> Array:
 
 
 def _first_step(step: Step, direction: Array) -> float:
-    """Return the largest step in a direction: the scale on which the map bends or moves at all."""
+    """Return the first step in a direction: the scale on which the function is nonlinear."""
     nv = step.model.nv
     dq, dv = abs(direction[:nv]), abs(direction[nv : 2 * nv])
     largest = SENSED_STEP if np.isin(step.model.sensor_type, SURFACE_SENSORS).any() else Q_STEP
@@ -119,9 +119,9 @@ def _first_step(step: Step, direction: Array) -> float:
 
 
 def _force_step(step: Step, direction: Array) -> float:
-    """Return the step at which activations, controls and forces move velocities by their size.
+    """Return the step at which activations, controls and forces change velocities by their size.
 
-    The map is nearly affine in them.
+    The function is nearly affine in these inputs.
     """
     nv = step.model.nv
     forces = np.where(np.arange(step.nz) < 2 * nv, 0.0, direction)
@@ -139,8 +139,8 @@ def _force_step(step: Step, direction: Array) -> float:
 def _kinks(step: Step, direction: Array, last: float, best: Array) -> np.ndarray:
     """Return the rows whose left and right derivatives differ.
 
-    Their difference shrinks with the step where the map is smooth, and stays at a kink. A kink of
-    the state touches all rows, that of a sensor only its own.
+    Their difference decreases with the step if the function is smooth, and is constant at a kink. A
+    kink of the state affects all rows, a kink of a sensor only its own.
     """
     wide, narrow = (_jump(step, direction, last * h) for h in KINK_STEPS)
     limit = KINK * scale_of(best[:, None], step.blocks)[:, 0] + _kink_noise(step, last)
@@ -149,10 +149,10 @@ def _kinks(step: Step, direction: Array, last: float, best: Array) -> np.ndarray
 
 
 def _kink_noise(step: Step, last: float) -> Array:
-    """Return the rounding of slopes at the shortest step with which kinks are looked for."""
+    """Return the rounding errors of derivatives at the shortest step of the search for kinks."""
     return np.asarray(4 * AMPLIFICATION * step.noise / (last * KINK_STEPS[1]))
 
 
 def _jump(step: Step, direction: Array, h: float) -> Array:
-    """Return |right - left| one-sided derivative in a direction."""
+    """Return the difference of the one-sided derivatives in a direction."""
     return abs(step(h * direction) + step(-h * direction) - 2 * step.value) / h

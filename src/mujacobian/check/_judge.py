@@ -1,4 +1,4 @@
-"""Whether a linearization agrees with the reference: the bars, the worst entry and its name."""
+"""Comparison of a linearization with the reference: tolerances, and the worst entry by name."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ from mujacobian.check._probe import STATE, Step, quiet
 from mujacobian.check._reference import directional
 from mujacobian.errors import MujacobianError
 
-# The bar of the project without constraints; the reference is five times better where trusted.
+# The tolerance without constraints.
 SMOOTH_TOLERANCE = 1e-9
-# The bars with constraints: rows that are smooth but for their zones, and contacts.
+# The tolerances with constraint rows, and with contacts.
 ROW_TOLERANCE = 1e-8
 CONTACT_TOLERANCE = 1e-6
-# An entry is judged where the reference is this many times better than the bar.
+# An entry is compared if the reference is this many times more accurate than the tolerance.
 TRUST_MARGIN = 5
-# Step of the differences at a model's own settings: the best for central ones.
+# The step of central differences at a model's own settings, where they are most accurate.
 OWN_STEP = 1e-6
-# Estimates this many times better than the bar need no improvement.
+# The reference stops when it is this many times more accurate than the tolerance.
 SETTLED_MARGIN = 1000
 
 
-def bar(data: mujoco.MjData) -> float:
-    """The tolerance for the state in `data`, on which `mj_forward` has been run."""
+def tolerance_at(data: mujoco.MjData) -> float:
+    """Return the tolerance for the state in `data`, on which `mj_forward` has been called."""
     if data.nefc == 0:
         return SMOOTH_TOLERANCE
     return CONTACT_TOLERANCE if data.ncon else ROW_TOLERANCE
 
 
 def converged(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """A copy of the model whose solver converges, and the same state in data of its own."""
-    twin = converge(copy.copy(model))
+    """Return a copy of the model whose solver converges, and its own data in the same state."""
+    other = converge(copy.copy(model))
     state = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, state, STATE)
-    same = mujoco.MjData(twin)
-    mujoco.mj_setState(twin, same, state, STATE)
-    mujoco.mj_forward(twin, same)
-    return twin, same
+    same = mujoco.MjData(other)
+    mujoco.mj_setState(other, same, state, STATE)
+    mujoco.mj_forward(other, same)
+    return other, same
 
 
 def stack(lin: Linearization) -> Array:
-    """[[A, B, Bf], [C, D, Df]] of the blocks that are there."""
+    """Return [[A, B, Bf], [C, D, Df]], without the blocks that are None."""
     rows = [[lin.A, lin.B, lin.Bf], [lin.C, lin.D, lin.Df]]
     present = [[block for block in row if block is not None] for row in rows]
     return np.vstack([np.hstack(row) for row in present if row])
 
 
 class Judge:
-    """The reference at one state of a model, with which any number of Jacobians are compared.
+    """The reference at one state of a model, and comparisons of Jacobians with it.
 
-    Neither model nor data are changed: a copy whose solver has converged is differentiated.
-    `columns` selects columns of [q, v, act, ctrl, qfrc_applied]; by default all but the last.
+    Neither model nor data are changed: a copy whose solver converges is differentiated. `columns`
+    selects columns of [q, v, act, ctrl, qfrc_applied], by default all but those of qfrc_applied.
     `blocks` are the boundaries of the groups of rows: q, v, act and every sensor.
     """
 
@@ -74,15 +74,15 @@ class Judge:
         forces: bool = False,
     ) -> None:
         with quiet():
-            twin, same = converged(model, data)
+            other, same = converged(model, data)
         nz = 3 * model.nv + model.na + model.nu
         chosen = range(nz if forces else nz - model.nv) if columns is None else columns
         self.model = model
         self.columns = np.array(chosen, dtype=int)
-        self.tolerance = bar(same)
+        self.tolerance = tolerance_at(same)
         smooth = same.nefc == 0
         self.reference = directional(
-            twin,
+            other,
             same,
             np.eye(nz)[self.columns],
             constrained=not smooth,
@@ -100,10 +100,10 @@ class Judge:
         return compare(J[:, self.columns], ref.J[:rows], ref.err[:rows], blocks, trust)
 
     def at_own_settings(self, data: mujoco.MjData) -> Array:
-        """Central differences of the model's own `mj_step`, whatever its solver does.
+        """Return central differences of `mj_step` at the model's own settings.
 
-        Columns are those of `compare`. They are not extrapolated: a solver that stops early takes
-        other branches at larger steps.
+        The columns are those of `compare`. They are not extrapolated, because a solver that stops
+        early takes other branches at larger steps.
         """
         with quiet():
             step = Step(self.model, data)
@@ -112,16 +112,16 @@ class Judge:
         return np.array(slopes).T.reshape(-1, len(self.columns))
 
     def compare_with(self, own: Array, J: Array) -> Comparison:
-        """Compare as `compare` does, with what `at_own_settings` returned."""
+        """Compare J with the result of `at_own_settings`."""
         blocks = self.blocks if len(J) > self.reference.nx else self.blocks[:4]
         own = own[: len(J)]
         return compare(J[:, self.columns], own, np.zeros_like(own), blocks)
 
     def error_when_converged(self, data: mujoco.MjData, *, sensors: bool) -> float:
-        """Our error on a copy with a converged solver and collider, infinite if refused there.
+        """Return our error on a copy with a converged solver and collider, infinite if it raises.
 
-        Curved geoms meet in a collider that stops within `opt.ccd_tolerance`; where it is what is
-        wrong with a result, this is smaller than the error on the model itself.
+        For curved geoms the collider stops within `opt.ccd_tolerance`. If this causes an error, the
+        error on the copy is smaller than on the model itself.
         """
         try:
             with quiet():
@@ -131,7 +131,7 @@ class Judge:
         return self.compare(stack(lin)).error
 
     def block_errors(self, result: Comparison) -> dict[str, float]:
-        """Worst error of each block that a comparison has entries of."""
+        """Return the worst error of each block that has entries in a comparison."""
         nx, nu = self.reference.nx, self.reference.nu
         groups = [self.columns < nx, (self.columns >= nx) & (self.columns < nx + nu)]
         errors = {}
@@ -142,7 +142,7 @@ class Judge:
         return errors
 
     def describe(self, result: Comparison, J: Array) -> str:
-        """Say where the worst entry is, what was expected there, and how many entries fail."""
+        """Return a text with the worst entry, its expected value, and the number of errors."""
         given, expected = J[:, self.columns], self.reference.J
         return describe(self.model, result, given, expected, self.tolerance, self.columns)
 
@@ -155,9 +155,9 @@ def describe(
     tolerance: float,
     columns: NDArray[np.int_] | None = None,
 ) -> str:
-    """Say where the worst entry is, what was expected there, and how many entries fail.
+    """Return a text with the worst entry, the expected value, and the number of wrong entries.
 
-    `columns` are the numbers of the columns of `given` where it does not have all of them.
+    `columns` are the indices of the columns of `given`, if it does not have all of them.
     """
     row, j = result.worst()
     column = j if columns is None else int(columns[j])

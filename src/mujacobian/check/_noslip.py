@@ -1,7 +1,7 @@
-"""MuJoCo's noslip sweeps in numpy: the forces they end at, and the branch of every update.
+"""MuJoCo's noslip solver in NumPy: the final forces, and the branch of every update.
 
-The derivation is docs/derivations/noslip.md; here everything is dense and in MuJoCo's own rows
-(pyramid edges, not tangents), so that little is shared with the core.
+The derivation is in docs/derivations/noslip.md. Everything is dense here and uses MuJoCo's own rows
+(edges of pyramids, not tangents), so that it has little in common with the core.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 
-# (A, b, f) -> the new forces, and which branch of the update that is
+# (A, b, f) -> the new forces, and the branch of the update
 Solve = Callable[[Array, Array, Array], tuple[Array, int]]
 
 Constraint = mujoco.mjtConstraint
 DRY = (int(Constraint.mjCNSTR_FRICTION_DOF), int(Constraint.mjCNSTR_FRICTION_TENDON))
 PYRAMIDAL = int(Constraint.mjCNSTR_CONTACT_PYRAMIDAL)
 ELLIPTIC = int(Constraint.mjCNSTR_CONTACT_ELLIPTIC)
-CONVERGED = 1e-12  # relative: what is left of the cone solver's equation
+CONVERGED = 1e-12  # relative residual of the cone solver's equation
 TRACE_SINCE = 3017000  # mj_version() from which improvements are scaled by the trace of M
 
 
 @dataclass
 class Sweeps:
-    """Forces after the sweeps, sweeps per island, and what each update ran into."""
+    """Forces after the sweeps, numbers of sweeps per island, and branches of the updates."""
 
     force: Array
     counts: list[int] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Sweeps:
 
 
 def sweep(model: mujoco.MjModel, data: mujoco.MjData, iterations: int, tolerance: float) -> Sweeps:
-    """Sweep from the forces in `data`, which has been forwarded without noslip."""
+    """Run the sweeps from the forces in `data`, after `mj_forward` without noslip."""
     J = jacobian(model, data)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
@@ -63,7 +63,7 @@ def sweep(model: mujoco.MjModel, data: mujoco.MjData, iterations: int, tolerance
 
 
 def jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """Return efc_J, dense."""
+    """Return efc_J as a dense matrix."""
     J = np.empty((data.nefc, model.nv))
     for k in range(model.nv):
         column = np.empty(data.nefc)
@@ -75,7 +75,7 @@ def jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 def _updates(
     data: mujoco.MjData, rows: NDArray[np.int_], A: Array, b: Array, result: Sweeps
 ) -> Iterator[float]:
-    """Make one sweep over the rows of an island; yield by how much each update lowers the cost."""
+    """Run one sweep over the rows of an island; yield the decrease of the cost by each update."""
     done = -1
     for i in rows:
         kind = data.efc_type[i]

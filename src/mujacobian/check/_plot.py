@@ -1,13 +1,13 @@
-"""A picture of a report: the errors of ours and of finite differences at each state."""
+"""A picture of a report: our errors and those of finite differences at each state."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mujacobian.check._study import Report
+from mujacobian.check._report import Report
 
-FLOOR = 1e-16  # errors below it are drawn here
-COLORS = {"mujacobian": "#2563eb", "mjd_transitionFD, centred": "#94a3b8"}
+FLOOR = 1e-16  # smaller errors are drawn here
+COLORS = {"mujacobian": "#2563eb", "mjd_transitionFD, centered": "#94a3b8"}
 MARKERS = {"A": "o", "B": "s", "C": "^", "D": "D"}
 
 
@@ -36,7 +36,7 @@ def draw(report: Report, name: str, path: Path) -> None:
     axes.set_ylim(FLOOR / 3, 1e2)
     axes.set_xlim(-0.5, max(count, 1) - 0.5)
     axes.set_xticks(range(count), [state.name for state in report.states], rotation=20, ha="right")
-    axes.set_ylabel("worst relative error (red: bar)")
+    axes.set_ylabel("worst relative error (red: tolerance)")
     axes.set_title(name, loc="left", fontweight="bold", fontsize=10)
     axes.grid(axis="y", linewidth=0.5, alpha=0.5)
     if any(state.ours for state in report.states):

@@ -1,8 +1,8 @@
-"""One mj_step as a function of tangent coordinates, on data of its own, for differences.
+"""One `mj_step` as a function of tangent coordinates, for differences.
 
-Of a state with constraints, every probe also tells its branch: which rows exist, in which zones,
-with which impedances saturated, and what the noslip sweeps ran into. The map is smooth only within
-a branch.
+With constraints, every evaluation also has a branch: which rows exist, in which zones, with which
+saturated impedances, and the outcomes of the noslip updates. The function is smooth only within a
+branch.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from mujacobian.check._noslip import sweep
 from mujacobian.errors import NotFiniteError
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
-NOISE_STEP = 1e-8  # between the samples from which rounding is measured
+NOISE_STEP = 1e-8  # between the samples that measure rounding errors
 NOISE_SAMPLES = 16
-BRANCH_RATIO = 3.0  # between the steps tried until both probes are in the branch of the state
+BRANCH_RATIO = 3.0  # between step sizes, until both evaluations are in the branch of the state
 SMALLEST = 1e-7  # a branch narrower than this is a kink
-TURNING = 1e-6  # steps below it are lost in rounding
+TURNING = 1e-6  # rounding errors dominate below this step
 RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep MuJoCo's warnings (a singular matrix far from the state) out of stderr and log files."""
+    """Suppress MuJoCo's warnings, for example about a singular matrix far from the state."""
     previous = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: None)
     try:
@@ -41,14 +41,14 @@ def quiet() -> Iterator[None]:
 
 
 class Step:
-    """z = (dq, dv, dact, dctrl, dforce) -> (q', v', act', sensors) in tangent coordinates.
+    """The function z = (dq, dv, dact, dctrl, dforce) -> (q', v', act', sensors).
 
-    dq moves the state by `mj_integratePos`; q' is measured by `mj_differentiatePos` from the q' of
-    z = 0, so the derivative at zero is that of `mjd_transitionFD`'s conventions. `evaluations`
-    counts the steps taken.
+    It uses tangent coordinates: `mj_integratePos` moves the state by dq, and `mj_differentiatePos`
+    measures q' from its value at z = 0. Its derivative at zero therefore follows the conventions of
+    `mjd_transitionFD`. `evaluations` counts the steps.
     """
 
-    zero_is_exact = True  # with large steps, a row that does not move at all is independent
+    zero_is_exact = True  # with large steps, a row that does not change does not depend on z
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.model, self.data = model, mujoco.MjData(model)
@@ -71,7 +71,7 @@ class Step:
         self.noise = self._noise()
 
     def __call__(self, z: Array) -> Array:
-        """Return the outcome of the step at z; NaN where MuJoCo warns."""
+        """Return the outcome of the step at z; NaN if MuJoCo warns."""
         outcome = self._known.get(z.tobytes())
         return self._take(z) if outcome is None else outcome
 
@@ -89,7 +89,7 @@ class Step:
         m, d, nv = self.model, self.data, self.model.nv
         self._move(z)
         mujoco.mj_step(m, d)
-        if d.warning.number.any():  # singular or not finite here: no use to a ladder
+        if d.warning.number.any():  # singular or not finite here
             d.warning.number[:] = 0
             return np.full(self.blocks[-1], np.nan)
         out = np.empty(self.blocks[-1])
@@ -98,7 +98,7 @@ class Step:
         return out
 
     def _move(self, z: Array) -> None:
-        """Set the state to that of the origin moved by z."""
+        """Set the state to the origin, moved by z."""
         m, d, nv, na = self.model, self.data, self.model.nv, self.model.na
         mujoco.mj_setState(m, d, self.origin, STATE)
         mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
@@ -112,11 +112,12 @@ class Step:
         return h
 
     def _noise(self) -> Array:
-        """Return the standard deviation of each row's rounding.
+        """Return the standard deviation of each row's rounding errors.
 
-        Fourth differences of equidistant samples so close together that only rounding is left;
-        those of independent errors have 1 + 16 + 36 + 16 + 1 = 70 times their variance. The state
-        itself is not among the samples: it may be on a kink, such as a control at its bound.
+        It comes from fourth differences of samples that are so close together that only rounding
+        errors are left. Fourth differences of independent errors have 1 + 16 + 36 + 16 + 1 = 70
+        times their variance. The state itself is not a sample, because it may be on a kink, such as
+        a control at its bound.
         """
         direction = np.random.default_rng(0).uniform(0.5, 1.0, self.nz) * NOISE_STEP
         samples = np.array([self(k * direction) for k in range(1, NOISE_SAMPLES + 1)])
@@ -127,14 +128,14 @@ class Step:
 class ConstrainedStep(Step):
     """A step whose map is smooth only within a branch of its constraint rows."""
 
-    zero_is_exact = False  # small steps move a row by less than its resolution
+    zero_is_exact = False  # small steps may change a row by less than its resolution
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         warm = mujoco.MjData(model)
         mujoco.mj_copyData(warm, model, data)
         mujoco.mj_forward(model, warm)
         warm.qacc_warmstart[:] = warm.qacc
-        self.bare = copy.copy(model)  # before noslip
+        self.bare = copy.copy(model)  # without noslip
         self.bare.opt.noslip_iterations = 0
         super().__init__(model, warm)
         self.branch = self._branch(np.zeros(self.nz))
@@ -142,7 +143,7 @@ class ConstrainedStep(Step):
     def inside(self, direction: Array, h: float) -> float:
         """Return the largest step <= h in a direction that stays in the branch of the state."""
         while h > SMALLEST:
-            # nearer points too: a large step may leave one contact and meet one like it
+            # shorter steps, too: a large step may end one contact and begin a similar one
             steps = (s * h / BRANCH_RATIO**k for k in range(3) for s in (1, -1))
             if all(self._branch(s * direction) == self.branch for s in steps):
                 return self._short_of_turning(direction, h)
@@ -150,9 +151,9 @@ class ConstrainedStep(Step):
         return 0.0
 
     def _short_of_turning(self, direction: Array, h: float) -> float:
-        """Return the largest step <= h on which no drag turns round, or h at rest.
+        """Return the largest step <= h over which no fluid velocity changes sign, or h at rest.
 
-        |v| v has a kink in its second derivative only, which misleads ladders a little.
+        Drag |v| v has a kink in its second derivative, which disturbs the extrapolation a little.
         """
         shorter = h
         while self.model.opt.density > 0 and shorter > TURNING:
@@ -163,7 +164,7 @@ class ConstrainedStep(Step):
         return h
 
     def _drag(self, z: Array) -> NDArray[np.bool_]:
-        """Return the signs of the velocities v whose |v| v the fluid resists."""
+        """Return the signs of the velocities v that cause a drag |v| v."""
         m, d = self.model, self.data
         self._move(z)
         mujoco.mj_forward(m, d)
@@ -176,7 +177,7 @@ class ConstrainedStep(Step):
         return signs
 
     def _branch(self, z: Array) -> bytes:
-        """Return the branch of the step at z, of all its stages; empty where it is not finite."""
+        """Return the branch of the step at z, of all its stages; empty if it is not finite."""
         if not np.isfinite(self._take(z)).all():
             return b""
         if self.model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
@@ -187,7 +188,7 @@ class ConstrainedStep(Step):
         return b"".join(self._stage_branches(z))
 
     def _swept_branch(self) -> bytes:
-        """Return the branch of the state that `data` is in, noslip included."""
+        """Return the branch of the state in `data`, including noslip."""
         mujoco.mj_forward(self.bare, self.data)
         rows, option = branch(self.bare, self.data), self.model.opt
         if self.data.nefc == 0 or option.noslip_iterations == 0:
@@ -196,7 +197,7 @@ class ConstrainedStep(Step):
         return rows + np.array([*found.counts, *found.outcomes], dtype=np.int32).tobytes()
 
     def _stage_branches(self, z: Array) -> Iterator[bytes]:
-        """Yield the branches of the four stages of Runge and Kutta's step, which hides them."""
+        """Yield the branches of the four stages of the Runge-Kutta step."""
         m, d = self.model, self.data
         self._move(z)
         q, v, act = d.qpos.copy(), d.qvel.copy(), d.act.copy()

@@ -15,7 +15,7 @@ from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._extrapolation import SETTLED, differentiate
 from mujacobian.check._probe import ConstrainedStep, Step, quiet
 
-TRUNCATION = 1e-7  # relative, of slopes of contact points at the best tolerance
+TRUNCATION = 1e-7  # relative error of derivatives of contact points at the best tolerance
 WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
 
 
@@ -23,8 +23,8 @@ WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDE
 class Reference:
     """Derivatives of (q, v, act, sensors), with an estimate of their absolute error.
 
-    The columns are those of (q, v, act, ctrl, qfrc_applied), or whichever were asked for.
-    `blocks` are the boundaries of the four groups of rows, `evaluations` the steps it took.
+    The columns are those of (q, v, act, ctrl, qfrc_applied), or those that were requested. `blocks`
+    are the boundaries of the four groups of rows, and `evaluations` is the number of steps.
     """
 
     J: Array
@@ -73,11 +73,11 @@ def jacobian(
     constrained: bool = False,
     settled: float = SETTLED,
 ) -> Reference:
-    """The Jacobian of one step at the state of `data`, which is left unchanged.
+    """Return the Jacobian of one step at the state of `data`, which is not changed.
 
-    With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. `constrained`
-    is for states with constraint rows, of a model whose solver has been made to `converge`.
-    Columns whose relative error estimate is below `settled` are not improved any further.
+    With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. Use `constrained`
+    for states with constraint rows, after `converge(model)`. A column is finished when its relative
+    error estimate is below `settled`.
     """
     nz = 2 * model.nv + model.na + model.nu + model.nv
     columns = nz if forces else nz - model.nv
@@ -92,7 +92,7 @@ def directional(
     constrained: bool = False,
     settled: float = SETTLED,
 ) -> Reference:
-    """Derivatives of one step along `directions` (n, nz), one column each; see `jacobian`.
+    """Return derivatives of one step along `directions` (n, nz), one column each; see `jacobian`.
 
     A direction is (dq, dv, dact, dctrl, dforce) in tangent coordinates, nz = 3 nv + na + nu.
     """

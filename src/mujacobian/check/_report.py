@@ -1,184 +1,82 @@
-"""A report as a table for people and as JSON for programs."""
+"""The results of a study of one model."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
 
 import mujoco
-from rich import box
-from rich.console import Group
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
-from mujacobian.check._study import Report, StateReport
-from mujacobian.check._terminal import printable
-
-BLOCKS = "ABCD"
-STYLES = {
-    "exact": "green",
-    "wrong": "bold red",
-    "refused": "yellow",
-    "unconverged": "yellow",
-    "loose": "yellow",
-}
-TIMED = ("ours", "fd")
-CAPTION = (
-    "A to D: worst relative error against extrapolated differences of mj_step (unconverged: "
-    "plain ones, at the model's own settings). FDc is centred "
-    "mjd_transitionFD; /step is our derivative alone over one mj_step."
-)
-SHOWN = 4  # elements named per reason of refusal
-KINDS = ("joint", "tendon", "equality", "actuator", "sensor", "flex", "plugin")
+from mujacobian.errors import Unsupported
 
 
-def as_text(report: Report, name: str) -> Group:
-    """The report for a terminal."""
-    parts: list[Any] = [_coverage(report, name), ""]
-    if report.refused:
-        parts += [_refusals(report), ""]
-    parts += [_states(report), ""]
-    parts += _notes(report)
-    parts.append(_summary(report))
-    return Group(*parts)
+@dataclass
+class StateReport:
+    """The results at one state.
+
+    name: how the state was reached.
+    rows, contacts: numbers of constraint rows and of contacts.
+    verdict: "exact", "wrong", "refused" (a feature is not supported), "unconverged" (at the model's
+        own settings the solver or the collider stops before the optimum, which is differentiated),
+        "loose" (exact with a converged collider, but the model's own `ccd_tolerance` is larger) or
+        "unknown" (the reference is not accurate enough).
+    reason: an explanation of any verdict but "exact".
+    sensors_refused: the reason if C and D are not supported.
+    tolerance: of the relative errors.
+    columns: number of compared columns.
+    share: share of the entries for which the reference is trusted.
+    ours, fd: worst relative errors of each block, of mujacobian and of `mjd_transitionFD`, compared
+        with the step of the model as it is.
+    times: in microseconds.
+    solver: `solver_error` of `diagnose`.
+    converged: errors compared with the converged step, if the verdict is "unconverged".
+    solver_share, collider_share: shares of the error that the solver and the collider cause. If
+        both stop early, they are the same.
+    collider: the larger one of `collider_error` and `contact_error` of `diagnose`.
+    """
+
+    name: str
+    rows: int = 0
+    contacts: int = 0
+    verdict: str = "exact"
+    reason: str = ""
+    sensors_refused: str = ""
+    tolerance: float = 0.0
+    columns: int = 0
+    share: float = 0.0
+    ours: dict[str, float] = field(default_factory=dict)
+    fd: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    solver: float = 0.0
+    converged: dict[str, float] = field(default_factory=dict)
+    solver_share: float = 0.0
+    collider: float = 0.0
+    collider_share: float = 0.0
+
+    @property
+    def speedup(self) -> float | None:
+        """Time of centered finite differences over ours, both including `mj_forward`."""
+        return self.times["fd"] / self.times["ours"] if "fd" in self.times else None
+
+    @property
+    def per_step(self) -> float | None:
+        """Time of the derivative alone over one `mj_step`."""
+        return self.times["derivative"] / self.times["step"] if self.times else None
+
+    @property
+    def exact(self) -> bool:
+        """True if all of A, B, C, D are exact here."""
+        return self.verdict == "exact" and not self.sensors_refused
 
 
-def as_dict(report: Report, name: str, seed: int) -> dict[str, Any]:
-    """The report as JSON has it: numbers that are not finite are null."""
-    model = report.model
-    return {
-        "model": name,
-        "mujoco": mujoco.__version__,
-        "seed": seed,
-        "sizes": {key: int(getattr(model, key)) for key in ("nq", "nv", "na", "nu", "nsensordata")},
-        "covered": {kind: {"total": n, "refused": bad} for kind, n, bad in _counts(report)},
-        "unsupported": [{"element": u.element, "reason": u.reason} for u in report.refused],
-        "states": [_state_dict(state) for state in report.states],
-        "exact": report.exact,
-    }
+@dataclass
+class Report:
+    """The unsupported elements of a model, and the results at its states."""
 
+    model: mujoco.MjModel
+    refused: list[Unsupported]
+    states: list[StateReport] = field(default_factory=list)
 
-def _state_dict(state: StateReport) -> dict[str, Any]:
-    return {
-        "name": state.name,
-        "constraint_rows": state.rows,
-        "contacts": state.contacts,
-        "verdict": state.verdict,
-        "reason": state.reason or None,
-        "sensors_refused": state.sensors_refused or None,
-        "tolerance": state.tolerance,
-        "columns_judged": state.columns,
-        "share_trusted": state.share,
-        "solver_error": state.solver,
-        "solver_share": state.solver_share,
-        "collider_error": _finite(state.collider),
-        "collider_share": state.collider_share,
-        "error": {key: _finite(value) for key, value in state.ours.items()},
-        "error_converged": {key: _finite(value) for key, value in state.converged.items()},
-        "error_fd_centred": {key: _finite(value) for key, value in state.fd.items()},
-        "microseconds": state.times,
-        "fd_over_ours": state.speedup,
-        "derivative_over_step": state.per_step,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _counts(report: Report) -> Iterator[tuple[str, int, int]]:
-    """Yield the kinds of elements the model has, how many, and how many of them are refused."""
-    sizes = dict(zip(KINDS, ("njnt", "ntendon", "neq", "nactuator", "nsensor", "nflex", "nplugin"),
-                     strict=True))  # fmt: skip
-    for kind, size in sizes.items():
-        total = int(getattr(report.model, size))
-        if total:
-            yield kind, total, sum(u.element.startswith(f"{kind} ") for u in report.refused)
-
-
-def _coverage(report: Report, name: str) -> Text:
-    model = report.model
-    text = Text()
-    text.append(printable(name), style="bold")
-    text.append(f"  nv {model.nv}, na {model.na}, nu {model.nu}, sensors {model.nsensordata}\n")
-    for k, (kind, total, refused) in enumerate(_counts(report)):
-        text.append(", " if k else "covered: ")
-        text.append(f"{total - refused}/{total} {kind}", style="yellow" if refused else "green")
-    return text
-
-
-def _refusals(report: Report) -> Table:
-    """One row per reason, with the first few elements."""
-    reasons: dict[str, list[str]] = {}
-    for refused in report.refused:
-        reasons.setdefault(refused.reason, []).append(refused.element)
-    table = Table("refused", "elements", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for reason, elements in reasons.items():
-        more = f" and {len(elements) - SHOWN} more" if len(elements) > SHOWN else ""
-        named = printable(", ".join(elements[:SHOWN]) + more)
-        table.add_row(escape(reason), escape(named), style="yellow")
-    return table
-
-
-def _states(report: Report) -> Table:
-    """Two lines per state: our errors and times, and those of mjd_transitionFD."""
-    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, caption=CAPTION)
-    for heading in ("state", "verdict", ""):
-        table.add_column(heading)
-    blocks = [b for b in BLOCKS if any(b in state.ours for state in report.states)]
-    for heading in (*blocks, "trusted", "µs", "FDc/ours", "/step"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for state in report.states:
-        label = f"{state.name}\n{state.contacts} contacts, {state.rows} rows"
-        verdict = Text(_verdict(state), style=STYLES.get(state.verdict, "magenta"))
-        table.add_row(escape(printable(label, keep="\n")), verdict, *_cells(state, blocks))
-    return table
-
-
-def _cells(state: StateReport, blocks: list[str]) -> Iterator[str]:
-    """Yield the measured cells of a state; none where it was refused."""
-    if not state.ours:
-        return
-    yield "ours\nFDc"
-    for block in blocks:
-        yield f"{_number(state.ours.get(block))}\n{_number(state.fd.get(block))}"
-    yield f"{state.share:.1%}"
-    yield "\n".join(f"{state.times[key]:.0f}" if key in state.times else "-" for key in TIMED)
-    yield "-" if state.speedup is None else f"{state.speedup:.1f}"
-    yield f"{state.per_step:.2f}"
-
-
-def _notes(report: Report) -> Iterator[Text]:
-    """Yield what is behind the verdicts, each reason once with its states."""
-    notes: dict[str, list[str]] = {}
-    for state in report.states:
-        for note in (state.reason, state.sensors_refused):
-            if note:
-                notes.setdefault(note, []).append(state.name)
-    for note, names in notes.items():
-        where = "every state" if len(names) == len(report.states) else ", ".join(names)
-        yield Text(printable(f"{where}: {note}"), style="yellow")
-
-
-def _verdict(state: StateReport) -> str:
-    if state.verdict == "exact" and state.sensors_refused:
-        return "exact\n(no C, D)"
-    return state.verdict
-
-
-def _number(error: float | None) -> str:
-    return "-" if error is None else f"{error:.0e}"
-
-
-def _summary(report: Report) -> Text:
-    exact = sum(state.exact for state in report.states)
-    early = sum(state.verdict == "unconverged" for state in report.states)
-    text = f"{exact} of {len(report.states)} states exact in every block"
-    if early:
-        text += f"; in {early} MuJoCo stops before it converges"
-    return Text(
-        text,
-        style="bold green" if report.exact else "bold yellow",
-    )
+    @property
+    def exact(self) -> bool:
+        """True if every state is exact in all blocks."""
+        return all(state.exact for state in self.states)

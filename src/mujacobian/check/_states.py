@@ -1,4 +1,4 @@
-"""States of a model worth differentiating: at home, driven by smooth controls, falling."""
+"""States of a model for comparisons: at home, driven by smooth controls, falling."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-SETTLE = 0.02  # s at home: contacts and limits become active
+SETTLE = 0.02  # s at home, until contacts and limits are active
 DRIVE = 0.3  # s of smooth random controls
 FALL = 0.5  # s without control, from random velocities
-MAX_STEPS = 1000  # of any of these, however small the time step
+MAX_STEPS = 1000  # for each of these, however small the time step is
 RETARGET = 25  # steps between new targets of the controls
-SMOOTHING = 0.1  # share of the way to its target that a control moves in a step
-SHARE = 0.4  # of its range that a control is moved by
-SPEED = 0.3  # rad/s or m/s of a fall's first moment
-JITTER = 1e-3  # rad/s or m/s: nothing sits exactly on the kink of dry friction at rest
+SMOOTHING = 0.1  # share of the distance to its target that a control moves in a step
+SHARE = 0.4  # the largest change of a control, relative to its range
+SPEED = 0.3  # rad/s or m/s at the start of a fall
+JITTER = 1e-3  # rad/s or m/s, so that no dry friction is exactly on its kink at rest
 
 
 def states(model: mujoco.MjModel, count: int, seed: int) -> Iterator[tuple[str, mujoco.MjData]]:
-    """Yield `count` labelled states, taking turns through kinds and keyframes."""
+    """Yield `count` states with labels, alternating between kinds and keyframes."""
     rng = np.random.default_rng(seed)
     for k in range(count):
         kind, move = (("home", _settle), ("driven", _drive), ("falling", _fall))[k % 3]
@@ -66,7 +66,7 @@ def _steps(model: mujoco.MjModel, duration: float) -> int:
 def _control_ranges(
     model: mujoco.MjModel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper ends of the controls; plus and minus one where there is no range."""
+    """Return the lower and upper ends of the controls; -1 and 1 if there is no range."""
     limited = model.actuator_ctrllimited.astype(bool)
     ends = np.where(limited[:, None], model.actuator_ctrlrange, [-1.0, 1.0])
     return ends[:, 0], ends[:, 1]

@@ -1,10 +1,9 @@
-"""What is measured on one model: coverage, errors against the reference, times."""
+"""Measurements on one model: coverage, errors relative to the reference, times."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
@@ -27,88 +26,24 @@ from mujacobian._linearization import (
 from mujacobian._notices import collider_advice, solver_advice, solver_text
 from mujacobian.check._judge import Judge, stack
 from mujacobian.check._probe import quiet
+from mujacobian.check._report import Report, StateReport
 from mujacobian.check._states import states
 from mujacobian.check._timing import beside_step, has_differences
 from mujacobian.errors import (
     MujacobianError,
     NotConvergedWarning,
-    Unsupported,
     UnsupportedFeatureError,
 )
 
-EPS = 1e-6  # step of mjd_transitionFD: the best for centred differences
-MAX_COLUMNS = 240  # of a state that are judged; a random choice of them in larger models
-ENOUGH = 0.5  # share of entries that the reference must know for a verdict
-STAGES = 3  # of every state: reached, judged, timed
-ROUNDS, BUDGET = 15, 0.002  # of a measurement of time, and seconds of one of its turns
-
-
-@dataclass
-class StateReport:
-    """What was found at one state.
-
-    `verdict` is "exact", "wrong", "refused", "unconverged" (the model's own settings stop the
-    solver or the collider before the optimum that is differentiated), "loose" (exact with a
-    converged collider, but the model's own `ccd_tolerance` is larger) or "unknown" (the reference
-    cannot tell); `reason` explains any but the first. Errors are the worst relative ones of the
-    blocks A to D that could be judged, over the `share` of trusted entries, against the step of the
-    model as it is; times are in microseconds. `solver` is what `diagnose` calls `solver_error`,
-    `collider` is the larger one of `collider_error` and `contact_error`. `converged` are the errors
-    of an unconverged state against the converged step. `solver_share` and `collider_share` are the
-    shares of the error that the solver and the collider account for; if both stop early, they are
-    the same.
-    """
-
-    name: str
-    rows: int = 0
-    contacts: int = 0
-    verdict: str = "exact"
-    reason: str = ""
-    sensors_refused: str = ""
-    tolerance: float = 0.0
-    columns: int = 0
-    share: float = 0.0
-    ours: dict[str, float] = field(default_factory=dict)
-    fd: dict[str, float] = field(default_factory=dict)
-    times: dict[str, float] = field(default_factory=dict)
-    solver: float = 0.0
-    converged: dict[str, float] = field(default_factory=dict)
-    solver_share: float = 0.0
-    collider: float = 0.0
-    collider_share: float = 0.0
-
-    @property
-    def speedup(self) -> float | None:
-        """Centred finite differences over ours, `mj_forward` included in both."""
-        return self.times["fd"] / self.times["ours"] if "fd" in self.times else None
-
-    @property
-    def per_step(self) -> float | None:
-        """The derivative alone over one `mj_step`."""
-        return self.times["derivative"] / self.times["step"] if self.times else None
-
-    @property
-    def exact(self) -> bool:
-        """Whether all of A, B, C, D are exact here."""
-        return self.verdict == "exact" and not self.sensors_refused
-
-
-@dataclass
-class Report:
-    """Coverage of a model and what was found at its states."""
-
-    model: mujoco.MjModel
-    refused: list[Unsupported]
-    states: list[StateReport] = field(default_factory=list)
-
-    @property
-    def exact(self) -> bool:
-        """Whether every state is exact in all blocks."""
-        return all(state.exact for state in self.states)
+EPS = 1e-6  # step of mjd_transitionFD at which centered differences are most accurate
+MAX_COLUMNS = 240  # compared columns of a state; larger models get a random choice
+ENOUGH = 0.5  # share of trusted entries that a verdict needs
+STAGES = 3  # of every state: simulation, reference, times
+ROUNDS, BUDGET = 15, 0.002  # turns of each timed function, and seconds of a turn
 
 
 class Study:
-    """A model, driven into `count` states from a seed; `run` fills `report`."""
+    """A study of a model at `count` states, which depend on a seed. `run` fills `report`."""
 
     def __init__(self, model: mujoco.MjModel, count: int, seed: int) -> None:
         self.model, self.count, self.seed = model, count, seed
@@ -116,7 +51,7 @@ class Study:
 
     @property
     def stages(self) -> int:
-        """How many stages `run` yields."""
+        """The number of stages that `run` yields."""
         return STAGES * self.count
 
     def run(self) -> Iterator[str]:
@@ -131,7 +66,7 @@ class Study:
             self.report.states.append(state)
             yield f"{name}: reference"
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NotConvergedWarning)  # the report says it
+                warnings.simplefilter("ignore", NotConvergedWarning)  # the report has it
                 lin = _linearize(self.model, data, state)
                 if lin is not None:
                     self._judge(data, lin, state)
@@ -179,9 +114,9 @@ class Study:
         state: StateReport,
         found: Diagnostics,
     ) -> bool:
-        """Judge against the model's own step, which has not converged; whether it differs.
+        """Compare with the model's own step, which has not converged; return whether they differ.
 
-        The errors in `state` are those against the converged step on entry.
+        On entry, `state` has the errors relative to the converged step.
         """
         own = judge.at_own_settings(data)
         result = judge.compare_with(own, J)
@@ -216,7 +151,7 @@ class Study:
         return True
 
     def _columns(self) -> list[int]:
-        """All columns of A and B, or a random choice where there are too many."""
+        """Return all columns of A and B, or a random choice if there are too many."""
         count = 2 * self.model.nv + self.model.na + self.model.nu
         if count <= MAX_COLUMNS:
             return list(range(count))
@@ -225,14 +160,14 @@ class Study:
 
 
 def _percent(share: float) -> str:
-    """A share that is called 100 % only if it is, but for rounding."""
+    """Return a share in percent, which is 100 % only if it is, up to rounding."""
     return f"{100 * share:.{2 if share > 0.999 else 0}f} %"
 
 
 def _linearize(
     model: mujoco.MjModel, data: mujoco.MjData, state: StateReport
 ) -> Linearization | None:
-    """Linearize with sensors, else without; None where that fails too, and why in `state`."""
+    """Linearize, if necessary without sensors; write the reason of a failure to `state`."""
     differences = fd_count()
     try:
         if model.nsensordata:
@@ -242,7 +177,7 @@ def _linearize(
                 state.sensors_refused = str(error)
         lin = linearize_without_selfcheck(model, data, sensors=False)
     except UnsupportedFeatureError as error:
-        # the refusal of the dynamics came first, or it is not the sensors' alone
+        # the dynamics are not supported, whatever the sensors are
         state.verdict, state.reason, state.sensors_refused = "refused", str(error), ""
         return None
     except MujacobianError as error:
@@ -254,7 +189,7 @@ def _linearize(
 
 
 def _blocks(model: mujoco.MjModel, sensors: bool) -> Linearization:
-    """Arrays for the result of a transition."""
+    """Return arrays for the result of a transition."""
     nx, nu, ns = 2 * model.nv + model.na, model.nu, model.nsensordata
     A, B = np.zeros((nx, nx)), np.zeros((nx, nu))
     if not sensors:
@@ -263,7 +198,7 @@ def _blocks(model: mujoco.MjModel, sensors: bool) -> Linearization:
 
 
 def _differences(model: mujoco.MjModel, data: mujoco.MjData, *, sensors: bool) -> Linearization:
-    """The centred `mjd_transitionFD` at the same state."""
+    """Return the result of centered `mjd_transitionFD` at the same state."""
     blocks = _blocks(model, sensors)
     scratch = mujoco.MjData(model)
     mujoco.mj_copyData(scratch, model, data)
@@ -283,7 +218,7 @@ def _fill_with_differences(
 
 
 def _time(model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization) -> dict[str, float]:
-    """Microseconds of a step, of centred differences, of ours and of ours without mj_forward."""
+    """Return the microseconds of a step, of centered differences, and of our functions."""
     blocks = _blocks(model, lin.C is not None)
     outputs = blocks.A, blocks.B, blocks.C, blocks.D
     calls = {

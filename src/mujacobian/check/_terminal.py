@@ -1,4 +1,4 @@
-"""Text from files on a terminal."""
+"""Text from files, made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 
 
 def printable(text: str, keep: str = "") -> str:
-    """`text` with control and format characters escaped: names must not command a terminal."""
+    """Return `text` with escaped control and format characters, which could command a terminal."""
     return "".join(
         c if c in keep or not unicodedata.category(c).startswith("C") else ascii(c)[1:-1]
         for c in text

@@ -1,4 +1,4 @@
-"""Time per call, measured so that ratios between candidates survive a noisy machine."""
+"""Time per call, measured so that ratios of times are reliable on a noisy machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mujacobian.check._probe import STATE
 
 
 def has_differences(model: mujoco.MjModel) -> bool:
-    """Whether `mjd_transitionFD` takes the model: it refuses RK4."""
+    """Return whether `mjd_transitionFD` supports the model: not with RK4."""
     return bool(model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4)
 
 
@@ -36,7 +36,7 @@ def beside_step(
         mujoco.mj_step(model, scratch)
 
     times = best({"reset": reset, "step": step, **candidates}, rounds, budget)
-    # a step needs its state restored; that part is not the step's
+    # restoring the state is not part of the step
     times["step"] -= times.pop("reset")
     return times
 
@@ -46,8 +46,8 @@ def best(
 ) -> dict[str, float]:
     """Return the best time per call of each candidate, in microseconds.
 
-    The candidates take turns, so that a slow spell of the machine hits all of them; each turn
-    lasts about `budget` seconds, and the fastest of the `rounds` turns is kept.
+    The candidates take turns, so that a slow period of the machine affects all of them. Each turn
+    lasts about `budget` seconds, and the fastest of the `rounds` turns counts.
     """
     counts = {name: _calls_within(budget, call) for name, call in candidates.items()}
     times = dict.fromkeys(candidates, float("inf"))
@@ -58,12 +58,12 @@ def best(
 
 
 def once(call: Callable[[], object]) -> float:
-    """Return the microseconds of one call, for calls of many seconds."""
+    """Return the microseconds of one call, for calls that take many seconds."""
     return 1e6 * _time(call, 1)
 
 
 def _time(call: Callable[[], object], count: int) -> float:
-    """Seconds per call of `count` calls in a row."""
+    """Return the seconds per call of `count` consecutive calls."""
     start = time.perf_counter()
     for _ in range(count):
         call()
@@ -71,6 +71,6 @@ def _time(call: Callable[[], object], count: int) -> float:
 
 
 def _calls_within(budget: float, call: Callable[[], object]) -> int:
-    """How often `call` fits into the budget, after a first call that fills caches."""
+    """Return how many calls fit into the budget, after a first call that fills caches."""
     call()
     return max(1, int(budget / _time(call, 1)))
