@@ -148,7 +148,7 @@ def load(path: Path) -> mujoco.MjModel:
             # MuJoCo does not find all files that nested includes name under a relative path
             return mujoco.MjModel.from_xml_path(str(path.resolve()))
     except MemoryError:
-        raise InputError(f"{path}: it needs more memory than there is") from None
+        raise InputError(f"{path}: it needs more memory than is available") from None
     except (ValueError, OSError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise InputError(f"{path}: {_in_one_line(error)}") from None
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, require_model
+from mujacobian._manifold import tangent_size
 from mujacobian._summary import describe
 from mujacobian._threads import thread_count
 from mujacobian.errors import ArgumentError, Unsupported, UnsupportedFeatureError
@@ -94,7 +95,7 @@ def linearize_without_selfcheck(
     """Return what `linearize` returns, also in a program that compares every result."""
     require_model(model)
     nv, nu, ns = model.nv, model.nu, model.nsensordata
-    nx = 2 * nv + model.na
+    nx = tangent_size(model)
     lin = Linearization(
         A=np.empty((nx, nx)),
         B=np.empty((nx, nu)),
@@ -136,7 +137,7 @@ def linearize_batch(
     if len(inputs) != n:
         raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     threads = thread_count(threads)
-    nx, ns = 2 * model.nv + model.na, model.nsensordata
+    nx, ns = tangent_size(model), model.nsensordata
     lin = Linearization(
         A=np.empty((n, nx, nx)),
         B=np.empty((n, nx, model.nu)),

@@ -18,6 +18,11 @@ from mujacobian.errors import ArgumentError
 _PARTS = {mujoco.mjtJoint.mjJNT_FREE: (3, True), mujoco.mjtJoint.mjJNT_BALL: (0, True)}
 
 
+def tangent_size(model: mujoco.MjModel) -> int:
+    """Return nx = 2 nv + na, the number of tangent coordinates of a state."""
+    return int(2 * model.nv + model.na)
+
+
 class Manifold:
     """The states of a model and their tangent coordinates."""
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, require_model, shaped
-from mujacobian._manifold import pull_poses, push_poses
+from mujacobian._manifold import pull_poses, push_poses, tangent_size
 from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
@@ -63,7 +63,7 @@ def vjp(
       True
     """
     require_model(model)
-    nx = 2 * model.nv + model.na
+    nx = tangent_size(model)
     here = None if params is None else bind(params, model)
     core = [] if here is None else here.core
     poses = _poses(data) if mocap else None
@@ -136,7 +136,7 @@ def jvp(
     require_model(model)
     if d_params is not None and params is None:
         raise ArgumentError("d_params needs params, the parameters that change")
-    nx = 2 * model.nv + model.na
+    nx = tangent_size(model)
     core: list[tuple[int, int, int]] = []
     raw = [np.zeros(0)]
     if params is not None and d_params is not None:

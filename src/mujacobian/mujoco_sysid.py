@@ -99,8 +99,8 @@ def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelS
         first = numbers if first is None else first
         if not same or not np.array_equal(numbers, first):
             raise ArgumentError(
-                f'the logs "{logs.name}" are of another model: all must be of the one of the '
-                "parameters"
+                f'the logs "{logs.name}" are of another model: all logs must be of the model '
+                "of the parameters"
             )
 
 

@@ -77,7 +77,8 @@ def _has_frame(model: mujoco.MjModel, field: str, joint: int) -> bool:
 def _require_single_joint(model: mujoco.MjModel, e: Entry) -> None:
     if not _has_frame(model, e.field, e.element):
         raise ArgumentError(
-            f"{name_of(model, e)}: only of a body's one hinge, ball (jnt_pos) or slide (jnt_axis)"
+            f"{name_of(model, e)}: it must be the only joint of its body, and a hinge, a ball (for"
+            " jnt_pos) or a slide (for jnt_axis)"
         )
 
 

@@ -100,8 +100,8 @@ def log_cholesky(model: mujoco.MjModel, body: int) -> Array:
     except np.linalg.LinAlgError:
         name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, body)
         raise ArgumentError(
-            f'the inertia of body "{name}" is not that of any distribution of mass (zero, or it'
-            " violates the triangle inequality): body_log_cholesky cannot describe it"
+            f'the inertia of body "{name}" is not that of any distribution of mass (it is zero, or'
+            " it violates the triangle inequality): body_log_cholesky cannot describe it"
         ) from None
     scale = upper[3, 3]
     return np.concatenate(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from mujacobian._manifold import tangent_size
+
 
 def block_of(model: mujoco.MjModel, row: int, column: int) -> tuple[str, int, int]:
     """Return the block of an entry of [[A, B, Bf], [C, D, Df]], and its row and column there."""
-    nx, nu = 2 * model.nv + model.na, model.nu
+    nx, nu = tangent_size(model), model.nu
     i = row - nx if row >= nx else row
     state, control, force = ("C", "D", "Df") if row >= nx else ("A", "B", "Bf")
     if column < nx:
@@ -20,7 +22,7 @@ def block_of(model: mujoco.MjModel, row: int, column: int) -> tuple[str, int, in
 
 def row_name(model: mujoco.MjModel, row: int) -> str:
     """Return the name of a row: the next q, v or act of an element, or a sensor."""
-    nx = 2 * model.nv + model.na
+    nx = tangent_size(model)
     if row < nx:
         return "next " + column_name(model, row)
     return _owner(model, "sensor", model.sensor_adr, model.sensor_dim, row - nx)

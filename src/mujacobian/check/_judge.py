@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._linearization import Linearization, linearize_without_selfcheck
+from mujacobian._manifold import tangent_size
 from mujacobian.check._comparison import Comparison, compare
 from mujacobian.check._convergence import converge
 from mujacobian.check._entry_names import block_of, column_name, row_name
@@ -88,7 +89,7 @@ class Judge:
             constrained=not smooth,
             settled=SETTLED if smooth else self.tolerance / SETTLED_MARGIN,
         )
-        nv, nx = model.nv, 2 * model.nv + model.na
+        nv, nx = model.nv, tangent_size(model)
         sensors = (nx + model.sensor_adr + model.sensor_dim).tolist()
         self.blocks = [0, nv, 2 * nv, nx, *sensors]
 

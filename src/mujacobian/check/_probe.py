@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
+from mujacobian._manifold import tangent_size
 from mujacobian.check._branch import branch
 from mujacobian.check._noslip import sweep
 from mujacobian.errors import NotFiniteError
@@ -52,10 +53,10 @@ class Step:
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.model, self.data = model, mujoco.MjData(model)
-        nv, na = model.nv, model.na
+        nv = model.nv
         self.evaluations = 0
         self._known: dict[bytes, Array] = {}  # outcomes, by z
-        self.nx = 2 * nv + na
+        self.nx = tangent_size(model)
         self.nz = self.nx + model.nu + nv
         self.blocks = [0, nv, 2 * nv, self.nx, self.nx + model.nsensordata]
         self.origin = np.empty(mujoco.mj_stateSize(model, STATE))
@@ -99,11 +100,11 @@ class Step:
 
     def _move(self, z: Array) -> None:
         """Set the state to the origin, moved by z."""
-        m, d, nv, na = self.model, self.data, self.model.nv, self.model.na
+        m, d, nv = self.model, self.data, self.model.nv
         mujoco.mj_setState(m, d, self.origin, STATE)
         mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
         d.qvel += z[nv : 2 * nv]
-        d.act += z[2 * nv : 2 * nv + na]
+        d.act += z[2 * nv : self.nx]
         d.ctrl += z[self.nx : self.nx + m.nu]
         d.qfrc_applied += z[self.nx + m.nu :]
 

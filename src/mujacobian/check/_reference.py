@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array
+from mujacobian._manifold import tangent_size
 from mujacobian.check._collider import collider_tolerance, meets_curved
 from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._extrapolation import SETTLED, differentiate
@@ -79,7 +80,7 @@ def jacobian(
     for states with constraint rows, after `converge(model)`. A column is finished when its relative
     error estimate is below `settled`.
     """
-    nz = 2 * model.nv + model.na + model.nu + model.nv
+    nz = tangent_size(model) + model.nu + model.nv
     columns = nz if forces else nz - model.nv
     return directional(model, data, np.eye(nz)[:columns], constrained=constrained, settled=settled)
 

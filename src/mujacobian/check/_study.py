@@ -23,6 +23,7 @@ from mujacobian._linearization import (
     linearize_without_selfcheck,
     support,
 )
+from mujacobian._manifold import tangent_size
 from mujacobian._notices import collider_advice, solver_advice, solver_text
 from mujacobian.check._judge import Judge, stack
 from mujacobian.check._probe import quiet
@@ -103,7 +104,9 @@ class Study:
                 state.reason += f"; {best_case:.0e} with a converged solver and collider"
         elif result.share < ENOUGH:
             state.verdict = "unknown"
-            state.reason = f"the reference knows only {result.share:.0%} of the entries (kinks)"
+            state.reason = (
+                f"the reference is accurate for only {result.share:.0%} of the entries (kinks)"
+            )
 
     def _judge_own(
         self,
@@ -152,7 +155,7 @@ class Study:
 
     def _columns(self) -> list[int]:
         """Return all columns of A and B, or a random choice if there are too many."""
-        count = 2 * self.model.nv + self.model.na + self.model.nu
+        count = tangent_size(self.model) + self.model.nu
         if count <= MAX_COLUMNS:
             return list(range(count))
         rng = np.random.default_rng(self.seed)
@@ -190,7 +193,7 @@ def _linearize(
 
 def _blocks(model: mujoco.MjModel, sensors: bool) -> Linearization:
     """Return arrays for the result of a transition."""
-    nx, nu, ns = 2 * model.nv + model.na, model.nu, model.nsensordata
+    nx, nu, ns = tangent_size(model), model.nu, model.nsensordata
     A, B = np.zeros((nx, nx)), np.zeros((nx, nu))
     if not sensors:
         return Linearization(A, B)
