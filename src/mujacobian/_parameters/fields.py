@@ -82,6 +82,9 @@ FIELDS = {
     ),
 }
 
+# quaternions, and the kinds of the core's parameters, which are rotations
+QUATERNIONS = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
+
 COUNTS = {
     _OBJ.mjOBJ_BODY: "nbody",
     _OBJ.mjOBJ_JOINT: "njnt",

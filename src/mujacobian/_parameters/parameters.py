@@ -22,23 +22,20 @@ from mujacobian._parameters.derived import (
     write_constants,
 )
 from mujacobian._parameters.derived_slopes import DerivedSlopes
-from mujacobian._parameters.entries import Entry, Item, expand, name_of, read, refuse_overlap, write
-from mujacobian._parameters.fields import FIELDS
+from mujacobian._parameters.edit import write_entries
+from mujacobian._parameters.entries import Entry, Item, expand, name_of, read, refuse_overlap
+from mujacobian._parameters.fields import FIELDS, QUATERNIONS
 from mujacobian._parameters.inertia import (
     from_log_cholesky,
     inertial_slopes,
     restore_derived,
-    write_inertia,
 )
-from mujacobian._parameters.placement import bound_body, bound_geom, release, release_inertial_frame
 from mujacobian._summary import describe
 from mujacobian._threads import borrowed
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 _KINDS = _core.parameter_kinds()
 _INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
-# quaternions; the core has rotations instead
-_TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
 
 SHOWN = 8  # values that are printed
@@ -110,12 +107,14 @@ class Parameters:
             raise ArgumentError(f"{name_of(model, repeated[0])} is asked for twice")
         refuse_overlap(self.model, self._entries)
         self._bodies = self._elements(*_INERTIA_FIELDS)
-        self._turned = [(field, element) for field in _TURNED for element in self._elements(field)]
+        self._turned = [
+            (field, element) for field in QUATERNIONS for element in self._elements(field)
+        ]
         core: list[tuple[int, int, int]] = []
         for body in self._bodies:
             core += [(_INERTIAL, body, k) for k in range(10)]
         for field, element in self._turned:
-            core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
+            core += [(_KINDS.index(QUATERNIONS[field]), element, k) for k in range(3)]
         for entry in self._entries:
             if kind := FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
@@ -214,27 +213,9 @@ class Parameters:
         edited = vector != self.values
         entries = [e for e, new in zip(self._entries, edited, strict=True) if new]
 
-        def of(*fields: str) -> list[int]:
-            return list(dict.fromkeys(e.element for e in entries if e.field in fields))
-
-        for body in of("body_ipos", "body_log_cholesky"):
-            release_inertial_frame(model, body)
-        for geom in of("geom_pos", "geom_quat"):
-            release(model, "geom", geom)
-        for entry, value in zip(entries, vector[edited], strict=True):
-            if entry.field != "body_log_cholesky":
-                write(model, entry, value)
-        for field in (*_TURNED, "jnt_axis"):
-            for element in of(field):
-                getattr(model, field)[element] /= np.linalg.norm(getattr(model, field)[element])
-        for body in of("body_log_cholesky"):
-            chosen = vector[self._places("body_log_cholesky", body)]
-            write_inertia(model, body, from_log_cholesky(chosen)[0])
-        for geom in of("geom_size"):
-            bound_geom(model, geom)
-        geoms = of("geom_pos", "geom_quat", "geom_size")
-        for body in {*of("body_ipos", "body_log_cholesky"), *model.geom_bodyid[geoms].tolist()}:
-            bound_body(model, body)
+        bodies = dict.fromkeys(e.element for e in entries if e.field == "body_log_cholesky")
+        inertias = {b: vector[self._places("body_log_cholesky", b)] for b in bodies}
+        write_entries(model, entries, vector[edited], inertias)
         if self._recomputes:
             with borrowed(self.model) as data:
                 if not self._scratch.recompute(model, data):
