@@ -49,6 +49,8 @@ try:
 except ImportError as error:
     raise MissingPackageError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
 
+__all__ = ["rollout", "step"]
+
 Inputs = dict[str, Any]
 
 

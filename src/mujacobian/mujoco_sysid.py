@@ -22,6 +22,8 @@ except ImportError as error:  # without its extras, the module of MuJoCo's wheel
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
 
+__all__ = ["exact_residual", "parameter_dict"]
+
 _FIXED = ("build_model", "custom_rollout", "modify_residual")
 _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 

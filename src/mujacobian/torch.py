@@ -36,6 +36,8 @@ except ImportError as error:
         "mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'"
     ) from error
 
+__all__ = ["rollout", "step"]
+
 Tensors = torch.Tensor | ArrayLike
 
 
