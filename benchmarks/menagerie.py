@@ -34,7 +34,7 @@ from benchmarks.refusals import linearize, reason
 from benchmarks.states import driven
 from benchmarks.suite import directional
 from mujacobian import reference
-from mujacobian.verdict import Judge, stack
+from mujacobian.check._judge import Judge, stack
 
 BLOCKS = ("A", "B", "C", "D")
 EXACT = {"exact", directional.CONVERGED}

@@ -21,9 +21,9 @@ from rich.table import Table
 from benchmarks.machine import machine
 from benchmarks.timing import beside_step
 from mujacobian import _core
+from mujacobian.check._probe import STATE
 from mujacobian.newton import DifferentiableMuJoCo
 from mujacobian.newton.adjoint import TapedStep
-from mujacobian.probe import STATE
 
 DT = 0.005
 LINK = """

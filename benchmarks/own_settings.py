@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 import mujacobian
 from mujacobian import reference
+from mujacobian._diagnostics import CONTACT_LIMIT
+from mujacobian.check._judge import Judge, stack
 from mujacobian.errors import NotConvergedWarning
-from mujacobian.verdict import Judge, stack
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class OwnSettings:
         """Summary in one sentence."""
         if not self.errors:
             return "No state was judged at the models' own settings."
-        far = sum(error > mujacobian.diagnostics.CONTACT_LIMIT for error in self.contact_errors)
+        far = sum(error > CONTACT_LIMIT for error in self.contact_errors)
         return (
             f"{len(self.errors)} states at the models' own settings, against the converged step: "
             f"{PERCENTILE}th percentile {np.percentile(self.errors, PERCENTILE):.0e}, worst "

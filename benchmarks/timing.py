@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mujacobian.timing import beside_step, best, has_differences, once
+from mujacobian.check._timing import beside_step, best, has_differences, once
 
 __all__ = ["beside_step", "best", "exponent", "has_differences", "once"]
 

@@ -16,7 +16,8 @@ import mujoco
 import numpy as np
 
 from mujacobian import reference
-from mujacobian.probe import ConstrainedStep
+from mujacobian.check._collider import CURVED, SPHERE_CYLINDER
+from mujacobian.reference import ConstrainedStep
 
 Array = np.ndarray
 Geom = mujoco.mjtGeom
@@ -303,8 +304,8 @@ def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     kinds = {int(t) for t in model.geom_type[contact.geom]}
     if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # its center is below the surface
         return contact.dist < -model.geom_size[contact.geom[1], 0]
-    closed = Geom.mjGEOM_PLANE in kinds or kinds == reference.SPHERE_CYLINDER
-    curved = bool(kinds & reference.CURVED) and not closed
+    closed = Geom.mjGEOM_PLANE in kinds or kinds == SPHERE_CYLINDER
+    curved = bool(kinds & CURVED) and not closed
     return curved or reference.is_deep(model, contact)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import mujacobian
 from cases import snapshot
 from mujacobian import reference
-from mujacobian.verdict import (
+from mujacobian.check._judge import (
     CONTACT_TOLERANCE,
     ROW_TOLERANCE,
     SETTLED_MARGIN,

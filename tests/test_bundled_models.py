@@ -14,8 +14,8 @@ import pytest
 import mujacobian
 from directional import COLLIDER_SLOPE
 from mujacobian import reference
-from mujacobian.check.states import states
-from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, bar, converged, stack
+from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN, converged, stack, tolerance_at
+from mujacobian.check._states import states
 
 
 def folder(package):
@@ -96,7 +96,7 @@ def compare(model, data, J):
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(DIRECTIONS, 3 * model.nv + model.na + model.nu))
     directions[:, J.shape[1] :] = 0
-    tolerance = bar(data)
+    tolerance = tolerance_at(data)
     ref = reference.directional(
         model,
         data,

@@ -1,5 +1,6 @@
 """The command line: exit status, output and errors of `mujacobian`."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 
 import mujacobian
 from cases import FOLDER
-from mujacobian import _core, cli, linearization
-from mujacobian.check import plot
+from mujacobian import _cli as cli
+from mujacobian import _core
 
 ARM = str(FOLDER / "hinge_chain.xml")
 QUADRUPED = str(FOLDER / "contacts" / "quadruped.xml")
@@ -121,14 +122,14 @@ def test_refused_sensors_leave_the_dynamics(capsys, tmp_path, monkeypatch):
     path = tmp_path / "sensor.xml"
     text = (FOLDER / "hinge_chain.xml").read_text()
     path.write_text(text.replace("</mujoco>", "<sensor><clock name='watch'/></sensor></mujoco>"))
-    original = linearization.linearize
+    original = mujacobian.linearize
 
     def refuse(model, data, *, sensors=True, **options):
         if sensors:
             raise mujacobian.UnsupportedFeatureError('sensor "watch"', "it ticks")
         return original(model, data, sensors=False, **options)
 
-    monkeypatch.setattr("mujacobian.check.study.linearize", refuse)
+    monkeypatch.setattr("mujacobian.check._study.linearize_without_selfcheck", refuse)
     status, report = run_json(capsys, str(path), "--states", "1")
     state = report["states"][0]
     assert status == 1
@@ -174,7 +175,7 @@ def test_the_table_and_the_picture(capsys, tmp_path):
 
 
 def test_a_missing_matplotlib_is_named(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["check", ARM, "--plot", str(tmp_path / "errors.png")]) == 2
     assert "pip install 'mujacobian[plot]'" in one_line(capsys)
 

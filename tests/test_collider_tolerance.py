@@ -11,7 +11,7 @@ import pytest
 
 import mujacobian
 from mujacobian import ColliderNotConvergedWarning, SolverNotConvergedWarning, reference
-from mujacobian.diagnostics import COLLIDER_LIMIT, CONTACT_LIMIT
+from mujacobian._diagnostics import COLLIDER_LIMIT, CONTACT_LIMIT
 
 TOLERANCES = (1e-4, 1e-6, 3e-7, 1e-8, 1e-10)  # 1e-6 is MuJoCo's default
 SAME = 1e-12  # relative: only the last iterate of the constraint solver differs

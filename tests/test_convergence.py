@@ -9,7 +9,8 @@ import pytest
 
 import mujacobian
 from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
-from mujacobian import SolverNotConvergedWarning, control, notices, sysid
+from mujacobian import SolverNotConvergedWarning, control, sysid
+from mujacobian import _notices as notices
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 LANDED = 0.1  # s

@@ -17,7 +17,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.verdict import converged
+from mujacobian.check._judge import converged
 
 TOLERANCE = 1e-6  # of the largest entry of the column
 # Contacts, limits, dry friction or equalities are active in the states of these models.

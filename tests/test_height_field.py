@@ -10,6 +10,7 @@ import mujacobian
 from contact_scenes import DEPTH, UP, Pair, scene, set_motion
 from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from mujacobian.check import _extrapolation
 
 SHARP = ("box", "mesh")
 EXACT = ("sphere", "capsule", *SHARP)
@@ -46,7 +47,7 @@ DEEPEST = 4e-3  # m: ten times the usual depth
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
-    monkeypatch.setattr(reference, "Q_STEP", Q_STEP)
+    monkeypatch.setattr(_extrapolation, "Q_STEP", Q_STEP)
 
 
 def pose(

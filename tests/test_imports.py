@@ -1,7 +1,57 @@
-"""Packages that only a bridge needs are imported with the bridge, not before."""
+"""The public names, and packages that only a bridge needs: imported with it, not before."""
 
+import importlib
+import pickle
 import subprocess
 import sys
+
+import pytest
+
+import mujacobian
+
+# functions and classes, then submodules that need no optional package
+NAMES = [
+    *("ColliderNotConvergedWarning", "Diagnostics", "Gradient", "Jacobian", "Linearization"),
+    *("MujacobianError", "Parameters", "Pullback", "SelfCheckError", "SolverNotConvergedWarning"),
+    *("Trajectory", "Unsupported", "UnsupportedFeatureError", "converged", "diagnose", "fd_count"),
+    *("inverse", "jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
+    *("support", "transition", "vjp", "wrench"),
+]
+SUBMODULES = ["check", "control", "errors", "reference", "rods"]
+
+
+def test_dir_lists_the_public_names_and_nothing_else():
+    assert sorted(mujacobian.__all__) == sorted(NAMES)
+    assert dir(mujacobian) == sorted(NAMES + SUBMODULES)
+
+
+def test_classes_have_the_path_by_which_users_import_them():
+    for name in NAMES:
+        value = getattr(mujacobian, name)
+        if isinstance(value, type):
+            assert value.__module__ == "mujacobian"
+            assert pickle.loads(pickle.dumps(value)) is value
+
+
+@pytest.mark.parametrize("name", [*SUBMODULES, "sysid"])
+def test_submodules_are_imported_at_their_first_use(name):
+    code = f"import mujacobian; print(mujacobian.{name}.__name__)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == f"mujacobian.{name}"
+
+
+@pytest.mark.parametrize("name", [*SUBMODULES, "sysid"])
+def test_submodules_list_names_that_exist(name):
+    module = importlib.import_module(f"mujacobian.{name}")
+    assert len(module.__all__) == len(set(module.__all__))
+    for each in module.__all__:
+        assert not each.startswith("_")
+        assert hasattr(module, each)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'mujacobian' has no attribute 'linearise'"):
+        mujacobian.linearise  # noqa: B018
 
 
 def test_a_missing_package_is_named_with_the_pip_line():
@@ -10,10 +60,11 @@ def test_a_missing_package_is_named_with_the_pip_line():
         "import sys, mujacobian; assert not {'torch', 'jax', 'newton'} & set(sys.modules);"
         "sys.modules.update(torch=None, jax=None, newton=None)\n"
         "for name in ('torch', 'jax', 'newton'):\n"
-        "  try: __import__('mujacobian.' + name)\n"
-        "  except ImportError as error: print(error)\n"
+        "  for load in (lambda: __import__('mujacobian.' + name),\n"
+        "               lambda: getattr(mujacobian, name)):\n"
+        "    try: load()\n"
+        "    except ImportError as error: print(error)\n"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'mujacobian[torch]'" in made.stdout
-    assert "pip install 'mujacobian[jax]'" in made.stdout
-    assert "pip install 'mujacobian[newton]'" in made.stdout
+    for name in ("torch", "jax", "newton"):
+        assert made.stdout.count(f"pip install 'mujacobian[{name}]'") == 2

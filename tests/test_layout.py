@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from mujoco.introspect import ast_nodes, structs
 
-from mujacobian import _core, layout
+from mujacobian import _core
+from mujacobian import _layout as layout
 
 
 def change_field(monkeypatch, struct, old, **changes):

@@ -9,8 +9,8 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.probe import COLLIDER_TOLERANCES
-from mujacobian.verdict import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, describe
+from mujacobian.check._convergence import COLLIDER_TOLERANCES
+from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, describe
 from random_pairs import PAIRS, is_curved, poses, refused_share
 
 # Even a converged collider may leave an angle between its normal and the surface at its witness

@@ -15,7 +15,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.parameter_fields import FIELDS
+from mujacobian._parameters.fields import FIELDS
 
 LEG = """
 <mujoco>

@@ -13,8 +13,8 @@ from benchmarks.parameters.report import failures, report
 from benchmarks.parameters.sweep import Families, ParameterSweep
 from benchmarks.zoo import catalog, sweep
 from mujacobian import reference
-from mujacobian.check.states import states
-from mujacobian.verdict import CONTACT_TOLERANCE, converged
+from mujacobian.check._judge import CONTACT_TOLERANCE, converged
+from mujacobian.check._states import states
 
 MODELS = Path(__file__).parent / "models"
 # contacts, limits, equalities and tendons; each has states in which derived constants matter

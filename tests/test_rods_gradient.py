@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mujacobian import _core, rods
+from mujacobian._rotation import right_jacobian
 from mujacobian.rods.body import moments
-from mujacobian.rods.rotation import project, right_jacobian
+from mujacobian.rods.rotation import project
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
 from mujacobian.rods.trajectory import core_inputs
 from rods_cases import STEPS, everything, inputs, weights

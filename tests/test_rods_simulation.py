@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mujacobian import rods
-from mujacobian.rods.rotation import axial, log
+from mujacobian._rotation import axial, log
 
 BALANCE = 1e-9  # relative tolerance of conserved quantities
 

@@ -9,8 +9,8 @@ import pytest
 
 import mujacobian
 from cases import load, random_state, snapshot
-from mujacobian.manifold import Manifold
-from mujacobian.probe import converge
+from mujacobian._manifold import Manifold
+from mujacobian.reference import converge
 from rollout_cases import MODELS, STEPS, row, scene
 
 # relative to the size of the compared quantities

@@ -10,7 +10,8 @@ import pytest
 
 import mujacobian
 from cases import load, snapshot, states
-from mujacobian import _core, linearization, selfcheck
+from mujacobian import _core
+from mujacobian import _linearization as linearization
 
 FAULT = 1e-6  # relative to the largest entry: a thousand times the tolerance
 
@@ -29,6 +30,11 @@ MODEL = """
   <actuator><motor name="drive" joint="shoulder"/></actuator>
   <sensor><jointpos name="angle" joint="shoulder"/></sensor>
 </mujoco>"""
+
+
+@pytest.fixture(autouse=True)
+def enabled(monkeypatch):
+    monkeypatch.setattr(linearization, "SELFCHECK", True)
 
 
 @pytest.fixture
@@ -58,14 +64,14 @@ def fault(monkeypatch):
 
 def test_correct_results_pass_unchanged(scene):
     model, data = scene
-    before, count = snapshot(model, data), selfcheck.selfcheck_count()
+    before, count = snapshot(model, data), mujacobian.selfcheck_count()
     differences = mujacobian.fd_count()
-    lin = selfcheck.checked_linearize(model, data, forces=True)
-    plain = linearization.linearize(model, data, forces=True)
+    lin = mujacobian.linearize(model, data, forces=True)
+    plain = linearization.linearize_without_selfcheck(model, data, forces=True)
     for block in ("A", "B", "Bf"):
         assert getattr(lin, block).tobytes() == getattr(plain, block).tobytes()
     assert snapshot(model, data) == before
-    assert selfcheck.selfcheck_count() > count
+    assert mujacobian.selfcheck_count() > count
     assert mujacobian.fd_count() == differences
 
 
@@ -79,7 +85,7 @@ def test_correct_results_pass_with_constraints(name):
     mujoco.mj_step(model, data, 5)
     mujoco.mj_forward(model, data)
     assert data.nefc
-    selfcheck.checked_linearize(model, data, sensors=False)
+    mujacobian.linearize(model, data, sensors=False)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,7 @@ def test_correct_results_pass_with_constraints(name):
 def test_a_wrong_entry_is_caught_and_named(scene, fault, block, row, column, names):
     fault(block, row, column)
     with pytest.raises(mujacobian.SelfCheckError) as caught:
-        selfcheck.checked_linearize(*scene, forces=True)
+        mujacobian.linearize(*scene, forces=True)
     error = caught.value
     assert (error.block, error.row, error.column) == (block, row, column)
     assert f"{block}[{row}, {column}]" in str(error)
@@ -107,14 +113,16 @@ def test_a_wrong_entry_is_caught_and_named(scene, fault, block, row, column, nam
 def test_nan_is_caught(scene, monkeypatch):
     monkeypatch.setattr(_core, "linearize_into", lambda model, data, A, *rest, **kw: A.fill(np.nan))
     with pytest.raises(mujacobian.SelfCheckError, match="A"):
-        selfcheck.checked_linearize(*scene, sensors=False)
+        mujacobian.linearize(*scene, sensors=False)
 
 
 def test_transition_checks_the_blocks_it_is_given(scene, monkeypatch):
     model, data = scene
     B = np.empty((8, 1))
-    selfcheck.checked_transition(model, data, B=B)
-    np.testing.assert_array_equal(B, linearization.linearize(model, data, sensors=False).B)
+    linearization.checked_transition(model, data, B=B)
+    np.testing.assert_array_equal(
+        B, linearization.linearize_without_selfcheck(model, data, sensors=False).B
+    )
 
     original = _core.transition
 
@@ -124,7 +132,7 @@ def test_transition_checks_the_blocks_it_is_given(scene, monkeypatch):
 
     monkeypatch.setattr(_core, "transition", faulty)
     with pytest.raises(mujacobian.SelfCheckError, match=r"B\[4, 0\]"):
-        selfcheck.checked_transition(model, data, B=B)
+        linearization.checked_transition(model, data, B=B)
 
 
 def test_a_batch_is_checked_state_by_state(monkeypatch):
@@ -135,7 +143,7 @@ def test_a_batch_is_checked_state_by_state(monkeypatch):
     for k, (_, data) in zip(range(2), states(model, "everything"), strict=False):
         mujoco.mj_getState(model, data, rows[k], spec)
         controls[k] = data.ctrl
-    selfcheck.checked_linearize_batch(model, rows, controls, sensors=False)
+    mujacobian.linearize_batch(model, rows, controls, sensors=False)
 
     original = _core.batch_into
 
@@ -145,16 +153,15 @@ def test_a_batch_is_checked_state_by_state(monkeypatch):
 
     monkeypatch.setattr(_core, "batch_into", faulty)
     with pytest.raises(mujacobian.SelfCheckError, match="state 1: "):
-        selfcheck.checked_linearize_batch(model, rows, controls, sensors=False)
+        mujacobian.linearize_batch(model, rows, controls, sensors=False)
 
 
 SCRIPT = f"""
 import mujoco, mujacobian
-from mujacobian import _core, linearization
+from mujacobian import _core
 model = mujoco.MjModel.from_xml_string('''{MODEL}''')
 mujacobian.linearize(model, mujoco.MjData(model))
-plain = mujacobian.linearize is linearization.linearize
-plain = plain and mujacobian.transition is _core.transition
+plain = mujacobian.transition is _core.transition
 print(plain, mujacobian.selfcheck_count() > 0, mujacobian.fd_count())
 """
 

@@ -7,7 +7,7 @@ import pytest
 import mujacobian
 from judge import CONTACT_TOLERANCE
 from mujacobian import reference
-from mujacobian.probe import converge
+from mujacobian.reference import converge
 
 MARGIN = 0.008
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mujacobian
-from mujacobian import cli
+from mujacobian import _cli as cli
+from mujacobian.check._judge import Judge, stack
 from mujacobian.control import tasks, video
 from mujacobian.control.tasks.gait import Gait
 from mujacobian.errors import MujacobianError
-from mujacobian.verdict import Judge, stack
 
 # numbers of random initial states from which a task must succeed
 STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]

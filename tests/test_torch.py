@@ -6,7 +6,7 @@ import pytest
 
 import mujacobian
 from cases import load, random_state
-from mujacobian.probe import converge
+from mujacobian.reference import converge
 from rollout_cases import row, scene
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -25,7 +25,7 @@ from benchmarks.parameters import constrained
 from benchmarks.parameters.report import failures, report
 from benchmarks.parameters.sweep import Families, ParameterSweep
 from benchmarks.zoo import command
-from mujacobian.parameter_fields import FIELDS
+from mujacobian._parameters.fields import FIELDS
 
 
 def main() -> None:

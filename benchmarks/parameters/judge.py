@@ -17,8 +17,9 @@ import numpy as np
 
 import mujacobian
 from mujacobian import reference
-from mujacobian.probe import NOISE_SAMPLES
-from mujacobian.verdict import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, bar
+from mujacobian.check._comparison import ROUNDING
+from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, tolerance_at
+from mujacobian.check._probe import NOISE_SAMPLES
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 NO_EFFECT = "no effect"  # neither the product nor the step changes at all
@@ -128,7 +129,7 @@ def tolerance_of(family: str, model: mujoco.MjModel, data: mujoco.MjData) -> flo
     """Return the largest relative error that counts as exact for a family at a state."""
     if family in MOVING and reference.meets_curved(model, data):
         return COLLIDER_SLOPE
-    return bar(data)
+    return tolerance_at(data)
 
 
 def judge_family(
@@ -214,7 +215,7 @@ def _rounding(step: ParameterStep, blocks: list[int]) -> np.ndarray:
     values = abs(step.value)
     values[: step.model.nv] = _position_sizes(step.model, step.center)
     for lo, hi in pairwise(blocks):
-        result[lo:hi] = reference.ROUNDING * values[lo:hi].max(initial=0.0)
+        result[lo:hi] = ROUNDING * values[lo:hi].max(initial=0.0)
     return result
 
 

@@ -23,8 +23,8 @@ from benchmarks.zoo.catalog import File
 from benchmarks.zoo.sweep import Record, Task
 from benchmarks.zoo.worker import Worker
 from mujacobian import reference
-from mujacobian.check.states import states
-from mujacobian.verdict import converged
+from mujacobian.check._judge import converged
+from mujacobian.check._states import states
 
 
 @dataclass(frozen=True)

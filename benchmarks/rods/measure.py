@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.rods.cores import using
 from examples import rods_perversion, rods_racket
 from mujacobian import rods
-from mujacobian.rods.rotation import log, right_jacobian
+from mujacobian._rotation import log, right_jacobian
 
 Cores = dict[str, ModuleType]
 SIZES = (100, 300, 1000, 3000, 10000)

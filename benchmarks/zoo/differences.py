@@ -10,8 +10,8 @@ import numpy as np
 import mujacobian
 from benchmarks.suite import directional
 from mujacobian import reference
-from mujacobian.check.study import ENOUGH, MAX_COLUMNS
-from mujacobian.verdict import SETTLED_MARGIN, TRUST_MARGIN, Judge, stack
+from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN, Judge, stack
+from mujacobian.check._study import ENOUGH, MAX_COLUMNS
 
 Array = np.ndarray
 PATIENCE = 20.0  # seconds after which no other directions are tried

@@ -24,7 +24,7 @@ from benchmarks import refusals
 from benchmarks.suite import cases
 from benchmarks.zoo.differences import COLLIDER_UNKNOWN, Differences
 from mujacobian import reference
-from mujacobian.verdict import bar, converged
+from mujacobian.check._judge import converged, tolerance_at
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 SOLVER, COLLIDER = "solver", "collider"
@@ -144,7 +144,7 @@ def _judged(
     seed: int,
 ) -> dict[str, Any]:
     try:
-        differences = Differences(twin, same, seed, bar(same))
+        differences = Differences(twin, same, seed, tolerance_at(same))
     except ArithmeticError as error:
         verdicts = [_unknown(found, str(error)) for found in (own, best)]
         return _state(same, own, *verdicts)

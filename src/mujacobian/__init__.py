@@ -1,12 +1,37 @@
-"""Exact, analytic derivatives of MuJoCo's step."""
+"""Exact, analytic derivatives of MuJoCo's step.
 
-from mujacobian import layout as _layout
+`__all__` lists the functions and classes of this package. The submodules `check`, `control`,
+`errors`, `reference` and `rods`, and those that need an optional package (`jax`, `mujoco_sysid`,
+`newton`, `sysid`, `torch`), are imported at their first use: `import mujacobian` is enough for
+`mujacobian.sysid.identify`.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from mujacobian import _layout
 
 _layout.install()
 
+from mujacobian._convergence import converged  # noqa: E402
 from mujacobian._core import inverse  # noqa: E402
-from mujacobian.convergence import converged  # noqa: E402
-from mujacobian.diagnostics import Diagnostics, diagnose  # noqa: E402
+from mujacobian._diagnostics import Diagnostics, diagnose  # noqa: E402
+from mujacobian._gradient import Gradient  # noqa: E402
+from mujacobian._linearization import (  # noqa: E402
+    Linearization,
+    fd_count,
+    linearize,
+    linearize_batch,
+    support,
+    transition,
+    wrench,
+)
+from mujacobian._parameters import Parameters  # noqa: E402
+from mujacobian._product import Pullback, jvp, vjp  # noqa: E402
+from mujacobian._rollout import rollout  # noqa: E402
+from mujacobian._smoothing import smoothed  # noqa: E402
+from mujacobian._trajectory import Jacobian, Trajectory  # noqa: E402
+from mujacobian.check._selfcheck import selfcheck_count  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
     ColliderNotConvergedWarning,
     MujacobianError,
@@ -15,24 +40,6 @@ from mujacobian.errors import (  # noqa: E402
     Unsupported,
     UnsupportedFeatureError,
 )
-from mujacobian.gradient import Gradient  # noqa: E402
-from mujacobian.linearization import (  # noqa: E402
-    Linearization,
-    fd_count,
-    support,
-    wrench,
-)
-from mujacobian.parameters import Parameters  # noqa: E402
-from mujacobian.product import Pullback, jvp, vjp  # noqa: E402
-from mujacobian.rollout import rollout  # noqa: E402
-from mujacobian.selfcheck import (  # noqa: E402
-    linearize,
-    linearize_batch,
-    selfcheck_count,
-    transition,
-)
-from mujacobian.smoothing import smoothed  # noqa: E402
-from mujacobian.trajectory import Jacobian, Trajectory  # noqa: E402
 
 __all__ = [
     "ColliderNotConvergedWarning",
@@ -63,3 +70,36 @@ __all__ = [
     "vjp",
     "wrench",
 ]
+
+_SUBMODULES = ("check", "control", "errors", "reference", "rods")
+# They need optional packages. `dir` does not list them: `help` imports everything that it lists.
+_BRIDGES = ("jax", "mujoco_sysid", "newton", "sysid", "torch")
+
+# Messages and pickled results name the public path of a class.
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__
+
+if _TYPE_CHECKING:
+    from mujacobian import check as check
+    from mujacobian import control as control
+    from mujacobian import errors as errors
+    from mujacobian import jax as jax
+    from mujacobian import mujoco_sysid as mujoco_sysid
+    from mujacobian import newton as newton
+    from mujacobian import reference as reference
+    from mujacobian import rods as rods
+    from mujacobian import sysid as sysid
+    from mujacobian import torch as torch
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import a submodule at its first use."""
+        if name in (*_SUBMODULES, *_BRIDGES):
+            return _import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*__all__, *_SUBMODULES])

@@ -2,6 +2,6 @@
 
 import sys
 
-from mujacobian.cli import main
+from mujacobian._cli import main
 
 sys.exit(main())

@@ -1,8 +1,21 @@
-"""What goes wrong, by name."""
+"""Errors and warnings. Those that programs catch most are names of `mujacobian` itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# The other classes of this module have the path `mujacobian.NAME`.
+__all__ = [
+    "ArgumentError",
+    "ArgumentIndexError",
+    "ArgumentTypeError",
+    "DomainError",
+    "MissingPackageError",
+    "NotConvergedWarning",
+    "NotFiniteError",
+    "PrecisionError",
+    "UnusableError",
+]
 
 
 class MujacobianError(Exception):
@@ -42,13 +55,13 @@ class UnusableError(MujacobianError, ImportError):
 
 
 class UnsupportedFeatureError(MujacobianError):
-    """Something that is active in this state has no exact derivative here.
+    """An element that is active in this state has no exact derivative.
 
-    `element` names it as the model does, `reason` says what about it is not covered.
+    `element` is its type and its name in the model, `reason` says which feature is not covered.
     """
 
     def __init__(self, element: str, reason: str) -> None:
-        super().__init__(element, reason)  # what pickle gives back to __init__
+        super().__init__(element, reason)  # pickle passes these arguments to __init__
         self.element = element
         self.reason = reason
 
@@ -57,9 +70,9 @@ class UnsupportedFeatureError(MujacobianError):
 
 
 class SelfCheckError(MujacobianError):
-    """A result differs from the reference: an error of this package, or of the reference.
+    """A result differs from the reference, because of an error in this package or the reference.
 
-    `block`, `row` and `column` are those of the worst entry. See `mujacobian.selfcheck`.
+    `block`, `row` and `column` are the place of the worst entry. See docs/checking.md.
     """
 
     def __init__(self, message: str, block: str, row: int, column: int) -> None:
@@ -73,9 +86,9 @@ class SelfCheckError(MujacobianError):
 
 
 class NotConvergedWarning(UserWarning):
-    """MuJoCo stopped an iteration early, so the step is not the one that is differentiated.
+    """MuJoCo stopped an iteration early, so that its step differs from the differentiated one.
 
-    `value` says how far from the solution it stopped, `limit` up to where there is no warning.
+    `value` is the distance from the solution, and `limit` is the distance that causes no warning.
     """
 
     def __init__(self, message: str, value: float, limit: float) -> None:
@@ -88,7 +101,7 @@ class NotConvergedWarning(UserWarning):
 
 
 class SolverNotConvergedWarning(NotConvergedWarning):
-    """The constraint solver stopped short of the optimum where the step is differentiated.
+    """The constraint solver stopped before it reached the optimum, which is differentiated.
 
     `value` is the distance of `qacc` from the optimum, relative to the largest acceleration of the
     bodies that constraints couple. See `mujacobian.converged`.
@@ -96,17 +109,17 @@ class SolverNotConvergedWarning(NotConvergedWarning):
 
 
 class ColliderNotConvergedWarning(NotConvergedWarning):
-    """The convex collider stopped short of the contact where the step is differentiated.
+    """The convex collider stopped before it reached the contact that is differentiated.
 
-    `value` is the distance between MuJoCo's contact and that of a converged collider, or the
-    relative distance between the accelerations with either: `contact_error` and `collider_error` in
-    `mujacobian.diagnose`. It is infinite where the numbers of contacts differ.
+    `value` is the distance between MuJoCo's contact and that of a converged collider
+    (`contact_error` in `mujacobian.diagnose`), or the relative distance between the accelerations
+    with both contacts (`collider_error`). It is infinite if the numbers of contacts differ.
     """
 
 
 @dataclass(frozen=True)
 class Unsupported:
-    """An element of a model that `support` found not to be covered, and why."""
+    """An element of a model without an exact derivative, and the reason: see `support`."""
 
     element: str
     reason: str

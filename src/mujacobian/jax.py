@@ -1,8 +1,8 @@
 """Steps and rollouts as JAX functions, with exact gradients: `pip install 'mujacobian[jax]'`.
 
-They work under `jit`, `grad` and `vmap`; a `vmap` is a batch in parallel threads. Arrays have
-double precision, which needs `jax.config.update("jax_enable_x64", True)`. Gradients are of first
-order.
+They work under `jit`, `grad` and `vmap`. A `vmap` becomes a batch in parallel threads. Arrays have
+double precision, which needs `jax.config.update("jax_enable_x64", True)`. Second derivatives are
+not available.
 
 Example:
   >>> import jax, mujoco, mujacobian.jax, numpy as np
@@ -26,21 +26,22 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import count, require_batch
+from mujacobian._arguments import Array, count, require_batch
+from mujacobian._gradient import NO_MOCAP_GRADIENT
+from mujacobian._inputs import Inputs as RolloutInputs
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import INTEGRATION, apply, core_poses
+from mujacobian._rollout import rollout as simulate
+from mujacobian._threads import thread_count
+from mujacobian._trajectory import Trajectory
 from mujacobian.errors import (
     ArgumentTypeError,
     MissingPackageError,
     PrecisionError,
     UnsupportedFeatureError,
 )
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import INTEGRATION, apply, core_poses
-from mujacobian.rollout import rollout as simulate
-from mujacobian.threads import thread_count
-from mujacobian.trajectory import Inputs as trajectory_inputs
-from mujacobian.trajectory import Trajectory
 
 try:
     import jax
@@ -48,19 +49,20 @@ try:
 except ImportError as error:
     raise MissingPackageError("mujacobian.jax needs JAX: pip install 'mujacobian[jax]'") from error
 
-Array = NDArray[np.float64]
+__all__ = ["rollout", "step"]
+
 Inputs = dict[str, Any]
 
 
 def step(
     model: mujoco.MjModel, state: ArrayLike, control: ArrayLike, *, threads: int | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """The state after one step, and what the sensors read in it.
+    """Return the state after one step, and the sensor values of the step.
 
     Args:
       model: any model that MuJoCo loads.
-      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a batch in front.
-      control: `(nu,)`, with or without a batch in front.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
+      control: `(nu,)`, with or without a leading batch axis.
       threads: as in `mujacobian.rollout`.
     """
     controls = jnp.expand_dims(as_array("control", control), -2)
@@ -80,10 +82,10 @@ def rollout(
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """The states and sensordata of a rollout.
+    """Return the states `(T + 1, nq + nv + na)` and the sensordata `(T, ns)` of a rollout.
 
-    Arguments are those of `mujacobian.rollout`; `(T + 1, nq + nv + na)` and `(T, ns)` are returned,
-    with a batch in front where there is one. The gradient of a quaternion is orthogonal to it.
+    The arguments are those of `mujacobian.rollout`. Results of a batch have a leading axis. The
+    gradient of a quaternion is orthogonal to it.
     """
     parameters, values = (None, None) if params is None else params
     u = as_array("controls", controls)
@@ -112,7 +114,7 @@ def rollout(
 
 
 def as_array(name: str, values: ArrayLike) -> jax.Array:
-    """`values` as an array of double precision."""
+    """Return `values` as an array of double precision."""
     if jnp.result_type(float) != np.float64:
         raise PrecisionError(
             'mujacobian.jax needs double precision: jax.config.update("jax_enable_x64", True)'
@@ -130,7 +132,7 @@ def _like(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
 
 @dataclass(frozen=True)
 class _Rollout:
-    """A rollout of T steps as JAX sees it: pure functions of arrays, called back on the host."""
+    """A rollout of T steps for JAX: pure functions of arrays, which JAX calls on the host."""
 
     model: mujoco.MjModel
     parameters: Parameters | None
@@ -138,7 +140,7 @@ class _Rollout:
     threads: int
 
     def function(self, T: int) -> Callable[[Inputs], tuple[jax.Array, jax.Array]]:
-        """States and sensordata as a function of the inputs, with its gradient."""
+        """Return a function of the inputs with the states and sensordata, and its gradient."""
         m = self.model
         rows = -(-T // self.every), mujoco.mj_stateSize(m, INTEGRATION)
         shapes = (T + 1, m.nq + m.nv + m.na), (T, m.nsensordata), rows
@@ -163,7 +165,7 @@ class _Rollout:
         return run
 
     def simulate(self, inputs: Inputs) -> tuple[Array, ...]:
-        """States, sensordata and what gradients need, of a batch."""
+        """Return the states and sensordata of a batch, and the recorded states for gradients."""
         made = []
         for part in _parts(inputs):
             given = {name: x[part] for name, x in inputs.items()}
@@ -186,7 +188,7 @@ class _Rollout:
         d_states: Array,
         d_sensors: Array,
     ) -> Inputs:
-        """Gradients of a batch, by input."""
+        """Return the gradients of a batch by the name of the input."""
         made = []
         for part in _parts(inputs):
             given = {name: x[part] for name, x in inputs.items()}
@@ -200,30 +202,28 @@ class _Rollout:
                 self.model if params is None else params[0].model,
                 states[part],
                 sensordata[part],
-                trajectory_inputs(**given),
+                RolloutInputs(**given),
                 kept[part],
                 self.every,
                 params,
                 self.threads,
             )
-            # sensors that the loss does not read are not asked for
+            # sensors that the loss does not use need no derivative
             sensed = d_sensors[part] if d_sensors[part].any() else None
             gradient = vars(trajectory.gradient(d_states[part], sensed))
             gradient["values"] = gradient["params"]
             if "mocap" in inputs and gradient["mocap"] is None:
-                raise UnsupportedFeatureError(
-                    "option noslip_iterations", "gradients of mocap poses"
-                )
+                raise UnsupportedFeatureError(*NO_MOCAP_GRADIENT)
             made.append(gradient)
         return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
 
     def _params(self, values: Array | None) -> tuple[Parameters, Array] | None:
-        """The parameters and their values, which are the same in all rows."""
+        """Return the parameters and their values, which are the same in all rows."""
         return None if values is None or self.parameters is None else (self.parameters, values[0])
 
 
 def _parts(inputs: Inputs) -> list[slice]:
-    """Parts of a batch that have the same parameters."""
+    """Return the parts of a batch that have the same parameters."""
     n, values = len(inputs["controls"]), inputs.get("values")
     if values is None or (values == values[:1]).all():
         return [slice(0, n)]
@@ -231,7 +231,7 @@ def _parts(inputs: Inputs) -> list[slice]:
 
 
 def _flattened(work: Callable[..., Any]) -> Callable[..., Any]:
-    """`work` on arrays with one batch axis, for arrays with as many as there are vmaps."""
+    """Return a function for any number of batch axes from `work`, which takes one."""
 
     def call(inputs: Inputs, *arrays: ArrayLike) -> Any:  # noqa: ANN401
         lead = inputs["controls"].shape[:-2]

@@ -1,4 +1,4 @@
-"""Exact Jacobians for `mujoco.sysid`, in place of its finite differences."""
+"""Exact Jacobians for `mujoco.sysid`, which replace its finite differences."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import rollout
+from mujacobian._trajectory import Trajectory
 from mujacobian.errors import ArgumentError, MissingPackageError
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import rollout
-from mujacobian.trajectory import Trajectory
 
 try:
     from mujoco import sysid
@@ -22,7 +22,7 @@ except ImportError as error:  # without its extras, the module of MuJoCo's wheel
         "mujacobian.mujoco_sysid needs mujoco.sysid: pip install 'mujoco[sysid]'", name=error.name
     ) from error
 
-Array = NDArray[np.float64]
+__all__ = ["exact_residual", "parameter_dict"]
 
 _FIXED = ("build_model", "custom_rollout", "modify_residual")
 _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -31,7 +31,7 @@ _FULL_PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 def parameter_dict(
     parameters: Parameters, lower: Array | None = None, upper: Array | None = None
 ) -> sysid.ParameterDict:
-    """The parameters as `mujoco.sysid` has them; its optimizer needs finite bounds."""
+    """Return the parameters for `mujoco.sysid`, whose optimizer needs finite bounds."""
     low = parameters.lower if lower is None else np.asarray(lower, np.float64)
     high = parameters.upper if upper is None else np.asarray(upper, np.float64)
     result = sysid.ParameterDict()
@@ -47,15 +47,16 @@ def parameter_dict(
 def exact_residual(
     parameters: Parameters, *, models_sequences: Sequence[ModelSequences], **options: object
 ) -> tuple[Callable[..., Any], Callable[[Array, Array], Array]]:
-    """A residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
+    """Return a residual function for `mujoco.sysid.optimize`, and its exact Jacobian.
 
     Args:
-      parameters: what the vector of `mujoco.sysid` is, in this order (see `parameter_dict`).
-        Models are those of `Parameters.apply`: no modifier is called and nothing is recompiled.
-        Derived constants are renewed, as a compilation would, unless `derived="hold"`.
-      models_sequences: logs of one model, that of the parameters.
-      options: of `mujoco.sysid.build_residual_fn`: sensor_weights, ...; not build_model,
-        custom_rollout and modify_residual, of which there are no derivatives.
+      parameters: the entries of the vector of `mujoco.sysid`, in this order (see
+        `parameter_dict`). Models come from `Parameters.apply`: no modifier is called and nothing
+        is recompiled. Derived constants are recomputed, as in a compilation, unless the parameters
+        have `derived="hold"`.
+      models_sequences: logs of one model, which must be the model of the parameters.
+      options: options of `mujoco.sysid.build_residual_fn`, such as sensor_weights, except
+        build_model, custom_rollout and modify_residual, which have no derivatives.
 
     Example::
 
@@ -63,7 +64,7 @@ def exact_residual(
       found, result = mujoco.sysid.optimize(
           parameter_dict(parameters, lower, upper), residual, optimizer="mujoco", jacobian=jacobian)
 
-    Only the backend "mujoco" hands a Jacobian on to its optimizer; those of scipy do not.
+    Only the backend "mujoco" passes the Jacobian to its optimizer. The backends of SciPy do not.
     """
     for name in _FIXED:
         if name in options:
@@ -80,8 +81,8 @@ def exact_residual(
         return compare(x, params, custom_rollout=simulator.predict, **more)
 
     def jacobian(x: Array, _residual: Array) -> Array:
-        # Resampling, differences and weights are affine in what a simulation returns: derivatives
-        # go through them in its place, beside a simulation of zeros.
+        # Resampling, differences and weights are affine in the result of a simulation. They are
+        # applied to the derivatives instead, and to zeros, which gives the constant part.
         columns = np.repeat(np.reshape(x, (n, 1)), n + 1, axis=1)
         made = compare(columns, _Vector(), custom_rollout=simulator.differentiate)
         rows: Array = np.concatenate(made[0])
@@ -91,7 +92,7 @@ def exact_residual(
 
 
 def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelSequences]) -> None:
-    """Raise where logs are of a model that would not be simulated."""
+    """Raise if logs belong to another model than the simulated one."""
     first = None
     for logs in models_sequences:
         same = logs.gt_model.signature == parameters.model.signature
@@ -100,13 +101,13 @@ def _require_one_model(parameters: Parameters, models_sequences: Sequence[ModelS
         first = numbers if first is None else first
         if not same or not np.array_equal(numbers, first):
             raise ArgumentError(
-                f'the logs "{logs.name}" are of another model: all must be of the one of the '
-                "parameters"
+                f'the logs "{logs.name}" are of another model: all logs must be of the model '
+                "of the parameters"
             )
 
 
 class _Vector(sysid.ParameterDict):  # type: ignore[misc]
-    """Values alone, which `mujoco.sysid` copies for every column and log."""
+    """A vector of values, which `mujoco.sysid` copies for every column and log."""
 
     def update_from_vector(self, vector: Array) -> None:
         self.vector = vector
@@ -121,7 +122,7 @@ class _Vector(sysid.ParameterDict):  # type: ignore[misc]
 
 
 class _Simulator:
-    """In place of `mujoco.sysid.sysid_rollout`: trajectories, kept to be differentiated."""
+    """A replacement of `mujoco.sysid.sysid_rollout` that keeps trajectories for derivatives."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -130,7 +131,7 @@ class _Simulator:
         self._kept: dict[tuple[bytes, bytes], Trajectory] = {}
 
     def build(self, params: sysid.ParameterDict, _spec: mujoco.MjSpec) -> mujoco.MjModel:
-        """The model with these values."""
+        """Return the model with these values."""
         values = params.as_vector()
         if values.tobytes() != self._values:
             self._values, self._kept = values.tobytes(), {}
@@ -145,7 +146,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """Trajectories of all logs, for each vector of parameters in turn."""
+        """Return the trajectories of all logs, for one vector of parameters after the other."""
         chunks = len(models) // len(param_dicts)
         made = []
         for k, (model, control, state) in enumerate(
@@ -164,7 +165,7 @@ class _Simulator:
         param_dicts: Sequence[sysid.ParameterDict],
         **mappings: object,
     ) -> list[SystemTrajectory]:
-        """The derivatives of trajectories by each parameter in turn, then zeros."""
+        """Return the derivatives of trajectories by one parameter after the other, then zeros."""
         chunks = len(models) // len(param_dicts)
         values = param_dicts[0].as_vector()
         columns = []
@@ -187,7 +188,7 @@ class _Simulator:
     def _trajectory(
         self, model: mujoco.MjModel, values: Array, state: Array, control: TimeSeries
     ) -> Trajectory:
-        controls = control.data[:-1]  # nothing is measured after the last one
+        controls = control.data[:-1]  # there is no measurement after the last one
         key = state.tobytes(), controls.tobytes()
         if values.tobytes() == self._values and key in self._kept:
             return self._kept[key]
@@ -207,7 +208,7 @@ def _system(
     sensordata: Array,
     mappings: dict[str, object],
 ) -> SystemTrajectory:
-    """A trajectory as `mujoco.sysid` has it: its states begin with the time after each step."""
+    """Return a trajectory for `mujoco.sysid`. Its states begin with the time after each step."""
     T = len(states)
     times = np.cumsum([first[0], *[model.opt.timestep] * T])[1:]
     rows = np.zeros((T, len(first)))

@@ -1,6 +1,6 @@
 """Steps and rollouts as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
 
-Tensors have double precision and live on the CPU. Gradients are of first order.
+Tensors have double precision and are on the CPU. Second derivatives are not available.
 
 Example:
   >>> import mujoco, torch, mujacobian.torch
@@ -22,11 +22,11 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import refuse_single_precision
+from mujacobian._arguments import refuse_single_precision
+from mujacobian._gradient import NO_MOCAP_GRADIENT
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import rollout as simulate
 from mujacobian.errors import ArgumentError, MissingPackageError, UnsupportedFeatureError
-from mujacobian.gradient import NO_MOCAP_GRADIENT
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import rollout as simulate
 
 try:
     import torch
@@ -36,18 +36,20 @@ except ImportError as error:
         "mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'"
     ) from error
 
+__all__ = ["rollout", "step"]
+
 Tensors = torch.Tensor | ArrayLike
 
 
 def step(
     model: mujoco.MjModel, state: Tensors, control: Tensors, *, threads: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The state after one step, and what the sensors read in it.
+    """Return the state after one step, and the sensor values of the step.
 
     Args:
       model: any model that MuJoCo loads.
-      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a batch in front.
-      control: `(nu,)`, with or without a batch in front.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
+      control: `(nu,)`, with or without a leading batch axis.
       threads: as in `mujacobian.rollout`.
     """
     controls = as_tensor("control", control).unsqueeze(-2)
@@ -67,11 +69,10 @@ def rollout(
     checkpoint: int | None = None,
     threads: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The states and sensordata of a rollout.
+    """Return the states `(T + 1, nq + nv + na)` and the sensordata `(T, ns)` of a rollout.
 
-    Arguments are those of `mujacobian.rollout`, what is differentiated as tensors;
-    `(T + 1, nq + nv + na)` and `(T, ns)` are returned, with a batch in front where there is one.
-    The gradient of a quaternion is orthogonal to it.
+    The arguments are those of `mujacobian.rollout`; arguments that are differentiated are tensors.
+    Results of a batch have a leading axis. The gradient of a quaternion is orthogonal to it.
     """
     options = {"checkpoint": checkpoint, "threads": threads}
     given = {
@@ -93,7 +94,7 @@ def rollout(
 
 
 class _Rollout(torch.autograd.Function):
-    """A rollout that keeps its trajectory for the way back."""
+    """A rollout that keeps its trajectory for the backward pass."""
 
     @staticmethod
     def forward(
@@ -119,8 +120,8 @@ class _Rollout(torch.autograd.Function):
             **options,
         )
         ctx.shapes = [t.shape if isinstance(t, torch.Tensor) else None for t in tensors]
-        ctx.set_materialize_grads(False)  # sensors that the loss does not read are not asked for
-        # copies: what the caller writes into them must not reach the trajectory
+        ctx.set_materialize_grads(False)  # sensors that the loss does not use need no derivative
+        # copies, so that the caller can write into them without changing the trajectory
         return torch.tensor(ctx.trajectory.states), torch.tensor(ctx.trajectory.sensordata)
 
     @staticmethod
@@ -151,7 +152,7 @@ class _Rollout(torch.autograd.Function):
 
 
 def as_tensor(name: str, values: Tensors) -> torch.Tensor:
-    """`values` as a tensor that the core can read."""
+    """Return `values` as a tensor that the core can read."""
     refuse_single_precision(name, values)
     tensor = torch.as_tensor(values, dtype=torch.float64)
     if tensor.device.type != "cpu":
@@ -160,7 +161,7 @@ def as_tensor(name: str, values: Tensors) -> torch.Tensor:
 
 
 def _summed(gradient: NDArray[np.float64], shape: tuple[int, ...]) -> torch.Tensor:
-    """The gradient of an input of this shape; of one that a batch shares, the sum over it."""
+    """Return the gradient of an input of this shape: the sum over the batch if all share it."""
     if gradient.ndim > len(shape):
         gradient = gradient.sum(axis=0)
     return torch.from_numpy(np.ascontiguousarray(gradient))

@@ -10,7 +10,7 @@ import newton
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mujacobian.probe import converge
+from mujacobian.reference import converge
 
 FREE, BALL = newton.JointType.FREE, newton.JointType.BALL
 KINEMATIC = int(newton.BodyFlags.KINEMATIC)

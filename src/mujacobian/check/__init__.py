@@ -1,5 +1,6 @@
-"""How exact and how fast the derivatives of one model are: what `mujacobian check` shows."""
+"""How exact and how fast the derivatives of one model are: the study of `mujacobian check`."""
 
-from mujacobian.check.study import Report, StateReport, Study
+from mujacobian.check._report import Report, StateReport
+from mujacobian.check._study import Study
 
 __all__ = ["Report", "StateReport", "Study"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mujacobian._arguments import Array
 from mujacobian.errors import ArgumentError, MujacobianError
-
-Array = NDArray[np.float64]
 
 
 class InfeasibleBoundsError(MujacobianError, ValueError):

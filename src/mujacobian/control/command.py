@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mujacobian.check.plot import require_matplotlib
+from mujacobian._packages import require_matplotlib
 from mujacobian.control import BACKENDS, MPCResult, plot, tasks, video
 from mujacobian.control.ilqr import FORMER_BACKENDS
 from mujacobian.errors import MujacobianError

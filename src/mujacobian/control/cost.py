@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian.arguments import numbers, require_model, shaped
+from mujacobian._arguments import Array, numbers, require_model, shaped
+from mujacobian._summary import describe
 from mujacobian.control.norm import Null
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term, UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-from mujacobian.summary import describe
-
-Array = NDArray[np.float64]
 
 
 class Cost:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._linearization import linearize
+from mujacobian._rotation import exp, right_jacobian
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.errors import MissingPackageError
-from mujacobian.selfcheck import linearize
 
 try:
     import crocoddyl
@@ -28,7 +29,6 @@ except ImportError as error:
         "mujacobian.control.crocoddyl needs Crocoddyl: pip install 'mujacobian[crocoddyl]'"
     ) from error
 
-Array = NDArray[np.float64]
 FIRST, SECOND = crocoddyl.Jcomponent.first, crocoddyl.Jcomponent.second
 BAD = [
     int(warning)
@@ -39,7 +39,6 @@ BAD = [
         mujoco.mjtWarning.mjWARN_BADCTRL,
     )
 ]
-SMALL = 1e-2  # angle, rad, below which the coefficients are computed as series
 
 
 class State(crocoddyl.StateAbstract):  # type: ignore[misc]
@@ -91,7 +90,7 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         dx = self.diff(x0, x1)
         first, second = -np.eye(self.ndx), np.eye(self.ndx)
         for turn in self.rotations:
-            inverse = np.linalg.inv(_right_jacobian(dx[turn]))
+            inverse = np.linalg.inv(right_jacobian(dx[turn]))
             first[turn, turn], second[turn, turn] = -inverse.T, inverse
         return _chosen(which, first, second)
 
@@ -101,8 +100,8 @@ class State(crocoddyl.StateAbstract):  # type: ignore[misc]
         """Return the derivatives of `integrate` with respect to its arguments."""
         first, second = np.eye(self.ndx), np.eye(self.ndx)
         for turn in self.rotations:
-            second[turn, turn] = _right_jacobian(dx[turn])
-            first[turn, turn] = _rotation(dx[turn]).T
+            second[turn, turn] = right_jacobian(dx[turn])
+            first[turn, turn] = exp(dx[turn]).T
         return _chosen(which, first, second)
 
     def JintegrateTransport(
@@ -186,25 +185,3 @@ def _chosen(which: crocoddyl.Jcomponent, first: Array, second: Array) -> Array |
     if which == FIRST:
         return first
     return second if which == SECOND else [first, second]
-
-
-def _rotation(turn: Array) -> Array:
-    """Return the matrix of a rotation vector."""
-    quaternion, matrix = np.empty(4), np.empty(9)
-    angle = float(np.linalg.norm(turn))
-    mujoco.mju_axisAngle2Quat(quaternion, turn / max(angle, mujoco.mjMINVAL), angle)
-    mujoco.mju_quat2Mat(matrix, quaternion)
-    return matrix.reshape(3, 3)
-
-
-def _right_jacobian(turn: Array) -> Array:
-    """Return Jr = I - (1 - cos a) / a^2 [turn] + (a - sin a) / a^3 [turn]^2, a = |turn|."""
-    a2 = float(turn @ turn)
-    a = np.sqrt(a2)
-    if a < SMALL:
-        linear, square = 1 / 2 - a2 / 24 + a2**2 / 720, 1 / 6 - a2 / 120 + a2**2 / 5040
-    else:
-        linear, square = (1 - np.cos(a)) / a2, (a - np.sin(a)) / (a * a2)
-    x, y, z = turn
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.asarray(np.eye(3) - linear * cross + square * cross @ cross)

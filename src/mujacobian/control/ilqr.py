@@ -13,21 +13,19 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import count, numbers, require_model, shaped
+from mujacobian._arguments import Array, count, numbers, require_model, shaped
+from mujacobian._linearization import Linearization
+from mujacobian._rollout import first_states
+from mujacobian._summary import describe
+from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
 from mujacobian.control.plan import History, Plan, Policy
 from mujacobian.control.regularization import Regularization
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
-from mujacobian.linearization import Linearization
-from mujacobian.rollout import first_states
-from mujacobian.summary import describe
-from mujacobian.threads import thread_count
-
-Array = NDArray[np.float64]
 
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
 FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names

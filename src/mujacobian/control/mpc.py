@@ -14,19 +14,16 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
-from mujacobian.arguments import count, require_data, require_model
+from mujacobian._arguments import Array, count, require_data, require_model
+from mujacobian._summary import describe
 from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
 from mujacobian.errors import ArgumentError
-from mujacobian.summary import describe
-
-Array = NDArray[np.float64]
 
 Show = Callable[[], None]
 PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")

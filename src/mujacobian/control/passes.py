@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian._arguments import Array
 from mujacobian.control.cost import Cost, weigh
 from mujacobian.control.plan import Policy, Timings
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
-
-Array = NDArray[np.float64]
 
 FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # factors of the gains that rollouts of a policy try
 

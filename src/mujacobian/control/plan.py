@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian.arguments import numbers, shaped
-from mujacobian.summary import describe
-
-Array = NDArray[np.float64]
+from mujacobian._arguments import Array, numbers, shaped
+from mujacobian._summary import describe
 
 
 @dataclass(frozen=True, eq=False)

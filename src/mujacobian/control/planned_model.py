@@ -6,7 +6,7 @@ import copy
 
 import mujoco
 
-from mujacobian.arguments import require_model
+from mujacobian._arguments import require_model
 from mujacobian.errors import ArgumentError
 
 INTEGRATORS = {

@@ -10,14 +10,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.control.mpc import PHASES, MPCResult
 from mujacobian.control.sketch import sketch
 from mujacobian.control.tasks import Feet, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 POSES = 7
 HALVES = np.array([-0.5, 0.5])

@@ -9,10 +9,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian.arguments import numbers, require_model, suggestion
+from mujacobian._arguments import Array, numbers, require_model, suggestion
 from mujacobian.errors import ArgumentError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

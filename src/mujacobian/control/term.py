@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mujacobian._arguments import Array
 from mujacobian.control.norm import Norm, Quadratic
 from mujacobian.control.rows import Rows
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-
-Array = NDArray[np.float64]
 
 # times (n,) -> (n, k)
 Schedule = Callable[[Array], ArrayLike]

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.errors import MujacobianError
-
-Array = NDArray[np.float64]
 
 WIDTH, HEIGHT, FRAMES_PER_SECOND = 640, 480, 30
 PATIENCE = 600  # time limit of one backend, s

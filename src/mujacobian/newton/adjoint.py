@@ -9,12 +9,11 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.newton import contacts, guards
 from mujacobian.newton.host import add_gradient, by_world, take_gradient
 from mujacobian.newton.inputs import arrays
 from mujacobian.newton.snapshot import Snapshot
-
-Array = NDArray[np.float64]
 
 
 class TapedStep:

@@ -11,14 +11,28 @@ from dataclasses import dataclass
 
 import newton
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._rotation import (
+    conjugate,
+    cross,
+    left,
+    left_transposed,
+    lifted,
+    matrix,
+    multiply,
+    right_transposed,
+    sandwich,
+    skew,
+    to_wxyz,
+    to_xyzw,
+    turn,
+    turn_back,
+    unit,
+)
 from mujacobian.newton.internals import Indices, Maps
 
-Array = NDArray[np.float64]
-
 _FREE, _BALL = int(newton.JointType.FREE), int(newton.JointType.BALL)
-_CONJUGATE: Array = np.array([-1.0, -1.0, -1.0, 1.0])
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 
 
@@ -93,9 +107,7 @@ class Coordinates:
         self.ball_R_c = matrix(self.ball_child_rotation)
         self.com_skew, self.inverse_skew = skew(self.com), skew(self.child_inverse)
         # of free joints: turns g into r_p g r_c^-1
-        self.around = _matrices(self.parent_rotation, _BEFORE) @ _matrices(
-            self.free_child_rotation, _AFTER_INVERSE
-        )
+        self.around = sandwich(self.parent_rotation, self.free_child_rotation)
 
         # a step copies the coordinates of kinematic joints and does not write those of loop joints
         kinematic = (model.body_flags.numpy()[bodies] & _KINEMATIC) != 0
@@ -346,104 +358,3 @@ def _join(first: Array, second: Array) -> Array:
 
 def _transposed(R: Array) -> Array:
     return np.swapaxes(R, -1, -2)
-
-
-def unit(q: Array) -> Array:
-    """Q / |q|."""
-    length: Array = np.sqrt((q * q).sum(axis=-1, keepdims=True))
-    return q / length
-
-
-def conjugate(q: Array) -> Array:
-    """The inverse rotation."""
-    return q * _CONJUGATE
-
-
-def to_wxyz(q: Array) -> Array:
-    """As MuJoCo stores it."""
-    return np.take(q, (3, 0, 1, 2), axis=-1)
-
-
-def to_xyzw(q: Array) -> Array:
-    """As Newton stores it, of unit length."""
-    return unit(np.take(q, (1, 2, 3, 0), axis=-1))
-
-
-def _before(p: Array) -> list[list[float]]:
-    """The matrix of p in products p q."""
-    x, y, z, w = p
-    return [[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]]
-
-
-def _after(q: Array) -> list[list[float]]:
-    """The matrix of q in products p q."""
-    x, y, z, w = q
-    return [[w, z, -y, x], [-z, w, x, y], [y, -x, w, z], [-x, -y, -z, w]]
-
-
-# Products of few vectors: these matrices are linear in p and q, and two calls of numpy are several
-# times faster than one for each of their entries.
-_BEFORE: Array = np.array([_before(e) for e in np.eye(4)]).reshape(4, 16)
-_AFTER_INVERSE: Array = np.array([_after(e * _CONJUGATE) for e in np.eye(4)]).reshape(4, 16)
-_CROSS: Array = np.array([np.array(_before(e))[:3, :3] for e in np.eye(4)[:3]]).reshape(3, 9)
-
-
-def _matrices(x: Array, table: Array) -> Array:
-    """Square matrices that are linear in vectors."""
-    return (x @ table).reshape(*x.shape, x.shape[-1])
-
-
-def multiply(p: Array, q: Array) -> Array:
-    """The rotation q, then p."""
-    return turn(_matrices(p, _BEFORE), q)
-
-
-def matrix(q: Array) -> Array:
-    """The rotation matrix of unit quaternions: of q p q^-1."""
-    return _matrices(q, _BEFORE)[..., :3, :] @ _matrices(q, _AFTER_INVERSE)[..., :3]
-
-
-def skew(a: Array) -> Array:
-    """The matrix of a in products a x b."""
-    return _matrices(a, _CROSS)
-
-
-def cross(a: Array, b: Array) -> Array:
-    """A x b."""
-    return turn(skew(a), b)
-
-
-def turn(R: Array, x: Array) -> Array:
-    """R x."""
-    return (R @ x[..., None])[..., 0]
-
-
-def turn_back(R: Array, x: Array) -> Array:
-    """R^T x."""
-    return (x[..., None, :] @ R)[..., 0, :]
-
-
-def left(q: Array, t: Array) -> Array:
-    """(t, 0) q: twice the change of q with a rotation t in front of it."""
-    return multiply(np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1), q)
-
-
-def left_transposed(q: Array, g: Array) -> Array:
-    """The t with g . left(q, s) = t . s for all s."""
-    return multiply(g, conjugate(q))[..., :3]
-
-
-def right(q: Array, t: Array) -> Array:
-    """Q (t, 0): twice the change of q with a rotation t after it."""
-    return multiply(q, np.concatenate([t, np.zeros((*t.shape[:-1], 1))], axis=-1))
-
-
-def right_transposed(q: Array, g: Array) -> Array:
-    """The t with g . right(q, s) = t . s for all s."""
-    return multiply(conjugate(q), g)[..., :3]
-
-
-def lifted(q: Array, phi: Array) -> Array:
-    """Derivatives with respect to rotations after q, as those of q, of functions of q / |q|."""
-    square: Array = (q * q).sum(axis=-1, keepdims=True)
-    return 2 * right(q, phi) / square

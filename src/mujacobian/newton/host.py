@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mujacobian._arguments import Array
 
 
 def by_world(array: wp.array, worlds: int) -> Array:

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 import newton
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._rotation import left, lifted, logarithm, pull_logarithm, turn, unit
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
-from mujacobian.newton.coordinates import Coordinates, Start, cross, left, lifted, turn, unit
+from mujacobian.newton.coordinates import Coordinates, Start
 from mujacobian.newton.internals import Indices, Maps
-
-Array = NDArray[np.float64]
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 NAMES = ("joint_f", "joint_target_q", "joint_target_qd", "ctrl", "body_f")
@@ -201,7 +200,7 @@ class Inputs:
             norm = np.linalg.norm(target[:, start : start + 4], axis=-1, keepdims=True)
             a = logarithm(q)
             row = c.ball_R_c[:, c.ball_of[joint], axis]  # of R_c: the component's direction
-            phi = _pull_logarithm(a, row) * d_ctrl[..., actuator, None]
+            phi = pull_logarithm(a, row) * d_ctrl[..., actuator, None]
             result[..., start : start + 4] += 2 * left(q, phi) / norm
 
 
@@ -209,29 +208,6 @@ def _scatter(result: Array, places: Indices, values: Array) -> None:
     """Add `values[a]` to `result[b]` for every row (a, b) of `places`."""
     if len(places):
         np.add.at(result, (..., places[:, 1]), values[..., places[:, 0]])  # type: ignore[arg-type]
-
-
-def logarithm(q: Array) -> Array:
-    """The rotation vector of unit quaternions, of at most half a turn."""
-    vector, w = q[..., :3], q[..., 3]
-    sine = np.linalg.norm(vector, axis=-1)
-    angle = 2 * np.arctan2(sine, w)
-    angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
-    small = sine < 1e-12
-    scale = np.where(small, 2 / np.where(w == 0, 1, w), angle / np.where(small, 1, sine))
-    return vector * scale[..., None]
-
-
-def _pull_logarithm(a: Array, g: Array) -> Array:
-    """Jl(a)^-T g: the change of the logarithm a with rotations in front of it, transposed."""
-    t2: Array = (a * a).sum(axis=-1, keepdims=True)
-    t = np.sqrt(t2)
-    small = t < 1e-3
-    safe = np.where(small, 1.0, t)
-    exact = 1 / (safe * safe) - (1 + np.cos(safe)) / (2 * safe * np.sin(safe))
-    c: Array = np.where(small, 1 / 12 + t2 / 720, exact)
-    once = cross(a, g)
-    return g + 0.5 * once + c * cross(a, once)
 
 
 def _extra_weight(

@@ -12,10 +12,10 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.newton.host import by_world, write
 from mujacobian.newton.internals import adjoint_launches, suspended_tape
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.float32]
 
 _FRAMES = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")

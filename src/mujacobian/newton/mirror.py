@@ -8,15 +8,14 @@ from collections.abc import Iterator
 import mujoco
 import newton
 import numpy as np
-from numpy.typing import NDArray
 
-from mujacobian.convergence import converge
+from mujacobian._arguments import Array
+from mujacobian._convergence import converge
+from mujacobian._parameters.inertia import restore_derived
+from mujacobian._parameters.placement import bound_body
 from mujacobian.errors import UnsupportedFeatureError
-from mujacobian.inertia import restore_derived
 from mujacobian.newton.internals import FIELDS, OPTIONS
-from mujacobian.placement import bound_body
 
-Array = NDArray[np.float64]
 Values = dict[str, Array]
 
 _UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "jnt_axis")

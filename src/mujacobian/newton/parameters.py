@@ -9,18 +9,16 @@ import mujoco
 import newton
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
 from mujacobian import _core
-from mujacobian.derived import DOF, depends_on, derived_constants
-from mujacobian.derived_slopes import DerivedSlopes
+from mujacobian._arguments import Array
+from mujacobian._parameters.derived import DOF, depends_on, derived_constants
+from mujacobian._parameters.derived_slopes import DerivedSlopes
+from mujacobian._parameters.inertia import PAIRS
+from mujacobian._threads import borrowed
 from mujacobian.errors import UnsupportedFeatureError
-from mujacobian.inertia import PAIRS
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
-from mujacobian.threads import borrowed
-
-Array = NDArray[np.float64]
 
 _KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import mujoco
 import newton
 import numpy as np
-from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian._arguments import Array
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.contacts import Pairs, compare
 from mujacobian.newton.coordinates import Coordinates, Start
@@ -19,8 +19,6 @@ from mujacobian.newton.internals import Maps
 from mujacobian.newton.kinematics import Kinematics
 from mujacobian.newton.mirror import Worlds
 from mujacobian.newton.parameters import ModelParameters
-
-Array = NDArray[np.float64]
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 # state that MuJoCo keeps between steps and Newton's State lacks

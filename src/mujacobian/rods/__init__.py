@@ -1,5 +1,6 @@
 """Simulate rigid bodies and Cosserat rods by incremental potentials, with exact gradients."""
 
+from mujacobian._rotation import exp
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody
 from mujacobian.rods.contact import Contact
@@ -8,7 +9,7 @@ from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.rollout import rollout
-from mujacobian.rods.rotation import darboux, exp, frames_along
+from mujacobian.rods.rotation import darboux, frames_along
 from mujacobian.rods.shape import Box, Capsule, Outside, Plane, Shape, Sphere, Tube, Union
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.trajectory import Energies, Report, Trajectory

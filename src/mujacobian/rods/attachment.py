@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian.arguments import shaped
+from mujacobian._arguments import shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.point import Frame, Point

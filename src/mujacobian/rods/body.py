@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers, shaped
+from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, freeze
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.rotation import rotations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

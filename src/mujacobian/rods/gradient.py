@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mujacobian._arguments import Array
 from mujacobian.rods.state import Parameters, State
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

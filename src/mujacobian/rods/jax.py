@@ -22,8 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mujacobian._arguments import Array
 from mujacobian.errors import MissingPackageError
 from mujacobian.rods.description import instance
 from mujacobian.rods.rollout import check_inputs, check_state, step_count
@@ -41,7 +42,6 @@ except ImportError as error:
 
 from mujacobian.jax import as_array
 
-Array = NDArray[np.float64]
 Values = dict[str, Any]
 
 

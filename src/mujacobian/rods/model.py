@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
+from mujacobian._arguments import Array
 from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
 from mujacobian.rods.point import Point
@@ -16,7 +17,6 @@ from mujacobian.rods.state import Parameters
 if TYPE_CHECKING:
     from mujacobian.rods.world import World
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 

@@ -26,23 +26,22 @@ from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers, require_data, require_model, shaped
+from mujacobian._arguments import Array, numbers, require_data, require_model, shaped
+from mujacobian._manifold import Manifold
+from mujacobian._rollout import rollout as simulate_model
+from mujacobian._rotation import right_jacobian
+from mujacobian._trajectory import Trajectory as ModelTrajectory
 from mujacobian.errors import ArgumentError
-from mujacobian.manifold import Manifold
 from mujacobian.rods.attachment import Attachment
 from mujacobian.rods.description import freeze, instance, instances
 from mujacobian.rods.point import Point
 from mujacobian.rods.rollout import rollout as simulate_rods
-from mujacobian.rods.rotation import lift, project, right_jacobian
+from mujacobian.rods.rotation import lift, project
 from mujacobian.rods.state import State
 from mujacobian.rods.trajectory import Trajectory as RodTrajectory
 from mujacobian.rods.world import World
-from mujacobian.rollout import rollout as simulate_model
-from mujacobian.trajectory import Trajectory as ModelTrajectory
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

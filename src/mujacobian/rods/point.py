@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import shaped
+from mujacobian._arguments import Array, shaped
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.rods.description import freeze, index
 
 if TYPE_CHECKING:
     from mujacobian.rods.body import RigidBody
     from mujacobian.rods.rod import Rod
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers
+from mujacobian._arguments import Array, numbers
 from mujacobian.errors import ArgumentError
-
-Array = NDArray[np.float64]
 
 
 def positive(name: str, value: float) -> float:

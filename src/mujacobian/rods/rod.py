@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers, shaped
+from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import freeze, index, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
 from mujacobian.rods.rotation import darboux, frames_along, rotations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

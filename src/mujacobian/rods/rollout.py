@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian.arguments import count, shaped
+from mujacobian._arguments import Array, count, shaped
+from mujacobian._rotation import exp
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
-from mujacobian.rods.rotation import exp, rotations
+from mujacobian.rods.rotation import rotations
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.trajectory import Report, Trajectory, core_inputs
 from mujacobian.rods.world import World
-
-Array = NDArray[np.float64]
 
 
 def rollout(

@@ -5,72 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers, shaped
+from mujacobian._arguments import Array, numbers, shaped
+from mujacobian._rotation import axial, skew
 from mujacobian.errors import ArgumentError
-
-Array = NDArray[np.float64]
 
 # tolerance on R^T R - 1; rotations rounded to single precision are rejected
 ORTHONORMAL = 1e-9
-
-
-def skew(w: ArrayLike) -> Array:
-    """Return the matrices [w]x of vectors w, with [w]x u = w x u."""
-    v = np.asarray(w, dtype=np.float64)
-    made = np.zeros((*v.shape, 3))
-    made[..., 2, 1], made[..., 0, 2], made[..., 1, 0] = v[..., 0], v[..., 1], v[..., 2]
-    return made - np.swapaxes(made, -1, -2)
-
-
-def exp(w: ArrayLike) -> Array:
-    """Return the matrices of the rotation vectors `w` `(..., 3)`: axis times angle in rad.
-
-    Example:
-      >>> from mujacobian import rods
-      >>> rods.exp([0, 0, 3.141592653589793]).round(12)[0]
-      array([-1., -0.,  0.])
-    """
-    v = numbers("w", w)
-    if v.shape[-1:] != (3,):
-        raise ArgumentError(f"w must have shape (..., 3), got {v.shape}")
-    angle = np.linalg.norm(v, axis=-1)[..., None, None]
-    s = skew(v)
-    # np.sinc(x) = sin(pi x) / (pi x)
-    first, half = np.sinc(angle / np.pi), np.sinc(angle / (2 * np.pi))
-    made: Array = np.eye(3) + first * s + 0.5 * half**2 * (s @ s)
-    return made
-
-
-def log(R: Array) -> Array:
-    """Return the vectors, of length up to pi, of rotations; at pi either sign may result."""
-    twice = axial(R)  # 2 sin(angle) axis
-    sine = 0.5 * np.linalg.norm(twice, axis=-1)[..., None]
-    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1)[..., None] - 1)
-    angle = np.arctan2(sine, cosine)
-    small = sine < 1e-8
-    near = 0.5 * twice * np.where(small, 1, angle / np.where(small, 1, sine))
-    # beyond a right angle, use the symmetric part: cos 1 + (1 - cos) axis axis^T
-    square = 0.5 * (R + np.swapaxes(R, -1, -2)) - cosine[..., None] * np.eye(3)
-    largest = np.argmax(np.diagonal(square, axis1=-2, axis2=-1), axis=-1)[..., None, None]
-    column = np.take_along_axis(square, largest, axis=-1)[..., 0]
-    axis = column / np.linalg.norm(column, axis=-1, keepdims=True).clip(1e-300)
-    backwards = np.sum(axis * twice, axis=-1, keepdims=True) < 0
-    return np.where(cosine > 0, near, angle * np.where(backwards, -axis, axis))
-
-
-def right_jacobian(w: ArrayLike) -> Array:
-    """Return Jr with exp(w + dw) = exp(w) exp(Jr dw); its transpose is the left Jacobian."""
-    v = np.asarray(w, dtype=np.float64)
-    t = np.sum(v * v, axis=-1)[..., None, None]
-    angle, s = np.sqrt(t), skew(v)
-    half = np.sinc(angle / (2 * np.pi))
-    big = np.maximum(t, 1e-2)
-    series = 1 / 6 - t / 120 + t**2 / 5040 - t**3 / 362880 + t**4 / 39916800
-    third = np.where(t < 1e-2, series, (1 - np.sinc(np.sqrt(big) / np.pi)) / big)
-    made: Array = np.eye(3) - 0.5 * half**2 * s + third * (s @ s)
-    return made
 
 
 def rotations(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
@@ -142,14 +84,6 @@ def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
     Q = np.swapaxes(R[:-1], -1, -2) @ R[1:]
     made: Array = axial(Q) / (length[:-1] + length[1:])[:, None]
     return made
-
-
-def axial(M: Array) -> Array:
-    """Return the vectors a with M - M^T = [a]x (ROD-3)."""
-    return np.stack(
-        [M[..., 2, 1] - M[..., 1, 2], M[..., 0, 2] - M[..., 2, 0], M[..., 1, 0] - M[..., 0, 1]],
-        axis=-1,
-    )
 
 
 def project(R: Array, bar: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian.arguments import numbers, shaped
+from mujacobian._arguments import numbers, shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import accept_former, freeze, instance, instances
 from mujacobian.rods.quantity import positive

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from mujacobian._arguments import Array
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
-from mujacobian.arguments import shaped
+from mujacobian._arguments import Array, shaped
+from mujacobian._rotation import exp, log, right_jacobian
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
 from mujacobian.rods.description import flag
 from mujacobian.rods.gradient import Gradient
-from mujacobian.rods.rotation import exp, lift, log, project, right_jacobian
+from mujacobian.rods.rotation import lift, project
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
-
-Array = NDArray[np.float64]
 
 STATUS = ("converged", "too many iterations", "no decrease along a line", "not finite")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian.arguments import shaped
+from mujacobian._arguments import Array, shaped
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody, inertias
@@ -19,8 +19,6 @@ from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.state import Parameters, State
-
-Array = NDArray[np.float64]
 
 
 class World:

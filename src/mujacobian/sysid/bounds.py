@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import suggestion
+from mujacobian._arguments import Array, suggestion
+from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError
-from mujacobian.parameters import Parameters
 
-Array = NDArray[np.float64]
 Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
 
 

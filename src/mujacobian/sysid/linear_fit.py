@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mujacobian._arguments import Array
 
 # Relative singular value, with all columns scaled to unit length, below which a direction is
 # undetermined. Two columns reach it if the correlation of their parameters differs from 1 by 1e-20,

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import numbers
+from mujacobian._arguments import Array, numbers
 from mujacobian.errors import ArgumentError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,22 +9,21 @@ from typing import TypeVar
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._parameters import Parameters
+from mujacobian._threads import each, thread_count
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
     MujacobianError,
     UnsupportedFeatureError,
 )
-from mujacobian.parameters import Parameters
 from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
-from mujacobian.threads import each, thread_count
 
-Array = NDArray[np.float64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

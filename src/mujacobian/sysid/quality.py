@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.sysid.linear_fit import LinearFit
 from mujacobian.sysid.numerics import gammaincinv
-
-Array = NDArray[np.float64]
 
 # The reduced chi-square is far from 1 if noise of the stated size would be that far in fewer than
 # one of a thousand fits, and if it is also far in size: below this factor, standard errors, which

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
+from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError
-from mujacobian.parameters import Parameters
 from mujacobian.sysid.numerics import stdtrit
 from mujacobian.sysid.problem import Iterate
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

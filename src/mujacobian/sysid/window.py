@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from mujacobian import _core
+from mujacobian._arguments import Array
+from mujacobian._inputs import Inputs
+from mujacobian._manifold import Manifold
+from mujacobian._parameters import Parameters
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
-from mujacobian.manifold import Manifold
-from mujacobian.parameters import Parameters
 from mujacobian.sysid.first_state import FirstState
 from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.measurement import Measurement
-from mujacobian.trajectory import Inputs
-
-Array = NDArray[np.float64]
 
 # Levenberg's damping: the first value after a full step has failed, and the largest value
 LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e4

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mujacobian.arguments import shaped
+from mujacobian._arguments import Array, shaped
+from mujacobian._inputs import Inputs
+from mujacobian._parameters import Parameters
+from mujacobian._rollout import prepare
 from mujacobian.errors import ArgumentError
-from mujacobian.parameters import Parameters
-from mujacobian.rollout import prepare
 from mujacobian.sysid.first_state import FirstState
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.measurement import Measurement
 from mujacobian.sysid.window import Window
-from mujacobian.trajectory import Inputs
-
-Array = NDArray[np.float64]
 
 
 def windows(

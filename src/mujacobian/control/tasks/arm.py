@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 
 from mujacobian import control
-from mujacobian.control.tasks.readings import Array, readings
+from mujacobian._arguments import Array
+from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
 JOINTS = ("yaw", "shoulder", "elbow", "roll", "pitch", "turn")

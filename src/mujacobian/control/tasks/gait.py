@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from mujacobian._arguments import Array
 from mujacobian.control.mpc import MPCResult
-from mujacobian.control.tasks.readings import Array, readings
+from mujacobian.control.tasks.readings import readings
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 
 from mujacobian import control
+from mujacobian._arguments import Array
 from mujacobian.control.tasks.gait import Feet, Gait
-from mujacobian.control.tasks.readings import Array, readings
+from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
 SQUAT, HEAD = 0.99, 1.45  # heights of the head above the feet, squatting and standing, m

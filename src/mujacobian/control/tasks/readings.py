@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import mujoco
-import numpy as np
-from numpy.typing import NDArray
 
+from mujacobian._arguments import Array
 from mujacobian.control.mpc import MPCResult
-
-Array = NDArray[np.float64]
 
 
 def readings(model: mujoco.MjModel, result: MPCResult, *names: str) -> list[Array]:

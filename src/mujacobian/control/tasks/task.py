@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from mujacobian import control
+from mujacobian._arguments import Array
 from mujacobian.control.tasks.gait import Feet
-from mujacobian.control.tasks.readings import Array
 
 
 @dataclass(frozen=True)

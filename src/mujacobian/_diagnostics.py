@@ -1,0 +1,150 @@
+"""The distance of a state to the kinks of its step, and the condition of its equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mujacobian import _core
+from mujacobian._arguments import require_model
+from mujacobian._notices import collider_text, solver_text
+from mujacobian._summary import describe
+
+SOLVER_LIMIT = _core.solver_limit()
+COLLIDER_LIMIT = _core.collider_limit()
+CONTACT_LIMIT = _core.contact_limit()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constraint and its distances to the nearest kinks, which are infinite if there is none.
+
+    state: "held", "sticking", "slipping", "pressing" or "free".
+    zone: distance of `J a - aref` to the boundary of this state.
+    activation: distance of the constraint's position to the point where its row disappears.
+    region: distance of a contact to the point where it uses other features of its geoms.
+    contact_error: distance between MuJoCo's contact and that of a converged collider, which is
+        differentiated: the sum of the changes of position and depth (m) and of the normal (rad).
+        It is infinite if the converged collider finds another number of contacts.
+    """
+
+    element: str
+    state: str
+    zone: float
+    activation: float
+    region: float
+    contact_error: float
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """A range (ctrlrange, forcerange, actuatorfrcrange) and the distance to its nearer end."""
+
+    element: str
+    clamp: str
+    distance: float
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnostics:
+    """The result of `diagnose`.
+
+    rows: the constraints.
+    clamps: the ranges of controls and forces.
+    residual_before, residual: relative residuals of `M a = qfrc_smooth + J^T f` at MuJoCo's `qacc`
+        and after Newton steps from it.
+    solver_error: distance of MuJoCo's `qacc` from the optimum, relative to the largest
+        acceleration of the bodies that constraints couple.
+    collider_error: distance between MuJoCo's `qacc` and that of a step with a converged collider,
+        relative to the largest acceleration of the same tree.
+    K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
+
+    Functions that differentiate the step warn if `solver_error` exceeds 1e-3, `collider_error`
+    exceeds 1e-3, or the error of a contact exceeds 1e-4.
+    """
+
+    rows: list[Row]
+    clamps: list[Clamp]
+    residual_before: float
+    residual: float
+    solver_error: float
+    collider_error: float
+    K: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        facts = [
+            f"solver error {self.solver_error:.1e} (limit {SOLVER_LIMIT:.0e})",
+            f"collider error {self.collider_error:.1e} (limit {COLLIDER_LIMIT:.0e})",
+            f"contact error {self.contact_error:.1e} (limit {CONTACT_LIMIT:.0e})",
+            f"residual {self.residual_before:.1e}, {self.residual:.1e} after polishing",
+        ]
+        for name in ("zone", "activation", "region"):
+            distances = [getattr(row, name) for row in self.rows]
+            least = min(distances, default=np.inf)
+            if np.isfinite(least):
+                element = self.rows[distances.index(least)].element
+                facts.append(f"nearest {name} {least:.3g}: {element}")
+        if self.clamps:
+            clamp = min(self.clamps, key=lambda each: each.distance)
+            facts.append(f"nearest clamp {clamp.distance:.3g}: {clamp.clamp} of {clamp.element}")
+        return describe(f"Diagnostics: {len(self.rows)} constraints", facts, K=self.K)
+
+    @property
+    def contact_error(self) -> float:
+        """The largest error of a contact."""
+        return max((row.contact_error for row in self.rows), default=0.0)
+
+    @property
+    def converged(self) -> bool:
+        """True if MuJoCo's solver and collider converged in this state, up to their limits."""
+        return self.solver_error <= SOLVER_LIMIT and self.collider_converged
+
+    @property
+    def collider_converged(self) -> bool:
+        """True if MuJoCo's collider converged in this state, up to its limits."""
+        return self.contact_error <= CONTACT_LIMIT and self.collider_error <= COLLIDER_LIMIT
+
+    @property
+    def solver(self) -> str:
+        """A sentence that says whether MuJoCo's solver converged in this state."""
+        verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
+        return f"{verdict}: {solver_text(self.solver_error, SOLVER_LIMIT)}"
+
+    @property
+    def collider(self) -> str:
+        """A sentence that says whether MuJoCo's collider converged in this state."""
+        verdict = "converged" if self.collider_converged else "not converged"
+        return (
+            f"{verdict}: the worst contact is {self.contact_error:.1e} away from the optimum in m "
+            f"and rad (limit {CONTACT_LIMIT:.0e}), and "
+            f"{collider_text(self.collider_error, COLLIDER_LIMIT)}"
+        )
+
+    @property
+    def condition(self) -> float:
+        """Condition number of K."""
+        return float(np.linalg.cond(self.K)) if self.K.size else 1.0
+
+
+def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True) -> Diagnostics:
+    """Return the distances of a state to the kinks of its step, and how well the solver converged.
+
+    `linearize` differentiates the branch that MuJoCo is in. The distances tell how far this branch
+    extends. The state in `data` is not changed. Use `forward=False` if you have just called
+    `mj_forward` on this state.
+    """
+    require_model(model)
+    K = np.empty((model.nv, model.nv))
+    rows, clamps, before, residual, solver, collider = _core.diagnose_into(model, data, K, forward)
+    return Diagnostics(
+        rows=[Row(*r) for r in rows],
+        clamps=[Clamp(*c) for c in clamps],
+        residual_before=before,
+        residual=residual,
+        solver_error=solver,
+        collider_error=collider,
+        K=K,
+    )

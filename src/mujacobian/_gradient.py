@@ -1,0 +1,168 @@
+"""The gradient of a scalar through a trajectory, by the adjoint method (ADJ-4)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from mujacobian import _core
+from mujacobian._arguments import Array
+from mujacobian._inputs import Inputs
+from mujacobian._summary import describe
+from mujacobian.errors import MujacobianError
+
+# the first step, the end (one step after the last), and a row of mjSTATE_INTEGRATION per step
+Segment = tuple[int, int, Array]
+
+# beyond this growth, rounding errors decide the direction of a gradient
+EXPLOSION = 1e8
+
+# element and reason in the error if poses have no gradient, and Gradient.mocap is None
+NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
+
+
+@dataclass(frozen=True, repr=False)
+class Gradient:
+    """Derivatives of a scalar of a trajectory. Batches have a leading axis.
+
+    state: with respect to the first state, in the layout of `states` or in tangent coordinates.
+    controls: `(T, nu)`.
+    forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout has none.
+    wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout has none.
+    mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, with quaternions normalized
+        to q / |q|; None if the rollout has none, or with noslip, which is not supported.
+    params: one number per parameter; None if the rollout has none.
+    norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
+        last state, in tangent coordinates. They show where gradients vanish and where they explode.
+    """
+
+    state: Array
+    controls: Array
+    forces: Array | None
+    wrenches: Array | None
+    mocap: Array | None
+    params: Array | None
+    norms: Array
+
+    def __repr__(self) -> str:
+        return describe(
+            "Gradient",
+            state=self.state,
+            controls=self.controls,
+            forces=self.forces,
+            wrenches=self.wrenches,
+            mocap=self.mocap,
+            params=self.params,
+            norms=self.norms,
+        )
+
+
+class Adjoint:
+    """The adjoint method for every rollout of a batch.
+
+    Args:
+      model: the model that was simulated.
+      inputs: the inputs of all rollouts.
+      given: `(n, T + 1, nx)`, derivatives of the scalar with respect to each state alone.
+      sensed: `(n, T, ns)`, the same with respect to the sensors.
+      core: the parameters of the core; None if no derivatives with respect to them are needed.
+      window: the number of steps after which the derivative is cut.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        inputs: Inputs,
+        given: Array,
+        sensed: Array | None,
+        *,
+        core: list[tuple[int, int, int]] | None,
+        window: int | None,
+    ) -> None:
+        n, T = inputs.controls.shape[:2]
+        self.model, self.given, self.sensed, self.window = model, given, sensed, window
+        self.core = core or []
+        follows_mocap = inputs.mocap is not None and model.opt.noslip_iterations == 0
+        self.gradient = Gradient(
+            state=given[:, -1].copy(),
+            controls=np.empty(inputs.controls.shape),
+            forces=None if inputs.forces is None else np.empty(inputs.forces.shape),
+            wrenches=None if inputs.wrenches is None else np.empty(inputs.wrenches.shape),
+            mocap=np.empty((n, T, model.nmocap, 6)) if follows_mocap else None,
+            params=None if core is None else np.zeros((n, len(core))),
+            norms=np.empty((n, T + 1)),
+        )
+        self.gradient.norms[:, -1] = np.linalg.norm(given[:, -1], axis=-1)
+
+    def pull_back(self, k: int, data: mujoco.MjData, segments: Iterable[Segment]) -> None:
+        """Fill the gradient of rollout k; its segments come in reverse order."""
+        made, cotangent = self.gradient, self.gradient.state[k]
+        for lower, upper, start in segments:
+            for first, last in self._uncut(lower, upper):
+                rows = slice(first, last)
+                _core.pull_back_into(
+                    self.model,
+                    data,
+                    start[first - lower : last - lower],
+                    last - first,
+                    self.given[k, rows],
+                    None if self.sensed is None else self.sensed[k, rows],
+                    self.core,
+                    made.controls[k, rows],
+                    None if made.forces is None else made.forces[k, rows],
+                    None if made.wrenches is None else made.wrenches[k, rows],
+                    None if made.mocap is None else made.mocap[k, rows],
+                    None if made.params is None else made.params[k],
+                    made.norms[k, rows],
+                    cotangent,
+                    first,
+                )
+                if self.window and first and first % self.window == 0:
+                    cotangent[:] = self.given[k, first]
+
+    def _uncut(self, lower: int, upper: int) -> list[tuple[int, int]]:
+        """Return the ranges of steps between cuts, the last one first."""
+        if not self.window:
+            return [(lower, upper)]
+        begins = [t for t in range(lower, upper) if t == lower or t % self.window == 0]
+        return list(zip(begins, [*begins[1:], upper], strict=True))[::-1]
+
+    def judge(self, *, is_batch: bool) -> None:
+        """Raise if the derivative has overflowed, and warn if it has grown out of proportion."""
+        self._require_finite(is_batch)
+        self._warn(is_batch)
+
+    def _require_finite(self, is_batch: bool) -> None:
+        """Raise if the derivative has overflowed."""
+        for k, t in np.argwhere(~np.isfinite(self.gradient.norms))[::-1][:1]:
+            raise MujacobianError(
+                f"{_rollout(k, is_batch)}the gradient overflows in step {t}, on its way back: see "
+                "Gradient.norms of the steps after it, and gradient(window=...)"
+            )
+
+    def _warn(self, is_batch: bool) -> None:
+        """Warn if the derivative has grown out of proportion."""
+        norms = self.gradient.norms
+        direct = np.linalg.norm(self.given, axis=-1).max(axis=-1)
+        for k, row in enumerate(norms):
+            nonzero = np.flatnonzero(row)
+            size = max(direct[k], row[nonzero[-1]]) if len(nonzero) else 0.0
+            exploded = np.flatnonzero(row > EXPLOSION * size)
+            if len(exploded):
+                t = exploded[-1]
+                warnings.warn(
+                    f"{_rollout(k, is_batch)}the gradient explodes: in step {t}, on its way back, "
+                    f"the derivative is {row[t] / size:.1e} times as large as where it began. "
+                    "docs/rollouts.md says what to do",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+                return
+
+
+def _rollout(k: int, is_batch: bool) -> str:
+    return f"rollout {k}: " if is_batch else ""

@@ -1,0 +1,223 @@
+"""Exact Jacobians of one MuJoCo step."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mujacobian import _core
+from mujacobian._arguments import Array, numbers, require_model
+from mujacobian._manifold import tangent_size
+from mujacobian._summary import describe
+from mujacobian._threads import thread_count
+from mujacobian.errors import ArgumentError, Unsupported, UnsupportedFeatureError
+
+# Compare every result with the reference. The environment is read once, at import.
+SELFCHECK = os.environ.get("MUJACOBIAN_SELFCHECK", "0") not in ("", "0")
+
+
+@dataclass(frozen=True, repr=False)
+class Linearization:
+    """Derivatives of the next state and of the sensors of one step.
+
+    The state is x = (q, v, act) in the tangent coordinates of `mujoco.mjd_transitionFD`, in which
+    quaternions are rotations in the body's frame. With `nx = 2 nv + na` and `ns = nsensordata`:
+
+        dx' = A dx + B du + Bf df        A (nx, nx), B (nx, nu), Bf (nx, nv)
+        ds  = C dx + D du + Df df        C (ns, nx), D (ns, nu), Df (ns, nv)
+
+    where f is `qfrc_applied`. Blocks that were not requested are None. Batches have a leading axis.
+    """
+
+    A: Array
+    B: Array
+    C: Array | None = None
+    D: Array | None = None
+    Bf: Array | None = None
+    Df: Array | None = None
+
+    def __repr__(self) -> str:
+        return describe(
+            "Linearization", A=self.A, B=self.B, C=self.C, D=self.D, Bf=self.Bf, Df=self.Df
+        )
+
+
+def linearize(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    *,
+    sensors: bool = True,
+    forces: bool = False,
+    forward: bool = True,
+) -> Linearization:
+    """Return the exact Jacobians of one `mj_step` at the state in `data`.
+
+    They are the derivatives of the branch that MuJoCo is in. An active element without an exact
+    derivative raises `UnsupportedFeatureError` with its name. The state in `data` is not changed.
+    The fields that MuJoCo computes from it are as after `mj_forward`.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces.
+      sensors: compute C and D (and Df), too.
+      forces: compute Bf (and Df), too: the derivatives with respect to `qfrc_applied`.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> mujacobian.linearize(model, mujoco.MjData(model)).A.shape
+      (2, 2)
+    """
+    lin = linearize_without_selfcheck(model, data, sensors=sensors, forces=forces, forward=forward)
+    if SELFCHECK:
+        from mujacobian.check._selfcheck import verify  # it imports this module
+
+        verify(model, data, vars(lin))
+    return lin
+
+
+def linearize_without_selfcheck(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    *,
+    sensors: bool = True,
+    forces: bool = False,
+    forward: bool = True,
+) -> Linearization:
+    """Return what `linearize` returns, also in a program that compares every result."""
+    require_model(model)
+    nv, nu, ns = model.nv, model.nu, model.nsensordata
+    nx = tangent_size(model)
+    lin = Linearization(
+        A=np.empty((nx, nx)),
+        B=np.empty((nx, nu)),
+        C=np.empty((ns, nx)) if sensors else None,
+        D=np.empty((ns, nu)) if sensors else None,
+        Bf=np.empty((nx, nv)) if forces else None,
+        Df=np.empty((ns, nv)) if forces and sensors else None,
+    )
+    _core.linearize_into(model, data, lin.A, lin.B, lin.C, lin.D, lin.Bf, lin.Df, forward=forward)
+    return lin
+
+
+def linearize_batch(
+    model: mujoco.MjModel,
+    states: ArrayLike,
+    controls: ArrayLike,
+    *,
+    sensors: bool = True,
+    threads: int | None = None,
+) -> Linearization:
+    """Return the exact Jacobians at many states, with a leading axis. Threads compute them.
+
+    Args:
+      model: any model that MuJoCo loads.
+      states: `(n, nstate)`, rows of `mj_getState(FULLPHYSICS)`, as in `mujoco.rollout`.
+      controls: `(n, nu)`.
+      sensors: compute C and D, too.
+      threads: number of threads, by default one per available core. Results do not depend on it.
+
+    All inputs that are not in these rows are as after `mj_resetData`: applied forces are zero,
+    mocap bodies have their initial poses, `eq_active0` of the model decides which equality
+    constraints are active, and the solver has no warm start.
+    """
+    require_model(model)
+    nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    rows = _rows("states", states, nstate)
+    inputs = _rows("controls", controls, model.nu)
+    n = len(rows)
+    if len(inputs) != n:
+        raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
+    threads = thread_count(threads)
+    nx, ns = tangent_size(model), model.nsensordata
+    lin = Linearization(
+        A=np.empty((n, nx, nx)),
+        B=np.empty((n, nx, model.nu)),
+        C=np.empty((n, ns, nx)) if sensors else None,
+        D=np.empty((n, ns, model.nu)) if sensors else None,
+    )
+    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, lin.C, lin.D, threads)
+    if SELFCHECK:
+        from mujacobian.check._selfcheck import verify_batch  # it imports this module
+
+        verify_batch(model, rows, inputs, lin)
+    return lin
+
+
+@functools.wraps(_core.transition, assigned=("__doc__",))
+def checked_transition(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    A: Array | None = None,
+    B: Array | None = None,
+    C: Array | None = None,
+    D: Array | None = None,
+    *,
+    forward: bool = True,
+) -> None:
+    """Fill the blocks and compare them with the reference."""
+    from mujacobian.check._selfcheck import verify  # it imports this module
+
+    _core.transition(model, data, A, B, C, D, forward=forward)
+    verify(model, data, {"A": A, "B": B, "C": C, "D": D})
+
+
+transition = checked_transition if SELFCHECK else _core.transition
+
+
+def wrench(
+    model: mujoco.MjModel, data: mujoco.MjData, lin: Linearization, body: int
+) -> tuple[Array, Array | None]:
+    """Return the derivatives of the next state and sensors with respect to `xfrc_applied[body]`.
+
+    Args:
+      model: the model of `lin`.
+      data: the data that `linearize` has just evaluated.
+      lin: a result of `linearize(forces=True)`.
+      body: index of the body. The six columns are force, then torque, at its center of mass.
+    """
+    if lin.Bf is None:
+        raise ArgumentError("lin has no derivatives of applied forces: use linearize(forces=True)")
+    if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+        raise UnsupportedFeatureError(
+            "xfrc_applied", "the integrator RK4 applies it at several poses"
+        )
+    if not 0 <= body < model.nbody:
+        raise ArgumentError(f"body must be between 0 and {model.nbody - 1}, got {body}")
+    # a wrench acts as J^T (force, torque) on the joints
+    jacobian = np.zeros((6, model.nv))
+    mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
+    return lin.Bf @ jacobian.T, None if lin.Df is None else lin.Df @ jacobian.T
+
+
+def _rows(name: str, values: ArrayLike, width: int) -> Array:
+    """Return `values` as a contiguous float64 array with rows of the given width."""
+    array = numbers(name, values, finite=False)  # the core reports values that are not finite
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ArgumentError(f"{name} must have shape (n, {width}), got {array.shape}")
+    return array
+
+
+def support(model: mujoco.MjModel) -> list[Unsupported]:
+    """Return the elements of this model without exact derivatives; empty if all are covered.
+
+    Constraints depend on the state and are not listed. They raise an error when they are active.
+    """
+    return [Unsupported(element, reason) for element, reason in _core.unsupported(model)]
+
+
+def fd_count() -> int:
+    """Return the number of finite differences that entered a result of this process.
+
+    Only the finite-difference backends of `control.ILQR` increase this counter. Everything else in
+    the package is analytic.
+    """
+    return _core.difference_count()

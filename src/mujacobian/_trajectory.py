@@ -1,0 +1,263 @@
+"""A simulated trajectory, the gradient of a scalar through it, and its Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mujacobian import _core
+from mujacobian._arguments import Array, count, shaped
+from mujacobian._gradient import Adjoint, Gradient, Segment
+from mujacobian._inputs import Inputs
+from mujacobian._manifold import Manifold, pull_poses
+from mujacobian._parameters import Parameters
+from mujacobian._summary import describe
+from mujacobian._threads import each
+from mujacobian.errors import ArgumentError, MujacobianError
+
+Result = TypeVar("Result", "Gradient", "Jacobian")
+
+
+@dataclass(frozen=True, repr=False)
+class Jacobian:
+    """Derivatives of all states and sensors of a trajectory. Batches have a leading axis.
+
+    states: `(T + 1, rows, columns)`.
+    sensordata: `(T, ns, columns)`; None if not requested.
+    """
+
+    states: Array
+    sensordata: Array | None
+
+    def __repr__(self) -> str:
+        return describe("Jacobian", states=self.states, sensordata=self.sensordata)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """The result of `mujacobian.rollout`. Batches have a leading axis.
+
+    states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then the state
+        after every step.
+    sensordata: `(T, ns)`, the sensor values of each step, at the state before the step.
+    model: the simulated model. Do not change it before you compute gradients.
+
+    The other attributes are what `gradient` and `jacobian` need.
+    """
+
+    model: mujoco.MjModel
+    states: Array
+    sensordata: Array
+    inputs: Inputs
+    # (n, rows, nstate): mjSTATE_INTEGRATION before every `every`-th step
+    kept: Array
+    every: int
+    params: tuple[Parameters, Array] | None
+    threads: int
+
+    def __repr__(self) -> str:
+        steps = self.sensordata.shape[-2]
+        facts = [f"{steps} steps of {self.model.opt.timestep:g} s"]
+        if self.params is not None:
+            facts.append(f"{len(self.params[0])} parameters")
+        return describe("Trajectory", facts, states=self.states, sensordata=self.sensordata)
+
+    def gradient(
+        self,
+        d_states: ArrayLike | None = None,
+        d_sensors: ArrayLike | None = None,
+        *,
+        tangent: bool = False,
+        window: int | None = None,
+    ) -> Gradient:
+        """Return the exact gradient of a scalar from its derivatives by states and sensors.
+
+        The cost is a few simulations, whatever the number of inputs. A `RuntimeWarning` names the
+        step at which the derivative has grown by a factor of 1e8. An overflow raises
+        `MujacobianError`.
+
+        Args:
+          d_states: derivatives with respect to every state, in the shape of `states`. Quaternions
+            are normalized to q / |q|: only the part that rotates them counts, and gradients with
+            respect to them are orthogonal to them.
+          d_sensors: derivatives with respect to the sensors, in the shape of `sensordata`.
+          tangent: use the tangent coordinates of `A` (nx = 2 nv + na) for derivatives with respect
+            to states, instead of the layout of `states`. This holds for `d_states` and the result.
+          window: truncated backpropagation with windows of w steps. The gradient is cut at the
+            states before steps w, 2 w, 3 w, ...: an input receives contributions only from the
+            rest of its own window, including the state at the end of it. The result is then not
+            the gradient of the scalar.
+
+        Example:
+          >>> import mujoco, mujacobian, numpy as np
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body>"
+          ...     "</worldbody><actuator><motor joint='pivot'/></actuator></mujoco>")
+          >>> trajectory = mujacobian.rollout(model, [0, 0], np.ones((50, 1)))
+          >>> d_states = np.zeros_like(trajectory.states)
+          >>> d_states[-1, 0] = 1  # the scalar is the last angle
+          >>> trajectory.gradient(d_states).controls.shape
+          (50, 1)
+        """
+        manifold = Manifold(self.model)
+        n, T = self.batch, self.steps
+        states = self.states.reshape(n, T + 1, manifold.size)
+        given = np.zeros((n, T + 1, manifold.nx))
+        if d_states is not None:
+            width = manifold.nx if tangent else manifold.size
+            rows = shaped("d_states", d_states, (*self.states.shape[:-1], width))
+            rows = rows.reshape(n, T + 1, width)
+            given = rows if tangent else manifold.pull(states, rows)
+        sensed = None
+        if d_sensors is not None:
+            rows = shaped("d_sensors", d_sensors, self.sensordata.shape)
+            sensed = rows.reshape(n, T, self.model.nsensordata)
+        if window is not None:
+            window = count("window", window)
+
+        core = None if self.params is None else self.params[0].core
+        adjoint = Adjoint(self.model, self.inputs, given, sensed, core=core, window=window)
+        self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
+        adjoint.judge(is_batch=self.is_batch)
+        made = adjoint.gradient
+        if not tangent:
+            made = replace(made, state=manifold.lift(states[:, 0], made.state))
+        if made.mocap is not None:
+            made = replace(made, mocap=pull_poses(self.inputs.poses(), made.mocap))
+        if self.params is not None and made.params is not None:
+            chain = self.params[0].jacobian(self.params[1], self.model)
+            # row by row, so that the products of a batch are bitwise those of single rollouts
+            rows = np.array([row @ chain for row in made.params])
+            made = replace(made, params=rows.reshape(n, chain.shape[1]))
+        return made if self.is_batch else _first(made)
+
+    def jacobian(
+        self,
+        wrt: str = "params",
+        *,
+        tangent: bool = False,
+        sensors: bool | Sequence[int] = True,
+    ) -> Jacobian:
+        """Return the exact Jacobian of all states and sensors.
+
+        It is computed in forward mode, which is fast for few columns.
+
+        Args:
+          wrt: "params", the parameters given to the rollout, or "state", the first state.
+          tangent: use the tangent coordinates of `A` for the rows of states and the columns of the
+            first state, instead of the layout of `states`.
+          sensors: compute the Jacobian of the sensors, too, or only of these entries of
+            `sensordata`, in this order. A sensor whose derivative with respect to a parameter is
+            not supported raises `UnsupportedFeatureError`.
+
+        Example:
+          >>> import mujoco, mujacobian, numpy as np
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body><joint/><geom size='.1' pos='0 1 0'/></body>"
+          ...     "</worldbody></mujoco>")
+          >>> trajectory = mujacobian.rollout(model, [1, 0], np.zeros((50, 0)))
+          >>> trajectory.jacobian("state").states.shape
+          (51, 2, 2)
+        """
+        if wrt not in ("params", "state"):
+            raise ArgumentError(f'wrt must be "params" or "state", got {wrt!r}')
+        if wrt == "params" and self.params is None:
+            raise ArgumentError("the rollout was given no params: use rollout(..., params=...)")
+        manifold = Manifold(self.model)
+        n, T, ns = self.batch, self.steps, self.model.nsensordata
+        core, directions, columns = [], None, manifold.nx
+        if wrt == "params" and self.params is not None:
+            core = self.params[0].core
+            directions = np.ascontiguousarray(self.params[0].jacobian(self.params[1], self.model).T)
+            columns = len(directions)
+        # the core has one row per column
+        moved = np.zeros((n, T + 1, columns, manifold.nx))
+        if wrt == "state":
+            moved[:, 0] = np.eye(manifold.nx)
+        chosen = self._chosen_sensors(sensors)
+        sensed = None if chosen is None else np.zeros((n, T, columns, ns))
+        weights = np.isin(np.arange(ns), [] if chosen is None else chosen).astype(np.float64)
+
+        def push(k: int, data: mujoco.MjData) -> None:
+            for first, last, start in self.segments(k, data, reverse=False):
+                _core.push_forward_into(
+                    self.model,
+                    data,
+                    start,
+                    last - first,
+                    columns,
+                    core,
+                    directions,
+                    moved[k, first : last + 1],
+                    None if sensed is None else sensed[k, first:last],
+                    weights,
+                    first,
+                )
+
+        self._each(push)
+        for k, t in np.argwhere(~np.isfinite(moved).all(axis=(2, 3)))[:1]:
+            which = f"rollout {k}: " if self.is_batch else ""
+            raise MujacobianError(f"{which}the Jacobian overflows in the state before step {t}")
+        states = self.states.reshape(n, T + 1, manifold.size)
+        made = moved if tangent else manifold.push(states[:, :, None], moved)
+        made = made.swapaxes(-1, -2)
+        read = None if sensed is None else sensed[..., chosen].swapaxes(-1, -2)
+        if wrt == "state" and not tangent:
+            made = manifold.lift(states[:, :1, None], made)
+            read = None if read is None else manifold.lift(states[:, :1, None], read)
+        result = Jacobian(made, read)
+        return result if self.is_batch else _first(result)
+
+    def _chosen_sensors(self, sensors: bool | Sequence[int]) -> list[int] | None:
+        """Return the chosen entries of sensordata, or None if there are none."""
+        ns = self.model.nsensordata
+        if isinstance(sensors, bool):
+            return list(range(ns)) if sensors else None
+        chosen = [int(k) for k in sensors]
+        if any(k not in range(ns) for k in chosen):
+            raise ArgumentError(f"sensors must be entries of sensordata below {ns}, got {chosen}")
+        return chosen
+
+    @property
+    def is_batch(self) -> bool:
+        """True if results have a leading axis."""
+        return self.states.ndim == 3
+
+    @property
+    def batch(self) -> int:
+        """Number of rollouts."""
+        return len(self.kept)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of a rollout."""
+        return int(self.states.shape[-2]) - 1
+
+    def _each(self, work: Callable[[int, mujoco.MjData], None]) -> None:
+        each(self.model, self.batch, self.threads, work)
+
+    def segments(self, k: int, data: mujoco.MjData, *, reverse: bool = True) -> Iterator[Segment]:
+        """Yield the segments of rollout k between its checkpoints, with all states in them."""
+        T = self.steps
+        if self.every == 1:
+            yield 0, T, self.kept[k]
+            return
+        starts = range(0, T, self.every)
+        for first in reversed(starts) if reverse else starts:
+            last = min(first + self.every, T)
+            start = np.empty((last - first, self.kept.shape[-1]))
+            state, rows = self.kept[k, first // self.every], self.inputs.rows(k, first, last)
+            _core.simulate_into(self.model, data, state, last - first, *rows, 1, start, None, None)
+            yield first, last, start
+
+
+def _first(batch: Result) -> Result:
+    """Return the first of a batch of results."""
+    given = {each.name: getattr(batch, each.name) for each in fields(batch)}
+    made: dict[str, Any] = {name: None if x is None else x[0] for name, x in given.items()}
+    return type(batch)(**made)
