@@ -6,7 +6,7 @@ import precise
 import pytest
 from precise import EPS, array, error
 
-from mujacobian.rods.rotation import exp, log, right_jacobian
+from mujacobian._rotation import exp, log, right_jacobian
 
 # The series of the Jacobian ends at 0.1, that of the logarithm at 1e-8; beyond a right angle the
 # logarithm reads the symmetric part of the matrix.
