@@ -69,7 +69,7 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
 void Differentiator::difference(void* data, bool centred, const Outputs& out) const {
   const ModelView m = view_model(model_);
   transition_fd(model_, data, eps_, centred, out.A, out.B, out.C, out.D);
-  difference_count() += (2 * m.nv + m.na + m.nu) * (centred ? 2 : 1);
+  difference_count() += (state_size(m) + m.nu) * (centred ? 2 : 1);
 }
 
 }  // namespace mujacobian
