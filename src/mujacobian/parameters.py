@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mujacobian import _core, notices
+from mujacobian import notices
 from mujacobian.arguments import require_data, shaped
 from mujacobian.derived import (
     Scratch,
@@ -30,15 +30,14 @@ from mujacobian.inertia import (
     write_inertia,
 )
 from mujacobian.parameter_entries import Entry, Item, expand, name_of, read, refuse_overlap, write
-from mujacobian.parameter_fields import FIELDS
+from mujacobian.parameter_fields import FIELDS, KINDS
 from mujacobian.placement import bound_body, bound_geom, release, release_inertial_frame
 from mujacobian.summary import describe
 from mujacobian.threads import borrowed
 
 Array = NDArray[np.float64]
 
-_KINDS = _core.parameter_kinds()
-_INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
+_INERTIAL, _INERTIAL_FRAME = KINDS["inertial"], KINDS["inertial_frame"]
 # quaternions, which the core has as rotations
 _TURNED = {"body_quat": "body_rotation", "geom_quat": "geom_rotation"}
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
@@ -112,11 +111,11 @@ class Parameters:
         for body in self._bodies:
             core += [(_INERTIAL, body, k) for k in range(10)]
         for field, element in self._turned:
-            core += [(_KINDS.index(_TURNED[field]), element, k) for k in range(3)]
+            core += [(KINDS[_TURNED[field]], element, k) for k in range(3)]
         for entry in self._entries:
             if kind := FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
-                core.append((_KINDS.index(kind), row, max(0, entry.component)))
+                core.append((KINDS[kind], row, max(0, entry.component)))
         self._raw = core
         self._recomputes = derived == "recompute" and depends_on(core)
         self._frames = self._elements("body_ipos", "body_log_cholesky")

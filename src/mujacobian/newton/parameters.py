@@ -11,18 +11,17 @@ import numpy as np
 import warp as wp
 from numpy.typing import NDArray
 
-from mujacobian import _core
 from mujacobian.derived import DOF, depends_on, derived_constants
 from mujacobian.derived_slopes import DerivedSlopes
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.inertia import PAIRS
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
+from mujacobian.parameter_fields import KINDS
 from mujacobian.threads import borrowed
 
 Array = NDArray[np.float64]
 
-_KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
 _FORCE_SPACE, _RAW_SOLREF = 0, 1
@@ -50,7 +49,7 @@ class _World:
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """A term of an array's element, given by its place in the flat array."""
-        self.terms.append((name, int(target), self._place((_KINDS[kind], int(row), component)), by))
+        self.terms.append((name, int(target), self._place((KINDS[kind], int(row), component)), by))
 
     def _place(self, raw: tuple[int, int, int]) -> int:
         """Where a parameter of the core is, which is added to them if it is new."""
@@ -71,7 +70,7 @@ class _World:
         constants = derived_constants(self.mj, given)
         with borrowed(self.mj) as data:
             slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data)
-        solref = _KINDS["limit_solref"]
+        solref = KINDS["limit_solref"]
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]
         for k, (kind, dof, _) in enumerate(constants):
