@@ -123,7 +123,18 @@ def linearize_batch(
         C=np.empty((n, ns, nx)) if sensors else None,
         D=np.empty((n, ns, model.nu)) if sensors else None,
     )
-    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, lin.C, lin.D, threads)
+    _core.batch_into(
+        model,
+        states=rows,
+        controls=inputs,
+        nstate=nstate,
+        n=n,
+        A=lin.A,
+        B=lin.B,
+        C=lin.C,
+        D=lin.D,
+        threads=threads,
+    )
     return lin
 
 

@@ -37,13 +37,18 @@ class Inputs:
     wrenches: Array | None = None
     mocap: Array | None = None
 
-    def rows(self, k: int, first: int, last: int) -> tuple[Rows, Rows, Rows, Rows]:
-        """Those of rollout k in steps first .. last-1, in the core's order."""
+    def rows(self, k: int, first: int, last: int) -> dict[str, Rows]:
+        """The inputs of rollout k in steps first .. last-1, by the names of the core."""
 
         def cut(values: Rows) -> Rows:
             return None if values is None else values[k, first:last]
 
-        return cut(self.controls), cut(self.forces), cut(self.wrenches), cut(self.mocap)
+        return {
+            "ctrl": cut(self.controls),
+            "force": cut(self.forces),
+            "wrench": cut(self.wrenches),
+            "mocap": cut(self.mocap),
+        }
 
     def poses(self) -> Array:
         """Poses of mocap bodies, `(n, T, nmocap, 7)`."""
@@ -213,15 +218,15 @@ class Trajectory:
                 _core.push_forward_into(
                     self.model,
                     data,
-                    start,
-                    last - first,
-                    columns,
-                    core,
-                    directions,
-                    moved[k, first : last + 1],
-                    None if sensed is None else sensed[k, first:last],
-                    weights,
-                    first,
+                    start=start,
+                    steps=last - first,
+                    count=columns,
+                    parameters=core,
+                    params=directions,
+                    states=moved[k, first : last + 1],
+                    sensors=None if sensed is None else sensed[k, first:last],
+                    weights=weights,
+                    first=first,
                 )
 
         self._each(push)
@@ -279,7 +284,17 @@ class Trajectory:
             last = min(first + self.every, T)
             start = np.empty((last - first, self.kept.shape[-1]))
             state, rows = self.kept[k, first // self.every], self.inputs.rows(k, first, last)
-            _core.simulate_into(self.model, data, state, last - first, *rows, 1, start, None, None)
+            _core.simulate_into(
+                self.model,
+                data,
+                state=state,
+                steps=last - first,
+                **rows,
+                every=1,
+                start=start,
+                states=None,
+                sensors=None,
+            )
             yield first, last, start
 
 
