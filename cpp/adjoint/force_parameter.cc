@@ -16,7 +16,8 @@ void require_damped(const ModelView& m) {
   if (m.opt.integrator != integrator::kEuler || euler_is_damped(m, /*inverse=*/false)) return;
   throw Unsupported(
       "damping as a parameter",
-      "no dof is damped, where Euler's method changes its form: give one some damping");
+      "no dof is damped, and Euler's method changes its form with the first damper: give one dof "
+      "some damping");
 }
 
 // The changes of an actuator's force before its limits, and of its damping and stiffness in the
@@ -103,20 +104,22 @@ bool scales_muscle(const double* prm, int component) {
 
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
   if (p.kind == Parameter::kActuatorWeight) return nullptr;
-  if (wrap_period(m, p.id) > 0) return "gain and bias of a servo on a rotation as parameters";
+  if (wrap_period(m, p.id) > 0) {
+    return "gain and bias of a servo on a rotation are not supported as parameters";
+  }
   if (p.kind == Parameter::kGain) {
     const int type = m.actuator_gaintype[p.id];
     const double* prm = m.actuator_gainprm + kNGain * p.id;
     if ((type == gain::kFixed || type == gain::kPid) && p.component == 0) return nullptr;
     if (type == gain::kAffine && p.component < 3) return nullptr;
     if (type == gain::kMuscle && scales_muscle(prm, p.component)) return nullptr;
-    return "this component of its gain as a parameter";
+    return "this component of its gain is not supported as a parameter";
   }
   const int type = m.actuator_biastype[p.id];
   const double* prm = m.actuator_biasprm + kNBias * p.id;
   if (type == bias::kAffine && p.component < 3) return nullptr;
   if (type == bias::kMuscle && scales_muscle(prm, p.component)) return nullptr;
-  return "this component of its bias as a parameter";
+  return "this component of its bias is not supported as a parameter";
 }
 
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
@@ -125,8 +128,9 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
     const ActuatorForce& f = all.force[k];
     if (f.actuator != p.id) continue;
     if (f.share != 0) {
-      throw Unsupported(element_name(m, object::kActuator, p.id),
-                        "its gain and bias as parameters beyond the force range of its tendon");
+      throw Unsupported(
+          element_name(m, object::kActuator, p.id),
+          "its gain and bias are not supported as parameters beyond the force range of its tendon");
     }
     const LawChange change = law_change(m, d, p);
     return {k, f.slope * change.force, f.in_metric * change.damping,

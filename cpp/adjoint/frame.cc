@@ -117,7 +117,7 @@ void Frames::require_still_fluid() const {
     for (int i = 0; i < m_.nv; i++) {
       if (extension_.m.dof_treeid[extension_.real[i]] != tree) continue;
       throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k].body),
-                        "its frame as a parameter in a fluid");
+                        "its frame is not supported as a parameter in a fluid");
     }
   }
 }
@@ -137,8 +137,9 @@ void Frames::start_forward(const StepDifferential& s) {
     for (int i = 0; i < to.n; i++) {
       if (std::find(e.virtual_dof, e.virtual_dof + count(), to.dofs[i]) == e.virtual_dof + count())
         continue;
-      throw Unsupported(contact_name(m_, to.contact),
-                        "frames as parameters of a contact that cannot push its bodies");
+      throw Unsupported(
+          contact_name(m_, to.contact),
+          "frames are not supported as parameters of a contact that cannot push its bodies");
     }
     to.n = to.stride = 0;
   }
@@ -192,8 +193,9 @@ void Frames::write_activations() {
   if (m_.opt.integrator != integrator::kRK4) return;
   for (int k = 0; k < count() * m_.na; k++) {
     if (act_[k] == 0) continue;
-    throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k / m_.na].body),
-                      "its frame as a parameter on which activations depend, under RK4");
+    throw Unsupported(
+        element_name(m_, object::kBody, virtual_dofs_[k / m_.na].body),
+        "activations depend on its frame, which is not supported as a parameter under RK4");
   }
 }
 

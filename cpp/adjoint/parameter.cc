@@ -19,18 +19,24 @@ void require_geom(const ModelView& m, const Parameter& p) {
   const bool sized = type == geom::kSphere || type == geom::kCapsule || type == geom::kCylinder ||
                      type == geom::kBox;
   if (p.kind == Parameter::kGeomSize && !sized) {
-    throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
+    throw Unsupported(
+        element_name(m, object::kGeom, p.id),
+        "only sizes of spheres, capsules, cylinders and boxes are supported as parameters");
   }
   if (m.opt.density > 0 || m.opt.viscosity > 0) {
-    throw Unsupported(element_name(m, object::kGeom, p.id), "its shape as a parameter in a fluid");
+    throw Unsupported(element_name(m, object::kGeom, p.id),
+                      "its shape is not supported as a parameter in a fluid");
   }
   for (int t = 0; t < m.ntendon; t++) {
     if (!tendon_wraps(m, t)) continue;
-    throw Unsupported(element_name(m, object::kTendon, t), "places of geoms as parameters");
+    throw Unsupported(element_name(m, object::kTendon, t),
+                      "it wraps, so that poses and sizes of geoms are not supported as parameters");
   }
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_trntype[a] != transmission::kBody) continue;
-    throw Unsupported(element_name(m, object::kActuator, a), "places of geoms as parameters");
+    throw Unsupported(
+        element_name(m, object::kActuator, a),
+        "it acts on contacts, so that poses and sizes of geoms are not supported as parameters");
   }
 }
 
@@ -38,11 +44,11 @@ void require_geom(const ModelView& m, const Parameter& p) {
 void require_inertia(const ModelView& m, const Parameter& p) {
   if (m.opt.density > 0 || m.opt.viscosity > 0) {
     throw Unsupported(element_name(m, object::kBody, p.id),
-                      "its inertia as a parameter in a fluid");
+                      "its inertia is not supported as a parameter in a fluid");
   }
   if (m.body_gravcomp[p.id] != 0) {
     throw Unsupported(element_name(m, object::kBody, p.id),
-                      "its inertia as a parameter with gravity compensation");
+                      "its inertia is not supported as a parameter with gravity compensation");
   }
 }
 
@@ -53,10 +59,11 @@ void require_single_dof(const ModelView& m, const Parameter& p, const char* reas
 
 void require_limit(const ModelView& m, const Parameter& p) {
   if (p.kind == Parameter::kLimitSolref && has_metric(m)) {
-    throw Unsupported(element_name(m, object::kJoint, p.id),
-                      "the solref of its limit as a parameter with the discrete integrator");
+    throw Unsupported(
+        element_name(m, object::kJoint, p.id),
+        "the solref of its limit is not supported as a parameter with the discrete integrator");
   }
-  require_single_dof(m, p, "limits as parameters of a joint with several dofs");
+  require_single_dof(m, p, "limits of a joint with several dofs are not supported as parameters");
 }
 
 // Throws if the parameter is not supported in this model.
@@ -67,15 +74,16 @@ void require_parameter(const ModelView& m, const Parameter& p) {
       require_inertia(m, p);
       [[fallthrough]];
     case Family::kArmature:
-      if (exact) throw Unsupported("option diagexact", "parameters of inertia");
-      return;
+      if (!exact) return;
+      throw Unsupported("option diagexact", "inertial parameters are not supported with it");
     case Family::kGravity:
       if (!m.flg_gravcomp) return;
-      throw Unsupported("option gravity", "as a parameter with gravity compensation");
+      throw Unsupported("option gravity",
+                        "it is not supported as a parameter with gravity compensation");
     case Family::kSpring:
       if (p.kind == Parameter::kStiffness) return;
-      return require_single_dof(m, p,
-                                "the rest position as a parameter of a joint with several dofs");
+      return require_single_dof(
+          m, p, "the rest position of a joint with several dofs is not supported as a parameter");
     case Family::kLimit:
       return require_limit(m, p);
     case Family::kActuator:
@@ -86,15 +94,18 @@ void require_parameter(const ModelView& m, const Parameter& p) {
     case Family::kEquality:
       if (!exact) return;
       throw Unsupported(element_name(m, kind_of(p).element, p.id),
-                        "what an equality reads of it at qpos0 as a parameter with diagexact");
+                        "an equality reads its value at qpos0, which is not supported as a "
+                        "parameter with diagexact");
     case Family::kContact:
     case Family::kGeom:
       if (has_metric(m)) {
-        throw Unsupported("integrator discrete", "parameters of contacts and of geoms");
+        throw Unsupported("integrator discrete",
+                          "parameters of contacts and geoms are not supported with it");
       }
       if (family_of(p) == Family::kGeom) require_geom(m, p);
-      if (exact) throw Unsupported("option diagexact", "parameters of contacts and of geoms");
-      return;
+      if (!exact) return;
+      throw Unsupported("option diagexact",
+                        "parameters of contacts and geoms are not supported with it");
     case Family::kDamper:
     case Family::kTendon:
     case Family::kFrictionLoss:
@@ -247,7 +258,8 @@ void add_scaled(const ModelView& m, const ParameterColumns& to, double scale,
 void require_parameters(const ModelView& m, const ParameterList& params) {
   if (params.count == 0) return;
   if (m.opt.noslip_iterations > 0) {
-    throw Unsupported("option noslip_iterations", "derivatives with respect to parameters");
+    throw Unsupported("option noslip_iterations",
+                      "derivatives with respect to parameters are not supported with it");
   }
   for (int k = 0; k < params.count; k++) require_parameter(m, params.item[k]);
 }

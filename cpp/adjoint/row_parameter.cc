@@ -250,7 +250,9 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
 void add_contact(const ModelView& m, const DataView& d, const StepDifferential& s,
                  const Parameter& p, const Block& b, int side, const Column& column) {
   const ContactView& c = b.contact;
-  if (c.adhesion != 0) throw Unsupported(contact_name(m, c), "a parameter of an adhesive contact");
+  if (c.adhesion != 0) {
+    throw Unsupported(contact_name(m, c), "parameters of adhesive contacts are not supported");
+  }
   double change[kMaxRows] = {};
   const Gap g = gaps(d, b, s.forward.solved);
   if (p.kind == Parameter::kFriction) {

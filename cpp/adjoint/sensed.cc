@@ -258,7 +258,8 @@ bool sensors_depend(const ModelView& m, const ParameterList& params, const doubl
       any |= found == Effect::kCovered;
       if (found != Effect::kUnsupported) continue;
       throw Unsupported(element_name(m, object::kSensor, s),
-                        "its derivative with respect to parameters, other than through the state");
+                        "its derivative with respect to parameters is supported only through the "
+                        "state");
     }
   }
   return any;

@@ -98,7 +98,7 @@ Frame follow(Sensing& s, int camera, const Frame& fixed) {
   // tie: camera at its target
   if (distance < kMinVal || norm(cross({0, 0, 1}, away)) < kMinVal * distance) {
     throw Unsupported(element_name(m, object::kCamera, camera),
-                      "it looks straight up or down, where its axes are undefined");
+                      "it points straight up or down, where its axes are undefined");
   }
   for (int i = 0; i < fixed.n; i++) moved[fixed.dofs[i]] = fixed.moved[i];
   Vec3* span = s.arena.take<Vec3>(m.nv);
@@ -119,7 +119,8 @@ void sense_projection(Sensing& s, int sensor, SensorRows& rows) {
   const Vec3 x = transpose_mul(view.axes, span);
   // tie: site beside a camera
   if (std::abs(x.z) < kMinVal) {
-    throw Unsupported(element_name(m, object::kSensor, sensor), "its site is beside the camera");
+    throw Unsupported(element_name(m, object::kSensor, sensor),
+                      "its site is in the plane of the camera, where its projection is infinite");
   }
   auto add = [&](int dof, Vec3 change) {
     const Vec3 dx = transpose_mul(view.axes, change);

@@ -92,13 +92,14 @@ void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
   const ContactView pair = as_contact(nearest);
   ContactGeometry g;
   if (!identify_nearest(converged_model(s.m), s.d, pair, g)) {
-    refuse("the nearest points of " + element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
+    refuse("no features reproduce the nearest points of " +
+           element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
            element_name(s.m, object::kGeom, nearest.geom[1]));
   }
   const Parallel parallel =
       type == sensor::kGeomDist ? Parallel::kNone : parallel_features(s.m, s.d, pair);
   if (parallel != Parallel::kNone && type == sensor::kGeomFromTo) {
-    refuse("nearest points of parallel features");
+    refuse("the nearest points of parallel features are not unique");
   }
 
   // the reported normal points from one point to the other, also in penetration
@@ -106,7 +107,9 @@ void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
   const double towards = (nearest.swapped ? -1 : 1) * (nearest.distance < 0 ? -1 : 1);
   const ContactDofs c = contact_dofs(s.m, s.d, pair, s.arena);
   for (int k = 0; k < c.n; k++) {
-    if (tilts(parallel, c, k, g.normal)) refuse("the normal of parallel features that tilt");
+    if (tilts(parallel, c, k, g.normal)) {
+      refuse("its normal is not differentiable where parallel features tilt");
+    }
     const ContactVariation v = vary(g, c, k);
     const Vec3 dn = cross(v.turn, g.normal);
     if (type == sensor::kGeomDist) {

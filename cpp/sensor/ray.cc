@@ -144,7 +144,8 @@ void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, 
   if (ray.geom >= 0) {
     geom = load_geom(m, s.d, ray.geom);
     if (geom.type > geom::kMesh) {
-      throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
+      throw Unsupported(element_name(m, object::kSensor, sensor),
+                        "surfaces of the type that its ray hits are not supported");
     }
     if (grazes(geom, ray)) {
       throw Unsupported(element_name(m, object::kSensor, sensor),

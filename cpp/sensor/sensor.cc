@@ -70,7 +70,7 @@ const char* torque_refusal(const ModelView& m, int sensor) {
 
 const char* contact_sensor_refusal(const ModelView& m, int sensor) {
   if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
-  return "a field of its data";
+  return "a field of its data is not known";
 }
 
 const char* sensor_refusal(const ModelView& m, int sensor) {

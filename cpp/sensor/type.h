@@ -147,13 +147,13 @@ inline constexpr SensorType kSensorTypes[] = {
      SensorType::kDistanceCutoff},
 
     // unsupported
-    {.type = sensor::kTactile, .unsupported = "tactile sensors"},
+    {.type = sensor::kTactile, .unsupported = "tactile sensors are not supported"},
     {.type = sensor::kPlugin, .unsupported = "it is a plugin"},
     {.type = sensor::kUser, .unsupported = "a user callback computes it"},
 };
 
 // The row of types that the table does not list.
-inline constexpr SensorType kUnknownSensorType{.type = -1, .unsupported = "its type"};
+inline constexpr SensorType kUnknownSensorType{.type = -1, .unsupported = "its type is not known"};
 
 // Returns the row of a sensor's type.
 inline const SensorType& sensor_type(const ModelView& m, int sensor) {

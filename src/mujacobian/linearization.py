@@ -83,7 +83,17 @@ def linearize(
         Bf=np.empty((nx, nv)) if forces else None,
         Df=np.empty((ns, nv)) if forces and sensors else None,
     )
-    _core.linearize_into(model, data, lin.A, lin.B, lin.C, lin.D, lin.Bf, lin.Df, forward=forward)
+    _core.linearize_into(
+        model,
+        data,
+        A=lin.A,
+        B=lin.B,
+        C=lin.C,
+        D=lin.D,
+        Bf=lin.Bf,
+        Df=lin.Df,
+        forward=forward,
+    )
     return lin
 
 
