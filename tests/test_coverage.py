@@ -74,6 +74,13 @@ def test_sensors_are_refused_as_the_page_says(sensor):
     assert refused == (STATUSES[sensor] == "refused")
 
 
+@pytest.mark.parametrize("number", [-1, 60, 1000])
+def test_sensor_types_that_are_not_known_are_refused(number):
+    model = mujoco.MjModel.from_xml_string(MODEL)
+    model.sensor_type[0] = number
+    assert [item.reason for item in mujacobian.support(model)] == ["its type is not known"]
+
+
 @pytest.mark.parametrize("integrator", enumerators("mjtIntegrator"))
 def test_integrators_are_refused_as_the_page_says(integrator):
     model = mujoco.MjModel.from_xml_string(MODEL)

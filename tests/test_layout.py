@@ -35,6 +35,18 @@ def test_a_field_of_another_type_is_named(monkeypatch):
         layout.find_places()
 
 
+def test_a_renamed_field_is_found_under_both_names(monkeypatch):
+    places = layout.find_places()
+    renamed = [
+        (*field[:4], "dof_ancestorid" if field[1] == "dof_parentid" else None)
+        for field in _core.fields()
+    ]
+    monkeypatch.setattr(_core, "fields", lambda: renamed)
+    assert layout.find_places() == places
+    change_field(monkeypatch, "mjModel", "dof_parentid", name="dof_ancestorid")
+    assert layout.find_places() == places
+
+
 def test_an_optional_field_may_be_missing(monkeypatch):
     optional = [field[:2] for field in _core.fields() if field[3]]
     assert optional
@@ -52,7 +64,7 @@ def test_pointers_of_live_objects_are_where_the_layout_says():
     data = mujoco.MjData(model)
     live = {"mjModel": model, "mjData": data}
     checked = 0
-    for (struct, name, kind, _), (offset, _) in zip(
+    for (struct, name, kind, *_), (offset, _) in zip(
         _core.fields(), layout.find_places(), strict=True
     ):
         if struct not in live or kind not in ("NUMS", "INTS") or offset < 0:

@@ -8,6 +8,7 @@ import pytest
 
 import mujacobian
 from mujacobian import _core
+from mujacobian._parameters.fields import FIELDS
 
 INTEGRATORS = ("Euler", "implicit", "implicitfast", "RK4", "discrete")
 
@@ -192,6 +193,18 @@ def judge(
         error = np.abs(got[:, k] - expected[:, k]).max() / scale
         assert error <= 1e-6, f"{name}: {error:.1e}"
     assert trusted >= share * len(parameters), f"{trusted} of {len(parameters)} trusted"
+
+
+def test_fields_of_the_core_are_fields_of_mjmodel() -> None:
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    names = [row[0] for row in _core.parameter_kinds()]
+    assert len(set(names)) == len(names)
+    for name, field in FIELDS.items():
+        if field.kind:
+            array = model.opt.gravity[None] if name == "gravity" else getattr(model, name)
+            assert field.kind in names
+            assert array.ndim == (2 if field.components else 1), name
+            assert array.ndim == 1 or len(field.components) <= array.shape[1], name
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

@@ -147,8 +147,8 @@ def test_a_batch_is_checked_state_by_state(monkeypatch):
 
     original = _core.batch_into
 
-    def faulty(model, states, controls, nstate, n, A, *rest):
-        original(model, states, controls, nstate, n, A, *rest)
+    def faulty(model, A, **rest):
+        original(model, A=A, **rest)
         A[1, model.nv, 0] += FAULT * abs(A[1]).max()
 
     monkeypatch.setattr(_core, "batch_into", faulty)

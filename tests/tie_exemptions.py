@@ -2,14 +2,15 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
-  adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:2
-  adjoint/row_parameter.cc:4 adjoint/sensed.cc:5 adjoint/trajectory.cc:1 constraint/block.cc:2
+  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
+  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:2
+  adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:12 constraint/equality.cc:8 constraint/noslip_derivative.cc:2
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
-  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 actuation/activation.cc:2
+  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/type.h:2 sensor/virtual_motion.h:1
+  actuation/activation.cc:2
   actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/law.cc:3
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5

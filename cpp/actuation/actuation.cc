@@ -62,7 +62,7 @@ bool near_limit(double x, const double range[2]) {
 }
 
 // Before 4.0 the implicit integrators know only the force ranges of actuators.
-bool knows_all_ranges() { return engine().version >= 4000000; }
+bool knows_all_ranges() { return engine().version >= kMuJoCo400; }
 
 // Scale the forces on overloaded tendons and clamp all to their force ranges.
 Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {

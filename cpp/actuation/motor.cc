@@ -46,7 +46,7 @@ Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
 
 // Since 4.0 the implicit integrators leave out what is at its limit, the limit itself included: the
 // step jumps there, and the outside counts.                                               (ACT-12)
-bool knows_limits() { return engine().version >= 4000000; }
+bool knows_limits() { return engine().version >= kMuJoCo400; }
 
 // Clamp to [-limit, limit], if the limit is positive; `closed`: at the limit the outside counts.
 Number saturate(const Number& x, double limit, bool closed) {

@@ -1,76 +1,76 @@
-// Columns of single parameters, by where they enter: inertia, forces, constraint rows.
+// Columns of single parameters, by the place where they enter: inertia, forces, constraint rows.
 #pragma once
 
 #include "adjoint/parameter.h"
 
 namespace mujacobian {
 
-// The two columns of one parameter, over all dofs, to which is added. The discrete integrator has
-// no late one, both are the same there; but it sees M_jj and what its metric adds to that: null
-// where no row is corrected by them. (DIS-8)
+// The columns of one parameter, one number per dof. Functions add to them. With the discrete
+// integrator `early` and `late` are the same array. The last two arrays are null if the metric of
+// that integrator corrects no row.                                                         (DIS-8)
 struct Column {
   double *early, *late;
-  double *inertia = nullptr, *added = nullptr;
+  double* inertia = nullptr;  // changes of the diagonal of M
+  double* added = nullptr;    // changes of the diagonal that the metric adds to M
 };
 
-// A motion of all bodies in which inverse dynamics is evaluated, and how much it weighs in a
-// column.
+// A motion of all bodies for which inverse dynamics is evaluated, and its weight in a column.
 struct Pass {
   DataView d;  // with the velocities of the motion
   const Motion* acceleration;
   double weight;
 };
 
-// What of inverse dynamics enters the two columns of a parameter of inertia or geometry.
+// The evaluations of inverse dynamics for the early and the late column of an inertial parameter.
 struct Passes {
   Pass early;
   Pass late[3];
   int late_count;
-  // the passes of `late` from this one on count in trees that the integrator has a block of
+  // late[kBias], ... apply only to trees that the integrator solves with a block of their own
   static constexpr int kBias = 1;
   int count(bool block) const { return block ? late_count : kBias; }
 };
 Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena);
 
-// The integrator has a block of the tree that the body is part of.
+// Returns whether the integrator solves the tree of the body with a block of its own.
 bool in_block(const ModelView& m, const StepDifferential& s, int body);
 
-// Inertia of a body, with a weight for each component of kInertial.
+// Adds the columns of a body's inertia, with a weight for each component of kInertial.
 void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes, int body,
                   const double* components, const Column& column);
 
-// The force about the reference point of the body's tree that a unit of a component of the body's
-// inertia needs: I A + V x* I V                                                             (PAR-1)
+// Returns the force that a unit of one component of the body's inertia needs, about the reference
+// point of the body's tree: I A + V x* I V                                                 (PAR-1)
 Force inertial_force(const ModelView& m, const DataView& d, int body, int component,
                      const Motion& acceleration);
 
 void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column);
 void add_armature(const StepDifferential& s, int dof, const Column& column);
 
-// Places, orientations and radii of geoms, which only contacts see.
+// Adds the column of a pose or size of a geom, on which only contacts depend.
 void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
               const Column& column, Arena& arena);
 
-// What a parameter does to the force along a path, and to the damping and stiffness of it that
-// integrators know.
+// The changes of the force along a path, and of its damping and stiffness in the integrator's
+// matrix.
 struct PathChange {
   const Path& path;
   double force, damping, stiffness;
 };
 
-// Springs, dampers and actuators.
+// Adds the columns of springs, dampers and actuators.
 class ForceColumns {
  public:
   ForceColumns(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena)
       : m_(m), d_(d), s_(s), arena_(arena) {}
-  void add(const Parameter& p, const Column& column);
-
- private:
   void add_damping(int dof, const Column& column) const;
-  void add_stiffness(int joint, const Column& column) const;
-  void add_spring_to_metric(int joint, const Column& column, double k) const;
+  void add_spring(const Parameter& p, const Column& column) const;
   void add_tendon(const Parameter& p, const Column& column) const;
   void add_actuator(const Parameter& p, const Column& column);
+
+ private:
+  void add_stiffness(int joint, const Column& column) const;
+  void add_spring_to_metric(int joint, const Column& column, double k) const;
   void add_path(const PathChange& change, const unsigned char* frozen, const Column& column) const;
   void add_to_metric(const PathChange& change, const Column& column) const;
 
@@ -81,38 +81,37 @@ class ForceColumns {
   ActuatorForces actuators_{nullptr, -1};
 };
 
-// What a unit of a gain or bias does to the force of its actuator, limits included, and to the
-// damping and stiffness that integrators know.
+// The changes of an actuator's force, after its limits, and of its damping and stiffness in the
+// integrator's matrix, per unit of a gain or bias.
 struct ActuatorChange {
-  int index;  // of the actuator among all forces, -1: it is disabled
+  int index;  // of the actuator among all forces; -1: it is disabled
   double force, damping, stiffness;
 };
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
                                const Parameter& p);
 
-// Why an actuator's gain or bias is not a parameter, null if it is.
+// Returns why a gain or bias of an actuator is not supported as a parameter, null if it is.
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p);
 
-// Constants that mj_setConst derives and that constraints read.
-inline bool is_weight(int kind) {
-  return kind >= Parameter::kDofWeight && kind <= Parameter::kTendonWeight;
-}
-inline bool is_constant(int kind) {
-  return is_weight(kind) || kind == Parameter::kTendonLength || kind == Parameter::kAnchor;
-}
+// Adds the column of a constant that mj_setConst derives and that constraints read (is_constant).
 void add_constant(const ModelView& m, const DataView& d, const StepDifferential& s,
                   const Parameter& p, const Column& column, Arena& arena);
 
-// What a unit of a constant does to the forces of a block at fixed acceleration; `motion` is that
-// of the acceleration where the forces are.                                               (PAR-17)
+// Writes the changes of the forces of a block at fixed acceleration, per unit of a constant.
+// `motion` belongs to the acceleration at which the forces were computed. (PAR-17)
 void constant_change(const ModelView& m, const DataView& d, const Block& block, const Parameter& p,
                      const BlockMotion& motion, double change[kMaxRows], Arena& arena);
 
-// The direction in which the anchor of a connect moves.
+// Returns the direction in which the anchor of a connect moves.
 Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p);
 
-// Dry friction, and what contacts take from their geoms.
-void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
-                       const Parameter& p, const Column& column);
+// Add the columns of dry friction, of a joint limit, and of a number that contacts take from a
+// geom.
+void add_friction_loss(const DataView& d, const StepDifferential& s, const Parameter& p,
+                       const Column& column);
+void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
+               const Column& column);
+void add_contact_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
+                           const Parameter& p, const Column& column);
 
 }  // namespace mujacobian

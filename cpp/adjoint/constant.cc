@@ -1,5 +1,5 @@
-// Constants that mj_setConst derives from the model and that constraints read: the weights that
-// scale R, lengths of tendons at qpos0, anchors of connects.
+// Columns of constants that mj_setConst derives from the model and that constraints read: the
+// weights that scale R, lengths of tendons at qpos0, and anchors of connects.
 #include <cmath>
 
 #include "adjoint/column.h"
@@ -12,7 +12,8 @@
 namespace mujacobian {
 namespace {
 
-// The sum of weights to which R of a row is proportional, and how often it contains the parameter.
+// The sum of weights to which R of a row is proportional, and the number of times that the
+// parameter is one of them.
 class WeightSum {
  public:
   WeightSum(const ModelView& m, const Parameter& p) : m_(m), p_(p) {}
@@ -82,11 +83,12 @@ double dlog_weight(const ModelView& m, const Block& b, int row, const Parameter&
   return sum.dlog();
 }
 
-// How the rows of an equality change while the state is held: dJ, their positions, d(Jdot v), and
-// the norm of the positions that their impedance sees.
+// The changes of the rows of an equality at fixed state.
 struct RowShift {
-  double* jacobian;  // (count, n), with the block's stride
-  double pos[kMaxRows], bias[kMaxRows], length;
+  double* jacobian;       // (count, n), with the block's stride
+  double pos[kMaxRows];   // positions of the rows
+  double bias[kMaxRows];  // Jdot v
+  double length;          // norm of the positions, on which the impedance depends
 };
 
 // df = f dlogD - H (dJ (a + B v) + d(reference))                                          (ROW-12)
@@ -115,7 +117,7 @@ void shift_force(const ModelView& m, const DataView& d, const Block& b, const Ro
   });
 }
 
-// The length from which a coupling measures that of one of its tendons: y - y0 = P(x - x0) (PAR-20)
+// Returns the shift for a reference length of a coupling of tendons: y - y0 = P(x - x0)   (PAR-20)
 RowShift length_shift(const ModelView& m, const DataView& d, const Block& b, int tendon,
                       Arena& arena) {
   const Polynomial p = polynomial(m, d, b.id);
@@ -133,7 +135,7 @@ RowShift length_shift(const ModelView& m, const DataView& d, const Block& b, int
   return shift;
 }
 
-// A point of the second body moves in that body.                                         (PAR-19)
+// Returns the shift for an anchor that moves in the second body of a connect.             (PAR-19)
 RowShift anchor_shift(const ModelView& m, const DataView& d, const Block& b,
                       const BlockMotion& motion, Vec3 moved, Arena& arena) {
   const int body = m.eq_obj2id[b.id];
@@ -161,21 +163,22 @@ RowShift row_shift(const ModelView& m, const DataView& d, const Block& b, const 
   return anchor_shift(m, d, b, motion, anchor_motion(m, d, p), arena);
 }
 
-// R of some row contains the weight; the last rows of a weld have those of rotations.
+// Returns whether R of a row contains the weight. The last rows of a weld have weights of
+// rotations.
 bool reads_weight(const ModelView& m, const Block& b, const Parameter& p) {
   return dlog_weight(m, b, 0, p) != 0 || (b.count > 3 && dlog_weight(m, b, b.count - 1, p) != 0);
 }
 
 bool reads(const ModelView& m, const Block& b, const Parameter& p) {
   if (b.type == kMetricTerm) return false;
-  if (is_weight(p.kind)) return reads_weight(m, b, p);
+  if (family_of(p) == Family::kWeight) return reads_weight(m, b, p);
   if (b.type != constraint::kEquality || !b.active) return false;
   if (p.kind == Parameter::kAnchor) return b.id == p.id;
   const bool coupling = m.eq_type[b.id] == equality::kTendon;
   return coupling && (m.eq_obj1id[b.id] == p.id || m.eq_obj2id[b.id] == p.id);
 }
 
-// d(force) = force[r] dlogR, R being proportional to a sum of weights                     (PAR-17)
+// R is proportional to a sum of weights: d(force) = force[r] dlogR                         (PAR-17)
 void weight_change(const ModelView& m, const DataView& d, const Block& b, const Parameter& p,
                    double change[kMaxRows]) {
   if (m.opt.enableflags & enable::kDiagExact) return;  // R follows the exact diagonal
@@ -195,7 +198,7 @@ void constant_change(const ModelView& m, const DataView& d, const Block& b, cons
                      const BlockMotion& motion, double change[kMaxRows], Arena& arena) {
   for (int r = 0; r < kMaxRows; r++) change[r] = 0;
   if (!reads(m, b, p)) return;
-  if (is_weight(p.kind)) return weight_change(m, d, b, p, change);
+  if (family_of(p) == Family::kWeight) return weight_change(m, d, b, p, change);
   shift_force(m, d, b, row_shift(m, d, b, p, motion, arena), motion, change, arena);
 }
 
@@ -207,7 +210,7 @@ void add_constant(const ModelView& m, const DataView& d, const StepDifferential&
     const Block& b = blocks.block[k];
     if (!reads(m, b, p)) continue;
     const double* dJ = nullptr;
-    if (!is_weight(p.kind)) {
+    if (family_of(p) != Family::kWeight) {
       if (!motion.acc) motion = block_motion(m, d, blocks, s.forward.solved, arena);
       dJ = row_shift(m, d, b, p, motion, arena).jacobian;
     }

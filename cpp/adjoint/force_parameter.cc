@@ -11,21 +11,22 @@
 namespace mujacobian {
 namespace {
 
-// Without any damping Euler's method is explicit, and with the least damping it is not.
+// Throws if Euler's method is explicit because no dof is damped. It is implicit with any damping.
 void require_damped(const ModelView& m) {
   if (m.opt.integrator != integrator::kEuler || euler_is_damped(m, /*inverse=*/false)) return;
   throw Unsupported(
       "damping as a parameter",
-      "no dof is damped, where Euler's method changes its form: give one some damping");
+      "no dof is damped, and Euler's method changes its form with the first damper: give one dof "
+      "some damping");
 }
 
-// What a unit of a component of gainprm or biasprm adds to the force of an actuator before limits,
-// and to the damping and stiffness that integrators know.
+// The changes of an actuator's force before its limits, and of its damping and stiffness in the
+// integrator's matrix, per unit of a component of gainprm or biasprm.
 struct LawChange {
   double force, damping, stiffness;
 };
 
-// The components 0, 1, 2 of an affine law, times what the law multiplies.
+// Returns the change for components 0, 1, 2 of an affine gain or bias, times its input.
 LawChange affine_change(const ModelView& m, const DataView& d, int actuator, int component,
                         double input) {
   const int out = m.actuator_outadr[actuator];
@@ -34,7 +35,7 @@ LawChange affine_change(const ModelView& m, const DataView& d, int actuator, int
   return {input * d.actuator_velocity[out], input, 0};
 }
 
-// Gains on the errors of setpoints and their rates, where a servo has such controls.
+// Returns the change for the gains of a servo on the errors of its setpoints.
 LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) {
   if (p.kind == Parameter::kGain) {
     const bool integrates = m.actuator_actnum[p.id] && m.actuator_gainprm[kNGain * p.id] > 0;
@@ -49,7 +50,7 @@ LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) 
   return change;
 }
 
-// A muscle's force is proportional to its largest force, or to the scale of that.
+// Returns the change for a muscle. Its force is proportional to the parameter.
 LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& p) {
   const Variables x = actuator_variables(m, d, p.id);
   if (p.kind == Parameter::kBias) {
@@ -62,7 +63,8 @@ LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& 
   return {unit * gain.gain.v, unit * gain.rate_slope.v, unit * gain.length_slope.v};
 }
 
-// The largest force of a muscle is a number over acc0, where that number is a scale.      (PAR-18)
+// Returns the change for acc0 of a muscle. If prm[2] < 0, its largest force is prm[3] / acc0.
+// (PAR-18)
 LawChange muscle_weight_change(const ModelView& m, const DataView& d, int actuator) {
   const double weight = m.actuator_acc0[m.actuator_outadr[actuator]];
   const double unit = weight > kMinVal ? -1 / weight : 0;
@@ -92,7 +94,8 @@ LawChange law_change(const ModelView& m, const DataView& d, const Parameter& p) 
   return affine_change(m, d, p.id, p.component, of_gain ? gain_input(m, d, p.id) : 1);
 }
 
-// The force of a muscle is prm[2], or prm[3] over a constant where that is negative.
+// Returns whether the force of a muscle is proportional to a component of its gainprm or biasprm:
+// to prm[2], or to prm[3] if prm[2] is negative.
 bool scales_muscle(const double* prm, int component) {
   return prm[2] < 0 ? component == 3 && prm[3] != 0 : component == 2 && prm[2] != 0;
 }
@@ -100,20 +103,23 @@ bool scales_muscle(const double* prm, int component) {
 }  // namespace
 
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
-  if (wrap_period(m, p.id) > 0) return "gain and bias of a servo on a rotation as parameters";
+  if (p.kind == Parameter::kActuatorWeight) return nullptr;
+  if (wrap_period(m, p.id) > 0) {
+    return "gain and bias of a servo on a rotation are not supported as parameters";
+  }
   if (p.kind == Parameter::kGain) {
     const int type = m.actuator_gaintype[p.id];
     const double* prm = m.actuator_gainprm + kNGain * p.id;
     if ((type == gain::kFixed || type == gain::kPid) && p.component == 0) return nullptr;
     if (type == gain::kAffine && p.component < 3) return nullptr;
     if (type == gain::kMuscle && scales_muscle(prm, p.component)) return nullptr;
-    return "this component of its gain as a parameter";
+    return "this component of its gain is not supported as a parameter";
   }
   const int type = m.actuator_biastype[p.id];
   const double* prm = m.actuator_biasprm + kNBias * p.id;
   if (type == bias::kAffine && p.component < 3) return nullptr;
   if (type == bias::kMuscle && scales_muscle(prm, p.component)) return nullptr;
-  return "this component of its bias as a parameter";
+  return "this component of its bias is not supported as a parameter";
 }
 
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
@@ -122,8 +128,9 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
     const ActuatorForce& f = all.force[k];
     if (f.actuator != p.id) continue;
     if (f.share != 0) {
-      throw Unsupported(element_name(m, object::kActuator, p.id),
-                        "its gain and bias as parameters beyond the force range of its tendon");
+      throw Unsupported(
+          element_name(m, object::kActuator, p.id),
+          "its gain and bias are not supported as parameters beyond the force range of its tendon");
     }
     const LawChange change = law_change(m, d, p);
     return {k, f.slope * change.force, f.in_metric * change.damping,
@@ -132,7 +139,8 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
   return {-1, 0, 0, 0};  // it is disabled
 }
 
-// Force along a path, and the damping that it adds to the matrix of the implicit integrators:
+// Adds the columns of a force along a path, and of its damping in the matrix of implicit
+// integrators:
 //   early = m force,   late = -h D w = h damping m (m . w)                                  (PAR-5)
 void ForceColumns::add_path(const PathChange& change, const unsigned char* frozen,
                             const Column& column) const {
@@ -140,7 +148,7 @@ void ForceColumns::add_path(const PathChange& change, const unsigned char* froze
   for (int a = 0; a < path.n; a++) {
     const int i = path.dofs[a];
     if (!(frozen && frozen[i])) column.early[i] += path.moment[a] * change.force;
-    if (change.damping == 0 || !s_.step.block) continue;  // only implicit integrators know paths
+    if (change.damping == 0 || !s_.step.block) continue;  // only implicit integrators
     double rate = 0;
     for (int b = 0; b < path.n; b++) {
       if (in_damping(m_, s_.forward.tree, s_.step.block, i, path.dofs[b])) {
@@ -176,14 +184,14 @@ void ForceColumns::add_damping(int dof, const Column& column) const {
   if (!dampers_enabled(m_)) return;
   column.early[dof] -= d_.qvel[dof];
   if (m_.opt.integrator == integrator::kEuler && m_.opt.disableflags & disable::kEulerDamp) return;
-  // the metric has damping of the stabilizing sign only
+  // the metric contains only damping of the stabilizing sign
   if (has_metric(m_) && dof_damping(m_, dof).slope_odd(d_.qvel[dof]) < 0) return;
   require_damped(m_);
   column.late[dof] -= m_.opt.timestep * s_.step.w[dof];
   if (column.added) column.added[dof] += m_.opt.timestep;
 }
 
-// The metric adds the force -h k (v + h a) of a joint's spring, where k stabilizes.
+// The metric adds the force -h k (v + h a) of a joint's spring if k is positive.
 void ForceColumns::add_spring_to_metric(int joint, const Column& column, double k) const {
   const double h = m_.opt.timestep;
   SpringSlope spring[2];
@@ -236,7 +244,7 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
     if (side < 0) return;
     return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
-  // a spring at its only rest length: both ends of the dead band meet, and share the slope (PAR-24)
+  // at the only rest length of a spring, both ends of the dead band share the slope      (PAR-24)
   // tie: only rest length as a parameter
   const bool at_rest = side < 0 && rest[0] == rest[1];
   const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
@@ -249,7 +257,7 @@ void ForceColumns::add_actuator(const Parameter& p, const Column& column) {
   if (actuators_.count < 0) actuators_ = actuator_forces(m_, d_, arena_);
   const ActuatorChange change = actuator_change(m_, d_, actuators_, p);
   if (change.index < 0) return;
-  // a metric has what stabilizes
+  // the metric contains only stiffness and damping of the stabilizing sign
   const PathForce& acting = s_.forward.paths.actuation.forces[change.index];
   const bool stiff = acting.stiffness <= 0, damped = !has_metric(m_) || acting.damping <= 0;
   const double gear = path_gear(m_, p.id);
@@ -258,29 +266,15 @@ void ForceColumns::add_actuator(const Parameter& p, const Column& column) {
            s_.forward.paths.actuation.frozen, column);
 }
 
-void ForceColumns::add(const Parameter& p, const Column& column) {
-  switch (p.kind) {
-    case Parameter::kDamping:
-      return add_damping(p.id, column);
-    case Parameter::kStiffness:
-      return add_stiffness(p.id, column);
-    case Parameter::kSpringReference: {
-      // the spring's force depends on q - rest
-      if (!springs_enabled(m_) || is_plastic(m_.jnt_plasticadr, p.id)) return;
-      const int q = m_.jnt_qposadr[p.id];
-      const Poly spring = joint_stiffness(m_, p.id);
-      const double x = d_.qpos[q] - m_.qpos_spring[q];
-      column.early[m_.jnt_dofadr[p.id]] += spring.slope(x);
-      if (has_metric(m_)) add_spring_to_metric(p.id, column, -spring.curvature(x));
-      return;
-    }
-    case Parameter::kGain:
-    case Parameter::kBias:
-    case Parameter::kActuatorWeight:
-      return add_actuator(p, column);
-    default:
-      return add_tendon(p, column);
-  }
+void ForceColumns::add_spring(const Parameter& p, const Column& column) const {
+  if (p.kind == Parameter::kStiffness) return add_stiffness(p.id, column);
+  // the spring's force depends on q - rest
+  if (!springs_enabled(m_) || is_plastic(m_.jnt_plasticadr, p.id)) return;
+  const int q = m_.jnt_qposadr[p.id];
+  const Poly spring = joint_stiffness(m_, p.id);
+  const double x = d_.qpos[q] - m_.qpos_spring[q];
+  column.early[m_.jnt_dofadr[p.id]] += spring.slope(x);
+  if (has_metric(m_)) add_spring_to_metric(p.id, column, -spring.curvature(x));
 }
 
 }  // namespace mujacobian

@@ -10,28 +10,29 @@
 #include "layout/unsupported.h"
 #include "sensor/frame.h"
 #include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "spatial/quaternion.h"
 #include "step/activation.h"
 
 namespace mujacobian {
 namespace {
 
-// A rotation about a point of space.
+// Returns a rotation about a point of space, as a motion about `reference`.
 Motion turn_about(Vec3 axis, Vec3 point, Vec3 reference) {
   return {axis, cross(axis, reference - point)};
 }
 
-// MuJoCo does not read the frame of a body that has a free joint.
+// Returns whether MuJoCo reads the frame of the body. It does not if the body has a free joint.
 bool reads_frame(const ModelView& m, int body) {
   return m.body_jntnum[body] == 0 || m.jnt_type[m.body_jntadr[body]] != joint::kFree;
 }
 
 int body_of(const ModelView& m, const Parameter& p) {
-  const bool of_joint = p.kind == Parameter::kJointPosition || p.kind == Parameter::kJointAxis;
-  return of_joint ? m.jnt_bodyid[p.id] : p.id;
+  return kind_of(p).element == object::kJoint ? m.jnt_bodyid[p.id] : p.id;
 }
 
-// The motions that a unit change of the parameter is made of; returns their number.       (PAR-12)
+// Writes the motions that make up a unit change of the parameter, and returns their number.
+// (PAR-12)
 int make_virtual_dofs(const ModelView& m, const DataView& d, const Parameter& p,
                       VirtualDof out[2]) {
   const int body = body_of(m, p), parent = m.body_parentid[body];
@@ -56,7 +57,7 @@ int make_virtual_dofs(const ModelView& m, const DataView& d, const Parameter& p,
       out[0] = {body, true, turn_about(before * e, origin, reference)};
       return 1;
     case Parameter::kJointPosition:
-      // the anchor moves, and the body is as far from it as before
+      // the anchor moves, and the body keeps its distance to it
       if (m.jnt_type[p.id] == joint::kSlide) return 0;
       out[0] = {body, true, {{0, 0, 0}, before * e}};
       out[1] = {body, false, {{0, 0, 0}, -(after * e)}};
@@ -73,7 +74,7 @@ int make_virtual_dofs(const ModelView& m, const DataView& d, const Parameter& p,
   }
 }
 
-// The trees of the extended model that have a block in the model, with their first dof.
+// Returns the blocks of the integrator for the trees of the extended model, without their matrices.
 TreeBlock* const* extended_blocks(const ModelView& m, const Extension& e, TreeBlock* const* blocks,
                                   Arena& arena) {
   if (!blocks) return nullptr;
@@ -90,15 +91,10 @@ TreeBlock* const* extended_blocks(const ModelView& m, const Extension& e, TreeBl
 }  // namespace
 
 bool is_at_rest(const ModelView& m, int sensor) {
-  if (engine().version >= 4000000) return false;
-  switch (m.sensor_type[sensor]) {
-    case sensor::kAccelerometer:
-    case sensor::kFrameLinAcc:
-    case sensor::kFrameAngAcc:
-      return last_dof(m, object_body(m, m.sensor_objtype[sensor], m.sensor_objid[sensor])) < 0;
-    default:
-      return false;
-  }
+  if (engine().version >= kMuJoCo400) return false;
+  const Dependence by = sensor_type(m, sensor).parameters;
+  if (by != Dependence::kLinearAcceleration && by != Dependence::kAngularAcceleration) return false;
+  return last_dof(m, object_body(m, m.sensor_objtype[sensor], m.sensor_objid[sensor])) < 0;
 }
 
 Frames::Frames(const ModelView& m, const DataView& d, const ParameterList& params, Arena& arena)
@@ -109,7 +105,8 @@ Frames::Frames(const ModelView& m, const DataView& d, const ParameterList& param
   for (int k = 0; k < params.count; k++) {
     const Parameter& p = params.item[k];
     first_[k + 1] = first_[k];
-    if (is_frame(p.kind)) first_[k + 1] += make_virtual_dofs(m, d, p, virtual_dofs_ + first_[k]);
+    if (family_of(p) == Family::kFrame)
+      first_[k + 1] += make_virtual_dofs(m, d, p, virtual_dofs_ + first_[k]);
   }
 }
 
@@ -120,12 +117,12 @@ void Frames::require_still_fluid() const {
     for (int i = 0; i < m_.nv; i++) {
       if (extension_.m.dof_treeid[extension_.real[i]] != tree) continue;
       throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k].body),
-                        "its frame as a parameter in a fluid");
+                        "its frame is not supported as a parameter in a fluid");
     }
   }
 }
 
-// The forward dynamics of the extended model: the same forces, at the same acceleration.
+// Prepares the forward dynamics of the extended model, with the same forces and accelerations.
 void Frames::start_forward(const StepDifferential& s) {
   const Extension& e = extension_;
   forward_ = mujacobian::start_forward(e.m, e.d, false, &s.forward.blocks, arena_);
@@ -136,12 +133,13 @@ void Frames::start_forward(const StepDifferential& s) {
     std::copy(from.hessian, from.hessian + kMaxRows * kMaxRows, to.hessian);
     to.active = from.active;
     if (!from.idle) continue;
-    // where a frame moves the contact, a force of 1e16 that pushed nothing may push something
+    // an idle contact has a force of 1e16 that moves no dof; it could move a virtual one
     for (int i = 0; i < to.n; i++) {
       if (std::find(e.virtual_dof, e.virtual_dof + count(), to.dofs[i]) == e.virtual_dof + count())
         continue;
-      throw Unsupported(contact_name(m_, to.contact),
-                        "frames as parameters of a contact that cannot push its bodies");
+      throw Unsupported(
+          contact_name(m_, to.contact),
+          "frames are not supported as parameters of a contact that cannot push its bodies");
     }
     to.n = to.stride = 0;
   }
@@ -150,8 +148,9 @@ void Frames::start_forward(const StepDifferential& s) {
   forward_.metric.block = extended_blocks(m_, e, s.forward.metric.block, arena_);
 }
 
-// Free bodies on their own have the rate of their bias force in the step's matrix; what its change
-// with dofs knows is only their own six.                                                 (PAR-3)
+// Subtracts the change of the bias force of single free bodies with the virtual dofs. The matrix of
+// the step contains the rate of this force, but its derivative has only the six dofs of the body.
+// (PAR-3)
 void Frames::subtract_free_bias(const double* w, TreeBlock* const* blocks,
                                 const DofRows& residual) {
   const ModelView& m = extension_.m;
@@ -194,8 +193,9 @@ void Frames::write_activations() {
   if (m_.opt.integrator != integrator::kRK4) return;
   for (int k = 0; k < count() * m_.na; k++) {
     if (act_[k] == 0) continue;
-    throw Unsupported(element_name(m_, object::kBody, virtual_dofs_[k / m_.na].body),
-                      "its frame as a parameter where activations see it, under RK4");
+    throw Unsupported(
+        element_name(m_, object::kBody, virtual_dofs_[k / m_.na].body),
+        "activations depend on its frame, which is not supported as a parameter under RK4");
   }
 }
 
@@ -207,7 +207,7 @@ void Frames::write_path(const Path& path, double scale, double* out) const {
   const int width = 1 + m_.nv;
   std::fill(out, out + static_cast<std::size_t>(params_.count) * width, 0.);
   const ModelView& m = extension_.m;
-  int* place = arena_.take<int>(m.nv);  // of each dof in the path
+  int* place = arena_.take<int>(m.nv);  // index of each dof in the path, -1: none
   std::fill(place, place + m.nv, -1);
   for (int i = 0; i < path.n; i++) place[path.dofs[i]] = i;
   for (int k = 0; k < params_.count; k++) {
@@ -283,7 +283,7 @@ void Frames::sense(const double* driven, double* rows) {
   for (int i = 0; i < m.nv; i++) {
     std::fill(da.row[i], da.row[i] + da.components[da.component[i]].stride, 0.);
   }
-  // of the motions that make up a parameter, one stands for what it does to the acceleration
+  // d(acc) of a parameter goes to the column of the first of its virtual dofs
   for (int k = 0; k < params_.count; k++) {
     if (first_[k] == first_[k + 1]) continue;
     const int column = extension_.virtual_dof[first_[k]];
@@ -292,7 +292,7 @@ void Frames::sense(const double* driven, double* rows) {
       if (da.component[dof] == da.component[column]) da.dq(dof, column) = driven[k * m_.nv + i];
     }
   }
-  const std::size_t nx = 2 * m.nv + m.na;
+  const std::size_t nx = state_size(m);
   double* C = arena_.take<double>(m.nsensordata * nx);
   mujacobian::sense(m, extension_.d, forward_, {C, nullptr, nullptr}, arena_);
   for (int s = 0; s < m.nsensor; s++) {

@@ -1,4 +1,4 @@
-// Frames among the parameters: those of bodies, joints and mocap bodies.
+// Parameters that are frames (Family::kFrame): of bodies, joints and mocap bodies.
 #pragma once
 
 #include "adjoint/parameter.h"
@@ -6,32 +6,30 @@
 
 namespace mujacobian {
 
-inline bool is_frame(int kind) {
-  return kind >= Parameter::kBodyPosition && kind <= Parameter::kMocapRotation;
-}
-
-// MuJoCo reports no acceleration of the sensor's object, not even that of gravity: until 4.0 so it
-// is for what cannot move.
+// Returns whether MuJoCo reports zero for an acceleration sensor, without gravity. Versions before
+// 4.0 do this for objects that cannot move.
 bool is_at_rest(const ModelView& m, int sensor);
 
 class Frames {
  public:
-  // Those among the parameters, and what carries them.
+  // Finds the frames among the parameters, and their virtual dofs.
   Frames(const ModelView& m, const DataView& d, const ParameterList& params, Arena& arena);
 
-  // Find the columns of all of them. Throws Unsupported for what else sees a frame.
+  // Computes the columns of all frames. Throws Unsupported if a term that depends on a frame is not
+  // supported.
   void differentiate(const StepDifferential& s);
 
-  // Add the columns of parameter k, which is a frame.
+  // Adds the columns of parameter k, which is a frame.
   void add(int k, const ParameterColumns& to) const;
 
-  // Write how the length and the moments of a tendon or actuator change with every parameter that
-  // is a frame, (parameters, 1 + nv).
+  // Writes the derivatives of the length and the moments of a tendon or actuator with respect to
+  // all parameters, (parameters, 1 + nv). Rows of parameters that are no frames are zero.
   void write_tendon(int tendon, double* out);
   void write_actuator(int actuator, double* out);
 
-  // Add to `rows`, (ns, parameters), what the sensors see of the frames; `driven` (parameters, nv)
-  // is d(acc) of every parameter. After `differentiate` at the acceleration.
+  // Adds the derivatives of the sensors with respect to frames to `rows`, (ns, parameters).
+  // `driven` (parameters, nv) is d(acc) of every parameter. Call `differentiate` at the
+  // acceleration before.
   void sense(const double* driven, double* rows);
 
  private:
@@ -48,7 +46,7 @@ class Frames {
   const DataView& d_;
   const ParameterList& params_;
   Arena& arena_;
-  int* first_;  // of each parameter, its first virtual dof; the number of all behind the last
+  int* first_;  // first virtual dof of each parameter; the last entry is the number of all
   VirtualDof* virtual_dofs_;
   Extension extension_{};
   ForwardDynamics forward_{};                                   // of the extended model

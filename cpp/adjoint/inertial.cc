@@ -4,12 +4,12 @@
 namespace mujacobian {
 namespace {
 
-// Place of a component (mass, mass * com, inertia) in MuJoCo's packed inertia.
+// Returns the index of a component (mass, mass * com, inertia) in MuJoCo's packed inertia.
 int packed_place(int component) {
   return component == 0 ? 9 : component < 4 ? 5 + component : component - 4;
 }
 
-// Takes motions about the reference point of the body's tree into the body's frame, about its
+// Converts motions about the reference point of the body's tree to the frame of the body, about its
 // origin.
 struct BodyFrame {
   Vec3 offset;
@@ -23,7 +23,7 @@ struct BodyFrame {
   }
 };
 
-// Add S . (I A + V x* I V)                                                                  (PAR-1)
+// Adds S . (I A + V x* I V)                                                                 (PAR-1)
 void add_body(const ModelView& m, const Pass& pass, int body, const Inertia& inertia,
               double* column) {
   const DataView& d = pass.d;
@@ -35,7 +35,7 @@ void add_body(const ModelView& m, const Pass& pass, int body, const Inertia& ine
   }
 }
 
-// S . I S, which is what the body adds to M_ii
+// Adds S . I S, the part of M_ii that comes from the body
 void add_diagonal(const ModelView& m, const DataView& d, int body, const Inertia& inertia,
                   double* diagonal) {
   const BodyFrame frame(m, d, body);
@@ -77,7 +77,7 @@ void add_armature(const StepDifferential& s, int dof, const Column& column) {
   if (column.inertia) column.inertia[dof] += 1;
 }
 
-// The world accelerates by -gravity: -dg is the weight of everything below each dof         (PAR-4)
+// The world accelerates by -gravity, so that -dg is the weight of each dof's subtree        (PAR-4)
 void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column) {
   if (m.opt.disableflags & disable::kGravity) return;
   const Motion lifted{{0, 0, 0}, unit3(component)};

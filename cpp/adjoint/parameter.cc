@@ -12,96 +12,111 @@
 namespace mujacobian {
 namespace {
 
-bool is_of_contact(int kind) {
-  return kind == Parameter::kFriction || kind == Parameter::kSolref || kind == Parameter::kSolimp;
-}
-
-bool is_limit(int kind) { return kind == Parameter::kLimit || kind == Parameter::kLimitSolref; }
-
-bool is_row(int kind) {
-  return is_of_contact(kind) || is_limit(kind) || kind == Parameter::kFrictionLoss ||
-         kind == Parameter::kTendonFrictionLoss;
-}
-
-bool is_geom(int kind) { return kind >= Parameter::kGeomPosition; }
-
-// What sees a geom beside contacts: fluids, tendons around it, and bodies that stick where they
-// touch.
+// Throws for geoms on which something other than contacts depends: fluids, tendons that wrap, and
+// adhesion.
 void require_geom(const ModelView& m, const Parameter& p) {
   const int type = m.geom_type[p.id];
   const bool sized = type == geom::kSphere || type == geom::kCapsule || type == geom::kCylinder ||
                      type == geom::kBox;
   if (p.kind == Parameter::kGeomSize && !sized) {
-    throw Unsupported(element_name(m, object::kGeom, p.id), "its size as a parameter");
+    throw Unsupported(
+        element_name(m, object::kGeom, p.id),
+        "only sizes of spheres, capsules, cylinders and boxes are supported as parameters");
   }
   if (m.opt.density > 0 || m.opt.viscosity > 0) {
-    throw Unsupported(element_name(m, object::kGeom, p.id), "its shape as a parameter in a fluid");
+    throw Unsupported(element_name(m, object::kGeom, p.id),
+                      "its shape is not supported as a parameter in a fluid");
   }
   for (int t = 0; t < m.ntendon; t++) {
     if (!tendon_wraps(m, t)) continue;
-    throw Unsupported(element_name(m, object::kTendon, t), "places of geoms as parameters");
+    throw Unsupported(element_name(m, object::kTendon, t),
+                      "it wraps, so that poses and sizes of geoms are not supported as parameters");
   }
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_trntype[a] != transmission::kBody) continue;
-    throw Unsupported(element_name(m, object::kActuator, a), "places of geoms as parameters");
+    throw Unsupported(
+        element_name(m, object::kActuator, a),
+        "it acts on contacts, so that poses and sizes of geoms are not supported as parameters");
   }
 }
 
+// Throws for the inertia of a body that fluids or gravity compensation read, too.
+void require_inertia(const ModelView& m, const Parameter& p) {
+  if (m.opt.density > 0 || m.opt.viscosity > 0) {
+    throw Unsupported(element_name(m, object::kBody, p.id),
+                      "its inertia is not supported as a parameter in a fluid");
+  }
+  if (m.body_gravcomp[p.id] != 0) {
+    throw Unsupported(element_name(m, object::kBody, p.id),
+                      "its inertia is not supported as a parameter with gravity compensation");
+  }
+}
+
+void require_single_dof(const ModelView& m, const Parameter& p, const char* reason) {
+  if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
+  throw Unsupported(element_name(m, object::kJoint, p.id), reason);
+}
+
+void require_limit(const ModelView& m, const Parameter& p) {
+  if (p.kind == Parameter::kLimitSolref && has_metric(m)) {
+    throw Unsupported(
+        element_name(m, object::kJoint, p.id),
+        "the solref of its limit is not supported as a parameter with the discrete integrator");
+  }
+  require_single_dof(m, p, "limits of a joint with several dofs are not supported as parameters");
+}
+
+// Throws if the parameter is not supported in this model.
 void require_parameter(const ModelView& m, const Parameter& p) {
   const bool exact = m.opt.enableflags & enable::kDiagExact;
-  if (has_metric(m) && (is_of_contact(p.kind) || is_geom(p.kind))) {
-    throw Unsupported("integrator discrete", "parameters of contacts and of geoms");
-  }
-  switch (p.kind) {
-    case Parameter::kInertial:
-      if (m.opt.density > 0 || m.opt.viscosity > 0) {
-        throw Unsupported(element_name(m, object::kBody, p.id),
-                          "its inertia as a parameter in a fluid");
-      }
-      if (m.body_gravcomp[p.id] != 0) {
-        throw Unsupported(element_name(m, object::kBody, p.id),
-                          "its inertia as a parameter with gravity compensation");
-      }
+  switch (family_of(p)) {
+    case Family::kInertia:
+      require_inertia(m, p);
       [[fallthrough]];
-    case Parameter::kArmature:
+    case Family::kArmature:
       if (!exact) return;
-      throw Unsupported("option diagexact", "parameters of inertia");
-    case Parameter::kSpringReference:
-      if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
-      throw Unsupported(element_name(m, object::kJoint, p.id),
-                        "the rest position as a parameter of a joint with several dofs");
-    case Parameter::kLimit:
-    case Parameter::kLimitSolref:
-      if (p.kind == Parameter::kLimitSolref && has_metric(m)) {
-        throw Unsupported(element_name(m, object::kJoint, p.id),
-                          "the solref of its limit as a parameter with the discrete integrator");
-      }
-      if (m.jnt_type[p.id] == joint::kHinge || m.jnt_type[p.id] == joint::kSlide) return;
-      throw Unsupported(element_name(m, object::kJoint, p.id),
-                        "limits as parameters of a joint with several dofs");
-    case Parameter::kGain:
-    case Parameter::kBias:
+      throw Unsupported("option diagexact", "inertial parameters are not supported with it");
+    case Family::kGravity:
+      if (!m.flg_gravcomp) return;
+      throw Unsupported("option gravity",
+                        "it is not supported as a parameter with gravity compensation");
+    case Family::kSpring:
+      if (p.kind == Parameter::kStiffness) return;
+      return require_single_dof(
+          m, p, "the rest position of a joint with several dofs is not supported as a parameter");
+    case Family::kLimit:
+      return require_limit(m, p);
+    case Family::kActuator:
       if (const char* reason = actuator_parameter_refusal(m, p)) {
         throw Unsupported(element_name(m, object::kActuator, p.id), reason);
       }
       return;
-    case Parameter::kTendonLength:
-    case Parameter::kAnchor:
+    case Family::kEquality:
       if (!exact) return;
-      throw Unsupported(
-          element_name(m, p.kind == Parameter::kAnchor ? object::kEquality : object::kTendon, p.id),
-          "what an equality reads of it at qpos0 as a parameter with diagexact");
-    case Parameter::kGravity:
-      if (!m.flg_gravcomp) return;
-      throw Unsupported("option gravity", "as a parameter with gravity compensation");
-    default:
-      if (is_geom(p.kind)) require_geom(m, p);
-      if (!exact || !(is_of_contact(p.kind) || is_geom(p.kind))) return;
-      throw Unsupported("option diagexact", "parameters of contacts and of geoms");
+      throw Unsupported(element_name(m, kind_of(p).element, p.id),
+                        "an equality reads its value at qpos0, which is not supported as a "
+                        "parameter with diagexact");
+    case Family::kContact:
+    case Family::kGeom:
+      if (has_metric(m)) {
+        throw Unsupported("integrator discrete",
+                          "parameters of contacts and geoms are not supported with it");
+      }
+      if (family_of(p) == Family::kGeom) require_geom(m, p);
+      if (!exact) return;
+      throw Unsupported("option diagexact",
+                        "parameters of contacts and geoms are not supported with it");
+    case Family::kDamper:
+    case Family::kTendon:
+    case Family::kFrictionLoss:
+    case Family::kWeight:
+    case Family::kFrame:
+    case Family::kInertialFrame:
+      return;
   }
 }
 
-// Columns of single parameters, or of the inertia of a body.
+// Adds the columns of single parameters, or of the inertia of a body.
 class SingleColumns {
  public:
   SingleColumns(const ModelView& m, const DataView& d, const StepDifferential& s,
@@ -116,34 +131,61 @@ class SingleColumns {
     frames_.differentiate(s);
   }
 
+  // Adds the columns of parameter k.
   void add(int k, const ParameterColumns& to) {
     const Parameter& p = params_.item[k];
     const Column column = start(to);
-    if (p.kind == Parameter::kInertial) {
-      double unit[10] = {};
-      unit[p.component] = 1;
-      add_inertial(m_, s_, passes(), p.id, unit, column);
-    } else if (p.kind == Parameter::kGravity) {
-      add_gravity(m_, d_, p.component, column);
-    } else if (p.kind == Parameter::kArmature) {
-      add_armature(s_, p.id, column);
-    } else if (is_frame(p.kind)) {
-      frames_.add(k, to);
-    } else if (is_geom(p.kind)) {
-      add_geom(m_, d_, s_, p, column, arena_);
-    } else if (is_constant(p.kind)) {
-      add_constant(m_, d_, s_, p, column, arena_);
-    } else if (p.kind == Parameter::kInertialFrame) {
-      return;
-    } else if (is_row(p.kind)) {
-      add_row_parameter(m_, d_, s_, p, column);
-    } else {
-      force_.add(p, column);
+    switch (family_of(p)) {
+      case Family::kInertia: {
+        double unit[10] = {};
+        unit[p.component] = 1;
+        add_inertial(m_, s_, passes(), p.id, unit, column);
+        break;
+      }
+      case Family::kArmature:
+        add_armature(s_, p.id, column);
+        break;
+      case Family::kGravity:
+        add_gravity(m_, d_, p.component, column);
+        break;
+      case Family::kDamper:
+        force_.add_damping(p.id, column);
+        break;
+      case Family::kSpring:
+        force_.add_spring(p, column);
+        break;
+      case Family::kTendon:
+        force_.add_tendon(p, column);
+        break;
+      case Family::kActuator:
+        force_.add_actuator(p, column);
+        break;
+      case Family::kFrictionLoss:
+        add_friction_loss(d_, s_, p, column);
+        break;
+      case Family::kContact:
+        add_contact_parameter(m_, d_, s_, p, column);
+        break;
+      case Family::kLimit:
+        add_limit(m_, d_, s_, p, column);
+        break;
+      case Family::kWeight:
+      case Family::kEquality:
+        add_constant(m_, d_, s_, p, column, arena_);
+        break;
+      case Family::kFrame:
+        frames_.add(k, to);
+        break;
+      case Family::kInertialFrame:
+        return;  // no effect on a step
+      case Family::kGeom:
+        add_geom(m_, d_, s_, p, column, arena_);
+        break;
     }
     finish(column);
   }
 
-  // Of all components of a body's inertia at once.
+  // Adds the columns of all components of a body's inertia at once.
   void add_inertia(int body, const double* components, const ParameterColumns& to) {
     const Column column = start(to);
     add_inertial(m_, s_, passes(), body, components, column);
@@ -184,10 +226,11 @@ ParameterColumns take_columns(const ModelView& m, int count, Arena& arena) {
           arena.zeros<double>(static_cast<std::size_t>(count) * m.na)};
 }
 
-// Past the last of the components of a body's inertia that begin at p; p if none does.
+// Returns the end of the components of one body's inertia that begin at p; p if p is something
+// else.
 int end_of_inertia(const ParameterList& params, int p) {
   int end = p;
-  while (end < params.count && params.item[end].kind == Parameter::kInertial &&
+  while (end < params.count && family_of(params.item[end]) == Family::kInertia &&
          params.item[end].id == params.item[p].id) {
     end++;
   }
@@ -215,7 +258,8 @@ void add_scaled(const ModelView& m, const ParameterColumns& to, double scale,
 void require_parameters(const ModelView& m, const ParameterList& params) {
   if (params.count == 0) return;
   if (m.opt.noslip_iterations > 0) {
-    throw Unsupported("option noslip_iterations", "derivatives with respect to parameters");
+    throw Unsupported("option noslip_iterations",
+                      "derivatives with respect to parameters are not supported with it");
   }
   for (int k = 0; k < params.count; k++) require_parameter(m, params.item[k]);
 }
@@ -235,7 +279,7 @@ ParameterColumns directed_columns(const ModelView& m, const DataView& d, const S
   SingleColumns single(m, d, s, params, arena);
   const ParameterColumns one = take_columns(m, 1, arena);
   for (int p = 0; p < params.count;) {
-    // the inertia of a body is summed before it is moved: columns are linear in it
+    // columns are linear in the inertia of a body: sum its components, then add one column
     const int end = end_of_inertia(params, p);
     for (int k = 0; end > p && columns.count && k < count; k++) {
       if (!directions[k] || is_zero(directions[k] + p, end - p)) continue;

@@ -7,7 +7,7 @@
 namespace mujacobian {
 namespace {
 
-// Trees whose bias force the integrator knows.
+// Returns the trees whose bias force is in the integrator's matrix, null if there are none.
 TreeBlock* const* bias_blocks(const StepDifferential& s) {
   return s.forward.metric.block ? s.forward.metric.block : s.step.block;
 }
@@ -33,7 +33,8 @@ Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential
   passes.late[passes.late_count++] = {
       resting, sweep_motion(m, resting, s.lag, {0, 0, 0}, arena).acceleration, -1};
 
-  // so does h (dc/dv) w where the integrator knows the bias c, by the bilinear identity     (PAR-3)
+  // so does h (dc/dv) w if the bias c is in the integrator's matrix, by the bilinear identity
+  // (PAR-3)
   if (!any_block(m, s)) return passes;
   double speed = 0, size = 0;
   for (int i = 0; i < m.nv; i++) {

@@ -14,7 +14,7 @@
 namespace mujacobian {
 namespace {
 
-// The step has factors to solve with.
+// Returns whether a product with the Jacobian of a step goes through factors of the step.
 bool has_factors(const ModelView& m) {
   return m.opt.integrator != integrator::kRK4 && m.opt.noslip_iterations == 0;
 }
@@ -30,8 +30,8 @@ void add_scaled(double* y, double s, const double* x, int n) {
   for (int k = 0; k < n; k++) y[k] += s * x[k];
 }
 
-// Visit the dofs of all joints: number(dof) or rotation(first dof, h Jr, exp(turn)) with the turn
-// of the step. (INT-2)
+// Visits the dofs of all joints: calls number(dof), or rotation(first dof, h Jr, exp(turn)) with
+// the rotation vector `turn` of the step. (INT-2)
 template <class Number, class Rotation>
 void visit_joints(const ModelView& m, const DataView& d, const double* w, Number number,
                   Rotation rotation) {
@@ -62,7 +62,7 @@ void integrate_tangent(const ModelView& m, const DataView& d, const double* w, c
       });
 }
 
-// The transpose: what reaches w, and position and velocity directly                        (ADJ-2)
+// The transpose: cotangents of w, and of position and velocity at fixed w                  (ADJ-2)
 void integrate_cotangent(const ModelView& m, const DataView& d, const double* w,
                          const double* given, double* through_w, double* state) {
   const double h = m.opt.timestep;
@@ -81,7 +81,8 @@ void integrate_cotangent(const ModelView& m, const DataView& d, const double* w,
   for (int i = 0; i < m.nv; i++) through_w[i] = h * to_v[i];
 }
 
-// Columns of a component's rows gathered from, or scattered to, the inputs.
+// Calls visit(column, input, index) for every column of a component: `index` is its place in the
+// state (input 0), the controls (1) or the applied forces (2).
 template <class F>
 void visit_columns(const ModelView& m, const Component& part, F visit) {
   for (int k = 0; k < part.nv; k++) {
@@ -93,7 +94,7 @@ void visit_columns(const ModelView& m, const Component& part, F visit) {
   for (int k = 0; k < part.nf; k++) visit(part.force_column() + k, 2, part.dofs[k]);
 }
 
-// The tangents as a component's columns have them: a row of `count` numbers for each.
+// Returns the tangents in the columns of a component: one row per column, with `count` numbers.
 const double* gather(const ModelView& m, const Component& part, const Tangent* along, int count,
                      Arena& arena) {
   double* x = arena.zeros<double>(static_cast<std::size_t>(part.end_column()) * count);
@@ -113,7 +114,7 @@ void add_row_product(const double* r, const double* X, int n, int count, double*
   }
 }
 
-// Changes of the activations.
+// Writes the changes of the next activations.
 void push_activations(const ModelView& m, const DataView& d, const StepDifferential& s,
                       const double* state, const double* ctrl, double* out, Arena& arena) {
   for (int i = 0; i < m.na; i++) {
@@ -128,7 +129,7 @@ void push_activations(const ModelView& m, const DataView& d, const StepDifferent
   }
 }
 
-// Add y^T (rows of the component) to the inputs.
+// Adds y^T (rows of the component) to the cotangents of the inputs.
 void add_rows(const ModelView& m, const DofRows& rows, int c, const DofRows& y, const Pullback& out,
               Arena& arena) {
   const Component& part = rows.components[c];
@@ -170,7 +171,7 @@ void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c,
 
 bool any(const SensorOutputs& out) { return out.C || out.D || out.Df; }
 
-// The differential with other right-hand sides.
+// Returns the differential with other right-hand sides.
 StepDifferential with_sides(const StepDifferential& s, const DofRows& residual,
                             const DofRows& late) {
   StepDifferential r = s;
@@ -179,25 +180,30 @@ StepDifferential with_sides(const StepDifferential& s, const DofRows& residual,
   return r;
 }
 
-// Add the product to `out`. Sensors that do not see the acceleration are differentiated on the way.
+// Adds the vector-Jacobian product of a step with factors to `out`. Also writes `sensors`, whose
+// derivatives do not need the acceleration.
 void pull_through_factors(const ModelView& m, const DataView& d, const double* given,
                           const ParameterList& params, const Pullback& out,
                           const SensorOutputs& sensors, Arena& arena) {
   const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
   const DofRows& residual = s.forward.residual;
+
+  // pull back through the integration of position and velocity
   double* through_w = arena.take<double>(m.nv);
-  double* state = arena.zeros<double>(2 * m.nv + m.na);
+  double* state = arena.zeros<double>(state_size(m));
   integrate_cotangent(m, d, s.step.w, given, through_w, state);
   const Pullback to{state, out.ctrl, out.force, out.params};
 
-  // dw = (M + h Dhat)^-1 (late + M d(acc)), d(acc) = K^-1 residual                         (ADJ-3)
+  // pull back through w, by component, with z = (M + h Dhat)^-T through_w and y = K^-T M z:
+  //   dw = (M + h Dhat)^-1 (late + M d(acc)), d(acc) = K^-1 residual                       (ADJ-3)
   const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
   for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
   const StepDifferential driven = with_sides(s, z, y);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const bool held = s.held(c), solved = !held || s.twice;
+    // the late right-hand side; it is the only one if the component is not held
     if (solved) {
       solve_step_transposed(m, s, c, z, arena);
       add_rows(m, s.late, c, z, to, arena);
@@ -205,6 +211,8 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
       if (!held) add_parameters(part, columns.early, m.nv, columns.count, z, to.params);
     }
     if (!held) continue;
+
+    // the early right-hand side, through d(acc)
     if (s.twice) {
       add_driven(m, d, driven, c, 0, 1);
     } else {
@@ -215,6 +223,7 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
     add_parameters(part, columns.early, m.nv, columns.count, y, to.params);
   }
 
+  // pull back through the activations
   for (int i = 0; i < m.na; i++) {
     const double weight = given[2 * m.nv + i];
     for (int p = 0; p < columns.count; p++) to.params[p] += weight * columns.act[p * m.na + i];
@@ -225,11 +234,12 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
           if (out.ctrl) out.ctrl[column] += weight * value;
         });
   }
-  if (out.state) std::memcpy(out.state, state, (2 * m.nv + m.na) * sizeof(double));
+
+  if (out.state) std::memcpy(out.state, state, state_size(m) * sizeof(double));
   if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 
-// What a step's differential makes of changes of the inputs, all in one solve.
+// Writes the changes of the next state for `count` changes of the inputs, with one solve for all.
 void push(const ModelView& m, const DataView& d, const StepDifferential& s,
           const ParameterColumns& driven, const Tangent* along, const Change* out, int count,
           Arena& arena) {
@@ -260,7 +270,7 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
       for (int k = 0; k < count; k++) dw[k * m.nv + part.dofs[i]] = solution[k];
     }
   }
-  const double* zero = arena.zeros<double>(2 * m.nv + m.na);
+  const double* zero = arena.zeros<double>(state_size(m));
   for (int k = 0; k < count; k++) {
     if (!out[k].state) continue;
     const double* state = along[k].state ? along[k].state : zero;
@@ -286,7 +296,7 @@ void push_through_factors(const ModelView& m, const DataView& d, const Tangent* 
   if (any(sensors)) sense(m, d, s.forward, sensors, arena);
 }
 
-// y += X x for row-major X (rows, columns); nothing where there is no X
+// y += X x for row-major X (rows, columns); null: zero
 void add_product(const double* X, const double* x, int rows, int columns, double* y) {
   for (int r = 0; X && r < rows; r++) {
     y[r] += dot(X + static_cast<std::ptrdiff_t>(r) * columns, x, columns);
@@ -300,12 +310,12 @@ void add_transposed_product(const double* X, const double* x, int rows, int colu
   }
 }
 
-// The inputs that a product is with.
+// The inputs of a product.
 struct Wanted {
   bool state, ctrl, force;
 };
 
-// The blocks it needs, of the next state and of the sensors.
+// The blocks that a product needs, of the next state and of the sensors.
 struct ProductBlocks {
   Outputs out;
   double* next_params;          // (nx, parameters)
@@ -313,7 +323,7 @@ struct ProductBlocks {
 };
 
 Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, Arena& arena) {
-  const std::size_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  const std::size_t nx = state_size(m), ns = m.nsensordata;
   auto block = [&](bool wanted, std::size_t rows, std::size_t columns) {
     return wanted ? arena.take<double>(rows * columns) : nullptr;
   };
@@ -322,15 +332,17 @@ Outputs take_blocks(const ModelView& m, Wanted inputs, bool next, bool sensors, 
           block(next && inputs.force, nx, m.nv),  block(sensors && inputs.force, ns, m.nv)};
 }
 
-// Fill the blocks of a step without factors.
+// Fills the blocks of a step that a product uses directly.
 void fill_blocks(const ModelView& m, const DataView& d, const ParameterList& params, bool next,
                  ProductBlocks& b, Arena& arena) {
+  // without parameters of the next state, `transition` fills everything
   const Outputs& o = b.out;
   const bool any = o.A || o.B || o.Bf || o.C || o.D || o.Df;
   if (!next || params.count == 0) return any ? transition(m, d, o, arena) : void();
-  // only RK4 has parameters here: they drive each of its stages
+
+  // with parameters, the integrator is RK4, and each of its stages has columns of its own
   const ModelView& converging = converged_model(m);
-  const std::size_t nx = 2 * m.nv + m.na;
+  const std::size_t nx = state_size(m);
   b.next_params = arena.take<double>(nx * params.count);
   const StageColumns stages{params.count, b.next_params,
                             [&](const DataView& at, const ForwardDynamics& f) {
@@ -340,7 +352,7 @@ void fill_blocks(const ModelView& m, const DataView& d, const ParameterList& par
   runge_kutta(converging, d, b.out, &stages, arena);
 }
 
-// Sensors are differentiated beside the next state, without a solve of their own.
+// Returns whether sensors are differentiated together with the next state, without another solve.
 bool shares_factors(const ModelView& m, bool next) {
   return next && has_factors(m) && !senses_acceleration(m) && !senses_force(m);
 }
@@ -357,13 +369,13 @@ void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& giv
          const ParameterList& params, const Pullback& out, Arena& arena) {
   const bool solved = params.count > 0 || (given.sensors && senses_solution(given_m));
   const auto& [m, d] = converge_collider(given_m, given_d, solved);
-  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  const int nx = state_size(m), ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   const bool next = given.state && !factors, shared = shares_factors(m, given.state);
   ProductBlocks b{};
-  if (given.sensors && sensors_see(m, params, given.sensors)) {
+  if (given.sensors && sensors_depend(m, params, given.sensors)) {
     b.sensed_params = sensed_parameters(m, d, params, arena);
   }
   b.out = take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
@@ -385,8 +397,8 @@ void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& giv
 }
 
 void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along,
-         const ParameterList& params, bool seen, const Change* out, int count, Arena& arena) {
-  const int nx = 2 * given_m.nv + given_m.na, ns = given_m.nsensordata;
+         const ParameterList& params, bool direct, const Change* out, int count, Arena& arena) {
+  const int nx = state_size(given_m), ns = given_m.nsensordata;
   const bool factors = has_factors(given_m);
   Wanted inputs{};
   bool next = false, sensed = false, driven = false;
@@ -403,7 +415,7 @@ void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along
   const auto& [m, d] = converge_collider(given_m, given_d, solved);
   const bool shared = shares_factors(m, next);
   ProductBlocks b{};
-  if (sensed && driven && seen) {
+  if (sensed && driven && direct) {
     b.sensed_params = sensed_parameters(m, d, params, arena);
   }
   b.out = take_blocks(m, inputs, next && !factors, sensed, arena);

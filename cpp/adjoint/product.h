@@ -1,7 +1,7 @@
 // Products of the Jacobian of one step with vectors, from an mjData on which mj_forward has just
-// run. The Jacobian is not formed: a product with it costs one solve with each factor of the step,
-// whatever the number of inputs. Where a step has no such factors (RK4, noslip), and for sensors,
-// the products go through A, B, C and D. docs/derivations/adjoint.md.
+// run. The Jacobian is not formed: a product costs one solve with each factor of the step, whatever
+// the number of inputs. Steps without such factors (RK4, noslip) and sensors use A, B, C and D.
+// docs/derivations/adjoint.md.
 #pragma once
 
 #include "adjoint/parameter.h"
@@ -9,7 +9,7 @@
 
 namespace mujacobian {
 
-// A change of the inputs; null: none.
+// A change of the inputs; null: zero.
 struct Tangent {
   const double* state;   // (nx), as the rows of A
   const double* ctrl;    // (nu)
@@ -17,16 +17,17 @@ struct Tangent {
   const double* params;  // one per parameter
 };
 
-// The change of the outputs it makes; null: not wanted.
+// The resulting change of the outputs; null: not computed.
 struct Change {
   double* state;    // (nx)
   double* sensors;  // (ns)
 };
 
-// `count` changes at once: the step is differentiated once for all of them. The parameters are
-// covered (require_parameters), `seen` says that sensors see them (sensors_see).
+// Jacobian-vector products for `count` changes. The step is differentiated once for all of them.
+// The caller has checked the parameters (require_parameters). `direct` is the result of
+// sensors_depend.
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
-         bool seen, const Change* out, int count, Arena& arena);
+         bool direct, const Change* out, int count, Arena& arena);
 
 // The derivative of a scalar with respect to the outputs; null: zero.
 struct Cotangent {
@@ -34,14 +35,15 @@ struct Cotangent {
   const double* sensors;  // (ns)
 };
 
-// The same with respect to the inputs; null: not wanted.
+// The derivative of the scalar with respect to the inputs; null: not computed.
 struct Pullback {
   double* state;   // (nx)
   double* ctrl;    // (nu)
   double* force;   // (nv)
-  double* params;  // one per parameter, to which the product is added
+  double* params;  // one per parameter; the product is added to it
 };
 
+// Vector-Jacobian product.
 void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
          const Pullback& out, Arena& arena);
 

@@ -9,15 +9,12 @@
 namespace mujacobian {
 namespace {
 
-// mjMINVAL: below it MuJoCo holds R constant
-constexpr double kMinR = 1e-15;
-
 // mjMINMU: the least friction coefficient of a contact
 constexpr double kMinMu = 1e-5;
 
 double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// 1 within the range where MuJoCo takes a number as it is, else 0.
+// Returns 1 within the range in which MuJoCo does not clamp a number, else 0.
 // tie: range of solimp
 double inside(double x, double low, double high) { return x >= low && x <= high ? 1 : 0; }
 
@@ -30,8 +27,8 @@ void add_force(const Block& b, const double change[kMaxRows], double* column) {
 
 // J a - aref in contact coordinates.
 struct Gap {
-  double x[kMaxRows];         // per row; of a pyramid the half sums and differences of its edges
-  double velocity[kMaxRows];  // J v likewise
+  double x[kMaxRows];         // per row; for pyramids from half sums and differences of edges
+  double velocity[kMaxRows];  // J v, in the same form
 };
 Gap gaps(const DataView& d, const Block& b, const double* acc) {
   Gap g{};
@@ -52,18 +49,7 @@ Gap gaps(const DataView& d, const Block& b, const double* acc) {
   return g;
 }
 
-// Dry friction at its limit changes with the limit.                                        (PAR-6)
-void add_friction_loss(const StepDifferential& s, int type, int id, const DataView& d,
-                       const Column& column) {
-  for (int k = 0; k < s.forward.blocks.count; k++) {
-    const Block& b = s.forward.blocks.block[k];
-    if (b.type != type || b.id != id || b.hessian[0] != 0) continue;
-    const double sign = b.force[0] / d.efc_frictionloss[b.row];
-    add_force(b, &sign, column.early);
-  }
-}
-
-// The contact is of an explicit pair, which has numbers of its own.
+// Returns whether the contact belongs to an explicit pair, which has its own parameters.
 bool is_pair(const ModelView& m, const ContactView& c) {
   for (int k = 0; k < m.npair; k++) {
     const int a = m.pair_geom1[k], b = m.pair_geom2[k];
@@ -73,7 +59,7 @@ bool is_pair(const ModelView& m, const ContactView& c) {
   return false;
 }
 
-// Weight of geom `side` in what two geoms mix; priority decides first.
+// Returns the weight of geom `side` in numbers that two geoms mix, unless one has priority.
 double mix_weight(const ModelView& m, const ContactView& c, int side) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   if (m.geom_priority[own] != m.geom_priority[other]) {
@@ -86,12 +72,12 @@ double mix_weight(const ModelView& m, const ContactView& c, int side) {
   return a < kMinVal ? 0 : 1;
 }
 
-// Derivative of max(a, b) with respect to a. Equal numbers share it: each gets half.     (PAR-24)
+// Returns the derivative of max(a, b) with respect to a, one half if both are equal.     (PAR-24)
 // tie: larger of two parameters
 double max_weight(double a, double b) { return a > b ? 1 : a < b ? 0 : 0.5; }
 
-// Weight of geom `side` in the friction of the contact, which is the larger coefficient, but at
-// least mjMINMU.
+// Returns the weight of geom `side` in the friction of the contact. The larger coefficient counts,
+// and at least mjMINMU.
 double friction_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   const double a = m.geom_friction[3 * own + component];
@@ -101,7 +87,8 @@ double friction_weight(const ModelView& m, const ContactView& c, int side, int c
   return max_weight(a, m.geom_friction[3 * other + component]);
 }
 
-// Weight of geom `side` in the contact's solref: positive ones mix, else the smaller number counts.
+// Returns the weight of geom `side` in the contact's solref. Positive numbers are mixed, otherwise
+// the smaller one counts.
 double solref_weight(const ModelView& m, const ContactView& c, int side, int component) {
   const int own = c.geom.v[side], other = c.geom.v[1 - side];
   const double *a = m.geom_solref + 2 * own, *b = m.geom_solref + 2 * other;
@@ -111,13 +98,14 @@ double solref_weight(const ModelView& m, const ContactView& c, int side, int com
   return max_weight(-a[component], -b[component]);
 }
 
-// Changes of the friction coefficients with the geom's: sliding twice, torsion, rolling twice.
+// Writes the changes of the friction coefficients of a contact: sliding twice, torsion, rolling
+// twice.
 void friction_change(int component, double weight, double change[5]) {
   const int source[5] = {0, 0, 1, 2, 2};
   for (int k = 0; k < 5; k++) change[k] = source[k] == component ? weight : 0;
 }
 
-// Edges n +- mu_k t_k with R = 2 mu^2 R_n, R_n ~ 1 + mu^2 (PAR-8)
+// Edges n +- mu_k t_k with R = 2 mu^2 R_n, R_n ~ 1 + mu^2                                  (PAR-8)
 void pyramid_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
                     double change[kMaxRows]) {
   const double mu = b.contact.friction.v[0];
@@ -137,7 +125,7 @@ void pyramid_change(const Block& b, const DataView& d, const Gap& g, const doubl
 }
 
 // Sticking: D_r ~ (friction_r / friction_1)^2. On the cone, with u_r = friction_r x_r, t = |u|:
-//   f_n = -D / (1 + mu^2) (x_n - t),   f_r = -f_n / t friction_r^2 x_r (PAR-9)
+//   f_n = -D / (1 + mu^2) (x_n - t),   f_r = -f_n / t friction_r^2 x_r                     (PAR-9)
 void cone_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
                  double change[kMaxRows]) {
   const double* friction = b.contact.friction.v;
@@ -146,7 +134,7 @@ void cone_change(const Block& b, const DataView& d, const Gap& g, const double d
     t2 += friction[r - 1] * friction[r - 1] * g.x[r] * g.x[r];
     tdt += friction[r - 1] * dmu[r - 1] * g.x[r] * g.x[r];
   }
-  bool sticking = true;  // the cone couples the normal with a tangent
+  bool sticking = true;  // sliding couples the normal with a tangent
   for (int r = 1; r < b.count; r++) sticking &= b.hessian[r] == 0;
   if (sticking) {
     for (int r = 2; r < b.count; r++) {
@@ -166,7 +154,7 @@ void cone_change(const Block& b, const DataView& d, const Gap& g, const double d
   }
 }
 
-// How the impedance changes with component k of solimp, as MuJoCo evaluates it (PAR-10)
+// Returns the derivative of the impedance with respect to component k of solimp           (PAR-10)
 double impedance_slope(const double given[5], double gap, int k) {
   const double d0 = clamp(given[0], kMinImp, kMaxImp), d1 = clamp(given[1], kMinImp, kMaxImp);
   const double width = std::fmax(0, given[2]), mid = clamp(given[3], kMinImp, kMaxImp);
@@ -203,7 +191,7 @@ struct SpringChange {
 };
 SpringChange spring_change(const ModelView& m, const double ref[2], double d0, double d1,
                            double top, double dtop) {
-  // MuJoCo replaces a solref with one positive number by its default
+  // MuJoCo replaces a solref of mixed signs by its default
   const double fallback[2] = {0.02, 1};
   // tie: solref of mixed signs
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback, d0 = d1 = 0;
@@ -220,7 +208,7 @@ SpringChange spring_change(const ModelView& m, const double ref[2], double d0, d
           -2 / (top * time) * (dtop / top + d0 / time)};
 }
 
-// The same of a contact, whose friction may have a solref of its own.
+// Returns the changes for a contact. Its friction may have a solref of its own.
 RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int component,
                            double weight) {
   const ContactView& c = b.contact;
@@ -242,7 +230,7 @@ RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int 
   return change;
 }
 
-// df = -H dx + f dlogD with dx = -d(aref), aref = -b v - k imp gap (PAR-7)
+// df = -H dx + f dlogD with dx = -d(aref), aref = -b v - k imp gap                         (PAR-7)
 void reference_force(const ModelView& m, const DataView& d, const Block& b, const Gap& g,
                      bool solimp, int component, double weight, double change[kMaxRows]) {
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
@@ -252,7 +240,7 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
   double dx[kMaxRows];
   for (int r = 0; r < b.count; r++) dx[r] = row.damping[r > 0] * g.velocity[r];
   dx[0] += (row.stiffness * imp + kbip[0] * row.impedance) * gap;
-  const double dlogD = d.efc_R[b.row] > kMinR ? row.impedance / (imp * (1 - imp)) : 0;
+  const double dlogD = d.efc_R[b.row] > kMinVal ? row.impedance / (imp * (1 - imp)) : 0;
   for (int r = 0; r < b.count; r++) {
     change[r] = b.force[r] * dlogD;
     for (int c = 0; c < b.count; c++) change[r] -= b.hessian[r * b.count + c] * dx[c];
@@ -262,7 +250,9 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
 void add_contact(const ModelView& m, const DataView& d, const StepDifferential& s,
                  const Parameter& p, const Block& b, int side, const Column& column) {
   const ContactView& c = b.contact;
-  if (c.adhesion != 0) throw Unsupported(contact_name(m, c), "a parameter of an adhesive contact");
+  if (c.adhesion != 0) {
+    throw Unsupported(contact_name(m, c), "parameters of adhesive contacts are not supported");
+  }
   double change[kMaxRows] = {};
   const Gap g = gaps(d, b, s.forward.solved);
   if (p.kind == Parameter::kFriction) {
@@ -278,7 +268,22 @@ void add_contact(const ModelView& m, const DataView& d, const StepDifferential& 
   add_force(b, change, column.early);
 }
 
-// A limit that moves is a joint that moves the other way; its solref changes aref.       (PAR-14)
+}  // namespace
+
+// Dry friction at its limit changes with the limit.                                        (PAR-6)
+void add_friction_loss(const DataView& d, const StepDifferential& s, const Parameter& p,
+                       const Column& column) {
+  const bool of_tendon = kind_of(p).element == object::kTendon;
+  const int type = of_tendon ? constraint::kFrictionTendon : constraint::kFrictionDof;
+  for (int k = 0; k < s.forward.blocks.count; k++) {
+    const Block& b = s.forward.blocks.block[k];
+    if (b.type != type || b.id != p.id || b.hessian[0] != 0) continue;
+    const double sign = b.force[0] / d.efc_frictionloss[b.row];
+    add_force(b, &sign, column.early);
+  }
+}
+
+// A limit that moves acts as a joint that moves the other way. Its solref changes aref.  (PAR-14)
 void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
                const Column& column) {
   for (int k = 0; k < s.forward.blocks.count; k++) {
@@ -303,20 +308,9 @@ void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s,
   }
 }
 
-}  // namespace
-
-void add_row_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
-                       const Parameter& p, const Column& column) {
-  if (p.kind == Parameter::kFrictionLoss) {
-    return add_friction_loss(s, constraint::kFrictionDof, p.id, d, column);
-  }
-  if (p.kind == Parameter::kTendonFrictionLoss) {
-    return add_friction_loss(s, constraint::kFrictionTendon, p.id, d, column);
-  }
-  if (p.kind == Parameter::kLimit || p.kind == Parameter::kLimitSolref) {
-    return add_limit(m, d, s, p, column);
-  }
-  if (m.opt.enableflags & enable::kOverride) return;  // contacts ask the options, not their geoms
+void add_contact_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
+                           const Parameter& p, const Column& column) {
+  if (m.opt.enableflags & enable::kOverride) return;  // contacts read the options, not their geoms
   for (int k = 0; k < s.forward.blocks.count; k++) {
     const Block& b = s.forward.blocks.block[k];
     if (!b.geometry || !b.active || is_pair(m, b.contact)) continue;

@@ -1,5 +1,5 @@
-// What sensors see of parameters while the state is held: through the acceleration, on which a
-// parameter acts as the force -dg/dp does, and directly.                                 (PAR-16)
+// Derivatives of sensors with respect to parameters at fixed state. A parameter changes the
+// acceleration as the force -dg/dp does, and some sensors depend on it directly.         (PAR-16)
 #include "adjoint/column.h"
 #include "adjoint/frame.h"
 #include "forces/tendon.h"
@@ -7,44 +7,24 @@
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "sensor/virtual_motion.h"
 
 namespace mujacobian {
 namespace {
 
-// How a sensor sees a parameter other than through the state.
-enum class Sight { kNone, kCovered, kRefused };
+// Whether a parameter changes a sensor other than through the state.
+enum class Effect { kNone, kCovered, kUnsupported };
 
-bool is_law(int kind) {
-  return kind == Parameter::kGain || kind == Parameter::kBias || kind == Parameter::kActuatorWeight;
-}
-
-bool is_frame_sensor(const ModelView& m, int sensor) {
-  switch (m.sensor_type[sensor]) {
-    case sensor::kCamProjection:
-    case sensor::kFramePos:
-    case sensor::kFrameQuat:
-    case sensor::kFrameXAxis:
-    case sensor::kFrameYAxis:
-    case sensor::kFrameZAxis:
-    case sensor::kFrameLinVel:
-    case sensor::kFrameAngVel:
-    case sensor::kFrameLinAcc:
-    case sensor::kFrameAngAcc:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The sensor's object or the frame that it is relative to is the inertial frame of the body.
+// Returns whether the sensor's object, or the frame that it is relative to, is the inertial frame
+// of the body.
 bool reads_inertial_frame(const ModelView& m, int sensor, int body) {
   return (m.sensor_objtype[sensor] == object::kBody && m.sensor_objid[sensor] == body) ||
          (m.sensor_reftype[sensor] == object::kBody && m.sensor_refid[sensor] == body);
 }
 
-// The sensor's object or the frame that it is relative to is a camera that follows a center of
-// mass.
+// Returns whether the sensor's object, or the frame that it is relative to, is a camera that
+// follows a center of mass.
 bool reads_followed_mass(const ModelView& m, int sensor) {
   auto follows = [&](int type, int id) {
     return type == object::kCamera &&
@@ -61,113 +41,90 @@ bool has_spatial_tendon(const ModelView& m) {
   return false;
 }
 
-Sight sight(const ModelView& m, int sensor, const Parameter& p) {
-  const bool geom = p.kind >= Parameter::kGeomPosition;
-  const bool row = p.kind >= Parameter::kFriction && p.kind <= Parameter::kSolimp;
-  const bool own = m.sensor_objid[sensor] == p.id;
-  const bool bound = own && p.kind == Parameter::kLimit;
-  const bool limit = bound || (own && p.kind == Parameter::kLimitSolref);
-  const bool inertial = p.kind == Parameter::kInertial, weight = p.kind == Parameter::kGravity;
-  const bool law = is_law(p.kind);
-  const bool tendon =
-      p.kind >= Parameter::kTendonStiffness && p.kind <= Parameter::kTendonFrictionLoss;
+// Returns the effect of a parameter on a sensor at fixed state, by the sensor's row in the table of
+// types.
+Effect effect(const ModelView& m, int sensor, const Parameter& p) {
+  const SensorType& type = sensor_type(m, sensor);
+  const Family family = family_of(p);
+  const bool inertia = family == Family::kInertia, gravity = family == Family::kGravity;
+  const bool geom = family == Family::kGeom, contact = family == Family::kContact;
+  const bool spring = family == Family::kSpring, actuator = family == Family::kActuator;
+  const bool own_limit = family == Family::kLimit && m.sensor_objid[sensor] == p.id;
+  const bool tendon = kind_of(p).element == object::kTendon && !is_constant(p);
   // the discrete integrator corrects the forces of rows by the diagonal of its metric
   const bool corrected =
-      has_metric(m) && !weight && p.kind != Parameter::kFrictionLoss && !is_constant(p.kind);
-  const bool spring = p.kind == Parameter::kStiffness || p.kind == Parameter::kSpringReference;
-  auto refused_if = [](bool seen, Sight otherwise) { return seen ? Sight::kRefused : otherwise; };
-  if (is_frame(p.kind)) return Sight::kCovered;
-  if (is_frame_sensor(m, sensor)) {
-    const bool moves = p.kind == Parameter::kInertialFrame && reads_inertial_frame(m, sensor, p.id);
-    if (moves || (inertial && reads_followed_mass(m, sensor))) return Sight::kRefused;
+      has_metric(m) && !gravity && p.kind != Parameter::kFrictionLoss && !is_constant(p);
+  auto unsupported_if = [](bool depends, Effect otherwise) {
+    return depends ? Effect::kUnsupported : otherwise;
+  };
+
+  // frames of bodies and joints change every sensor, inertial frames only sensors that read them
+  if (family == Family::kFrame) return Effect::kCovered;
+  if (type.flags & SensorType::kReadsFrame) {
+    const bool moves = family == Family::kInertialFrame && reads_inertial_frame(m, sensor, p.id);
+    if (moves || (inertia && reads_followed_mass(m, sensor))) return Effect::kUnsupported;
   }
-  if (p.kind == Parameter::kInertialFrame) return Sight::kNone;
-  const bool path = p.kind == Parameter::kTendonLength;
-  switch (m.sensor_type[sensor]) {
-    case sensor::kJointPos:
-    case sensor::kJointVel:
-    case sensor::kTendonPos:
-    case sensor::kTendonVel:
-    case sensor::kActuatorPos:
-    case sensor::kActuatorVel:
-    case sensor::kBallQuat:
-    case sensor::kBallAngVel:
-    case sensor::kJointLimitVel:
-    case sensor::kTendonLimitPos:
-    case sensor::kTendonLimitVel:
-    case sensor::kClock:
-      return Sight::kNone;
-    case sensor::kJointLimitPos:
-      return refused_if(bound, Sight::kNone);
-    case sensor::kVelocimeter:
-    case sensor::kGyro:
-    case sensor::kMagnetometer:
-    case sensor::kRangefinder:
-    case sensor::kCamProjection:
-    case sensor::kFramePos:
-    case sensor::kFrameQuat:
-    case sensor::kFrameXAxis:
-    case sensor::kFrameYAxis:
-    case sensor::kFrameZAxis:
-    case sensor::kFrameLinVel:
-    case sensor::kFrameAngVel:
-    case sensor::kGeomDist:
-    case sensor::kGeomNormal:
-    case sensor::kGeomFromTo:
-    case sensor::kInsideSite:
-      return refused_if(geom, Sight::kNone);
-    case sensor::kActuatorFrc:
-    case sensor::kJointActFrc:
-    case sensor::kTendonActFrc:
-      return law ? Sight::kCovered : Sight::kNone;
-    case sensor::kAccelerometer:
-    case sensor::kFrameLinAcc:
-    case sensor::kFrameAngAcc:
-      return refused_if(geom, Sight::kCovered);
-    case sensor::kJointLimitFrc:
-      return refused_if(geom || row || limit || corrected, Sight::kCovered);
-    case sensor::kTouch:
-    case sensor::kContact:
-    case sensor::kTendonLimitFrc:
-      return refused_if(geom || row || corrected, Sight::kCovered);
-    case sensor::kForce:
-    case sensor::kTorque:
-      return refused_if(
-          geom || row || corrected || path || ((law || tendon) && has_spatial_tendon(m)),
-          Sight::kCovered);
-    case sensor::kSubtreeCom:
-    case sensor::kSubtreeLinVel:
-    case sensor::kSubtreeAngMom:
-      return refused_if(geom || inertial, Sight::kNone);
-    case sensor::kPotential:
-      return refused_if(inertial || weight || spring || tendon, Sight::kNone);
-    case sensor::kKinetic:
-      return refused_if(inertial || p.kind == Parameter::kArmature, Sight::kNone);
-    default:
-      return Sight::kRefused;
+  if (family == Family::kInertialFrame) return Effect::kNone;
+
+  switch (type.parameters) {
+    case Dependence::kNone:
+      return Effect::kNone;
+    case Dependence::kLimitPosition:
+      return unsupported_if(own_limit && p.kind == Parameter::kLimit, Effect::kNone);
+    case Dependence::kGeometry:
+      return unsupported_if(geom, Effect::kNone);
+    case Dependence::kActuatorForce:
+      return actuator ? Effect::kCovered : Effect::kNone;
+    case Dependence::kLinearAcceleration:
+    case Dependence::kAngularAcceleration:
+      return unsupported_if(geom, Effect::kCovered);
+    case Dependence::kJointLimitForce:
+      return unsupported_if(geom || contact || own_limit || corrected, Effect::kCovered);
+    case Dependence::kConstraintForce:
+      return unsupported_if(geom || contact || corrected, Effect::kCovered);
+    case Dependence::kWrench:
+      return unsupported_if(geom || contact || corrected || p.kind == Parameter::kTendonLength ||
+                                ((actuator || tendon) && has_spatial_tendon(m)),
+                            Effect::kCovered);
+    case Dependence::kSubtree:
+      return unsupported_if(geom || inertia, Effect::kNone);
+    case Dependence::kPotential:
+      return unsupported_if(inertia || gravity || spring || tendon, Effect::kNone);
+    case Dependence::kKinetic:
+      return unsupported_if(inertia || family == Family::kArmature, Effect::kNone);
+    case Dependence::kUnsupported:
+      break;
   }
+  return Effect::kUnsupported;
 }
 
-// What sensors see of parameters directly, the acceleration being held.
-class DirectSight {
+// Derivatives of sensors with respect to parameters at fixed state and acceleration.
+class DirectDerivative {
  public:
-  DirectSight(const ModelView& m, const DataView& d, const ForwardDynamics& f, Arena& arena)
+  DirectDerivative(const ModelView& m, const DataView& d, const ForwardDynamics& f, Arena& arena)
       : m_(m), d_(d), f_(f), arena_(arena) {}
 
-  // Of one sensor, by value.
-  void add(int sensor, const Parameter& p, double out[3]) {
-    switch (m_.sensor_type[sensor]) {
-      case sensor::kAccelerometer:
-      case sensor::kFrameLinAcc:
-        if (p.kind == Parameter::kGravity) add_fall(sensor, p.component, out);
+  // Writes the derivatives of the values of one sensor. `out` is zero on entry.
+  void write(int sensor, const Parameter& p, double out[3]) {
+    switch (sensor_type(m_, sensor).parameters) {
+      case Dependence::kLinearAcceleration:
+        if (family_of(p) == Family::kGravity) write_fall(sensor, p.component, out);
         return;
-      case sensor::kForce:
-      case sensor::kTorque:
-        return add_wrench(sensor, p, out);
-      case sensor::kActuatorFrc:
-      case sensor::kJointActFrc:
-      case sensor::kTendonActFrc:
-        if (is_law(p.kind)) add_law(sensor, p, out);
+      case Dependence::kWrench:
+        return write_wrench(sensor, p, out);
+      case Dependence::kActuatorForce:
+        if (family_of(p) == Family::kActuator) write_actuator(sensor, p, out);
+        return;
+      case Dependence::kUnsupported:
+      case Dependence::kNone:
+      case Dependence::kLimitPosition:
+      case Dependence::kGeometry:
+      case Dependence::kAngularAcceleration:
+      case Dependence::kJointLimitForce:
+      case Dependence::kConstraintForce:
+      case Dependence::kSubtree:
+      case Dependence::kPotential:
+      case Dependence::kKinetic:
         return;
     }
   }
@@ -176,7 +133,7 @@ class DirectSight {
   bool weightless() const { return m_.opt.disableflags & disable::kGravity; }
 
   // The world accelerates by minus gravity.
-  void add_fall(int sensor, int component, double out[3]) const {
+  void write_fall(int sensor, int component, double out[3]) const {
     if (weightless() || is_at_rest(m_, sensor)) return;
     Vec3 fall = -unit3(component);
     if (m_.sensor_type[sensor] == sensor::kAccelerometer) {
@@ -185,21 +142,22 @@ class DirectSight {
     store3(out, fall);
   }
 
-  // Inertia under the site's body, and its weight
-  void add_wrench(int sensor, const Parameter& p, double out[3]) {
+  // The force sensor measures the inertial force and the weight of everything under its site.
+  void write_wrench(int sensor, const Parameter& p, double out[3]) {
     const VirtualMotions z = virtual_motions(m_, d_, sensor);
     Force force{};
-    if (p.kind == Parameter::kInertial && z.holds(m_, p.id)) {
+    if (family_of(p) == Family::kInertia && z.holds(m_, p.id)) {
       force = inertial_force(m_, d_, p.id, p.component, acceleration()[p.id]);
     } else if (p.kind == Parameter::kAnchor && z.holds(m_, m_.eq_obj2id[p.id])) {
       force = anchor_torque(p);
-    } else if (p.kind == Parameter::kGravity && !weightless()) {
+    } else if (family_of(p) == Family::kGravity && !weightless()) {
       force = Inertia{d_.crb + 10 * z.body} * Motion{{0, 0, 0}, -unit3(p.component)};
     }
     for (int k = 0; k < 3; k++) out[k] = dot(z.axis[k], force);
   }
 
-  // A connect pulls at another point of its second body, by minus its force.
+  // Returns the torque of a connect that pulls at another point of its second body, by minus its
+  // force.
   Force anchor_torque(const Parameter& p) const {
     for (int k = 0; k < f_.blocks.count; k++) {
       const Block& b = f_.blocks.block[k];
@@ -209,7 +167,8 @@ class DirectSight {
     return {};
   }
 
-  void add_law(int sensor, const Parameter& p, double out[3]) {
+  // The force of an actuator changes the sensors of the actuator, its tendon and its joint.
+  void write_actuator(int sensor, const Parameter& p, double out[3]) {
     if (actuators_.count < 0) actuators_ = actuator_forces(m_, d_, arena_);
     const ActuatorChange change = actuator_change(m_, d_, actuators_, p);
     if (change.index < 0) return;
@@ -241,8 +200,7 @@ class DirectSight {
   const Motion* acceleration_ = nullptr;
 };
 
-// The derived constants among the parameters, and what they do to the forces of all blocks
-// directly.
+// The derived constants among the parameters, and their direct effect on the forces of all blocks.
 struct Constants {
   int* parameter;
   DirectForces forces;
@@ -252,7 +210,7 @@ Constants constants_among(const ModelView& m, const DataView& d, const ForwardDy
   const Blocks& blocks = f.blocks;
   Constants w{arena.take<int>(params.count), {0, nullptr}};
   for (int k = 0; k < params.count; k++) {
-    if (is_constant(params.item[k].kind)) w.parameter[w.forces.count++] = k;
+    if (is_constant(params.item[k])) w.parameter[w.forces.count++] = k;
   }
   const int count = w.forces.count;
   if (count == 0) return w;
@@ -268,8 +226,8 @@ Constants constants_among(const ModelView& m, const DataView& d, const ForwardDy
   return w;
 }
 
-// Early columns and d(acc) of all parameters, (count, nv): `solved` has K^-1 in the columns of
-// applied force.
+// Returns d(acc) of all parameters, (count, nv): K^-1 times their early columns. `solved` contains
+// K^-1 in its columns of applied force.
 const double* accelerate(const ModelView& m, const ForwardDynamics& solved,
                          const ParameterColumns& columns, Arena& arena) {
   const DofRows& r = solved.residual;
@@ -288,7 +246,7 @@ const double* accelerate(const ModelView& m, const ForwardDynamics& solved,
 
 }  // namespace
 
-bool sensors_see(const ModelView& m, const ParameterList& params, const double* weights) {
+bool sensors_depend(const ModelView& m, const ParameterList& params, const double* weights) {
   bool any = false;
   for (int s = 0; s < m.nsensor; s++) {
     bool wanted = !weights;
@@ -296,11 +254,12 @@ bool sensors_see(const ModelView& m, const ParameterList& params, const double* 
       wanted |= weights[m.sensor_adr[s] + r] != 0;
     }
     for (int k = 0; wanted && k < params.count; k++) {
-      const Sight seen = sight(m, s, params.item[k]);
-      any |= seen == Sight::kCovered;
-      if (seen != Sight::kRefused) continue;
+      const Effect found = effect(m, s, params.item[k]);
+      any |= found == Effect::kCovered;
+      if (found != Effect::kUnsupported) continue;
       throw Unsupported(element_name(m, object::kSensor, s),
-                        "its derivative with respect to parameters, other than through the state");
+                        "its derivative with respect to parameters is supported only through the "
+                        "state");
     }
   }
   return any;
@@ -308,10 +267,13 @@ bool sensors_see(const ModelView& m, const ParameterList& params, const double* 
 
 const double* sensed_parameters(const ModelView& m, const DataView& d, const ParameterList& params,
                                 Arena& arena) {
+  // differentiate the forward dynamics with respect to the parameters
   ForwardDynamics f = evaluate_forward(m, d, /*forces=*/true, arena);
   const StepDifferential s = at_acceleration(m, f, arena);
   Frames frames(m, d, params, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
+
+  // solve for d(acc) with respect to applied forces, and from it with respect to the parameters
   fill_residual(m, d, f, f.solved, arena);
   for (int c = 0; c < f.residual.count; c++) {
     const Component& part = f.residual.components[c];
@@ -319,6 +281,8 @@ const double* sensed_parameters(const ModelView& m, const DataView& d, const Par
   }
   const double* driven = accelerate(m, f, columns, arena);
 
+  // differentiate the sensors with respect to applied forces (Df) and to direct changes of
+  // constraint forces, which derived constants cause
   const int ns = m.nsensordata;
   double* Df = arena.take<double>(static_cast<std::size_t>(ns) * m.nv);
   double* rows = arena.zeros<double>(static_cast<std::size_t>(ns) * params.count);
@@ -331,26 +295,32 @@ const double* sensed_parameters(const ModelView& m, const DataView& d, const Par
           direct_rows[r * constants.forces.count + k];
     }
   }
+
+  // through the acceleration: a parameter acts as the applied force in its early column
   for (int r = 0; r < ns; r++) {
     for (int k = 0; k < params.count; k++) {
-      if (is_frame(params.item[k].kind)) continue;
+      if (family_of(params.item[k]) == Family::kFrame) continue;
       for (int i = 0; i < m.nv; i++) {
         rows[r * params.count + k] += Df[r * m.nv + i] * columns.early[k * m.nv + i];
       }
     }
   }
-  DirectSight direct(m, d, f, arena);
+
+  // directly, at fixed acceleration
+  DirectDerivative direct(m, d, f, arena);
   for (int sensor = 0; sensor < m.nsensor; sensor++) {
     for (int k = 0; k < params.count; k++) {
-      if (is_frame(params.item[k].kind)) continue;
+      if (family_of(params.item[k]) == Family::kFrame) continue;
       double change[3] = {};
-      direct.add(sensor, params.item[k], change);
+      direct.write(sensor, params.item[k], change);
       for (int r = 0; r < m.sensor_dim[sensor] && r < 3; r++) {
         if (is_cut_off(m, d, sensor, r)) continue;
         rows[(m.sensor_adr[sensor] + r) * params.count + k] += change[r];
       }
     }
   }
+
+  // frames: on the model that is extended by virtual dofs
   frames.differentiate(s);
   frames.sense(driven, rows);
   return rows;

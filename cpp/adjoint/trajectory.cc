@@ -14,7 +14,7 @@
 namespace mujacobian {
 namespace {
 
-// Row t of an array with rows of length n; null stays null.
+// Returns row t of an array with rows of length n; null if the array is null.
 template <class T>
 T* row(T* array, int t, int n) {
   return array ? array + static_cast<std::ptrdiff_t>(t) * n : nullptr;
@@ -45,8 +45,8 @@ void record_state(const ModelView& m, const DataView& d, double* states, int t) 
   copy(to + m.nq + m.nv, d.act, m.na);
 }
 
-// xfrc_applied of a body acts as J^T (force, torque) at its centre of mass: its derivative is the
-// motion of that point under joint velocities y                                           (ADJ-5)
+// xfrc_applied of a body acts as J^T (force, torque) at its center of mass. Its cotangent is the
+// motion of that point under joint velocities y. (ADJ-5)
 void pull_wrenches(const ModelView& m, const DataView& d, const double* y, double* out,
                    Arena& arena) {
   Motion* moved = arena.take<Motion>(m.nbody);
@@ -79,8 +79,7 @@ void append_mocap(const ModelView& m, std::vector<Parameter>& params) {
 
 namespace {
 
-// Simulate as `simulate` does; call starting(t, d) before each step and taken(t, d) after it,
-// before its results are recorded.
+// Simulates as `simulate` does. Calls starting(t, d) before each step and taken(t, d) after it.
 template <class F, class G>
 int run(const void* model, void* data, const double* state, int T, const Inputs& inputs,
         const Record& record, F starting, G taken) {
@@ -106,8 +105,8 @@ int run(const void* model, void* data, const double* state, int T, const Inputs&
   return T;
 }
 
-// What a step changes of what its derivative reads: mj_step leaves everything else as mj_forward
-// had it.
+// The fields that a step changes and that its derivative reads. mj_step leaves all other fields as
+// mj_forward computed them.
 class Moved {
  public:
   explicit Moved(const ModelView& m)
@@ -131,18 +130,18 @@ class Moved {
   std::vector<double> other_;
 };
 
-// Changes of a trajectory, pushed through one step after the other.
+// Pushes changes of a trajectory through its steps.
 class Pusher {
  public:
   Pusher(const ModelView& m, const ParameterList& params, const Sensitivity& along)
       : m_(m), params_(params), along_(along), given_(along.count), made_(along.count) {
     require_parameters(m, params);
-    seen_ = along.sensors && sensors_see(m, params, along.weights);
+    direct_ = along.sensors && sensors_depend(m, params, along.weights);
   }
 
-  // Through step t, on whose state mj_forward has run.
+  // Pushes the changes through step t. mj_forward has run on its state.
   void push(const DataView& d, int t) {
-    const int nx = 2 * m_.nv + m_.na, ns = m_.nsensordata, count = along_.count;
+    const int nx = state_size(m_), ns = m_.nsensordata, count = along_.count;
     for (int k = 0; k < count; k++) {
       const double* direction = row(along_.params, k, params_.count);
       given_[k] = {row(along_.states, t * count + k, nx), nullptr, nullptr, direction};
@@ -150,7 +149,7 @@ class Pusher {
                   row(along_.sensors, t * count + k, ns)};
     }
     arena_.reset();
-    jvp(m_, d, given_.data(), params_, seen_, made_.data(), count, arena_);
+    jvp(m_, d, given_.data(), params_, direct_, made_.data(), count, arena_);
   }
 
  private:
@@ -159,7 +158,7 @@ class Pusher {
   const Sensitivity& along_;
   std::vector<Tangent> given_;
   std::vector<Change> made_;
-  bool seen_;
+  bool direct_;  // sensors depend on the parameters directly
   Arena arena_;
 };
 
@@ -182,7 +181,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
                                       const TrajectoryPullback& out, double* cotangent) {
   const ModelView m = view_model(model);
   const int size = engine().mj_stateSize(model, engine().integration_spec);
-  const int nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
   std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
   // the poses of mocap bodies are parameters of a single step
@@ -248,13 +247,16 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
   const ModelView m = view_model(model);
   Moved moved(m);
   Pusher pusher(m, params, along);
+
+  // before a step, keep the state
   int current = 0;
   auto starting = [&](int t, const DataView& d) {
     current = t;
     moved.keep(d);
   };
-  // with the state of before put back, mj_forward need not run again, except after the last stage
-  // of RK4
+
+  // after a step, put the kept state back and differentiate there. mj_forward need not run again,
+  // except for RK4, where the last stage has overwritten its results.
   const bool elsewhere = m.opt.integrator == integrator::kRK4;
   std::vector<double> next(elsewhere ? engine().mj_stateSize(model, engine().integration_spec) : 0);
   auto push = [&](int t, const DataView& d) {
@@ -266,6 +268,7 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
     moved.exchange(d);
     if (elsewhere) engine().mj_setState(model, data, next.data(), engine().integration_spec);
   };
+
   try {
     taken = run(model, data, state, T, inputs, record, starting, push);
   } catch (const std::exception&) {

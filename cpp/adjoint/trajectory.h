@@ -1,4 +1,4 @@
-// Many steps: simulating them, and pulling the derivative of a scalar back through them.
+// Simulations of many steps, and their derivatives in reverse and forward mode.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace mujacobian {
 
-// Append the poses of all mocap bodies: of each its position, then rotations in its frame.
+// Appends the poses of all mocap bodies: the position of each, then rotations in its frame.
 void append_mocap(const ModelView& m, std::vector<Parameter>& params);
 
-// What is applied in every step, rows of T; null: as in the first state.
+// The inputs of every step; null: as in the first state.
 struct Inputs {
   const double* ctrl;    // (T, nu)
   const double* force;   // (T, nv), qfrc_applied
@@ -19,7 +19,7 @@ struct Inputs {
   const double* mocap;   // (T, 7 nmocap), positions of all mocap bodies, then their quaternions
 };
 
-// What is kept of a simulation; null: nothing.
+// The results of a simulation; null: not recorded.
 struct Record {
   double* start;  // (ceil(T / every), nstate) mjSTATE_INTEGRATION before every `every`-th step
   int every;
@@ -27,52 +27,52 @@ struct Record {
   double* sensors;  // (T, ns)
 };
 
-// Simulate T steps from `state` (mjSTATE_INTEGRATION). Returns the number of steps before MuJoCo
-// found the state bad and reset it, T if it never did.
+// Simulates T steps from `state` (mjSTATE_INTEGRATION). Returns the number of steps before MuJoCo
+// detected NaN or diverging values and reset the state, otherwise T.
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record);
 
-// Derivatives of a scalar with respect to what a simulation computes, rows of T; null: zero.
+// Derivatives of a scalar with respect to the results of a simulation; null: zero.
 struct TrajectoryCotangent {
   const double* states;   // (T, nx), of the state before each step
   const double* sensors;  // (T, ns)
 };
 
-// The same with respect to the inputs; null: not wanted.
+// Derivatives of the scalar with respect to the inputs; null: not computed.
 struct TrajectoryPullback {
   double* ctrl;    // (T, nu)
   double* force;   // (T, nv)
   double* wrench;  // (T, 6 nbody)
-  double* mocap;   // (T, 6 nmocap), of each mocap body its position, then rotations in its frame
-  double* params;  // one per parameter, to which is added
-  double* norms;   // (T), of the cotangent of the state before each step
+  double* mocap;   // (T, 6 nmocap): position of each mocap body, then rotations in its frame
+  double* params;  // one per parameter; the derivative is added to it
+  double* norms;   // (T): norms of the cotangents of the states before each step
 };
 
-// `start` (T, nstate) as `simulate` records it for every step. `cotangent` (nx) is that of the
-// state after the last step on entry, and of the state before the first one on return. Returns the
-// step that failed, if any.
+// Reverse mode through T steps. `start` (T, nstate) is what `simulate` records with every = 1.
+// `cotangent` (nx) belongs to the state after the last step on entry, and to the state before the
+// first step on return. Returns the step that failed, if any.
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent);
 
-// Changes of a trajectory with its first state and with parameters, `count` of them; null: none of
-// them, or not wanted. Steps are rows, of `count` rows each.
+// `count` changes of a trajectory with its first state and with parameters. Null: zero, or not
+// computed.
 struct Sensitivity {
   int count;
   const double* params;   // (count, parameters), directions
-  double* states;         // (T + 1, count, nx); the first row is given
+  double* states;         // (T + 1, count, nx); the caller sets the first row
   double* sensors;        // (T, count, ns)
-  const double* weights;  // (ns), zero for sensors that are not asked for; null: all are
+  const double* weights;  // (ns), zero for sensors that are not needed; null: all are needed
 };
 
-// Both at once: `simulate`, whose number of steps is `taken`, and `push_forward`, at the price of
-// one mj_step for both.
+// Runs `simulate` and `push_forward` together, with one mj_step per step for both. `taken` is the
+// number of steps. Returns the step that failed, if any.
 std::optional<BatchFailure> simulate_and_push(const void* model, void* data, const double* state,
                                               int T, const Inputs& inputs, const Record& record,
                                               const ParameterList& params, const Sensitivity& along,
                                               int& taken);
 
-// `start` as above. Returns the step that failed, if any.
+// Forward mode through T steps. `start` is as for pull_back. Returns the step that failed, if any.
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along);
 

@@ -9,7 +9,7 @@
 namespace mujacobian {
 namespace {
 
-// Inertia of a virtual dof: it does not move, whatever pulls on it.
+// Inertia of a virtual dof, so large that no force moves it.
 constexpr double kImmovable = 1e300;
 
 class Extender {
@@ -35,7 +35,8 @@ class Extender {
   }
 
  private:
-  // Rows of `from` (width numbers each) in another order; source[i] < 0: filled.
+  // Returns rows of `from` (`width` numbers each): row i is row source[i], `fill` if that is
+  // negative.
   template <class T>
   T* gather(const T* from, const int* source, int n, int width, T fill) {
     if (!from) return nullptr;
@@ -56,9 +57,11 @@ class Extender {
   }
   int* integers(int n) { return arena_.take<int>(n); }
 
-  // Number the dofs, depth first: what carries a body, its own dofs, what comes after them. Joints
-  // keep their numbers; bodies with virtual dofs get copies of theirs, which must be consecutive.
+  // Numbers the dofs depth first. Each body has its virtual dofs `before`, its own dofs, and its
+  // other virtual dofs. Joints keep their numbers. The joints of a body must be consecutive, so
+  // that a body with virtual dofs gets copies of its joints at the end of the list.
   void number() {
+    // arrays of the extended model: dofs, joints and bodies
     const int nv = e_.m.nv = m_.nv + count_, most = 2 * m_.njnt + count_;
     int *real = integers(m_.nv), *virtual_dof = integers(count_);
     dof_source_ = integers(nv);
@@ -69,15 +72,21 @@ class Extender {
     joint_body_ = integers(most);
     int *dofadr = integers(m_.nbody), *dofnum = integers(m_.nbody), *weld = integers(m_.nbody);
     int *jntadr = integers(m_.nbody), *jntnum = integers(m_.nbody);
+
+    // joints keep their numbers
     joints_ = m_.njnt;
     for (int j = 0; j < m_.njnt; j++) {
       joint_source_[j] = j;
       joint_body_[j] = m_.jnt_bodyid[j];
     }
+
+    // walk over the bodies, which are depth first, and append their dofs
     int next = 0;
     for (int b = 0; b < m_.nbody; b++) {
       last[b] = b ? last[m_.body_parentid[b]] : -1;
       const int first = next, first_joint = joints_;
+
+      // append a dof or a joint; a negative source makes a virtual one
       auto add_dof = [&](int source, int of_joint) {
         body[next] = b, parent[next] = last[b], joint[next] = of_joint, dof_source_[next] = source;
         return last[b] = next++;
@@ -92,6 +101,8 @@ class Extender {
           virtual_dof[k] = add_dof(-1, add_joint(-1, next));
         }
       };
+
+      // virtual dofs before the joints, the dofs of the joints, virtual dofs after them
       add_virtual_dofs(true);
       for (int j = m_.body_jntadr[b], end = j + m_.body_jntnum[b]; j < end; j++) {
         joint_dof_[j] = next;
@@ -100,8 +111,10 @@ class Extender {
           real[i] = add_dof(i, j);
       }
       add_virtual_dofs(false);
+
+      // the ranges of the body; without virtual dofs, drop the copies of its joints
       jntadr[b] = first_joint, jntnum[b] = joints_ - first_joint;
-      if (jntnum[b] == m_.body_jntnum[b]) {  // no virtual dof: no copies
+      if (jntnum[b] == m_.body_jntnum[b]) {
         joints_ = first_joint;
         jntadr[b] = m_.body_jntadr[b];
       }
@@ -109,14 +122,15 @@ class Extender {
       dofadr[b] = dofnum[b] ? first : -1;
       weld[b] = dofnum[b] || b == 0 ? b : weld[m_.body_parentid[b]];
     }
+
     e_.real = real, e_.virtual_dof = virtual_dof;
     e_.m.body_dofadr = dofadr, e_.m.body_dofnum = dofnum, e_.m.body_weldid = weld;
     e_.m.body_jntadr = jntadr, e_.m.body_jntnum = jntnum;
     e_.m.dof_bodyid = body, e_.m.dof_parentid = parent, e_.m.dof_jntid = joint;
   }
 
-  // VirtualDofs are joints without spring, limit or actuator. m.njnt stays: nobody meets them but
-  // through their bodies and dofs.
+  // Virtual dofs belong to joints without springs, limits and actuators. m.njnt does not change, so
+  // that these joints are only reached through their bodies and dofs.
   void set_joints() {
     ModelView& m = e_.m;
     m.jnt_type = of_joints(m_.jnt_type, 1, joint::kSlide);
@@ -166,7 +180,7 @@ class Extender {
     m.dof_treeid = tree, m.tree_dofadr = adr, m.tree_dofnum = num;
   }
 
-  // VirtualDofs are in no row but their own.
+  // M couples a virtual dof with no other dof.
   void set_inertia() {
     ModelView& m = e_.m;
     const Topology tree = topology(m, arena_);
@@ -212,7 +226,7 @@ class Extender {
     e_.d.cdof = axes, e_.d.cdof_dot = rates;
   }
 
-  // Mark what carries a body of the tendon's path.
+  // Marks the virtual dofs that move a body of the tendon's path.
   void mark_virtual_dofs(int tendon, bool* used) const {
     for (int w = m_.tendon_adr[tendon], end = w + m_.tendon_num[tendon]; w < end; w++) {
       const int type = m_.wrap_type[w], id = m_.wrap_objid[w];
@@ -264,7 +278,7 @@ class Extender {
   const int count_;
   Arena& arena_;
   Extension e_;
-  int joints_ = 0;  // with those of virtual dofs, and copies
+  int joints_ = 0;  // number of all joints, with copies and virtual ones
   int *joint_source_, *joint_dof_, *joint_body_;
   int* dof_source_;  // -1: a virtual dof
 };

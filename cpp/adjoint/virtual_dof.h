@@ -1,7 +1,7 @@
-// VirtualDofs: dofs that never move. A frame of the model that can be changed (that of a mocap
-// body, of a body, of a joint) carries everything below it along, as a dof would. So the model is
-// extended by one dof for each way a frame can move, at rest and with infinite inertia, and
-// everything that is known about dofs is known about frames. docs/derivations/parameters.md.
+// Virtual dofs for frame parameters. A change of the frame of a body, joint or mocap body moves the
+// subtree below it exactly as an extra dof would. The model is therefore extended by one dof for
+// each direction of a frame, with zero velocity and infinite inertia. All derivatives with respect
+// to dofs then hold for frames, too. docs/derivations/parameters.md.
 #pragma once
 
 #include "layout/arena.h"
@@ -10,8 +10,8 @@
 
 namespace mujacobian {
 
-// A motion, about the reference point of the body's tree, that carries the body and all below it;
-// the dofs of the body itself are carried too if it comes before them.
+// A motion of a body and its subtree, about the reference point of the body's tree. If it comes
+// before the dofs of the body, it moves their axes, too.
 struct VirtualDof {
   int body;
   bool before;
@@ -22,15 +22,15 @@ struct VirtualDof {
 struct Extension {
   ModelView m;
   DataView d;
-  const int* real;         // what number each dof of the model has in the extended one
-  const int* virtual_dof;  // the dof that each virtual dof is
+  const int* real;         // number of each dof of the model in the extended model
+  const int* virtual_dof;  // number of each virtual dof in the extended model
 };
 
 Extension extend(const ModelView& m, const DataView& d, const VirtualDof* virtual_dofs, int count,
                  Arena& arena);
 
-// `from`, a vector over the dofs of the model, over those of the extended one: zero for virtual
-// dofs.
+// Returns a vector over the dofs of the model as a vector over the dofs of the extended model.
+// Virtual dofs are zero.
 double* extended(const ModelView& m, const Extension& e, const double* from, Arena& arena);
 
 }  // namespace mujacobian

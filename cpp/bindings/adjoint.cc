@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "adjoint/frame.h"
@@ -16,7 +17,7 @@ namespace {
 // (kind, id, component) of each parameter
 using Parameters = std::vector<std::array<int, 3>>;
 
-// With the poses of mocap bodies behind them, if asked for.
+// Returns the parameters, followed by the poses of mocap bodies if `mocap` is true.
 std::vector<Parameter> read(const ModelView& m, const Parameters& all, bool mocap = false) {
   std::vector<Parameter> list;
   for (const auto& [kind, id, component] : all) list.push_back({kind, id, component});
@@ -28,7 +29,7 @@ ParameterList view(const std::vector<Parameter>& list) {
   return {list.data(), static_cast<int>(list.size())};
 }
 
-// The model and data of a call that is about one state, on which mj_forward is run if asked for.
+// The model and data of a call.
 struct State {
   Pair pair;
   const void* model = pair.model;
@@ -38,6 +39,7 @@ struct State {
 
   State(nb::handle model_object, nb::handle data_object) : pair(model_object, data_object) {}
 
+  // Checks that the state is supported, and runs mj_forward if `run_forward` is true.
   void evaluate(bool run_forward, bool sensors) {
     require_model(m);
     if (sensors) require_sensors(m);
@@ -48,42 +50,14 @@ struct State {
   }
 };
 
-// Names of Parameter::Kind, in its order.
-std::vector<std::string> parameter_kinds() {
-  return {"inertial",
-          "gravity",
-          "damping",
-          "armature",
-          "friction_loss",
-          "stiffness",
-          "spring_reference",
-          "gain",
-          "bias",
-          "tendon_stiffness",
-          "tendon_damping",
-          "tendon_rest_length",
-          "tendon_friction_loss",
-          "friction",
-          "solref",
-          "solimp",
-          "limit",
-          "limit_solref",
-          "dof_weight",
-          "body_weight",
-          "tendon_weight",
-          "tendon_length",
-          "actuator_weight",
-          "anchor",
-          "inertial_frame",
-          "body_position",
-          "body_rotation",
-          "joint_position",
-          "joint_axis",
-          "mocap_position",
-          "mocap_rotation",
-          "geom_position",
-          "geom_rotation",
-          "geom_size"};
+// (name, field, element, components, unit, lower bound) of each Parameter::Kind, in its order.
+std::vector<std::tuple<std::string, std::string, int, int, std::string, double>> parameter_kinds() {
+  std::vector<std::tuple<std::string, std::string, int, int, std::string, double>> all;
+  for (int kind = 0; kind < Parameter::kCount; kind++) {
+    const ParameterKind& k = kind_of({kind, 0, 0});
+    all.emplace_back(k.name, k.field, k.element, k.components, k.unit, k.lower);
+  }
+  return all;
 }
 
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
@@ -91,7 +65,7 @@ void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::hand
               nb::handle params, bool mocap, bool run_forward) {
   State s(model, data);
   const std::vector<Parameter> list = read(s.m, parameters, mocap);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = list.size();
+  const Py_ssize_t nx = state_size(s.m), count = list.size();
   Array next(next_state, "next state", {nx}, false),
       sensed(sensors, "sensors", {s.m.nsensordata}, false), x(state, "state", {nx}, true),
       u(ctrl, "ctrl", {s.m.nu}, true), f(force, "force", {s.m.nv}, true),
@@ -110,7 +84,7 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
               nb::handle next_state, nb::handle sensors, bool run_forward) {
   State s(model, data);
   const std::vector<Parameter> list = read(s.m, parameters, mocap);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = list.size();
+  const Py_ssize_t nx = state_size(s.m), count = list.size();
   Array next(next_state, "next state", {nx}, true),
       sensed(sensors, "sensors", {s.m.nsensordata}, true), x(state, "state", {nx}, false),
       u(ctrl, "ctrl", {s.m.nu}, false), f(force, "force", {s.m.nv}, false),
@@ -122,13 +96,13 @@ void jvp_into(nb::handle model, nb::handle data, nb::handle state, nb::handle ct
     const Tangent along{x.data(), u.data(), f.data(), p.data()};
     const Change made{next.data(), sensed.data()};
     require_parameters(s.m, view(list));
-    const bool seen = p.data() && sensed.data() && sensors_see(s.m, view(list), nullptr);
-    jvp(s.m, s.d, &along, view(list), seen, &made, 1, arena);
+    const bool direct = p.data() && sensed.data() && sensors_depend(s.m, view(list), nullptr);
+    jvp(s.m, s.d, &along, view(list), direct, &made, 1, arena);
   });
 }
 
-// How lengths and moments of tendons and of actuators change with frames, (paths, parameters, 1 +
-// nv), at positions that the caller has evaluated: mj_kinematics, mj_comPos, mj_tendon.
+// Writes the derivatives of lengths and moments of tendons and actuators with respect to frames,
+// (paths, parameters, 1 + nv). The caller has run mj_kinematics, mj_comPos and mj_tendon.
 void frame_paths_into(nb::handle model, nb::handle data, const Parameters& parameters,
                       const std::vector<int>& tendons, const std::vector<int>& actuators,
                       nb::handle paths) {
@@ -173,7 +147,7 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
                     nb::handle params, nb::handle norms, nb::handle cotangent, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, count = parameters.size();
+  const Py_ssize_t nx = state_size(s.m), count = parameters.size();
   Array kept(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
       sensed(d_sensors, "d_sensors", {T, s.m.nsensordata}, false),
       u(ctrl, "controls", {T, s.m.nu}, true), f(force, "forces", {T, s.m.nv}, true),
@@ -198,7 +172,7 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
                        nb::handle sensors, nb::handle weights, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, n = count, width = parameters.size();
+  const Py_ssize_t nx = state_size(s.m), n = count, width = parameters.size();
   Array kept(start, "start", {T, size}, false), p(params, "params", {n, width}, false),
       x(states, "states", {T + 1, n, nx}, true),
       sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true),
@@ -222,7 +196,7 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
                            nb::handle sensors, nb::handle weights) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
-  const Py_ssize_t nx = 2 * s.m.nv + s.m.na, n = count, width = parameters.size();
+  const Py_ssize_t nx = state_size(s.m), n = count, width = parameters.size();
   const Py_ssize_t ns = s.m.nsensordata;
   Array first(state, "state", {size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
       f(force, "forces", {T, s.m.nv}, false), w(wrench, "wrenches", {T, s.m.nbody, 6}, false),

@@ -1,4 +1,4 @@
-// Products with the Jacobian of a step, simulations and their adjoint, for Python.
+// Binding of products with the Jacobian of a step, simulations and their derivatives.
 #pragma once
 
 #include <nanobind/nanobind.h>

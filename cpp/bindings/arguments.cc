@@ -11,14 +11,14 @@ namespace {
 
 std::string class_name(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
-// The last object asked for and its address, which is constant while the object lives: asking
-// MuJoCo's binding takes as long as the derivative of a small arm.
+// The object of the last call and its address, which is constant while the object lives. A call of
+// MuJoCo's binding for the address takes as long as the derivative of a small arm.
 struct Known {
   PyObject* weak = nullptr;
   void* address = nullptr;
 
   bool is(nb::handle object) const {
-    if (!weak || object.is_none()) return false;  // None stands for a reference that is dead
+    if (!weak || object.is_none()) return false;  // a dead reference is None
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject* alive = nullptr;
     if (PyWeakref_GetRef(weak, &alive) < 1) return false;
@@ -44,10 +44,10 @@ void* address(nb::handle object, Known& known, const nb::object& type, const cha
   return known.address;
 }
 
-// The C struct behind a mujoco.MjData that fits the model.
+// Returns the C struct of a mujoco.MjData, and raises if it does not belong to the model.
 void* data_of(nb::handle model, nb::handle data) {
   static Known known;
-  static const void* owner = nullptr;  // the model that it was made from
+  static const void* owner = nullptr;  // the model of the known data
   const bool is_known = known.is(data);
   void* found = address(data, known, python_types().data, "data", "mujoco.MjData");
   if (!is_known) owner = PyLong_AsVoidPtr(nb::object(data.attr("model").attr("_address")).ptr());
@@ -55,7 +55,7 @@ void* data_of(nb::handle model, nb::handle data) {
   return found;
 }
 
-// What InUse knows, under the interpreter lock.
+// The objects that calls are using, protected by the interpreter lock.
 struct Use {
   const void* object;
   std::thread::id thread;
@@ -79,7 +79,7 @@ std::string wanted(const char* name, std::initializer_list<Py_ssize_t> shape) {
 }  // namespace
 
 PythonTypes& python_types() {
-  // never destroyed: the interpreter is gone by then
+  // never destroyed, because the interpreter ends before static objects are destroyed
   static PythonTypes* types = new PythonTypes;
   return *types;
 }

@@ -1,4 +1,4 @@
-// Arguments from Python: MuJoCo's objects and arrays, checked by name.
+// Arguments from Python: MuJoCo's objects and arrays. Errors contain the name of the argument.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@ namespace mujacobian {
 
 namespace nb = nanobind;
 
-// Python objects the bindings need, set once at import.
+// Python objects that the bindings use. `configure` sets them at import.
 struct PythonTypes {
   nb::object model, data;               // mujoco.MjModel, mujoco.MjData
   nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
@@ -20,15 +20,15 @@ struct PythonTypes {
 };
 PythonTypes& python_types();
 
-// Raise ArgumentError or ArgumentTypeError.
+// Raise ArgumentError and ArgumentTypeError.
 [[noreturn]] void raise_argument(const std::string& message);
 [[noreturn]] void raise_argument_type(const std::string& message);
 
-// Address of the C struct behind a mujoco.MjModel.
+// Returns the address of the C struct of a mujoco.MjModel.
 void* model_address(nb::handle model);
 
-// An object that other threads must not hand to us while this lives: they get an error that names
-// it. Made and destroyed under the interpreter lock.
+// Marks an object as used by this thread. While it lives, a call of another thread with the same
+// object raises an error. It is created and destroyed under the interpreter lock.
 class InUse {
  public:
   InUse(const void* object, const char* name);
@@ -40,7 +40,7 @@ class InUse {
   const void* object_;
 };
 
-// A mujoco.MjModel and a mujoco.MjData that was made from it, or from one of the same sizes.
+// A mujoco.MjModel, and a mujoco.MjData that was made from it or from a model of the same sizes.
 struct Pair {
   const void* model;
   void* data;
@@ -49,7 +49,7 @@ struct Pair {
   Pair(nb::handle model_object, nb::handle data_object);
 };
 
-// A float64 array of a given shape, held while the call runs; None gives a null pointer.
+// A float64 array of a given shape. It keeps the buffer alive. None gives a null pointer.
 class Array {
  public:
   Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,

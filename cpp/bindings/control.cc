@@ -66,7 +66,8 @@ void expand_into(const CostRows& rows, nb::handle sensors, nb::handle controls, 
   });
 }
 
-// Norms of rows (n, k), NaN is off; slopes, curvatures (n, k) and bends (n) unless None.
+// Writes the norms of rows (n, k), without rows that are NaN; slopes and curvatures (n, k) and
+// bends (n) unless they are None.
 void norm_into(const std::string& kind, double p, double q, nb::handle rows, nb::handle values,
                nb::handle slopes, nb::handle curvatures, nb::handle bends) {
   const Py_ssize_t n = size_of(rows);
@@ -96,7 +97,7 @@ void norm_into(const std::string& kind, double p, double q, nb::handle rows, nb:
   }
 }
 
-// Returns (knot that is not convex or -1, linear and quadratic change expected).
+// Returns (first knot that is not convex or -1, expected linear change, expected quadratic change).
 std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::handle gradient,
                                               nb::handle hessian, nb::handle controls,
                                               nb::handle lower, nb::handle upper,
@@ -124,7 +125,7 @@ std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::ha
   return {knot, pass.expected[0], pass.expected[1]};
 }
 
-// A policy's arrays, held while the call runs.
+// The arrays of a policy, which stay alive during the call.
 struct PolicyArrays {
   Py_ssize_t n;
   Array times, states, controls, gains;
@@ -135,7 +136,7 @@ struct PolicyArrays {
         times(arrays[0], "times", {n}, false),
         states(arrays[1], "states", {n, m.nq + m.nv + m.na}, false),
         controls(arrays[2], "controls", {n, m.nu}, false),
-        gains(arrays[3], "gains", {n, m.nu, 2 * m.nv + m.na}, false),
+        gains(arrays[3], "gains", {n, m.nu, state_size(m)}, false),
         is_linear(nb::cast<bool>(arrays[4])) {
     if (!n) raise_argument("a policy needs at least one knot");
   }
@@ -202,7 +203,7 @@ struct ExpansionArrays {
   }
 };
 
-// A planner and the model it works on, which must live as long.
+// A planner and its model, which it keeps alive.
 struct BoundPlanner {
   nb::object object;
   const void* model;
@@ -219,7 +220,7 @@ struct BoundPlanner {
     });
   }
 
-  // The knot or candidate at which the last call failed, -1: at none.
+  // The knot or candidate at which the last call failed; -1: none.
   int failed() const { return planner->failure() ? planner->failure()->index : -1; }
 
   void raise_failure(const std::string& what) const {
@@ -230,7 +231,7 @@ struct BoundPlanner {
   }
 };
 
-// (knots taken, whether it went bad, cost, knot that has no derivative or -1)
+// Returns (number of knots, whether it diverged, cost, first knot without a derivative or -1).
 std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle task,
                                                nb::handle policy, double feedback, int shift,
                                                nb::handle knots, nb::handle expansion) {
@@ -249,7 +250,7 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
-// Returns the knot that has no derivative or -1.
+// Returns the first knot without a derivative or -1.
 int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
                        nb::handle expansion) {
   const CostRows& cost = self.planner->cost();
@@ -265,7 +266,7 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
   return self.failed();
 }
 
-// (knots taken, whether it went bad, cost) of every candidate
+// Returns (number of knots, whether it diverged, cost) of every candidate.
 std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::handle task,
                                                        nb::handle sizes, nb::handle accept,
                                                        double most, nb::handle states,
@@ -293,7 +294,7 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
   return out;
 }
 
-// Steps of the caller's data under a policy; returns how many were taken.
+// Steps the caller's data under a policy, and returns the number of steps.
 int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::handle lower,
                   nb::handle upper, nb::handle times, nb::handle states, nb::handle controls,
                   nb::handle sensors) {
@@ -312,7 +313,7 @@ int follow_policy(nb::handle model, nb::handle data, nb::handle policy, nb::hand
   return taken;
 }
 
-// Controls of a policy at times (n) and states (n, nq + nv + na).
+// Writes the controls of a policy at times (n) and states (n, nq + nv + na).
 void policy_into(nb::handle model, nb::handle policy, nb::handle lower, nb::handle upper,
                  nb::handle times, nb::handle states, double feedback, nb::handle controls) {
   const ModelView m = view_model(model_address(model));

@@ -1,4 +1,4 @@
-// Costs and the parts of a planner, for Python.
+// Binding of costs and of the parts of a planner.
 #pragma once
 
 #include <nanobind/nanobind.h>

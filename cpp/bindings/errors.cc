@@ -11,7 +11,8 @@
 namespace mujacobian {
 namespace {
 
-// What a Python callback raised inside of MuJoCo on this thread, which is forgotten; null: nothing.
+// Returns the exception that a Python callback raised inside of MuJoCo on this thread, and clears
+// it. Null: none.
 nb::object take_raised() {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -23,8 +24,8 @@ nb::object take_raised() {
   return nb::steal(value);
 }
 
-// Set a Python error with a cause. A cause that is not an error, such as KeyboardInterrupt, is
-// raised itself.
+// Sets a Python error with a cause. A cause that is not an error, such as KeyboardInterrupt, is set
+// itself.
 void set_error(nb::handle type, const std::string& message, const nb::object& cause) {
   if (cause.is_valid() && !PyErr_GivenExceptionMatches(cause.ptr(), PyExc_Exception)) {
     PyErr_SetObject(cause.type().ptr(), cause.ptr());
@@ -39,7 +40,7 @@ struct StopFlag {
   std::atomic<bool> is_set{false};
 };
 
-// The flag that this thread works under.
+// The flag that can stop this thread.
 const StopFlag*& current_flag() {
   thread_local const StopFlag* mine = nullptr;
   return mine;

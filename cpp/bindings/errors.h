@@ -1,4 +1,4 @@
-// Errors, notices and interrupts of the core, as Python knows them.
+// Python exceptions, warnings and interrupts for errors and notices of the core.
 #pragma once
 
 #include <exception>
@@ -10,23 +10,24 @@
 
 namespace mujacobian {
 
-// Raise the core's error as a Python exception; `where` goes before its message.
+// Raises the core's error as a Python exception. The message begins with `where`.
 [[noreturn]] void raise(std::exception_ptr error, const std::string& where = "");
 
-// Hand this thread's notices about the model to Python, which may raise, and forget them.
+// Passes this thread's notices about the model to Python, which may raise, and clears them.
 void report_notices(nb::handle model);
 
-// Whether the user wants the calling thread to stop: a signal handler of Python has raised, or the
-// thread works under a StopFlag that is set.
+// Returns whether the calling thread should stop: a signal handler of Python has raised, or the
+// StopFlag of the thread is set.
 bool is_interrupted();
 
-// Set by one thread of Python to interrupt others, which work inside a `with` of it.
+// Binds StopFlag. A thread of Python sets it to interrupt other threads that have entered it as a
+// context.
 void bind_stop_flag(nb::module_& module);
 
-// Run f() without the interpreter lock and raise its error.
+// Runs f() without the interpreter lock and raises its error.
 template <class F>
 void run(F f) {
-  take_notices();  // of a call that failed
+  take_notices();  // clears the notices of an earlier call that failed
   std::exception_ptr error;
   {
     nb::gil_scoped_release release;
@@ -40,7 +41,7 @@ void run(F f) {
   if (error) raise(error);
 }
 
-// The same for work on a model, and report what was noticed.
+// The same for work on a model. Also reports its notices.
 template <class F>
 void run(nb::handle model, F f) {
   run(f);

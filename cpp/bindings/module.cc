@@ -1,5 +1,6 @@
 // The compiled module mujacobian._core.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -22,14 +23,27 @@
 namespace mujacobian {
 namespace {
 
-using Fields = std::vector<std::tuple<std::string, std::string, std::string, bool>>;
+// (struct, name, kind, optional, old name or None) of each field
+using Fields = std::vector<
+    std::tuple<std::string, std::string, std::string, bool, std::optional<std::string>>>;
 
 Fields list_fields() {
   Fields all;
-  for (const Field& f : fields()) all.emplace_back(f.structure, f.name, f.kind, f.optional);
+  for (const Field& f : fields()) {
+    const auto old_name = f.old_name ? std::optional<std::string>(f.old_name) : std::nullopt;
+    all.emplace_back(f.structure, f.name, f.kind, f.optional, old_name);
+  }
   return all;
 }
 
+// (name, is a function, optional) of each symbol
+std::vector<std::tuple<std::string, bool, bool>> list_symbols() {
+  std::vector<std::tuple<std::string, bool, bool>> all;
+  for (const Symbol& s : symbols()) all.emplace_back(s.name, s.is_function, s.optional);
+  return all;
+}
+
+// (enum, enumerator, value)
 using Enumerators = std::vector<std::tuple<std::string, std::string, int>>;
 
 Enumerators list_enumerators() {
@@ -40,10 +54,9 @@ Enumerators list_enumerators() {
   };
 }
 
-// Take over the layout of the installed MuJoCo, the addresses of its functions and our Python
-// types.
+// Sets the layout of the installed MuJoCo, the addresses of its functions, and our Python types.
 void configure(const std::vector<std::pair<int, int>>& places, int option_offset, int contact_size,
-               int model_size, const std::map<std::string, std::uintptr_t>& symbols,
+               int model_size, const std::map<std::string, std::uintptr_t>& addresses,
                const std::map<std::string, int>& constants, nb::object model_type,
                nb::object data_type, nb::object error, nb::object unsupported_error,
                nb::object argument_error, nb::object argument_type_error, nb::object domain_error,
@@ -51,61 +64,19 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
   std::vector<Place> all;
   for (auto [offset, size] : places) all.push_back({offset, size});
   set_layout(all, option_offset, contact_size, model_size);
-  Engine& e = engine();
-  auto function = [&](auto& pointer, const char* name) {
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbols.at(name));
-  };
-  function(e.mj_forward, "mj_forward");
-  function(e.mj_step, "mj_step");
-  function(e.mj_resetData, "mj_resetData");
-  function(e.mj_inverse, "mj_inverse");
-  function(e.mj_fwdActuation, "mj_fwdActuation");
-  function(e.mj_collision, "mj_collision");
-  function(e.mj_makeConstraint, "mj_makeConstraint");
-  function(e.mj_referenceConstraint, "mj_referenceConstraint");
-  function(e.mj_island, "mj_island");
-  function(e.mj_projectConstraint, "mj_projectConstraint");
-  function(e.mj_forwardSkip, "mj_forwardSkip");
-  function(e.collision_functions, "mjCOLLISIONFUNC");
-  function(e.mj_makeData, "mj_makeData");
-  function(e.mj_deleteData, "mj_deleteData");
-  function(e.mj_stateSize, "mj_stateSize");
-  function(e.mj_getState, "mj_getState");
-  function(e.mj_setState, "mj_setState");
-  function(e.mj_copyData, "mj_copyData");
-  function(e.mj_integratePos, "mj_integratePos");
-  function(e.mj_differentiatePos, "mj_differentiatePos");
-  function(e.mjd_transitionFD, "mjd_transitionFD");
-  function(e.mj_stepSkip, "mj_stepSkip");
-  function(e.mj_id2name, "mj_id2name");
-  function(e.mju_rayGeom, "mju_rayGeom");
-  function(e.mj_ray, "mj_ray");
-  function(e.mj_geomDistance, "mj_geomDistance");
-  function(e.mjp_getPluginAtSlot, "mjp_getPluginAtSlot");
-  function(e.set_log_handler, "_mjPRIVATE_setTlsLogHandler");
-  function(e.get_global_log_handler, "_mjPRIVATE_getGlobalLogHandler");
-  const char* names[] = {"mjcb_control",  "mjcb_passive",  "mjcb_act_dyn",
-                         "mjcb_act_gain", "mjcb_act_bias", "mjcb_contactfilter"};
-  for (int k = 0; k < 6; k++) {
-    e.callbacks[k] = {names[k], reinterpret_cast<void* const*>(symbols.at(names[k]))};
-  }
-  e.physics_spec = constants.at("mjSTATE_FULLPHYSICS");
-  e.integration_spec = constants.at("mjSTATE_INTEGRATION");
-  e.log_error = constants.at("mjLOG_ERROR");
-  e.eq_stride = constants.at("mjNEQDATA");
-  e.version = constants.at("version");
+  set_engine(addresses, constants);
   python_types() = {model_type,        data_type,      error,
                     unsupported_error, argument_error, argument_type_error,
                     domain_error,      require_data,   notice};
 }
 
-// All blocks of one state, into the caller's arrays.
+// Writes all blocks of one state into the caller's arrays. None: not computed.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                     nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
   DataView d = view_data(pair.data);
-  const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
   run(model, [&] {
@@ -154,7 +125,7 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
                 nb::handle A, nb::handle B, nb::handle C, nb::handle D, int threads) {
   const void* mj_model = model_address(model);
   const ModelView m = view_model(mj_model);
-  const Py_ssize_t nx = 2 * m.nv + m.na, ns = m.nsensordata;
+  const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, m.nu}, false),
       a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true), c(C, "C", {n, ns, nx}, true),
       dd(D, "D", {n, ns, m.nu}, true);
@@ -170,8 +141,7 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
   report_notices(model);
 }
 
-// (rows, clamps, residual before, residual, solver error, collider error) as plain tuples; K is
-// filled
+// Fills K and returns (rows, clamps, residual before, residual, solver error, collider error).
 using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
 std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handle model,
@@ -222,7 +192,7 @@ bool processor_supported() {
 #endif
 }
 
-// Instructions beyond the architecture's baseline that the core was compiled to use.
+// Returns the instruction sets beyond the architecture's baseline that the core was compiled for.
 std::vector<std::string> processor_features() {
 #if defined(__AVX2__) && defined(__FMA__)
   return {"AVX2", "FMA"};
@@ -243,7 +213,11 @@ NB_MODULE(_core, module) {
   module.def("version", [] { return std::string(MUJACOBIAN_VERSION); });
   module.def("fields", &list_fields);
   module.def("enumerators", &list_enumerators);
-  module.def("configure", &configure);
+  module.def("symbols", &list_symbols);
+  module.def("configure", &configure, arg("places"), arg("option_offset"), arg("contact_size"),
+             arg("model_size"), arg("addresses"), arg("constants"), arg("model_type"),
+             arg("data_type"), arg("error"), arg("unsupported_error"), arg("argument_error"),
+             arg("argument_type_error"), arg("domain_error"), arg("require_data"), arg("notice"));
   module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
              arg("Bf") = none(), arg("Df") = none(), arg("forward") = true);

@@ -25,7 +25,7 @@ using Integers = nb::ndarray<const int, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Maybe = std::optional<T>;
 
-// The data of an array that must have this many entries
+// Returns the data of an array, and raises if its number of entries is wrong
 template <class A>
 auto* data(const A& array, size_t size) {
   if (array.size() != size) {
@@ -117,11 +117,11 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
   m.cables.push_back(c);
 }
 
-// A surface, and spheres about material points that touch it
+// Adds a surface, and spheres about material points that can touch it
 void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
                        int body_point, int body_frame, double radius, double stiffness,
                        double friction, double slip) {
-  m.shapes.at(shape);  // of classes that users derive from Shape
+  m.shapes.at(shape);  // throws for a wrong number of a class that a user derives from Shape
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
@@ -139,7 +139,7 @@ State read_state(const Model& m, const Numbers& x, const Numbers& R) {
   return {vectors(x), matrices(R)};
 }
 
-// Tangents are vectors of points, then of frames, in Python.
+// In Python, a tangent consists of the vectors of all points, followed by those of all frames.
 Tangent read_tangent(const Model& m, const double* points, const double* frames) {
   Tangent all(m.slots());
   for (size_t i = 0; i < m.mass.size(); i++) all[m.point_slot[i]] = load3(points + 3 * i);
@@ -238,8 +238,8 @@ void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R
   write_tangent(m, made.step, first_bars[2], first_bars[3]);
 }
 
-// The potential of one step at (x, R); its gradient, and its Hessian (3 slots, 3 slots), points
-// first, then frames.
+// Returns the potential of one step at (x, R). Writes its gradient and its Hessian
+// (3 slots, 3 slots), points first, then frames.
 double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
                      const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
                      const Numbers& x, const Numbers& R, const Doubles& d_points,
@@ -256,7 +256,7 @@ double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& p
   if (!hessian) return sum.energy;
   const int n = m.slots();
   double* out = data(*hessian, 9 * static_cast<size_t>(n) * n);
-  std::vector<int> place(n);  // of a slot, in Python
+  std::vector<int> place(n);  // index of each slot in Python
   for (size_t i = 0; i < m.mass.size(); i++) place[m.point_slot[i]] = static_cast<int>(i);
   for (size_t i = 0; i < m.moment.size(); i++) {
     place[m.frame_slot[i]] = static_cast<int>(m.mass.size() + i);
@@ -273,8 +273,8 @@ double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& p
   return sum.energy;
 }
 
-// Processor seconds of one assembly of gradient and Hessian at (x, R), and of one factorization and
-// solution
+// Returns the processor seconds of one assembly of gradient and Hessian at (x, R), and of one
+// factorization and solution.
 std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
                                   const Numbers& previous_R, const Numbers& step_x,
                                   const Numbers& step_R, const InputArrays& inputs,
@@ -289,7 +289,7 @@ std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
   sum.gradient = &gradient;
   sum.hessian = &H;
   const std::vector<char> fixed = m.fixed();
-  const std::clock_t begin = std::clock();  // of this process: other ones do not disturb it
+  const std::clock_t begin = std::clock();  // processor time, which other processes do not change
   for (int k = 0; k < repeats; k++) evaluate(problem, q, sum);
   const std::clock_t middle = std::clock();
   for (int k = 0; k < repeats; k++) {
@@ -302,7 +302,7 @@ std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
   return {tick * static_cast<double>(middle - begin), tick * static_cast<double>(end - middle)};
 }
 
-// Stored energies of all rows of states, with the inputs of the step that led to them
+// Writes the stored energies of all states, with the inputs of the step before each.
 void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
                           const Numbers& positions, const Numbers& rotations,
                           const Doubles& energies) {
@@ -317,7 +317,8 @@ void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
   }
 }
 
-// Derivatives of z . gradient of one step's potential with respect to all but (x, R)
+// Adds the derivatives of z . gradient of one step's potential with respect to everything except
+// for (x, R).
 void pull_back_step_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
                          const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
                          const Numbers& x, const Numbers& R, const Numbers& z_points,
@@ -341,14 +342,19 @@ void pull_back_step_into(const Model& m, const Numbers& previous_x, const Number
 }  // namespace
 
 void bind_rods(nb::module_& module) {
+  using nb::arg;
   nb::class_<Model>(module, "RodModel")
-      .def("__init__", &construct)
+      .def("__init__", &construct, arg("timestep"), arg("gravity"), arg("mass"), arg("drag"),
+           arg("point_fixed"), arg("point_slot"), arg("moment"), arg("spin_drag"),
+           arg("frame_fixed"), arg("frame_slot"), arg("targets"))
       .def("add_edges", &append_edges)
       .def("add_bends", &append_bends)
       .def("add_spring", &add_spring)
       .def("add_weld", &add_weld)
       .def("add_cable", &add_cable)
-      .def("add_contacts", &add_contacts_with)
+      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("shape"),
+           arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"), arg("friction"),
+           arg("slip"))
       .def("add_plane",
            [](Model& m, const Numbers& normal, double offset) {
              return keep(m, std::make_shared<Plane>(vec3(normal), offset));
@@ -374,11 +380,17 @@ void bind_rods(nb::module_& module) {
            })
       .def("hessian_blocks",
            [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
-  module.def("rods_simulate_into", &simulate_into);
-  module.def("rods_pull_back_into", &pull_back_into);
+  module.def("rods_simulate_into", &simulate_into, arg("model"), arg("step_x"), arg("step_R"),
+             arg("steps"), arg("inputs"), arg("tolerance"), arg("iterations"), arg("persist"),
+             arg("positions"), arg("rotations"), arg("reports"));
+  module.def("rods_pull_back_into", &pull_back_into, arg("model"), arg("step_x"), arg("step_R"),
+             arg("steps"), arg("inputs"), arg("positions"), arg("rotations"), arg("d_positions"),
+             arg("d_rotations"), arg("d_step_x"), arg("d_step_R"), arg("input_bars"),
+             arg("parameter_bars"), arg("first_bars"), arg("norms"));
   module.def("rods_evaluate_into", &evaluate_into);
   module.def("rods_timings", &timings);
-  module.def("rods_stored_energies_into", &stored_energies_into);
+  module.def("rods_stored_energies_into", &stored_energies_into, arg("model"), arg("rows"),
+             arg("inputs"), arg("positions"), arg("rotations"), arg("energies"));
   module.def("rods_pull_back_step_into", &pull_back_step_into);
 }
 

@@ -1,4 +1,4 @@
-// Rigid bodies and Cosserat rods, for Python.
+// Binding of rigid bodies and Cosserat rods.
 #pragma once
 
 #include <nanobind/nanobind.h>

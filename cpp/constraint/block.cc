@@ -11,9 +11,6 @@
 namespace mujacobian {
 namespace {
 
-// mjMINVAL: below it MuJoCo holds R constant
-constexpr double kMinR = 1e-15;
-
 // relative difference of numbers that are equal but for rounding
 constexpr double kSame = 1e-12;
 
@@ -72,7 +69,7 @@ double resolved_damping_slope(double b, double imp, double h) {
 Reference reference(const ModelView& m, const DataView& d, int row) {
   const double* kbip = d.efc_KBIP + 4 * row;
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
-  const bool regular = d.efc_R[row] > kMinR;
+  const bool regular = d.efc_R[row] > kMinVal;
   Reference r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
   // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));

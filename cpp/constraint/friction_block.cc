@@ -1,15 +1,15 @@
 #include "constraint/friction_block.h"
 
 #include "constraint/force.h"
+#include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "tree/inertia.h"
 
 namespace mujacobian {
 namespace {
 
-// MuJoCo's floors: of the diagonal of A in a contact, of that of dry friction and of the normal
-// force of a cone
-constexpr double kMinDiagonal = 1e-10, kMinVal = 1e-15;
+// MuJoCo's lower bound of the diagonal of A in a contact
+constexpr double kMinDiagonal = 1e-10;
 
 // All dofs of the trees that the block moves, where M^-1 J^T is not zero
 int reach(const ModelView& m, const Block& b, int* dofs) {

@@ -7,14 +7,14 @@
 #include "constraint/force.h"
 #include "constraint/rounding.h"
 #include "layout/engine.h"
+#include "layout/enums.h"
 #include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {
 
-// MuJoCo's guards: the curvature below which a pair of pyramid edges is evened out, and the
-// increase of the cost at which an update is taken back
-constexpr double kMinCurvature = 1e-15, kMaxIncrease = 1e-10;
+// MuJoCo's limit on the increase of the cost, beyond which it takes an update back
+constexpr double kMaxIncrease = 1e-10;
 
 // Largest difference to MuJoCo's constraint force, relative to the largest generalized force. Its
 // Newton solver stops up to 4e-5 from the optimum where cones slide, and the derivative there is
@@ -51,7 +51,7 @@ void update_bounded(const FrictionBlock& friction, double res, Visit& visit) {
   const double mu =
       is_dry(*friction.block) ? 0 : friction.block->contact.friction.v[friction.first - 1];
   double force = 0;
-  if (mu > 0 && 4 * mu * mu * friction.A[0] < kMinCurvature) {
+  if (mu > 0 && 4 * mu * mu * friction.A[0] < kMinVal) {
     visit.outcome = Visit::kZero;
   } else {
     force = friction.force[0] - res / friction.A[0];
@@ -109,7 +109,7 @@ void apply(FrictionBlock& friction, const double* delta, Noslip& noslip) {
 // The number by which MuJoCo divides improvements: a total inertia of the island
 double inertia_scale(const ModelView& m, const DataView& d, int island) {
   // since 3.17 the trace of M, before that a constant of the model
-  if (engine().version < 3017000) return m.stat.meaninertia * std::fmax(1, m.nv);
+  if (engine().version < kMuJoCo317) return m.stat.meaninertia * std::fmax(1, m.nv);
   double trace = 0;
   for (int i = 0; i < m.nv; i++) {
     if (d.nisland && d.dof_island[i] != island) continue;

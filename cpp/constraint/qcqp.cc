@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "layout/enums.h"
+
 namespace mujacobian {
 namespace {
 
 // MuJoCo's tolerances, in the units of what they are compared with
-constexpr double kSingular = 1e-10, kInside = 1e-10, kShortStep = 1e-10, kMinNorm = 1e-15;
+constexpr double kSingular = 1e-10, kInside = 1e-10, kShortStep = 1e-10;
 constexpr int kMaxSteps = 20;
 
 double dot(const double* a, const double* b, int n) {
@@ -79,7 +81,7 @@ Qcqp solve_qcqp(int n, const double* A, const double* b, const double* mu, doubl
   const double* v = p.step[p.count - 1].v;
   p.on_edge = multiplier != 0;
   // tie: noslip and the cone
-  p.scale = p.on_edge ? r / std::sqrt(std::fmax(kMinNorm, dot(v, v, n))) : 1;
+  p.scale = p.on_edge ? r / std::sqrt(std::fmax(kMinVal, dot(v, v, n))) : 1;
   for (int i = 0; i < n; i++) p.x[i] = p.scale * mu[i] * v[i];
   return p;
 }
@@ -109,7 +111,7 @@ void differentiate_qcqp(const Qcqp& p, const double* dA, const double* db, doubl
   double dscale = 0;
   if (p.on_edge) {
     const double norm2 = dot(v, v, n);
-    dscale = p.scale * (dr / p.r - (norm2 > kMinNorm ? dot(v, dv, n) / norm2 : 0));
+    dscale = p.scale * (dr / p.r - (norm2 > kMinVal ? dot(v, dv, n) / norm2 : 0));
   }
   for (int i = 0; i < n; i++) dx[i] = p.mu[i] * (p.scale * dv[i] + dscale * v[i]);
 }

@@ -70,7 +70,7 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
 void Differentiator::difference(void* data, bool central, const Outputs& out) const {
   const ModelView m = view_model(model_);
   transition_fd(model_, data, eps_, central, out.A, out.B, out.C, out.D);
-  difference_count() += (2 * m.nv + m.na + m.nu) * (central ? 2 : 1);
+  difference_count() += (state_size(m) + m.nu) * (central ? 2 : 1);
 }
 
 }  // namespace mujacobian

@@ -239,7 +239,7 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
 
 void Planner::search(const Task& task, const Search& search, const Knots& knots, Rolled* results) {
   const ModelView m = view_model(task.model);
-  const std::ptrdiff_t nu = m.nu, nx = 2 * m.nv + m.na, width = m.nq + m.nv + m.na;
+  const std::ptrdiff_t nu = m.nu, nx = state_size(m), width = m.nq + m.nv + m.na;
   failure_.reset();
   // the next candidate, and the first one that was accepted
   std::atomic<int> next{0}, accepted{search.count};

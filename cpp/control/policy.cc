@@ -63,7 +63,7 @@ void difference_states(const ModelView& m, const double* from, const double* to,
 void evaluate_policy(const ModelView& m, const Policy& policy, const Bounds& bounds, double time,
                      const double* state, double feedback, double* ctrl, Arena& arena) {
   const Arena::Mark mark = arena.mark();
-  const std::ptrdiff_t nu = m.nu, nx = 2 * m.nv + m.na, size = m.nq + m.nv + m.na;
+  const std::ptrdiff_t nu = m.nu, nx = state_size(m), size = m.nq + m.nv + m.na;
   // control and reference state of the knot before this time
   const Between place = find(policy, time);
   const double part = place.part;
@@ -92,7 +92,7 @@ void feed_back(const ModelView& m, const Bounds& bounds, const double* u, const 
                double scale, const double* gain, const double* at, const double* state,
                double* ctrl, Arena& arena) {
   const Arena::Mark mark = arena.mark();
-  const int nx = 2 * m.nv + m.na;
+  const int nx = state_size(m);
   double* dx = arena.take<double>(nx);
   difference_states(m, at, state, dx);
   for (int k = 0; k < m.nu; k++) ctrl[k] = u[k] + scale * step[k];

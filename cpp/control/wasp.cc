@@ -60,7 +60,7 @@ bool agree(const double* measured, const double* predicted, int n) {
 
 Wasp::Wasp(const void* model, double eps) : model_(model), eps_(eps) {
   const ModelView m = view_model(model);
-  nq_ = m.nq, nv_ = m.nv, na_ = m.na, nu_ = m.nu, nx_ = 2 * m.nv + m.na, ns_ = m.nsensordata;
+  nq_ = m.nq, nv_ = m.nv, na_ = m.na, nu_ = m.nu, nx_ = state_size(m), ns_ = m.nsensordata;
   auto add = [&](int kind, int size, int first, double share) {
     if (!size) return;
     const int most = std::max(1, static_cast<int>(share * size));

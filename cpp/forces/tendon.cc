@@ -13,9 +13,6 @@
 namespace mujacobian {
 namespace {
 
-// Sites closer than this have no direction (mjMINVAL is MuJoCo's own guard).
-constexpr double kMinLength = 1e-15;
-
 // A geom between two sites around which the tendon wraps.
 struct WrappedGeom {
   Wrap wrap;
@@ -57,7 +54,7 @@ Segment make_segment(const ModelView& m, const DataView& d, int tendon, const in
   Vec3 span = load3(to) - load3(from);
   double length = norm(span);
   // tie: tendon of no length
-  if (length < kMinLength) {
+  if (length < kMinVal) {
     throw Unsupported(element_name(m, object::kTendon, tendon),
                       "two consecutive points of its path coincide: its moment arm is undefined");
   }

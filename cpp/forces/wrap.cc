@@ -65,7 +65,6 @@ enum class Branch { kOutsideLeft, kOutsideRight, kInsideBySine, kInsideByAngle, 
 constexpr double kTolerance = 1e-6;  // of the Newton iterations
 constexpr double kFirstSine = 1 - 1e-7;
 constexpr int kMaxIterations = 20;
-constexpr int kVersionByAngle = 3016000;  // MuJoCo's version that iterates on the angle
 
 bool is_inside(Branch b) { return b != Branch::kOutsideLeft && b != Branch::kOutsideRight; }
 
@@ -203,7 +202,7 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
     return worst;
   };
 
-  const bool by_angle = engine().version >= kVersionByAngle;
+  const bool by_angle = engine().version >= kMuJoCo316;
   const Branch newton = by_angle ? Branch::kInsideByAngle : Branch::kInsideBySine;
   Branch branch = Branch::kOutsideLeft;
   double error = mismatch(branch);

@@ -1,11 +1,12 @@
-// Scratch memory of one call: a bump allocator that is reset at the start of every call and keeps
-// its memory, so that nothing is allocated after the first call on a model.
+// Scratch memory of one call: a bump allocator. It is reset at the start of every call and keeps
+// its memory, so that later calls on the same model do not allocate.
 #pragma once
 
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 namespace mujacobian {
@@ -17,7 +18,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena() { release(); }
 
-  // Forget everything taken; memory that came in pieces is merged into one.
+  // Invalidates everything that was taken, and merges the memory into one piece.
   void reset() {
     if (chunks_.size() > 1) {
       std::size_t total = 0;
@@ -28,9 +29,11 @@ class Arena {
     used_ = 0;
   }
 
-  // Uninitialised room for n objects, aligned to a cache line.
+  // Returns uninitialized memory for n objects, aligned to a cache line. The arena never calls
+  // destructors.
   template <class T>
   T* take(std::size_t n) {
+    static_assert(std::is_trivially_destructible_v<T>);
     std::size_t bytes = (n * sizeof(T) + kAlign - 1) / kAlign * kAlign;
     if (chunks_.empty() || used_ + bytes > chunks_.back().size) grow(bytes);
     T* result = reinterpret_cast<T*>(chunks_.back().memory + used_);
@@ -38,6 +41,7 @@ class Arena {
     return result;
   }
 
+  // The same, with all bytes set to zero.
   template <class T>
   T* zeros(std::size_t n) {
     T* result = take<T>(n);
@@ -45,7 +49,7 @@ class Arena {
     return result;
   }
 
-  // Forget what was taken since `mark`, unless the arena has grown in the meantime.
+  // `rewind` invalidates what was taken since `mark`, unless the arena has grown in the meantime.
   struct Mark {
     std::size_t chunks, used;
   };

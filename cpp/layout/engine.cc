@@ -2,6 +2,7 @@
 
 #include <csetjmp>
 #include <cstdio>
+#include <iterator>
 
 #include "layout/enums.h"
 
@@ -15,7 +16,8 @@ thread_local Handler next_handler;
 thread_local char text[1200];
 thread_local int quiet = 0;
 
-// Errors jump back into `guarded`; anything milder goes to the handler that was there before.
+// Handles a message of MuJoCo. An error jumps back into `guarded`. Every other message goes to the
+// handler that was installed before.
 void handle_log(const void* message) {
   LogView log = view_log(message);
   if (log.level != engine().log_error) {
@@ -27,11 +29,12 @@ void handle_log(const void* message) {
   std::longjmp(jump, 1);
 }
 
-// Run f(), which only calls C code, and return false if MuJoCo raised an error.
+// Runs f(), which only calls C code, and returns false if MuJoCo raised an error.
 template <class F>
 bool guarded(F f) {
-  auto previous = reinterpret_cast<Handler>(engine().set_log_handler(handle_log));
-  next_handler = previous ? previous : reinterpret_cast<Handler>(engine().get_global_log_handler());
+  auto previous = reinterpret_cast<Handler>(engine()._mjPRIVATE_setTlsLogHandler(handle_log));
+  next_handler =
+      previous ? previous : reinterpret_cast<Handler>(engine()._mjPRIVATE_getGlobalLogHandler());
   bool ok = false;
   if (setjmp(jump) == 0) {
     f();
@@ -39,11 +42,11 @@ bool guarded(F f) {
   } else {
     ok = false;
   }
-  engine().set_log_handler(previous);
+  engine()._mjPRIVATE_setTlsLogHandler(previous);
   return ok;
 }
 
-// Run f(), which works on `data`, with MuJoCo's errors turned into EngineError.
+// Runs f(), which works on `data`, and turns MuJoCo's errors into EngineError.
 template <class F>
 void run(void* data, F f) {
   const Stack before = view_stack(data);
@@ -57,11 +60,50 @@ void call(void (*stage)(const void*, void*), const void* model, void* data) {
   run(data, [=] { stage(model, data); });
 }
 
+constexpr const char* kCallbacks[] = {"mjcb_control",  "mjcb_passive",  "mjcb_act_dyn",
+                                      "mjcb_act_gain", "mjcb_act_bias", "mjcb_contactfilter"};
+
+std::vector<Symbol> list_symbols() {
+  std::vector<Symbol> all;
+#define MUJACOBIAN_REQUIRED(RESULT, NAME, ARGUMENTS) all.push_back({#NAME, true, false});
+#define MUJACOBIAN_OPTIONAL(RESULT, NAME, ARGUMENTS) all.push_back({#NAME, true, true});
+  MUJACOBIAN_FUNCTIONS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL)
+  all.push_back({"mjCOLLISIONFUNC", false, false});
+  for (const char* name : kCallbacks) all.push_back({name, false, false});
+  return all;
+}
+
 }  // namespace
 
 Engine& engine() {
   static Engine instance{};
   return instance;
+}
+
+const std::vector<Symbol>& symbols() {
+  static const std::vector<Symbol> all = list_symbols();
+  return all;
+}
+
+void set_engine(const std::map<std::string, std::uintptr_t>& addresses,
+                const std::map<std::string, int>& constants) {
+  Engine& e = engine();
+  auto set = [&](auto& pointer, const char* name) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(addresses.at(name));
+  };
+#define MUJACOBIAN_SET(RESULT, NAME, ARGUMENTS) set(e.NAME, #NAME);
+  MUJACOBIAN_FUNCTIONS(MUJACOBIAN_SET, MUJACOBIAN_SET)
+  set(e.mjCOLLISIONFUNC, "mjCOLLISIONFUNC");
+  static_assert(std::size(kCallbacks) == std::size(Engine{}.callbacks));
+  for (std::size_t k = 0; k < std::size(kCallbacks); k++) {
+    e.callbacks[k].name = kCallbacks[k];
+    set(e.callbacks[k].address, kCallbacks[k]);
+  }
+  e.physics_spec = constants.at("mjSTATE_FULLPHYSICS");
+  e.integration_spec = constants.at("mjSTATE_INTEGRATION");
+  e.log_error = constants.at("mjLOG_ERROR");
+  e.eq_stride = constants.at("mjNEQDATA");
+  e.version = constants.at("version");
 }
 
 Quiet::Quiet() { quiet++; }
@@ -90,7 +132,7 @@ void solve_constraints(const void* model, void* data) {
 int collide_pair(const ModelView& m, void* data, int geom1, int geom2, double margin,
                  PreContact out[kMaxPairContacts]) {
   const int type = m.geom_type[geom1] * geom::kCount + m.geom_type[geom2];
-  const Engine::Collide function = engine().collision_functions[type];
+  const Engine::Collide function = engine().mjCOLLISIONFUNC[type];
   const void* model = m.address;
   static thread_local int count;
   run(data, [=] { count = function(model, data, out, geom1, geom2, margin); });
@@ -112,9 +154,9 @@ void copy_data(void* to, const void* model, const void* from) {
   run(to, [=] { engine().mj_copyData(to, model, from); });
 }
 
-void transition_fd(const void* model, void* data, double eps, bool centred, double* A, double* B,
+void transition_fd(const void* model, void* data, double eps, bool centered, double* A, double* B,
                    double* C, double* D) {
-  run(data, [=] { engine().mjd_transitionFD(model, data, eps, centred, A, B, C, D); });
+  run(data, [=] { engine().mjd_transitionFD(model, data, eps, centered, A, B, C, D); });
 }
 
 void step_skip(const void* model, void* data, int stage) {
@@ -146,7 +188,7 @@ double geom_distance(const void* model, const void* data, int geom1, int geom2, 
 }
 
 int plugin_capabilities(const ModelView& m, int plugin) {
-  // how mjpPlugin begins, whose layout is part of the interface of compiled plugins
+  // the first members of mjpPlugin, whose layout is part of the interface of compiled plugins
   struct Head {
     const char* name;
     int nattribute;

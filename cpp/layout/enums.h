@@ -1,5 +1,5 @@
-// MuJoCo's enumerators and array strides that the core compares with. Python checks every one of
-// them against the installed MuJoCo at import (enumerators()), so a renumbering is an ImportError.
+// MuJoCo's enumerators, array strides and constants that the core uses. At import, Python compares
+// all enumerators with the installed MuJoCo and raises an ImportError if a value has changed.
 #pragma once
 
 namespace mujacobian {
@@ -33,7 +33,6 @@ namespace mujacobian {
   X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                           \
   X(wrap, kPulley, mjtWrap, mjWRAP_PULLEY, 2)                                         \
   X(wrap, kSite, mjtWrap, mjWRAP_SITE, 3)                                             \
-  X(wrap, kSphere, mjtWrap, mjWRAP_SPHERE, 4)                                         \
   X(wrap, kCylinder, mjtWrap, mjWRAP_CYLINDER, 5)                                     \
   X(transmission, kJoint, mjtTrn, mjTRN_JOINT, 0)                                     \
   X(transmission, kJointInParent, mjtTrn, mjTRN_JOINTINPARENT, 1)                     \
@@ -145,7 +144,6 @@ namespace mujacobian {
   X(sensor, kTactile, mjtSensor, mjSENS_TACTILE, 46)                                  \
   X(sensor, kPlugin, mjtSensor, mjSENS_PLUGIN, 47)                                    \
   X(sensor, kUser, mjtSensor, mjSENS_USER, 48)                                        \
-  X(contact_data, kFound, mjtConDataField, mjCONDATA_FOUND, 0)                        \
   X(contact_data, kForce, mjtConDataField, mjCONDATA_FORCE, 1)                        \
   X(contact_data, kTorque, mjtConDataField, mjCONDATA_TORQUE, 2)                      \
   X(contact_data, kDist, mjtConDataField, mjCONDATA_DIST, 3)                          \
@@ -168,7 +166,6 @@ namespace mujacobian {
   X(camera, kFixed, mjtCamLight, mjCAMLIGHT_FIXED, 0)                                 \
   X(camera, kTrack, mjtCamLight, mjCAMLIGHT_TRACK, 1)                                 \
   X(camera, kTrackCom, mjtCamLight, mjCAMLIGHT_TRACKCOM, 2)                           \
-  X(camera, kTargetBody, mjtCamLight, mjCAMLIGHT_TARGETBODY, 3)                       \
   X(camera, kTargetBodyCom, mjtCamLight, mjCAMLIGHT_TARGETBODYCOM, 4)                 \
   X(projection, kPerspective, mjtProjection, mjPROJ_PERSPECTIVE, 0)                   \
   X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                             \
@@ -189,15 +186,15 @@ namespace mujacobian {
 MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 #undef MUJACOBIAN_ENUMERATOR
 
-// second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID, mjNSENS
+// Second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID, mjNSENS
 inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12, kNSens = 3;
 
-// Fields of contact sensors that MuJoCo has since 4.0 (mjCONDATA_LINVEL, mjCONDATA_ANGVEL).
+// Fields of contact sensors that are new in MuJoCo 4.0 (mjCONDATA_LINVEL, mjCONDATA_ANGVEL).
 namespace contact_data {
 inline constexpr int kLinVel = 7, kAngVel = 8, kCount = 9;
 }
 
-// The number MuJoCo guards divisions with (mjMINVAL).
+// The number that guards divisions in MuJoCo (mjMINVAL). MuJoCo also keeps R constant below it.
 inline constexpr double kMinVal = 1e-15;
 
 // The smallest and largest impedance of a constraint (mjMINIMP, mjMAXIMP).
@@ -205,5 +202,8 @@ inline constexpr double kMinImp = 0.0001, kMaxImp = 0.9999;
 
 // MuJoCo treats larger numbers as a diverged simulation (mjMAXVAL).
 inline constexpr double kMaxVal = 1e10;
+
+// Versions of MuJoCo that changed a computation, in the form of mj_version().
+inline constexpr int kMuJoCo316 = 3016000, kMuJoCo317 = 3017000, kMuJoCo400 = 4000000;
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-// Long computations end when the user asks for it (Ctrl-C): they poll between steps.
+// Interrupts of long computations (Ctrl-C). The computations poll between steps.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// While one lives, this thread's polls ask `asked`, which may take time, every 50 ms.
+// While an object of this class lives, the polls of its thread call `asked` every 50 ms.
 class Interruptible {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,7 +26,7 @@ class Interruptible {
     if (asked_()) throw Interrupted();
   }
 
-  // That of this thread, null if nothing can interrupt it.
+  // The object of this thread, null if nothing can interrupt the thread.
   static Interruptible*& current() {
     thread_local Interruptible* mine = nullptr;
     return mine;
@@ -38,7 +38,7 @@ class Interruptible {
   Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(50);
 };
 
-// Throw Interrupted if the user wants this thread to stop.
+// Throws Interrupted if the user wants this thread to stop.
 inline void poll_interrupt() {
   if (Interruptible* mine = Interruptible::current()) mine->poll();
 }

@@ -1,29 +1,34 @@
-// Facts that the reader of a result should know, found while it is computed: how far MuJoCo's
-// solver stopped from the optimum, say. Every thread keeps the worst of each kind; those of worker
-// threads are merged into the calling thread's, and the bindings hand them to Python, which warns.
+// Notices: facts about a result that the user should know, such as the distance between the iterate
+// of MuJoCo's solver and the optimum. Every thread keeps the worst notice of each kind. Worker
+// threads merge their notices into those of the calling thread, and the bindings pass them to
+// Python, which warns.
 #pragma once
 
 namespace mujacobian {
 
 struct Notice {
-  double value = 0;           // how far off
-  double limit = 0;           // up to which nothing is worth a word
-  int element[2] = {-1, -1};  // ids of what it is about, such as the geoms of a contact; -1: none
+  double value = 0;           // size of the error
+  double limit = 0;           // largest error without a warning
+  int element[2] = {-1, -1};  // ids of the elements, such as the geoms of a contact; -1: none
 };
 
 class Notices {
  public:
-  // kContact: a contact is far from that of a converged collider; kCollider: accelerations are.
-  enum Kind { kSolver, kContact, kCollider, kCount };
+  enum Kind {
+    kSolver,    // accelerations of MuJoCo's solver differ from the optimum
+    kContact,   // a contact differs from the contact of a converged collider
+    kCollider,  // accelerations differ from those with a converged collider
+    kCount
+  };
 
-  // Keep the notice if its value exceeds its limit, by more than that of the one kept so far.
+  // Keeps the notice if it exceeds its limit by a larger factor than the notice kept so far.
   void add(Kind kind, const Notice& notice) {
     if (notice.value > notice.limit && excess(notice) > excess(kept_[kind])) kept_[kind] = notice;
   }
   void merge(const Notices& other) {
     for (int k = 0; k < kCount; k++) add(static_cast<Kind>(k), other.kept_[k]);
   }
-  // Of two kinds with the same remedy, keep the one that exceeds its limit by more.
+  // Drops one of two kinds that have the same remedy: the one that exceeds its limit less.
   void keep_worse(Kind one, Kind other) {
     kept_[excess(kept_[one]) < excess(kept_[other]) ? one : other] = {};
   }
@@ -37,13 +42,13 @@ class Notices {
   Notice kept_[kCount];
 };
 
-// Those of this thread.
+// The notices of this thread.
 inline Notices& notices() {
   thread_local Notices mine;
   return mine;
 }
 
-// The same, which are forgotten.
+// Returns the notices of this thread and clears them.
 inline Notices take_notices() {
   const Notices taken = notices();
   notices() = {};

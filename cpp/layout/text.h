@@ -1,4 +1,4 @@
-// Numbers in messages: small and large ones in scientific notation.
+// Numbers in messages. Small and large numbers are in scientific notation.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The forest of dofs: who is whose ancestor, and where a dof stands in MuJoCo's packed rows.
+// The forest of dofs: their ancestors, and the dofs that move a body.
 #pragma once
 
 #include "layout/arena.h"
@@ -12,7 +12,7 @@ struct Topology {
   const int* depth;  // number of ancestors of dof i
   const int* end;    // one past the last dof that i moves; dofs are numbered depth first
 
-  // a moves b's axis or b itself: a is b or one of its ancestors
+  // Returns whether a is b or one of its ancestors.
   bool is_ancestor(int a, int b) const { return a <= b && b < end[a]; }
   bool is_related(int a, int b) const { return a <= b ? b < end[a] : a < end[b]; }
 };
@@ -34,22 +34,22 @@ inline Topology topology(const ModelView& m, Arena& arena) {
   return {max_depth, depth, end};
 }
 
-// Last dof that moves the body, negative for one that cannot move. All dofs that move it are this
-// one and its ancestors.
+// Returns the last dof that moves the body, a negative number if nothing moves it. The dofs that
+// move a body are this dof and its ancestors.
 inline int last_dof(const ModelView& m, int body) {
   int weld = m.body_weldid[body];
   return m.body_dofadr[weld] + m.body_dofnum[weld] - 1;
 }
 
-// The standalone free body in a tree, or -1: a free joint and no other below it.
+// Returns the body of a tree that consists of one free joint, -1 for other trees.
 inline int free_body(const ModelView& m, int tree) {
   if (m.tree_dofnum[tree] != 6) return -1;
   int dof = m.tree_dofadr[tree];
   return m.jnt_type[m.dof_jntid[dof]] == joint::kFree ? m.dof_bodyid[dof] : -1;
 }
 
-// `k` moves the axis of `j`, both on one chain: j comes after k, or both are rotations of one ball
-// or free joint, whose axes turn with the body.
+// Returns whether dof k moves the axis of dof j, for two dofs on one chain. This holds if j comes
+// after k, and if both are rotations of one ball or free joint, whose axes turn with the body.
 inline bool moves_axis(const ModelView& m, int k, int j) {
   if (k <= j) return true;
   int id = m.dof_jntid[j];
@@ -57,8 +57,8 @@ inline bool moves_axis(const ModelView& m, int k, int j) {
   return j >= m.jnt_dofadr[id] + (m.jnt_type[id] == joint::kFree ? 3 : 0);
 }
 
-// The dofs that move body0 or body1, increasing; returns their number. Bit s of moves[k] (if
-// wanted) says that dof k moves body s.
+// Writes the dofs that move body0 or body1, in increasing order, and returns their number. Bit s of
+// moves[k], if `moves` is not null, is set if dofs[k] moves body s.
 inline int merge_chains(const ModelView& m, int body0, int body1, int* dofs,
                         unsigned char* moves = nullptr) {
   int at[2] = {last_dof(m, body0), last_dof(m, body1)}, n = 0;

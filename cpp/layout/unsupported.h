@@ -1,5 +1,6 @@
-// What cannot be differentiated exactly: the element's name and the reason. Thrown when the element
-// matters in the state at hand, listed by `support` otherwise.
+// An element that cannot be differentiated exactly, and the reason. The core throws it if the
+// element matters in the given state; `support` lists it without throwing. Python raises it as
+// UnsupportedFeatureError.
 #pragma once
 
 #include <exception>

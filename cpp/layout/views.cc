@@ -6,30 +6,37 @@
 namespace mujacobian {
 namespace {
 
-#define MUJACOBIAN_REQUIRED(STRUCT, KIND, NAME) {STRUCT, #NAME, #KIND, false},
-#define MUJACOBIAN_OPTIONAL(STRUCT, KIND, NAME) {STRUCT, #NAME, #KIND, true},
-#define OPTION_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjOption", KIND, NAME)
-#define OPTION_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjOption", KIND, NAME)
-#define MODEL_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjModel", KIND, NAME)
-#define MODEL_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjModel", KIND, NAME)
-#define DATA_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjData", KIND, NAME)
-#define DATA_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjData", KIND, NAME)
-#define CONTACT_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjContact", KIND, NAME)
-#define CONTACT_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjContact", KIND, NAME)
-#define LOG_REQ(KIND, NAME) MUJACOBIAN_REQUIRED("mjLogMessage", KIND, NAME)
-#define LOG_OPT(KIND, NAME) MUJACOBIAN_OPTIONAL("mjLogMessage", KIND, NAME)
+std::vector<Field> list_fields() {
+  std::vector<Field> all;
+  const char* structure;
+#define MUJACOBIAN_REQUIRED(KIND, NAME) all.push_back({structure, #NAME, #KIND, false, nullptr});
+#define MUJACOBIAN_OPTIONAL(KIND, NAME) all.push_back({structure, #NAME, #KIND, true, nullptr});
+#define MUJACOBIAN_RENAMED(KIND, NAME, OLD) all.push_back({structure, #NAME, #KIND, false, #OLD});
+  structure = "mjOption";
+  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL, MUJACOBIAN_RENAMED)
+  structure = "mjModel";
+  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL, MUJACOBIAN_RENAMED)
+  structure = "mjData";
+  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL, MUJACOBIAN_RENAMED)
+  structure = "mjContact";
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL, MUJACOBIAN_RENAMED)
+  structure = "mjLogMessage";
+  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_REQUIRED, MUJACOBIAN_OPTIONAL, MUJACOBIAN_RENAMED)
+  return all;
+}
 
-const std::vector<Field> kFields = {MUJACOBIAN_OPTION_FIELDS(OPTION_REQ, OPTION_OPT)     //
-                                    MUJACOBIAN_MODEL_FIELDS(MODEL_REQ, MODEL_OPT)        //
-                                    MUJACOBIAN_DATA_FIELDS(DATA_REQ, DATA_OPT)           //
-                                    MUJACOBIAN_CONTACT_FIELDS(CONTACT_REQ, CONTACT_OPT)  //
-                                    MUJACOBIAN_LOG_FIELDS(LOG_REQ, LOG_OPT)};
+const std::vector<Field> kFields = list_fields();
 
-#define MUJACOBIAN_COUNT(KIND, NAME) +1
-constexpr int kOptionCount = 0 MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
-constexpr int kModelCount = 0 MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
-constexpr int kDataCount = 0 MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
-constexpr int kContactCount = 0 MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+// places of the five structs within `places`
+#define MUJACOBIAN_COUNT(KIND, NAME, ...) +1
+constexpr int kOptionCount =
+    0 MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kModelCount =
+    0 MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kDataCount =
+    0 MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
+constexpr int kContactCount =
+    0 MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_COUNT, MUJACOBIAN_COUNT, MUJACOBIAN_COUNT);
 constexpr int kModelFirst = kOptionCount;
 constexpr int kDataFirst = kModelFirst + kModelCount;
 constexpr int kContactFirst = kDataFirst + kDataCount;
@@ -49,7 +56,7 @@ void read(const char* base, Place place, T& value) {
   }
 }
 
-// an int that MuJoCo may store as int or as mjtSize
+// Reads an int that MuJoCo stores as int or as mjtSize.
 void read(const char* base, Place place, int& value) {
   if (place.offset < 0) {
     value = 0;
@@ -98,14 +105,14 @@ void set_layout(const std::vector<Place>& all, int option, int contact, int mode
   normal_place = find_place("mjContact", "frame");
 }
 
-#define MUJACOBIAN_READ(KIND, NAME) read(base, *place++, view.NAME);
+#define MUJACOBIAN_READ(KIND, NAME, ...) read(base, *place++, view.NAME);
 
 namespace {
 
 OptionView view_option(const char* base) {
   OptionView view;
   const Place* place = places.data();
-  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   return view;
 }
 
@@ -115,7 +122,7 @@ ModelView view_model(const void* model) {
   ModelView view;
   const Place* place = places.data() + kModelFirst;
   const char* base = static_cast<const char*>(model);
-  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   view.opt = view_option(base + option_offset);
   view.address = model;
   return view;
@@ -125,7 +132,7 @@ DataView view_data(const void* data) {
   DataView view;
   const Place* place = places.data() + kDataFirst;
   const char* base = static_cast<const char*>(data);
-  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   view.address = data;
   return view;
 }
@@ -134,7 +141,7 @@ ContactView view_contact(const DataView& data, int index) {
   ContactView view;
   const Place* place = places.data() + kContactFirst;
   const char* base = data.contact + static_cast<std::size_t>(contact_size) * index;
-  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   return view;
 }
 
@@ -142,7 +149,7 @@ LogView view_log(const void* message) {
   LogView view;
   const Place* place = places.data() + kLogFirst;
   const char* base = static_cast<const char*>(message);
-  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ)
+  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   return view;
 }
 
@@ -179,7 +186,7 @@ void ModelCopy::enlarge_arena(std::uint64_t bytes) {
 void copy_contacts(const ModelView& m, const DataView& from, void* to) {
   const DataView view = view_data(to);
   char* buffer = const_cast<char*>(view.buffer);
-  // meshes have large trees of bounding boxes; which of them were visited is only for the eye
+  // skip bvh_active, which is large for meshes and only used for visualization
   const std::size_t head = reinterpret_cast<const char*>(from.bvh_active) - from.buffer;
   const std::size_t tail = from.bvh_active ? head + m.nbvh : from.nbuffer;
   std::memcpy(buffer, from.buffer, from.bvh_active ? head : tail);

@@ -1,5 +1,6 @@
-// Views of the caller's mjModel and mjData: plain structs of sizes and pointers, filled from
-// run-time offsets at the start of every call (a hundred loads), so nothing can go stale.
+// Views of the caller's mjModel and mjData: plain structs of sizes and pointers. They are filled
+// from run-time offsets at the start of every call (a hundred loads), so that they are never out of
+// date.
 #pragma once
 
 #include <cstdint>
@@ -49,43 +50,47 @@ struct TEXT {
 };
 }  // namespace kind
 
-#define MUJACOBIAN_MEMBER(KIND, name) kind::KIND name;
+#define MUJACOBIAN_MEMBER(KIND, NAME, ...) kind::KIND NAME;
 struct OptionView {
-  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+  MUJACOBIAN_OPTION_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct ModelView {
   OptionView opt;
   const void* address;
-  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct DataView {
   const void* address;
-  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+  MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct ContactView {
-  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct LogView {
-  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
+  MUJACOBIAN_LOG_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 #undef MUJACOBIAN_MEMBER
 
+// Size of the tangent vector (q, v, act) of a state: the number of rows of A.
+inline int state_size(const ModelView& m) { return 2 * m.nv + m.na; }
+
 struct Field {
-  const char* structure;  // as introspect names it: "mjModel", "mjData", ...
+  const char* structure;  // "mjModel", "mjData", ..., as in mujoco.introspect
   const char* name;
   const char* kind;
   bool optional;
+  const char* old_name;  // in older versions of MuJoCo; null: the field was not renamed
 };
 
-// Where a field of the installed MuJoCo lies: offset in its struct (-1: absent) and its size.
+// The place of a field of the installed MuJoCo: the offset in its struct (-1: absent) and its size.
 struct Place {
   int offset, size;
 };
 
-// Every field the core reads, in the order in which `set_layout` expects their places.
+// All fields that the core reads, in the order of the places that `set_layout` expects.
 const std::vector<Field>& fields();
 
-// Install the places of all fields, the offset of mjOption inside mjModel, sizeof(mjContact) and
+// Sets the places of all fields, the offset of mjOption inside mjModel, sizeof(mjContact) and
 // sizeof(mjModel).
 void set_layout(const std::vector<Place>& places, int option_offset, int contact_size,
                 int model_size);
@@ -95,7 +100,7 @@ DataView view_data(const void* data);
 ContactView view_contact(const DataView& data, int index);
 LogView view_log(const void* message);
 
-// A copy of the struct mjModel that shares all arrays with the original.
+// A copy of the struct mjModel. It shares all arrays with the original.
 class ModelCopy {
  public:
   void take(const void* model);
@@ -108,19 +113,20 @@ class ModelCopy {
   std::vector<char> bytes_;
 };
 
-// The sizes with which mjModel begins, as bytes: the layout of an mjData depends on nothing else.
+// The sizes at the beginning of mjModel, as bytes. The layout of an mjData depends only on them.
 std::string model_sizes(const void* model);
 bool has_sizes(const void* model, const std::string& sizes);
 
-// Copy what mj_forward computes before constraints, and the contacts, to an mjData of the same
-// sizes, which may have a larger arena. Neither may have plugins.
+// Copies the results of mj_forward up to the constraints, and the contacts, to an mjData of the
+// same sizes. The arena of `to` may be larger. Models with plugins are not allowed.
 void copy_contacts(const ModelView& m, const DataView& from, void* to);
 
-// Put a contact elsewhere; a frame has the normal, then two tangents.
+// Overwrites distance, position and frame of a contact. The rows of the frame are the normal and
+// two tangents.
 void write_contact(const DataView& data, int index, double dist, const double pos[3],
                    const double frame[9]);
 
-// Where mjData's stack stands.
+// The state of mjData's stack.
 struct Stack {
   std::uint64_t top, base;
 };

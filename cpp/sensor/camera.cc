@@ -1,4 +1,4 @@
-// Cameras: those that follow or look at something, and projections into their image.
+// Cameras that track or target a body, and projections into the image of a camera.
 #include "sensor/camera.h"
 
 #include <cmath>
@@ -7,13 +7,13 @@
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "sensor/frame.h"
-#include "sensor/sensor.h"
 #include "sensor/subtree.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-// moved[k] += sign * change of a body's position, or of its subtree's centre of mass
+// moved[k] += sign * change of a body's position, or of its subtree's center of mass
 void add_motion(Sensing& s, int body, bool center, double sign, Vec3* moved) {
   const ModelView& m = s.m;
   if (center) {
@@ -27,7 +27,7 @@ void add_motion(Sensing& s, int body, bool center, double sign, Vec3* moved) {
   }
 }
 
-// Part of dx across the unit vector x.
+// Returns the part of dx that is orthogonal to the unit vector x.
 Vec3 across(Vec3 x, Vec3 dx) { return dx - dot(x, dx) * x; }
 
 // Rotation of axes z = p/|p|, x = e_z x z / |e_z x z|, y = z x x when p moves by dp      (SEN-13)
@@ -39,7 +39,7 @@ Vec3 look_turn(const Mat3& axes, double distance, Vec3 dp) {
   return 0.5 * (cross(x, dx) + cross(y, dy) + cross(z, dz));
 }
 
-// Pixels per unit of slope.
+// Returns the focal lengths in pixels.
 Vec3 focal_lengths(const ModelView& m, int camera) {
   const float *size = m.cam_sensorsize + 2 * camera, *lens = m.cam_intrinsic + 4 * camera;
   const int* resolution = m.cam_resolution + 2 * camera;
@@ -92,13 +92,13 @@ Frame follow(Sensing& s, int camera, const Frame& fixed) {
   }
 
   const bool center = mode == camera::kTargetBodyCom;
-  const double* seen = (center ? s.d.subtree_com : s.d.xpos) + 3 * target;
-  const Vec3 away = f.position - load3(seen);
+  const double* point = (center ? s.d.subtree_com : s.d.xpos) + 3 * target;
+  const Vec3 away = f.position - load3(point);
   const double distance = norm(away);
   // tie: camera at its target
   if (distance < kMinVal || norm(cross({0, 0, 1}, away)) < kMinVal * distance) {
     throw Unsupported(element_name(m, object::kCamera, camera),
-                      "it looks straight up or down, where its axes are undefined");
+                      "it points straight up or down, where its axes are undefined");
   }
   for (int i = 0; i < fixed.n; i++) moved[fixed.dofs[i]] = fixed.moved[i];
   Vec3* span = s.arena.take<Vec3>(m.nv);
@@ -119,7 +119,8 @@ void sense_projection(Sensing& s, int sensor, SensorRows& rows) {
   const Vec3 x = transpose_mul(view.axes, span);
   // tie: site beside a camera
   if (std::abs(x.z) < kMinVal) {
-    throw Unsupported(element_name(m, object::kSensor, sensor), "its site is beside the camera");
+    throw Unsupported(element_name(m, object::kSensor, sensor),
+                      "its site is in the plane of the camera, where its projection is infinite");
   }
   auto add = [&](int dof, Vec3 change) {
     const Vec3 dx = transpose_mul(view.axes, change);

@@ -6,7 +6,8 @@
 
 namespace mujacobian {
 
-// In the axes of the frame that it is fixed to, from its position; the direction has unit length.
+// A ray in the axes of the frame that it is fixed to, relative to the position of the frame. The
+// direction has unit length.
 struct LocalRay {
   Vec3 origin, direction;
 };

@@ -1,4 +1,5 @@
-// Touch and contact sensors. Which contacts they see and in what order is MuJoCo's branch.
+// Touch and contact sensors. The contacts that they report, and their order, are part of the
+// branch.
 #include "sensor/contact.h"
 
 #include <algorithm>
@@ -7,23 +8,23 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "sensor/frame.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-// A contact that a sensor sees.
-struct Seen {
+// A contact that a sensor reports.
+struct MatchedContact {
   int id;
-  bool flip;         // the sensor sees it from the other side
-  double criterion;  // its place among the contacts that a reduction sorts
+  bool flip;         // the sensor reports it from the other side
+  double criterion;  // by which a reduction sorts the contacts
 
-  const Block* block;              // also of a contact without constraint rows
-  int index;                       // of the block among those of the state, -1 without rows
-  const ContactVariation* change;  // of each of its dofs
+  const Block* block;              // exists also for a contact without constraint rows
+  int index;                       // of the block in the state; -1: the contact has no rows
+  const ContactVariation* change;  // one per dof of the block
 };
 
-// Numbers of the constraint blocks of contacts, -1 where a contact has no rows.
+// Returns the number of each contact's constraint block, -1 for contacts without rows.
 int* contact_blocks(Sensing& s) {
   int* index = s.arena.take<int>(s.d.ncon);
   std::fill(index, index + s.d.ncon, -1);
@@ -33,7 +34,7 @@ int* contact_blocks(Sensing& s) {
   return index;
 }
 
-// MuJoCo's own force of a contact, which decides about the sensor's branches.
+// Returns MuJoCo's force of a contact, which selects the branches of the sensor.
 ContactForce stored_force(const DataView& d, const ContactView& c, const Block* block) {
   ContactForce f{};
   if (!block) return f;
@@ -51,7 +52,7 @@ ContactForce stored_force(const DataView& d, const ContactView& c, const Block* 
   return f;
 }
 
-// Where each field of a slot starts.
+// The first row of each field of a slot.
 struct Slot {
   int start[contact_data::kCount];  // -1: not reported
   int size;
@@ -83,7 +84,8 @@ bool matches(const ModelView& m, int geom, int type, int id) {
   }
 }
 
-// 1: the sensor's objects are the contact's in this order, -1: in the other, 0: they are not.
+// Returns 1 if the sensor's objects match the geoms of the contact in this order, -1 if they match
+// in the other order, 0 if they do not match.
 int match(const Sensing& s, int sensor, const ContactView& c) {
   const ModelView& m = s.m;
   const int type[2] = {m.sensor_objtype[sensor], m.sensor_reftype[sensor]};
@@ -103,56 +105,57 @@ int match(const Sensing& s, int sensor, const ContactView& c) {
 
 enum Reduction { kNone, kMinDist, kMaxForce, kNetForce };
 
-// All matching contacts, in the order in which the slots show them.
-struct SeenContacts {
-  Seen* contact;
+// All matching contacts, in the order of the slots.
+struct MatchedContacts {
+  MatchedContact* contact;
   int count;
 };
 
-SeenContacts find_contacts(Sensing& s, int sensor, int reduction) {
+MatchedContacts find_contacts(Sensing& s, int sensor, int reduction) {
   const int* index = contact_blocks(s);
-  SeenContacts all{s.arena.take<Seen>(s.d.ncon), 0};
+  MatchedContacts all{s.arena.take<MatchedContact>(s.d.ncon), 0};
   for (int k = 0; k < s.d.ncon; k++) {
     const ContactView c = view_contact(s.d, k);
     const int direction = match(s, sensor, c);
     if (direction == 0) continue;
     const Block* block = index[k] < 0 ? nullptr : s.f.blocks.block + index[k];
-    Seen& seen = all.contact[all.count++];
-    seen = {k, direction < 0, 0, block, index[k], nullptr};
-    if (reduction == kMinDist) seen.criterion = c.dist;
+    MatchedContact& matched = all.contact[all.count++];
+    matched = {k, direction < 0, 0, block, index[k], nullptr};
+    if (reduction == kMinDist) matched.criterion = c.dist;
     if (reduction == kMaxForce) {
       const Vec3 force = load3(stored_force(s.d, c, block).value);
-      seen.criterion = -dot(force, force);
+      matched.criterion = -dot(force, force);
     }
   }
   if (reduction == kMinDist || reduction == kMaxForce) {
-    std::sort(all.contact, all.contact + all.count, [](const Seen& a, const Seen& b) {
-      // tie: order of contacts
-      return a.criterion != b.criterion ? a.criterion < b.criterion : a.id < b.id;
-    });
+    std::sort(all.contact, all.contact + all.count,
+              [](const MatchedContact& a, const MatchedContact& b) {
+                // tie: order of contacts
+                return a.criterion != b.criterion ? a.criterion < b.criterion : a.id < b.id;
+              });
   }
   return all;
 }
 
-// Find how the contact moves; one without rows gets a block of its own.
-void identify(Sensing& s, Seen& seen) {
-  if (seen.block) {
-    seen.change = s.variations(seen.index);
+// Finds the motion of the contact with its dofs. A contact without rows gets a block of its own.
+void identify(Sensing& s, MatchedContact& matched) {
+  if (matched.block) {
+    matched.change = s.variations(matched.index);
     return;
   }
   Block* block = s.arena.zeros<Block>(1);
-  block->id = seen.id;
+  block->id = matched.id;
   block->type = constraint::kContactElliptic;
   make_contact(s.m, s.d, *block, nullptr, nullptr, s.arena);
-  seen.block = block;
-  seen.change = contact_variations(*block, s.arena);
+  matched.block = block;
+  matched.change = contact_variations(*block, s.arena);
 }
 
 // Rows first .. first + 2 of a sensor.
 struct Triple {
   SensorRows& rows;
   int first;
-  Vec3 sign;  // of each row
+  Vec3 sign;  // one per row
 
   void add_q(int dof, Vec3 x) const {
     rows.q(first, dof) += sign.x * x.x;
@@ -171,12 +174,12 @@ Vec3 in_frame(const ContactGeometry& g, Vec3 x) {
 }
 
 // Relative velocity of the bodies at the contact, in its frame                          (SEN-24)
-void add_velocity(Sensing& s, const Seen& seen, bool linear, const Triple& out) {
+void add_velocity(Sensing& s, const MatchedContact& matched, bool linear, const Triple& out) {
   const ModelView& m = s.m;
-  const ContactGeometry& g = *seen.block->geometry;
+  const ContactGeometry& g = *matched.block->geometry;
   Motion relative{};
   for (int side = 0; side < 2; side++) {
-    const int body = m.geom_bodyid[seen.block->contact.geom.v[side]];
+    const int body = m.geom_bodyid[matched.block->contact.geom.v[side]];
     const Vec3 offset = g.position - load3(s.d.subtree_com + 3 * m.body_rootid[body]);
     const Motion v = load_motion(s.d.cvel + 6 * body);
     const double sign = side ? 1 : -1;
@@ -189,34 +192,35 @@ void add_velocity(Sensing& s, const Seen& seen, bool linear, const Triple& out) 
       out.add_v(dof, in_frame(g, sign * (linear ? dv.lin : dv.ang)));
     }
   }
-  for (int i = 0; i < seen.block->n; i++) {
-    const ContactVariation& v = seen.change[i];
+  for (int i = 0; i < matched.block->n; i++) {
+    const ContactVariation& v = matched.change[i];
     Vec3 change = cross(linear ? relative.lin : relative.ang, v.turn);
     if (linear) change += cross(relative.ang, v.position);
-    out.add_q(seen.block->dofs[i], in_frame(g, change));
+    out.add_q(matched.block->dofs[i], in_frame(g, change));
   }
 }
 
 // One contact in the slot that starts at row `first`                                    (SEN-23)
-void show(Sensing& s, const Slot& slot, const Seen& seen, int first, SensorRows& rows) {
-  const Block& b = *seen.block;
+void show(Sensing& s, const Slot& slot, const MatchedContact& matched, int first,
+          SensorRows& rows) {
+  const Block& b = *matched.block;
   const ContactGeometry& g = *b.geometry;
-  const Vec3 kept{1, 1, 1}, mirrored{1, 1, seen.flip ? -1. : 1.};
-  const double side = seen.flip ? -1 : 1;
+  const Vec3 kept{1, 1, 1}, mirrored{1, 1, matched.flip ? -1. : 1.};
+  const double side = matched.flip ? -1 : 1;
   auto at = [&](int field) { return slot.start[field] < 0 ? -1 : first + slot.start[field]; };
 
   for (int field : {contact_data::kForce, contact_data::kTorque}) {
-    if (at(field) < 0 || seen.index < 0) continue;
+    if (at(field) < 0 || matched.index < 0) continue;
     const int from = field == contact_data::kForce ? 0 : 3;
     for (int r = from; r < std::min(b.count, from + 3); r++) {
       double weight[kMaxRows] = {};
       weight[r] = r == from + 2 ? mirrored.z : 1;
-      s.add_force(rows, at(field) + r - from, seen.index, weight);
+      s.add_force(rows, at(field) + r - from, matched.index, weight);
     }
   }
   for (int i = 0; i < b.n; i++) {
     const int dof = b.dofs[i];
-    const ContactVariation& v = seen.change[i];
+    const ContactVariation& v = matched.change[i];
     auto put = [&](int field, Vec3 x) {
       if (at(field) >= 0) Triple{rows, at(field), kept}.add_q(dof, x);
     };
@@ -227,7 +231,7 @@ void show(Sensing& s, const Slot& slot, const Seen& seen, int first, SensorRows&
   }
   for (int field : {contact_data::kLinVel, contact_data::kAngVel}) {
     if (at(field) < 0) continue;
-    add_velocity(s, seen, field == contact_data::kLinVel, {rows, at(field), mirrored});
+    add_velocity(s, matched, field == contact_data::kLinVel, {rows, at(field), mirrored});
   }
 }
 
@@ -237,15 +241,15 @@ struct NetForce {
   double weight;
 };
 
-NetForce net_force(Sensing& s, const SeenContacts& all) {
+NetForce net_force(Sensing& s, const MatchedContacts& all) {
   NetForce net{};
   for (int k = 0; k < all.count; k++) {
-    const Seen& seen = all.contact[k];
-    if (seen.index < 0) continue;
-    const Force w = s.wrench(seen.index).value;
+    const MatchedContact& matched = all.contact[k];
+    if (matched.index < 0) continue;
+    const Force w = s.wrench(matched.index).value;
     const double size = norm(w.lin);
-    net.point += size * seen.block->geometry->position;
-    net.force += (seen.flip ? -1 : 1) * w.lin;
+    net.point += size * matched.block->geometry->position;
+    net.force += (matched.flip ? -1 : 1) * w.lin;
     net.weight += size;
   }
   net.point = (1 / std::fmax(net.weight, kMinVal)) * net.point;
@@ -257,20 +261,22 @@ struct NetChange {
   Vec3 force, torque, point;
 };
 
-void show_net(Sensing& s, const Slot& slot, const SeenContacts& all, SensorRows& rows) {
+// Writes the rows of the net force of all contacts.                                      (SEN-25)
+void show_net(Sensing& s, const Slot& slot, const MatchedContacts& all, SensorRows& rows) {
   const NetForce net = net_force(s, all);
   constexpr int kFields[3] = {contact_data::kForce, contact_data::kTorque, contact_data::kPos};
   for (int k = 0; k < all.count; k++) {
-    const Seen& seen = all.contact[k];
-    if (seen.index < 0 || !seen.block->active) continue;
-    const Block& b = *seen.block;
-    const BlockWrench& w = s.wrench(seen.index);
-    const double sign = seen.flip ? -1 : 1, size = norm(w.value.lin);
+    const MatchedContact& matched = all.contact[k];
+    if (matched.index < 0 || !matched.block->active) continue;
+    const Block& b = *matched.block;
+    const BlockWrench& w = s.wrench(matched.index);
+    const double sign = matched.flip ? -1 : 1, size = norm(w.value.lin);
     // tie: net force of zero
     const double share = net.weight > kMinVal ? size / net.weight : 0;
     const Vec3 arm = b.geometry->position - net.point;
 
-    // when the contact's wrench about its position changes by `dw` and its position by `dp`
+    // changes of the sum, if the contact's wrench about its position changes by `dw`, its position
+    // by `dp`, and the norm of its force by `dsize`
     auto change = [&](Force dw, Vec3 dp, double dsize) {
       NetChange c;
       c.point = share * dp + (share == 0 ? 0 : dsize / net.weight) * arm;
@@ -278,17 +284,22 @@ void show_net(Sensing& s, const Slot& slot, const SeenContacts& all, SensorRows&
       c.torque = sign * (dw.ang + cross(arm, dw.lin)) - cross(c.point, net.force);
       return c;
     };
+
+    // add the changes to the rows of the fields that are reported
     auto put = [&](NetChange c, auto add) {
       const Vec3 parts[3] = {c.force, c.torque, c.point};
       for (int f = 0; f < 3; f++) {
         if (slot.start[kFields[f]] >= 0) add(slot.start[kFields[f]], parts[f]);
       }
     };
-    // `change` of w has its position in it; the size turns with the contact and stays
+
+    // with each dof, the contact moves and its force turns; the norm of the force does not change
     for (int i = 0; i < b.n; i++) {
-      put(change(w.change[0][i], seen.change[i].position, 0),
+      put(change(w.change[0][i], matched.change[i].position, 0),
           [&](int first, Vec3 x) { Triple{rows, first, {1, 1, 1}}.add_q(b.dofs[i], x); });
     }
+
+    // with the force of each row of the block: weights of the rows for all nine values
     double weight[9][kMaxRows] = {};
     for (int r = 0; r < b.count; r++) {
       const double dsize = size > 0 ? dot(w.value.lin, w.unit[r].lin) / size : 0;
@@ -301,7 +312,7 @@ void show_net(Sensing& s, const Slot& slot, const SeenContacts& all, SensorRows&
     }
     for (int f = 0; f < 9; f++) {
       const int first = slot.start[kFields[f / 3]];
-      if (first >= 0) s.add_force(rows, first + f % 3, seen.index, weight[f]);
+      if (first >= 0) s.add_force(rows, first + f % 3, matched.index, weight[f]);
     }
   }
 }
@@ -336,7 +347,7 @@ bool inside_site(const ModelView& m, const DataView& d, int site, Vec3 point) {
   }
 }
 
-// Normal forces of the body's contacts whose normals, seen from the body, meet the site  (SEN-22)
+// Sum of the normal forces of the body's contacts whose outward normals meet the site    (SEN-22)
 void sense_touch(Sensing& s, int sensor, SensorRows& rows) {
   const ModelView& m = s.m;
   const int site = m.sensor_objid[sensor], body = m.site_bodyid[site];
@@ -360,11 +371,12 @@ void sense_touch(Sensing& s, int sensor, SensorRows& rows) {
   }
 }
 
+// Reports the contacts one by one in slots, or their net force.
 void sense_contact(Sensing& s, int sensor, SensorRows& rows) {
   const int* parameters = s.m.sensor_intprm + kNSens * sensor;
   const Slot slot = make_slot(parameters[0]);
   const int reduction = parameters[1];
-  SeenContacts all = find_contacts(s, sensor, reduction);
+  MatchedContacts all = find_contacts(s, sensor, reduction);
   const int slots = reduction == kNetForce ? all.count : rows.dim() / slot.size;
   const int shown = std::min(slots, all.count);
   for (int k = 0; k < shown; k++) identify(s, all.contact[k]);

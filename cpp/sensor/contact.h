@@ -1,4 +1,4 @@
-// Membership in the zone of a site.
+// Volumes of sites.
 #pragma once
 
 #include "layout/views.h"
@@ -6,6 +6,7 @@
 
 namespace mujacobian {
 
+// Returns whether a point is inside the volume of a site.
 bool inside_site(const ModelView& m, const DataView& d, int site, Vec3 point);
 
 }  // namespace mujacobian

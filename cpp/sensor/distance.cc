@@ -1,5 +1,5 @@
-// Distances between two geoms or bodies, with the segment between their nearest points. Which geoms
-// are nearest and by which features is MuJoCo's branch.
+// Distances between two geoms or bodies, with the segment between their nearest points. The nearest
+// geoms and their features are part of the branch.
 #include <utility>
 
 #include "contact/collider.h"
@@ -7,12 +7,12 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-// The nearest of all pairs of geoms, each pair in the order of its types.
+// The nearest pair of geoms, in the order of their types.
 struct Nearest {
   int geom[2];   // -1: none within the cutoff
   bool swapped;  // the first geom is the sensor's second
@@ -51,7 +51,7 @@ Nearest find_nearest(const Sensing& s, int sensor) {
   return nearest;
 }
 
-// As a contact, whose normal points from the first geom to the second.
+// Returns the pair as a contact, whose normal points from the first geom to the second.
 ContactView as_contact(const Nearest& nearest) {
   ContactView pair{};
   pair.dist = nearest.distance;
@@ -61,11 +61,11 @@ ContactView as_contact(const Nearest& nearest) {
   return pair;
 }
 
-// Sine of the angle between an axis and a normal below which the axis is along the normal.
+// Largest sine of the angle between an axis and a normal at which they count as parallel.
 constexpr double kLevel = 1e-9;
 
-// Whether a dof turns parallel features relative to one another, other than about the normal of a
-// face.
+// Returns whether a dof rotates parallel features relative to each other, except about the normal
+// of a face.
 bool tilts(Parallel parallel, const ContactDofs& c, int k, Vec3 normal) {
   if (parallel == Parallel::kNone || c.sign(k) == 0) return false;
   const Vec3 w = c.axis[k].ang;
@@ -92,21 +92,24 @@ void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
   const ContactView pair = as_contact(nearest);
   ContactGeometry g;
   if (!identify_nearest(converged_model(s.m), s.d, pair, g)) {
-    refuse("the nearest points of " + element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
+    refuse("no features reproduce the nearest points of " +
+           element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
            element_name(s.m, object::kGeom, nearest.geom[1]));
   }
   const Parallel parallel =
       type == sensor::kGeomDist ? Parallel::kNone : parallel_features(s.m, s.d, pair);
   if (parallel != Parallel::kNone && type == sensor::kGeomFromTo) {
-    refuse("nearest points of parallel features");
+    refuse("the nearest points of parallel features are not unique");
   }
 
-  // the reported normal leads from one point to the other, also where they are inside
+  // the reported normal points from one point to the other, also in penetration
   // tie: distance of zero
   const double towards = (nearest.swapped ? -1 : 1) * (nearest.distance < 0 ? -1 : 1);
   const ContactDofs c = contact_dofs(s.m, s.d, pair, s.arena);
   for (int k = 0; k < c.n; k++) {
-    if (tilts(parallel, c, k, g.normal)) refuse("the normal of parallel features that tilt");
+    if (tilts(parallel, c, k, g.normal)) {
+      refuse("its normal is not differentiable where parallel features tilt");
+    }
     const ContactVariation v = vary(g, c, k);
     const Vec3 dn = cross(v.turn, g.normal);
     if (type == sensor::kGeomDist) {

@@ -2,7 +2,7 @@
 #include "forces/passive.h"
 #include "forces/tendon.h"
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "spatial/rotation.h"
 #include "tree/point.h"
 #include "tree/velocity.h"
@@ -10,7 +10,7 @@
 namespace mujacobian {
 namespace {
 
-// -m g . (centre of mass) of everything a dof moves
+// -m g . (center of mass) of everything that a dof moves
 void add_weight(Sensing& s, SensorRows& rows) {
   const ModelView& m = s.m;
   if (m.opt.disableflags & disable::kGravity) return;
@@ -22,7 +22,7 @@ void add_weight(Sensing& s, SensorRows& rows) {
   }
 }
 
-// A spring's gradient is coefficient(|e|) e for a displacement e, of rotations too        (SEN-15)
+// The gradient of a spring is coefficient(|e|) e for a displacement e, also for rotations (SEN-15)
 void add_joint_springs(Sensing& s, SensorRows& rows) {
   const ModelView& m = s.m;
   for (int j = 0; j < m.njnt; j++) {

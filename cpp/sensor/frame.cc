@@ -1,15 +1,16 @@
 #include "sensor/frame.h"
 
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-// Where MuJoCo keeps an object's frame.
+// The place of an object's frame in MuJoCo's arrays.
 struct Pose {
   int body;
-  const double *position, *axes, *quaternion;  // the quaternion in the body's frame, null: unit
+  const double *position, *axes;
+  const double* quaternion;  // in the frame of the body; null: identity
 };
 
 Pose find_pose(const ModelView& m, const DataView& d, int type, int id) {
@@ -28,7 +29,7 @@ Pose find_pose(const ModelView& m, const DataView& d, int type, int id) {
   }
 }
 
-// Object and reference of a sensor; without a reference the world's frame at rest.
+// The object of a sensor and its reference, which is the frame of the world if there is none.
 struct Pair {
   Frame object, reference;
   bool relative;

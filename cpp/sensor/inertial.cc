@@ -1,8 +1,8 @@
-// What is strapped to a site: gyro, velocimeter, accelerometer, magnetometer; and the accelerations
-// of any frame.
+// Instruments at a site: gyro, velocimeter, accelerometer, magnetometer. Also the accelerations of
+// other frames.
 #include "layout/enums.h"
 #include "sensor/frame.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
@@ -25,7 +25,7 @@ void sense_site_velocity(Sensing& s, int sensor, SensorRows& rows) {
   }
 }
 
-// Acceleration of a point and rotation of its body; `local` reports it in the frame's axes (SEN-8)
+// Linear or angular acceleration of a frame; `local`: in the axes of the frame            (SEN-8)
 void sense_acceleration(Sensing& s, const Frame& frame, bool linear, bool local, SensorRows& rows) {
   if (frame.last < 0) return;  // a constant
   const MotionSweep& sweep = s.motion();

@@ -1,11 +1,11 @@
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "spatial/quaternion.h"
 
 namespace mujacobian {
 
-// Positions and velocities of joints. A ball's quaternion is reported normalised; with the tangent
-// w in the body's frame, d quat = quat (0, w) / 2.                                        (SEN-1)
+// Positions and velocities of joints. MuJoCo reports the normalized quaternion of a ball. With the
+// tangent w in the frame of the body, d quat = quat (0, w) / 2.                           (SEN-1)
 void sense_joint(Sensing& s, int sensor, SensorRows& rows) {
   const ModelView& m = s.m;
   const DataView& d = s.d;

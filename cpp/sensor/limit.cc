@@ -1,7 +1,7 @@
-// Limits of joints and tendons: distance, velocity and force of their constraint row. Without a row
-// MuJoCo reports zero.
+// Limits of joints and tendons: distance, velocity and force of their constraint row. MuJoCo
+// reports zero if there is no row.
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
@@ -28,7 +28,7 @@ Limit limit_of(int type) {
   }
 }
 
-// The first block of the limit, as MuJoCo searches it; -1 if there is none.
+// Returns the first block of the limit, which MuJoCo reports; -1 if there is none.
 int find_block(const Blocks& blocks, int type, int id) {
   for (int k = 0; k < blocks.count; k++) {
     if (blocks.block[k].type == type && blocks.block[k].id == id) return k;
@@ -45,7 +45,7 @@ void sense_limit(Sensing& s, int sensor, SensorRows& rows) {
   const Block& b = s.f.blocks.block[k];
   const double one = 1;
   switch (limit.quantity) {
-    case Limit::kPosition:  // J is the gradient of the distance, for ball joints too      (ROW-6)
+    case Limit::kPosition:  // J is the gradient of the distance, also for ball joints     (ROW-6)
       for (int i = 0; i < b.n; i++) rows.q(0, b.dofs[i]) = b.J[i];
       return;
     case Limit::kVelocity: {

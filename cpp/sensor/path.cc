@@ -5,7 +5,7 @@
 #include "forces/passive.h"
 #include "forces/tendon.h"
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {
@@ -57,7 +57,7 @@ double gear_of(const ModelView& m, int actuator) {
   return m.actuator_gear[6 * m.actuator_outadr[actuator]];
 }
 
-// The tension of actuators
+// Adds the tension of actuators
 double add_actuators(Sensing& s, int tendon, SensorRows& rows) {
   const ModelView& m = s.m;
   double sum = 0;
@@ -72,8 +72,8 @@ double add_actuators(Sensing& s, int tendon, SensorRows& rows) {
   return sum;
 }
 
-// The tension of limit, friction and equality rows, whose forces act along +-ten_J or, for the
-// second tendon of a coupling, along -P' ten_J
+// Adds the tension of limit, friction and equality rows. Their forces act along +-ten_J, or along
+// -P' ten_J for the second tendon of a coupling.
 double add_rows(Sensing& s, int tendon, SensorRows& rows) {
   const ModelView& m = s.m;
   double sum = 0;
@@ -100,7 +100,7 @@ double add_rows(Sensing& s, int tendon, SensorRows& rows) {
   return sum;
 }
 
-// The tension that accelerates the tendon's own inertia
+// Adds the tension that accelerates the tendon's own inertia
 double add_armature(Sensing& s, int tendon, SensorRows& rows) {
   const double armature = tendon_armature(s.m, tendon);
   if (armature == 0) return 0;
@@ -136,7 +136,7 @@ void sense_transmission(Sensing& s, int sensor, SensorRows& rows) {
   add_rate(s, path, gear, rows);
 }
 
-// The three outputs of an orientation servo: the rotation vector, its axes' rates, the torque
+// The three outputs of an orientation servo: rotation vector, angular velocity or torque
 void sense_orientation(Sensing& s, int sensor, SensorRows& rows) {
   const ModelView& m = s.m;
   const int actuator = m.sensor_objid[sensor], type = m.sensor_type[sensor];
@@ -162,8 +162,8 @@ void sense_orientation(Sensing& s, int sensor, SensorRows& rows) {
   }
 }
 
-// The actuators' force on a joint, with the gravity compensation that passes through them; constant
-// where the joint's range holds it
+// The actuators' force on a joint, with the gravity compensation that passes through them. It is
+// constant if actfrcrange of the joint clamps it.
 void sense_joint_force(Sensing& s, int sensor, SensorRows& rows) {
   const int joint = s.m.sensor_objid[sensor], dof = s.m.jnt_dofadr[joint];
   const unsigned char* frozen = s.f.paths.actuation.frozen;
@@ -203,8 +203,8 @@ void sense_path(Sensing& s, int sensor, SensorRows& rows) {
       const ActuatorForces& all = s.actuators();
       for (int k = 0; k < all.count; k++) {
         const int a = all.force[k].actuator;
-        bool seen = type == sensor::kActuatorFrc ? a == id : pulls_tendon(s.m, a, id);
-        if (seen) add_actuator_force(s, all.force[k], 1, rows);
+        bool acts = type == sensor::kActuatorFrc ? a == id : pulls_tendon(s.m, a, id);
+        if (acts) add_actuator_force(s, all.force[k], 1, rows);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Rangefinders: the ray along the z axis of a site, or those of all pixels of a camera, to the
+// Rangefinders: the ray along the z axis of a site, or the rays of all pixels of a camera, to the
 // nearest surface.
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "layout/unsupported.h"
 #include "sensor/camera.h"
 #include "sensor/frame.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 struct Ray {
   Vec3 origin, direction;
   double slope;     // depth per distance
-  int geom;         // that it hits, -1: none
+  int geom;         // that the ray hits; -1: none
   double distance;  // along the ray
   Vec3 point, normal;
 };
@@ -41,7 +41,7 @@ Vec3 sphere_turn(Vec3 from_center, Vec3 normal, Vec3 slide) {
   return (1 / dot(normal, from_center)) * slide;
 }
 
-// Change of the normal where the hit slides by `slide` along the geom's surface         (SEN-27)
+// Returns the change of the normal if the hit slides by `slide` along the surface       (SEN-27)
 Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
   const Vec3 axis = g.axis(), from_center = ray.point - g.position;
   const double height = dot(axis, from_center);
@@ -75,9 +75,9 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
   }
 }
 
-// A ray that passes a curved surface at a distance e from its silhouette meets it at an angle whose
-// sine is x = sqrt(2 e / r). Rounding of e changes 1 / x by epsilon / x^2, relative: beyond 1e-6
-// of it the derivative is not known.                                                     (SEN-30)
+// A ray that hits a curved surface at a distance e from its silhouette has an angle to the surface
+// whose sine is x = sqrt(2 e / r). Rounding of e changes 1 / x by a relative epsilon / x^2. Beyond
+// 1e-6 the derivative is not accurate.                                                   (SEN-30)
 constexpr double kGrazing = 1.5e-5;
 
 bool grazes(const Geom& g, const Ray& ray) {
@@ -87,10 +87,10 @@ bool grazes(const Geom& g, const Ray& ray) {
   return curved && std::abs(dot(ray.normal, ray.direction)) < kGrazing;
 }
 
-// What moves with a dof, by itself or through the others.
+// The motion of a ray and of the geom that it hits, with one dof.
 struct RayChange {
   Vec3 origin, direction;  // of the ray
-  Vec3 surface, turn;      // of the geom: its point at the hit, its rotation
+  Vec3 surface, turn;      // of the geom: motion of its point at the hit, rotation
 };
 
 // Writes the fields of a ray one after the other, from row `first` on.
@@ -128,7 +128,7 @@ void add_change(const Ray& ray, const Geom& geom, const RayChange& c, RayRows& o
   out.put(ray_data::kDepth, ray.slope * distance);
 }
 
-// Without a hit everything but the origin is constant.
+// Without a hit, everything except for the origin is constant.
 void add_miss(const RayChange& c, RayRows& out) {
   const Vec3 zero{0, 0, 0};
   out.put(ray_data::kDist, 0.0);
@@ -144,7 +144,8 @@ void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, 
   if (ray.geom >= 0) {
     geom = load_geom(m, s.d, ray.geom);
     if (geom.type > geom::kMesh) {
-      throw Unsupported(element_name(m, object::kSensor, sensor), "the surface that its ray hits");
+      throw Unsupported(element_name(m, object::kSensor, sensor),
+                        "surfaces of the type that its ray hits are not supported");
     }
     if (grazes(geom, ray)) {
       throw Unsupported(element_name(m, object::kSensor, sensor),

@@ -1,5 +1,5 @@
-// The derivative of one sensor: a row per value, columns (q, v, act, ctrl, applied force) of the
-// whole model, and of direct changes of constraint forces.
+// The derivative of one sensor: one row per value, with columns (q, v, act, ctrl, applied force) of
+// the whole model, and columns for direct changes of constraint forces.
 #pragma once
 
 #include <cstring>
@@ -12,20 +12,20 @@ namespace mujacobian {
 
 class SensorRows {
  public:
-  // Room for sensors of up to `dim` values. `forward.residual` holds da where they see
+  // Rows of sensors with up to `dim` values. `forward.residual` contains da if they read
   // accelerations.
   SensorRows(const ModelView& m, const ForwardDynamics& forward, int dim, int direct, Arena& arena)
-      : forward_(&forward), nv_(m.nv), na_(m.na), nu_(m.nu) {
+      : forward_(&forward), nv_(m.nv), na_(m.na), nu_(m.nu), nx_(state_size(m)) {
     const DofRows& da = forward.residual;
     forces_ = da.count && da.components[0].nf;
     whole_ = da.count == 1 && da.components[0].na == m.na && da.components[0].nu == m.nu;
-    direct_column_ = 2 * nv_ + na_ + nu_ + (forces_ ? nv_ : 0);
+    direct_column_ = nx_ + nu_ + (forces_ ? nv_ : 0);
     stride_ = round_to_lanes(direct_column_ + direct);
     x_ = arena.take<double>(static_cast<std::size_t>(dim) * stride_);
     pending_ = arena.zeros<double>(static_cast<std::size_t>(dim) * nv_);
   }
 
-  // Start a sensor of `dim` values, all rows zero.
+  // Starts a sensor with `dim` values, and sets all rows to zero.
   void reset(int dim) {
     dim_ = dim;
     std::memset(x_, 0, static_cast<std::size_t>(dim) * stride_ * sizeof(double));
@@ -44,17 +44,17 @@ class SensorRows {
 
   void clear(int r) { std::memset(row(r), 0, stride_ * sizeof(double)); }
   const double* state(int r) const { return row(r); }
-  const double* ctrl(int r) const { return row(r) + 2 * nv_ + na_; }
+  const double* ctrl(int r) const { return row(r) + nx_; }
   const double* direct(int r) const { return row(r) + direct_column_; }
-  const double* force(int r) const { return row(r) + 2 * nv_ + na_ + nu_; }
+  const double* force(int r) const { return row(r) + nx_ + nu_; }
 
-  // Row r += scale * d(acc of the dof), once `settle` is called
+  // Row r += scale * d(acc of the dof); `settle` adds it
   void add_acceleration(int r, double scale, int dof) {
     pending_[r * nv_ + dof] += scale;
     settled_ = false;
   }
 
-  // Add the accelerations: one pass over each row, however many forces and points asked for them.
+  // Adds the pending accelerations: one pass over each row for all calls of add_acceleration.
   void settle() {
     if (settled_) return;
     for (int r = 0; r < dim_; r++) {
@@ -79,13 +79,13 @@ class SensorRows {
     add_acceleration(2, scale.z, dof);
   }
 
-  // Row r += scale * the dof's row of x, which has the components of the forward dynamics
+  // Row r += scale * row of the dof in x, which has the components of the forward dynamics
   void add_generalized(int r, double scale, const DofRows& x, int dof) {
     if (scale == 0) return;
     add_columns(r, scale, x.row[dof], x.components[x.component[dof]], /*forces=*/true);
   }
 
-  // Row r += scale * x, given over the columns of a component, with or without applied forces
+  // Row r += scale * x over the columns of a component, with or without those of applied forces
   void add_columns(int r, double scale, const double* from, const Component& part, bool forces) {
     double* to = row(r);
     if (whole_) {
@@ -116,7 +116,7 @@ class SensorRows {
   const double* row(int r) const { return x_ + static_cast<std::ptrdiff_t>(r) * stride_; }
 
   const ForwardDynamics* forward_;
-  int dim_ = 0, nv_, na_, nu_, direct_column_, stride_;
+  int dim_ = 0, nv_, na_, nu_, nx_, direct_column_, stride_;
   bool forces_;  // there are columns of applied force
   bool whole_;   // one component has all dofs and inputs: its columns are the model's
   double* x_;

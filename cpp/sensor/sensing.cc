@@ -6,7 +6,6 @@
 #include "forces/tendon.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "sensor/sensor.h"
 
 namespace mujacobian {
 namespace {
@@ -89,7 +88,7 @@ const Tension& Sensing::tension(int t) {
 
 const ActuatorForces& Sensing::actuators() {
   if (actuators_.count < 0) {
-    // where actuation takes no part, as in inverse dynamics, the forces are constants
+    // without actuation, as in inverse dynamics, the forces are constants
     bool constant = f.paths.actuation.count == 0;
     actuators_ = constant ? ActuatorForces{nullptr, 0} : actuator_forces(m, d, arena);
   }

@@ -1,4 +1,4 @@
-// One state as its sensors see it. What several of them need is evaluated once, by the first.
+// Quantities of one state that several sensors read. The first sensor that needs one evaluates it.
 #pragma once
 
 #include "constraint/force_derivative.h"
@@ -9,19 +9,20 @@
 
 namespace mujacobian {
 
-// Forces between the bodies and their parents, but for constraints and tendons.
+// Forces between the bodies and their parents, without those of constraints and tendons.
 struct SubtreeForces {
   const Composite* inertial;  // at the constrained acceleration
-  const WrenchSum* applied;   // xfrc_applied, null where there is none
+  const WrenchSum* applied;   // xfrc_applied, null if there is none
 };
 
-// The force along a spatial tendon, of all that acts on it, and its derivative.
+// The sum of all forces along a spatial tendon, and its derivative.
 struct Tension {
   double value;
   SensorRows derivative;
 };
 
-// Changes of the forces of all blocks at fixed state and acceleration that sensors are to see.
+// Changes of the forces of all blocks at fixed state and acceleration, which sensors of forces add
+// to their rows.
 struct DirectForces {
   int count;
   const double* change;  // (blocks, count, kMaxRows)
@@ -34,19 +35,19 @@ class Sensing {
 
   const ModelView& m;
   const DataView& d;
-  const ForwardDynamics f;  // its blocks with the forces after the sweeps of noslip
+  const ForwardDynamics f;  // its blocks have the forces after the sweeps of noslip
   const DirectForces direct;
   Arena& arena;
 
-  // At the constrained acceleration, the world accelerating by minus gravity as MuJoCo's cacc has
-  // it.
+  // Motion at the constrained acceleration. The world accelerates by minus gravity, as in MuJoCo's
+  // cacc.
   const MotionSweep& motion();
 
-  // The same without gravity and joint accelerations.
+  // Motion without gravity and joint accelerations.
   const MotionSweep& still_motion();
 
-  // Momentum of everything below each body, about the reference point of its tree; of the world
-  // the linear part only.
+  // Momentum of each body's subtree about the reference point of its tree. Only the linear part is
+  // valid for the world.
   const Force* momentum();
 
   // The tendon's path, with the derivative of its moment.
@@ -55,35 +56,35 @@ class Sensing {
   // The force along a spatial tendon.                                                  (SEN-20)
   const Tension& tension(int t);
 
-  // What the bodies under each body and xfrc_applied ask of its parent.
+  // The force that the subtree of each body needs from the body's parent.
   const SubtreeForces& subtree_forces();
 
   // The forces of all enabled actuators.
   const ActuatorForces& actuators();
 
-  // Rows per dof: d(qfrc_actuator), but for limits and gravity compensation; d(qfrc_gravcomp).
+  // Rows per dof: d(qfrc_actuator) without limits and gravity compensation; d(qfrc_gravcomp).
   const DofRows& actuator_force();
   const DofRows& gravity_compensation();
 
-  // Derivative of the forces of block k, before the sweeps of noslip.
+  // The derivative of the forces of block k before the sweeps of noslip.
   const ForceDerivative& force(int k);
 
-  // Wrench of block k, which has one, and the motion of its contact with each of its dofs.
+  // The wrench of block k, and the motion of its contact with each of its dofs.
   const BlockWrench& wrench(int k);
   const ContactVariation* variations(int k);
 
-  // Row r += sum_i weight_i d(force_i of block k), one weight per row of the block.      (ROW-12)
+  // Adds sum_i weight_i d(force_i of block k) to row r, with one weight per row of the block.
+  // (ROW-12)
   void add_force(SensorRows& rows, int r, int k, const double* weights);
 
  private:
-  // Row r += sum_i weight_i d(force_i of block k) over the rows that noslip sweeps; their weights
-  // become zero.                                                                         (SLIP-7)
+  // The same for the rows that noslip sweeps. Sets their weights to zero.                 (SLIP-7)
   void add_swept(SensorRows& rows, int r, int k, double* weight);
 
-  // The part of add_force that comes from the metric of the discrete integrator.         (DIS-8)
+  // Adds the part of add_force that comes from the metric of the discrete integrator.    (DIS-8)
   void add_correction(SensorRows& rows, int r, const Block& block, const double* weight);
 
-  const Blocks solved_;  // with the forces of the optimum
+  const Blocks solved_;  // blocks with the forces of the optimum
   MotionSweep motion_{nullptr, nullptr}, still_{nullptr, nullptr};
   SubtreeForces subtree_forces_{nullptr, nullptr};
   Tension** tension_ = nullptr;
@@ -97,5 +98,8 @@ class Sensing {
   BlockWrench** wrench_ = nullptr;
   const ContactVariation** variations_ = nullptr;
 };
+
+// Returns the force along a spatial tendon and adds its derivative to row 0.             (SEN-20)
+double sense_tension(Sensing& s, int tendon, SensorRows& rows);
 
 }  // namespace mujacobian

@@ -5,12 +5,13 @@
 
 #include "actuation/transmission.h"
 #include "layout/enums.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
 void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorOutputs& out) {
-  const std::size_t nx = 2 * m.nv + m.na, nu = m.nu, nv = m.nv;
+  const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv;
   for (int r = 0; r < rows.dim(); r++) {
     const std::size_t at = m.sensor_adr[sensor] + r;
     if (out.C) std::memcpy(out.C + at * nx, rows.state(r), nx * sizeof(double));
@@ -23,103 +24,13 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
 
 bool is_wanted(const unsigned char* wanted, int sensor) { return !wanted || wanted[sensor]; }
 
-void sense_nothing(Sensing&, int, SensorRows&) {}
-
-using Family = void (*)(Sensing&, int, SensorRows&);
-
-// The function that differentiates sensors of a type, null if there is none.
-Family family(int type) {
-  switch (type) {
-    case sensor::kClock:
-    case sensor::kInsideSite:
-      return sense_nothing;
-    case sensor::kJointPos:
-    case sensor::kJointVel:
-    case sensor::kBallQuat:
-    case sensor::kBallAngVel:
-      return sense_joint;
-    case sensor::kTendonPos:
-    case sensor::kTendonVel:
-    case sensor::kActuatorPos:
-    case sensor::kActuatorVel:
-    case sensor::kActuatorFrc:
-    case sensor::kJointActFrc:
-    case sensor::kTendonActFrc:
-      return sense_path;
-    case sensor::kJointLimitPos:
-    case sensor::kJointLimitVel:
-    case sensor::kJointLimitFrc:
-    case sensor::kTendonLimitPos:
-    case sensor::kTendonLimitVel:
-    case sensor::kTendonLimitFrc:
-      return sense_limit;
-    case sensor::kFramePos:
-    case sensor::kFrameQuat:
-    case sensor::kFrameXAxis:
-    case sensor::kFrameYAxis:
-    case sensor::kFrameZAxis:
-    case sensor::kFrameLinVel:
-    case sensor::kFrameAngVel:
-      return sense_frame;
-    case sensor::kGyro:
-    case sensor::kVelocimeter:
-    case sensor::kAccelerometer:
-    case sensor::kMagnetometer:
-    case sensor::kFrameLinAcc:
-    case sensor::kFrameAngAcc:
-      return sense_inertial;
-    case sensor::kSubtreeCom:
-    case sensor::kSubtreeLinVel:
-    case sensor::kSubtreeAngMom:
-      return sense_subtree;
-    case sensor::kCamProjection:
-      return sense_projection;
-    case sensor::kPotential:
-    case sensor::kKinetic:
-      return sense_energy;
-    case sensor::kForce:
-    case sensor::kTorque:
-      return sense_wrench;
-    case sensor::kTouch:
-      return sense_touch;
-    case sensor::kContact:
-      return sense_contact;
-    case sensor::kRangefinder:
-      return sense_ray;
-    case sensor::kGeomDist:
-    case sensor::kGeomNormal:
-    case sensor::kGeomFromTo:
-      return sense_distance;
-    default:
-      return nullptr;
-  }
-}
-
-// Forces of actuators do not see the acceleration, those of limits and contacts only in components
-// where it is differentiated anyway.
-bool needs_acceleration(const ModelView& m, int sensor) {
-  switch (m.sensor_type[sensor]) {
-    case sensor::kActuatorFrc:
-    case sensor::kJointActFrc:
-    case sensor::kTendonActFrc:
-    case sensor::kJointLimitFrc:
-    case sensor::kTendonLimitFrc:
-    case sensor::kTouch:
-    case sensor::kContact:
-      return false;
-    default:
-      return m.sensor_needstage[sensor] == stage::kAcc;
-  }
-}
-
 }  // namespace
 
 bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
   const double cutoff = m.sensor_cutoff[sensor];
-  const int type = m.sensor_type[sensor], data_type = m.sensor_datatype[sensor];
+  const int data_type = m.sensor_datatype[sensor];
   if (m.opt.disableflags & disable::kSensor) return true;
-  // these read their cutoff as a search distance
-  if (cutoff <= 0 || type == sensor::kContact || type == sensor::kGeomFromTo) return false;
+  if (cutoff <= 0 || sensor_type(m, sensor).flags & SensorType::kDistanceCutoff) return false;
   const double value = d.sensordata[m.sensor_adr[sensor] + r];
   // tie: cutoff
   return (data_type == datatype::kReal && std::abs(value) >= cutoff) ||
@@ -129,7 +40,7 @@ bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
 
 bool senses_acceleration(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
-    if (is_wanted(wanted, s) && needs_acceleration(m, s)) return true;
+    if (is_wanted(wanted, s) && sensor_type(m, s).reads == Reads::kAcceleration) return true;
   }
   return false;
 }
@@ -143,43 +54,35 @@ bool senses_solution(const ModelView& m, const unsigned char* wanted) {
 
 bool senses_force(const ModelView& m) {
   for (int s = 0; s < m.nsensor; s++) {
-    switch (m.sensor_type[s]) {
-      case sensor::kJointLimitFrc:
-      case sensor::kTendonLimitFrc:
-      case sensor::kTouch:
-      case sensor::kContact:
-        return true;
-    }
+    if (sensor_type(m, s).reads == Reads::kConstraintForce) return true;
   }
   return false;
+}
+
+const char* actuator_sensor_refusal(const ModelView& m, int sensor) {
+  return transmission_refusal(m, m.sensor_objid[sensor]);
+}
+
+const char* torque_refusal(const ModelView& m, int sensor) {
+  if (m.site_bodyid[m.sensor_objid[sensor]] > 0) return nullptr;
+  return "MuJoCo sums the world's torques about different points";
+}
+
+const char* contact_sensor_refusal(const ModelView& m, int sensor) {
+  if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
+  return "a field of its data is not known";
 }
 
 const char* sensor_refusal(const ModelView& m, int sensor) {
   if (m.sensor_delay[sensor] > 0 || m.sensor_history[2 * sensor] > 0) {
     return "its values come from a history buffer";
   }
-  const int id = m.sensor_objid[sensor];
-  switch (m.sensor_type[sensor]) {
-    case sensor::kActuatorPos:
-    case sensor::kActuatorVel:
-    case sensor::kActuatorFrc:
-      return transmission_refusal(m, id);
-    case sensor::kTorque:
-      if (m.site_bodyid[id] > 0) return nullptr;
-      return "MuJoCo sums the world's torques about different points";
-    case sensor::kContact:
-      if (m.sensor_intprm[kNSens * sensor] < 1 << contact_data::kCount) return nullptr;
-      return "a field of its data";
-    case sensor::kTactile:
-      return "tactile sensors";
-    case sensor::kPlugin:
-      return "it is a plugin";
-    case sensor::kUser:
-      return "a user callback computes it";
-    default:
-      return family(m.sensor_type[sensor]) ? nullptr : "its type";
-  }
+  const SensorType& type = sensor_type(m, sensor);
+  return type.refusal ? type.refusal(m, sensor) : type.unsupported;
 }
+
+// The value does not depend on the state, except for jumps.
+void sense_constant(Sensing&, int, SensorRows&) {}
 
 void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
            const SensorOutputs& out, Arena& arena) {
@@ -193,7 +96,7 @@ void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
     rows.reset(m.sensor_dim[s]);
     // a disabled sensor keeps its old value
     if (!disabled) {
-      family(m.sensor_type[s])(sensing, s, rows);
+      sensor_type(m, s).sense(sensing, s, rows);
       rows.settle();
       for (int r = 0; r < rows.dim(); r++) {
         if (is_cut_off(m, d, s, r)) rows.clear(r);

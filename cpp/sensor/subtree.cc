@@ -1,13 +1,14 @@
 #include "sensor/subtree.h"
 
 #include "layout/enums.h"
-#include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "tree/point.h"
 
 namespace mujacobian {
 namespace {
 
-// Momentum of the part of a subtree that a dof moves, its change with position and speed (SEN-10)
+// Momentum of the part of a subtree that a dof moves, and its changes with the dof and its velocity
+// (SEN-10)
 struct MomentumChange {
   Force dq, dv;
 };
@@ -44,7 +45,7 @@ void sense_subtree(Sensing& s, int sensor, SensorRows& rows) {
       rows.add_v(k, scale * change.dv.lin);
     });
   }
-  // about the centre of mass: h.ang - (center - P) x h.lin                               (SEN-11)
+  // about the center of mass: h.ang - (center - P) x h.lin                               (SEN-11)
   const Vec3 linear = s.momentum()[root].lin;
   visit_subtree(m, root, [&](int k, int body) {
     MomentumChange change = momentum_change(s, k, body);

@@ -1,12 +1,12 @@
-// Centre of mass and momentum of everything below a body.
+// Center of mass and momentum of the subtree of a body.
 #pragma once
 
 #include "sensor/sensing.h"
 
 namespace mujacobian {
 
-// Hand (dof, body) to `visit` for every dof that moves some of the subtree under `root`: what it
-// moves of it is the subtree under `body`.
+// Calls visit(dof, body) for every dof that moves a part of the subtree of `root`. That part is the
+// subtree of `body`.
 template <class F>
 void visit_subtree(const ModelView& m, int root, F visit) {
   for (int k = last_dof(m, root); k >= 0; k = m.dof_parentid[k]) visit(k, root);
@@ -16,7 +16,8 @@ void visit_subtree(const ModelView& m, int root, F visit) {
   }
 }
 
-// Change of the root's centre of mass with a dof that moves the subtree under `body`.    (SEN-9)
+// Returns the change of the root's center of mass with a dof that moves the subtree of `body`.
+// (SEN-9)
 Vec3 center_jacobian(const ModelView& m, const DataView& d, int root, int dof, int body);
 
 }  // namespace mujacobian

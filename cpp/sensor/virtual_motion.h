@@ -1,5 +1,6 @@
-// What a force or torque sensor measures: each value is the force against a virtual motion of
-// everything under the site's body, whose axis is fixed to the site.                      (SEN-17)
+// Virtual motions of force and torque sensors. Each value of such a sensor is the force that
+// opposes a virtual motion of the subtree of the site's body. The axis is fixed to the site.
+// (SEN-17)
 #pragma once
 
 #include "layout/views.h"
@@ -12,10 +13,10 @@ struct VirtualMotions {
   Vec3 reference;  // the point about which `axis` is given
   Motion axis[3];
 
-  // axis k about a point of space
+  // Returns axis k about a point of space.
   Motion about_point(int k, Vec3 point) const { return about(axis[k], point - reference); }
 
-  // They move the body; MuJoCo's cfrc_ext leaves the world out.
+  // Returns whether the motions move the body. MuJoCo's cfrc_ext excludes the world.
   bool holds(const ModelView& m, int id) const {
     if (id == 0) return false;
     while (id > body) id = m.body_parentid[id];

@@ -2,8 +2,8 @@
 #include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/frame.h"
-#include "sensor/sensor.h"
 #include "sensor/subtree.h"
+#include "sensor/type.h"
 #include "sensor/virtual_motion.h"
 
 namespace mujacobian {
@@ -22,7 +22,7 @@ void add_inertial(Sensing& s, const VirtualMotions& z, SensorRows& rows) {
     const Inertia inertia{s.d.crb + 10 * part};
     const Motion axis = dof_axis(s.d, k), axis_dot = load_motion(s.d.cdof_dot + 6 * k);
     const DofRates& rates = motion.rates[k];
-    const bool carries = part == z.body;  // the virtual axis too
+    const bool carries = part == z.body;  // the dof moves the virtual axes, too
     Force dq = inertia * rates.second + apply_rate(c, axis_dot.ang);
     if (!carries) dq += cross(axis, c.force);
     if (forces.applied) {
@@ -63,7 +63,7 @@ void subtract_blocks(Sensing& s, const VirtualMotions& z, SensorRows& rows) {
     if (!b.active || !has_wrench(s.m, b)) continue;
     const BlockWrench& w = s.wrench(k);
     const bool inside[2] = {z.holds(s.m, w.body[0]), z.holds(s.m, w.body[1])};
-    if (b.geometry && inside[0] && inside[1]) continue;  // both at one point: they cancel
+    if (b.geometry && inside[0] && inside[1]) continue;  // the forces on both sides cancel
     for (int side = 0; side < 2; side++) {
       if (inside[side]) subtract_wrench(s, z, k, side, rows);
     }

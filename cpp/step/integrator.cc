@@ -20,7 +20,7 @@ namespace mujacobian {
 
 bool euler_is_damped(const ModelView& m, bool inverse) {
   if (m.opt.disableflags & disable::kEulerDamp) return false;
-  if (!dampers_enabled(m) && !(inverse && engine().version < 4000000)) return false;
+  if (!dampers_enabled(m) && !(inverse && engine().version < kMuJoCo400)) return false;
   for (int i = 0; i < m.nv; i++) {
     const double* p = m.dof_dampingpoly + kNPoly * i;
     if (m.dof_damping[i] > 0 || p[0] != 0 || p[1] != 0) return true;

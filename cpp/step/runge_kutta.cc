@@ -61,7 +61,7 @@ class RungeKutta {
   RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* beside,
              Arena& arena)
       : m_(m), d_(d), out_(out), beside_(beside), arena_(arena), forces_(out.Bf || out.Df) {
-    inputs_ = 2 * m.nv + m.na + m.nu + (forces_ ? m.nv : 0);
+    inputs_ = state_size(m) + m.nu + (forces_ ? m.nv : 0);
     width_ = inputs_ + (beside ? beside->count : 0);
   }
 
@@ -102,7 +102,7 @@ class RungeKutta {
     }
 
     // activations see the lengths and speeds of the last stage, since 4.0 of the first
-    if (engine().version >= 4000000) {
+    if (engine().version >= kMuJoCo400) {
       restart(position, 0, d_.qpos);
       restart(velocity, m_.nv, d_.qvel);
       finish(d_, first, position, velocity, act_rate_sum, act);
@@ -184,7 +184,7 @@ class RungeKutta {
         for (int k = 0; k < part.na; k++) {
           add_row(to, from[part.act_column() + k], row(act, part.acts[k]));
         }
-        const int ctrl = 2 * m_.nv + m_.na, applied = ctrl + m_.nu;
+        const int ctrl = state_size(m_), applied = ctrl + m_.nu;
         for (int k = 0; k < part.nu; k++) to[ctrl + part.ctrls[k]] += from[part.ctrl_column() + k];
         for (int k = 0; k < part.nf; k++) {
           to[applied + part.dofs[k]] += from[part.force_column() + k];
@@ -242,7 +242,7 @@ class RungeKutta {
         add_row(to, next.rate.d[local::kAct + k], row(act, m_.actuator_actadr[a] + k));
       }
       for (int k = 0; k < m_.actuator_ctrlnum[a]; k++) {
-        to[2 * m_.nv + m_.na + m_.actuator_ctrladr[a] + k] += next.rate.d[local::kCtrl + k];
+        to[state_size(m_) + m_.actuator_ctrladr[a] + k] += next.rate.d[local::kCtrl + k];
       }
     }
   }
@@ -305,7 +305,7 @@ class RungeKutta {
   // The rate of the tangent coordinates: the velocity, since 4.0 for rotations Jr^-1(turn) v
   void rates(const Varying& velocity, const Varying& turn, Varying& rate) const {
     copy(rate, velocity);
-    if (engine().version < 4000000) return;
+    if (engine().version < kMuJoCo400) return;
     for (int i = 0; i < m_.nv; i++) {
       if (!is_rotation(m_, i)) continue;
       const Vec3 u = load3(turn.value + i), v = load3(velocity.value + i);
@@ -320,7 +320,7 @@ class RungeKutta {
 
   // Rows first .. of A, B, Bf
   void write(const Varying& x, int first) const {
-    const std::size_t nx = 2 * m_.nv + m_.na, nu = m_.nu, nv = m_.nv;
+    const std::size_t nx = state_size(m_), nu = m_.nu, nv = m_.nv;
     for (int i = 0; i < x.rows; i++) {
       const double* from = row(x, i);
       const std::size_t r = first + i;

@@ -86,7 +86,7 @@ struct Targets {
 
 Targets make_targets(const ModelView& m, const Component& part, const Outputs& out) {
   Targets t{};
-  const int nx = 2 * m.nv + m.na;
+  const int nx = state_size(m);
   auto add = [&](double* block, int width, int from, const int* index, int n) {
     t.target[t.count++] = {block, width, from, index, n, is_run(index, n)};
   };
@@ -105,7 +105,7 @@ Targets make_targets(const ModelView& m, const Component& part, const Outputs& o
 
 // Zero what no component writes.
 void clear_unwritten(const ModelView& m, const DofRows& residual, const Outputs& out) {
-  const std::size_t nx = 2 * m.nv + m.na;
+  const std::size_t nx = state_size(m);
   bool whole = residual.count == 1;
   auto clear = [&](double* block, std::size_t width, bool covered) {
     if (block && !covered) std::memset(block, 0, nx * width * sizeof(double));
@@ -160,7 +160,7 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
 }  // namespace
 
 Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
-  const std::size_t nx = 2 * m.nv + m.na, nu = m.nu, nv = m.nv, ns = m.nsensordata;
+  const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv, ns = m.nsensordata;
   auto item = [&](double* block, std::size_t size) {
     return block ? block + index * size : nullptr;
   };

@@ -138,7 +138,9 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     """
     require_model(model)
     K = np.empty((model.nv, model.nv))
-    rows, clamps, before, residual, solver, collider = _core.diagnose_into(model, data, K, forward)
+    rows, clamps, before, residual, solver, collider = _core.diagnose_into(
+        model, data, K=K, forward=forward
+    )
     return Diagnostics(
         rows=[Row(*r) for r in rows],
         clamps=[Clamp(*c) for c in clamps],

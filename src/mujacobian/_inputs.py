@@ -23,13 +23,18 @@ class Inputs:
     wrenches: Array | None = None
     mocap: Array | None = None
 
-    def rows(self, k: int, first: int, last: int) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the inputs of rollout k in steps first .. last-1, in the order of the core."""
+    def rows(self, k: int, first: int, last: int) -> dict[str, Rows]:
+        """Return the inputs of rollout k in steps first .. last-1, by the names of the core."""
 
         def cut(values: Rows) -> Rows:
             return None if values is None else values[k, first:last]
 
-        return cut(self.controls), cut(self.forces), cut(self.wrenches), cut(self.mocap)
+        return {
+            "ctrl": cut(self.controls),
+            "force": cut(self.forces),
+            "wrench": cut(self.wrenches),
+            "mocap": cut(self.mocap),
+        }
 
     def poses(self) -> Array:
         """Return the poses of mocap bodies, `(n, T, nmocap, 7)`."""

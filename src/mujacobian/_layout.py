@@ -72,46 +72,6 @@ _KINDS = {
     "TEXT": {"char [1024]"},
 }
 
-_FUNCTIONS = (
-    "mj_forward",
-    "mj_step",
-    "mj_resetData",
-    "mj_inverse",
-    "mj_fwdActuation",
-    "mj_collision",
-    "mj_makeConstraint",
-    "mj_referenceConstraint",
-    "mj_island",
-    "mj_projectConstraint",
-    "mj_forwardSkip",
-    "mj_makeData",
-    "mj_deleteData",
-    "mj_stateSize",
-    "mj_getState",
-    "mj_setState",
-    "mj_copyData",
-    "mj_integratePos",
-    "mj_differentiatePos",
-    "mjd_transitionFD",
-    "mj_id2name",
-    "mju_rayGeom",
-    "mj_ray",
-    "mj_geomDistance",
-    "mjp_getPluginAtSlot",
-    "_mjPRIVATE_setTlsLogHandler",
-    "_mjPRIVATE_getGlobalLogHandler",
-)
-_OPTIONAL = ("mj_stepSkip",)  # for a finite-difference backend of control.ILQR
-_TABLE = "mjCOLLISIONFUNC"
-_CALLBACKS = (
-    "mjcb_control",
-    "mjcb_passive",
-    "mjcb_act_dyn",
-    "mjcb_act_gain",
-    "mjcb_act_bias",
-    "mjcb_contactfilter",
-)
-
 
 def _refuse(what: str) -> UnusableError:
     return UnusableError(
@@ -175,8 +135,9 @@ def find_places() -> list[tuple[int, int]]:
     """Return the offset (-1 if absent) and size of every field, in the order of the core."""
     tables = {struct: _table(struct) for struct in {field[0] for field in _core.fields()}}
     places = []
-    for struct, name, kind, optional in _core.fields():
+    for struct, new_name, kind, optional, old_name in _core.fields():
         table = tables[struct]
+        name = old_name if new_name not in table and old_name in table else new_name
         if name not in table:
             if not optional:
                 raise _refuse(f"the field {struct}.{name} is gone")
@@ -239,21 +200,20 @@ def _check_live() -> None:
                 raise _refuse(f"the array {struct}.{name} is not where introspect puts it")
 
 
-def _symbols() -> dict[str, int]:
+def _addresses() -> dict[str, int]:
     """Return the addresses of the functions and callback variables that the core uses."""
     library = ctypes.CDLL(_library_path())
-    found = dict.fromkeys(_OPTIONAL, 0)
-    for name in _OPTIONAL:
-        if hasattr(library, name):
-            found[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-    for name in (*_FUNCTIONS, _TABLE, *_CALLBACKS):
+    found = {}
+    for name, is_function, optional in _core.symbols():
         try:
-            if name == _TABLE or name in _CALLBACKS:
-                found[name] = ctypes.addressof(ctypes.c_void_p.in_dll(library, name))
-            else:
+            if is_function:
                 found[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+            else:
+                found[name] = ctypes.addressof(ctypes.c_void_p.in_dll(library, name))
         except (AttributeError, ValueError):
-            raise _refuse(f"its library does not export {name}") from None
+            if not optional:
+                raise _refuse(f"its library does not export {name}") from None
+            found[name] = 0
     return found
 
 
@@ -273,25 +233,25 @@ def install() -> None:
     _check_structs()
     _check_live()
     _core.configure(
-        places,
-        _table("mjModel")["opt"][1],
-        struct_size("mjContact"),
-        struct_size("mjModel"),
-        _symbols(),
-        {
+        places=places,
+        option_offset=_table("mjModel")["opt"][1],
+        contact_size=struct_size("mjContact"),
+        model_size=struct_size("mjModel"),
+        addresses=_addresses(),
+        constants={
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),
             "mjSTATE_INTEGRATION": int(mujoco.mjtState.mjSTATE_INTEGRATION),
             "mjLOG_ERROR": int(mujoco.mjtLogLevel.mjLOG_ERROR),
             "mjNEQDATA": mujoco.mjNEQDATA,
             "version": mujoco.mj_version(),
         },
-        mujoco.MjModel,
-        mujoco.MjData,
-        MujacobianError,
-        UnsupportedFeatureError,
-        ArgumentError,
-        ArgumentTypeError,
-        DomainError,
-        require_data,
-        notice,
+        model_type=mujoco.MjModel,
+        data_type=mujoco.MjData,
+        error=MujacobianError,
+        unsupported_error=UnsupportedFeatureError,
+        argument_error=ArgumentError,
+        argument_type_error=ArgumentTypeError,
+        domain_error=DomainError,
+        require_data=require_data,
+        notice=notice,
     )

@@ -104,7 +104,17 @@ def linearize_without_selfcheck(
         Bf=np.empty((nx, nv)) if forces else None,
         Df=np.empty((ns, nv)) if forces and sensors else None,
     )
-    _core.linearize_into(model, data, lin.A, lin.B, lin.C, lin.D, lin.Bf, lin.Df, forward=forward)
+    _core.linearize_into(
+        model,
+        data,
+        A=lin.A,
+        B=lin.B,
+        C=lin.C,
+        D=lin.D,
+        Bf=lin.Bf,
+        Df=lin.Df,
+        forward=forward,
+    )
     return lin
 
 
@@ -144,7 +154,18 @@ def linearize_batch(
         C=np.empty((n, ns, nx)) if sensors else None,
         D=np.empty((n, ns, model.nu)) if sensors else None,
     )
-    _core.batch_into(model, rows, inputs, nstate, n, lin.A, lin.B, lin.C, lin.D, threads)
+    _core.batch_into(
+        model,
+        states=rows,
+        controls=inputs,
+        nstate=nstate,
+        n=n,
+        A=lin.A,
+        B=lin.B,
+        C=lin.C,
+        D=lin.D,
+        threads=threads,
+    )
     if SELFCHECK:
         from mujacobian.check._selfcheck import verify_batch  # it imports this module
 

@@ -73,13 +73,13 @@ def vjp(
     _core.vjp_into(
         model,
         data,
-        None if d_next is None else shaped("d_next", d_next, (nx,)),
-        None if d_sensors is None else shaped("d_sensors", d_sensors, (model.nsensordata,)),
-        core,
-        state,
-        controls,
-        applied,
-        raw,
+        next_state=None if d_next is None else shaped("d_next", d_next, (nx,)),
+        sensors=None if d_sensors is None else shaped("d_sensors", d_sensors, (model.nsensordata,)),
+        parameters=core,
+        state=state,
+        ctrl=controls,
+        force=applied,
+        params=raw,
         mocap=mocap,
         forward=forward,
     )
@@ -146,20 +146,22 @@ def jvp(
     if d_mocap is not None:
         moved = shaped("d_mocap", d_mocap, (model.nmocap, 7))
         raw.append(push_poses(_poses(data), moved).ravel())
-    change = np.zeros(nx), np.zeros(model.nsensordata) if sensors else None
+    next_state = np.zeros(nx)
+    sensordata = np.zeros(model.nsensordata) if sensors else None
     _core.jvp_into(
         model,
         data,
-        None if d_state is None else shaped("d_state", d_state, (nx,)),
-        None if d_controls is None else shaped("d_controls", d_controls, (model.nu,)),
-        None if d_forces is None else shaped("d_forces", d_forces, (model.nv,)),
-        core,
-        None if len(raw) == 1 else np.concatenate(raw),
-        d_mocap is not None,
-        *change,
+        state=None if d_state is None else shaped("d_state", d_state, (nx,)),
+        ctrl=None if d_controls is None else shaped("d_controls", d_controls, (model.nu,)),
+        force=None if d_forces is None else shaped("d_forces", d_forces, (model.nv,)),
+        parameters=core,
+        params=None if len(raw) == 1 else np.concatenate(raw),
+        mocap=d_mocap is not None,
+        next_state=next_state,
+        sensors=sensordata,
         forward=forward,
     )
-    return change
+    return next_state, sensordata
 
 
 def _poses(data: mujoco.MjData) -> Array:

@@ -129,13 +129,13 @@ def _simulate(
         taken = _core.simulate_into(
             model,
             data,
-            starts[k],
-            T,
-            *inputs.rows(k, 0, T),
-            every,
-            kept[k],
-            states[k],
-            sensordata[k],
+            state=starts[k],
+            steps=T,
+            **inputs.rows(k, 0, T),
+            every=every,
+            start=kept[k],
+            states=states[k],
+            sensors=sensordata[k],
         )
         if taken < T:
             which = f"rollout {k}" if is_batch else "the rollout"

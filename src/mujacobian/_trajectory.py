@@ -188,15 +188,15 @@ class Trajectory:
                 _core.push_forward_into(
                     self.model,
                     data,
-                    start,
-                    last - first,
-                    columns,
-                    core,
-                    directions,
-                    moved[k, first : last + 1],
-                    None if sensed is None else sensed[k, first:last],
-                    weights,
-                    first,
+                    start=start,
+                    steps=last - first,
+                    count=columns,
+                    parameters=core,
+                    params=directions,
+                    states=moved[k, first : last + 1],
+                    sensors=None if sensed is None else sensed[k, first:last],
+                    weights=weights,
+                    first=first,
                 )
 
         self._each(push)
@@ -252,7 +252,17 @@ class Trajectory:
             last = min(first + self.every, T)
             start = np.empty((last - first, self.kept.shape[-1]))
             state, rows = self.kept[k, first // self.every], self.inputs.rows(k, first, last)
-            _core.simulate_into(self.model, data, state, last - first, *rows, 1, start, None, None)
+            _core.simulate_into(
+                self.model,
+                data,
+                state=state,
+                steps=last - first,
+                **rows,
+                every=1,
+                start=start,
+                states=None,
+                sensors=None,
+            )
             yield first, last, start
 
 

@@ -7,19 +7,18 @@ import copy
 import mujoco
 import numpy as np
 
-from mujacobian import _core
 from mujacobian._arguments import Array
+from mujacobian._parameters.fields import KINDS
 from mujacobian.errors import ArgumentError
 
-_KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 # parameters of the core on which derived constants depend
-INERTIAL, ARMATURE = _KINDS["inertial"], _KINDS["armature"]
-BODY_POSITION, BODY_ROTATION = _KINDS["body_position"], _KINDS["body_rotation"]
-JOINT_POSITION, JOINT_AXIS = _KINDS["joint_position"], _KINDS["joint_axis"]
+INERTIAL, ARMATURE = KINDS["inertial"], KINDS["armature"]
+BODY_POSITION, BODY_ROTATION = KINDS["body_position"], KINDS["body_rotation"]
+JOINT_POSITION, JOINT_AXIS = KINDS["joint_position"], KINDS["joint_axis"]
 FRAMES = (BODY_POSITION, BODY_ROTATION, JOINT_POSITION, JOINT_AXIS)
 # the derived constants, as parameters of the core
-DOF, BODY, TENDON = _KINDS["dof_weight"], _KINDS["body_weight"], _KINDS["tendon_weight"]
-LENGTH, ACTUATOR, ANCHOR = _KINDS["tendon_length"], _KINDS["actuator_weight"], _KINDS["anchor"]
+DOF, BODY, TENDON = KINDS["dof_weight"], KINDS["body_weight"], KINDS["tendon_weight"]
+LENGTH, ACTUATOR, ANCHOR = KINDS["tendon_length"], KINDS["actuator_weight"], KINDS["anchor"]
 
 Raw = tuple[int, int, int]  # kind, element, component
 

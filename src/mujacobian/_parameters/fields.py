@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from mujacobian import _core
+
 
 @dataclass(frozen=True)
 class Field:
     """The properties of a field of mjModel as a family of parameters."""
 
-    kind: str  # of the core's parameters, "" if the core has other numbers
+    kind: str  # of the core's parameters, "" if several of them make up this field
     element: mujoco.mjtObj | None  # the type of the elements that its rows belong to
     unit: str
     lower: float = -np.inf
@@ -48,38 +50,30 @@ _SPHERE, _CAPSULE, _CYLINDER, _BOX = (
 )
 # the number of sizes of geoms whose size can be a parameter
 SIZES = {_SPHERE: 1, _CAPSULE: 2, _CYLINDER: 2, _BOX: 3}
+# the number of each kind of parameter in the core
+KINDS = {row[0]: number for number, row in enumerate(_core.parameter_kinds())}
+
+
+def _core_fields() -> dict[str, Field]:
+    """The fields whose numbers are parameters of the core."""
+    fields = {}
+    for kind, field, element, count, unit, lower in _core.parameter_kinds():
+        if field:
+            owner = None if element == int(_OBJ.mjOBJ_UNKNOWN) else _OBJ(element)
+            components = tuple(range(count)) if count > 1 else ()
+            fields[field] = Field(kind, owner, unit, lower, components=components)
+    return fields
+
+
 # all families of parameters
 FIELDS = {
     "body_mass": Field("", _OBJ.mjOBJ_BODY, "kg", 0.0),
     "body_ipos": Field("", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
     "body_inertia": Field("", _OBJ.mjOBJ_BODY, "kg m^2", 0.0, components=(0, 1, 2)),
     "body_log_cholesky": Field("", _OBJ.mjOBJ_BODY, "1", components=tuple(range(10))),
-    "gravity": Field("gravity", None, "m/s^2", components=(0, 1, 2)),
-    "body_pos": Field("body_position", _OBJ.mjOBJ_BODY, "m", components=(0, 1, 2)),
     "body_quat": Field("", _OBJ.mjOBJ_BODY, "1", components=(0, 1, 2, 3)),
-    "jnt_pos": Field("joint_position", _OBJ.mjOBJ_JOINT, "m", components=(0, 1, 2)),
-    "jnt_axis": Field("joint_axis", _OBJ.mjOBJ_JOINT, "1", components=(0, 1, 2)),
-    "dof_damping": Field("damping", _OBJ.mjOBJ_JOINT, "N s/m or N m s/rad", 0.0),
-    "dof_armature": Field("armature", _OBJ.mjOBJ_JOINT, "kg or kg m^2", 0.0),
-    "dof_frictionloss": Field("friction_loss", _OBJ.mjOBJ_JOINT, "N or N m", 0.0),
-    "jnt_stiffness": Field("stiffness", _OBJ.mjOBJ_JOINT, "N/m or N m/rad", 0.0),
-    "qpos_spring": Field("spring_reference", _OBJ.mjOBJ_JOINT, "m or rad"),
-    "jnt_range": Field("limit", _OBJ.mjOBJ_JOINT, "m or rad", components=(0, 1)),
-    "jnt_solref": Field("limit_solref", _OBJ.mjOBJ_JOINT, "s, 1", components=(0, 1)),
-    "actuator_gainprm": Field("gain", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
-    "actuator_biasprm": Field("bias", _OBJ.mjOBJ_ACTUATOR, "1", components=(0, 1, 2, 3)),
-    "tendon_stiffness": Field("tendon_stiffness", _OBJ.mjOBJ_TENDON, "N/m", 0.0),
-    "tendon_damping": Field("tendon_damping", _OBJ.mjOBJ_TENDON, "N s/m", 0.0),
-    "tendon_lengthspring": Field("tendon_rest_length", _OBJ.mjOBJ_TENDON, "m", components=(0, 1)),
-    "tendon_frictionloss": Field("tendon_friction_loss", _OBJ.mjOBJ_TENDON, "N", 0.0),
-    "geom_pos": Field("geom_position", _OBJ.mjOBJ_GEOM, "m", components=(0, 1, 2)),
     "geom_quat": Field("", _OBJ.mjOBJ_GEOM, "1", components=(0, 1, 2, 3)),
-    "geom_size": Field("geom_size", _OBJ.mjOBJ_GEOM, "m", 0.0, components=(0, 1, 2)),
-    "geom_friction": Field("friction", _OBJ.mjOBJ_GEOM, "1 or m", 0.0, components=(0, 1, 2)),
-    "geom_solref": Field("solref", _OBJ.mjOBJ_GEOM, "s, 1", components=(0, 1)),
-    "geom_solimp": Field(
-        "solimp", _OBJ.mjOBJ_GEOM, "1, 1, m, 1, 1", 0.0, components=(0, 1, 2, 3, 4)
-    ),
+    **_core_fields(),
 }
 
 # quaternions, and the kinds of the core's parameters, which are rotations

@@ -190,7 +190,14 @@ def _paths(
     tendons = sorted({*armature, *s.element[of_tendons].tolist()})
     muscles = sorted(set(s.element[s.kind == ACTUATOR].tolist()))
     out = np.zeros((len(tendons) + len(muscles), len(frames), 1 + terms.model.nv))
-    _core.frame_paths_into(terms.model, terms.data, frames, tendons, muscles, out)
+    _core.frame_paths_into(
+        terms.model,
+        terms.data,
+        parameters=frames,
+        tendons=tendons,
+        actuators=muscles,
+        paths=out,
+    )
     found = {(kind, t): out[k] for k, t in enumerate(tendons) for kind in (TENDON, LENGTH)}
     return found | {(ACTUATOR, a): out[len(tendons) + k] for k, a in enumerate(muscles)}
 

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian import _core, _notices
+from mujacobian import _notices
 from mujacobian._arguments import Array, require_data, require_model, shaped
 from mujacobian._parameters.derived import (
     Scratch,
@@ -24,7 +24,7 @@ from mujacobian._parameters.derived import (
 from mujacobian._parameters.derived_slopes import DerivedSlopes
 from mujacobian._parameters.edit import write_entries
 from mujacobian._parameters.entries import Entry, Item, expand, name_of, read, refuse_overlap
-from mujacobian._parameters.fields import FIELDS, QUATERNIONS
+from mujacobian._parameters.fields import FIELDS, KINDS, QUATERNIONS
 from mujacobian._parameters.inertia import (
     from_log_cholesky,
     inertial_slopes,
@@ -34,8 +34,7 @@ from mujacobian._summary import describe
 from mujacobian._threads import borrowed
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
-_KINDS = _core.parameter_kinds()
-_INERTIAL, _INERTIAL_FRAME = _KINDS.index("inertial"), _KINDS.index("inertial_frame")
+_INERTIAL, _INERTIAL_FRAME = KINDS["inertial"], KINDS["inertial_frame"]
 _INERTIA_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_log_cholesky")
 
 SHOWN = 8  # values that are printed
@@ -114,11 +113,11 @@ class Parameters:
         for body in self._bodies:
             core += [(_INERTIAL, body, k) for k in range(10)]
         for field, element in self._turned:
-            core += [(_KINDS.index(QUATERNIONS[field]), element, k) for k in range(3)]
+            core += [(KINDS[QUATERNIONS[field]], element, k) for k in range(3)]
         for entry in self._entries:
             if kind := FIELDS[entry.field].kind:
                 row = entry.element if entry.field == "qpos_spring" else entry.row
-                core.append((_KINDS.index(kind), row, max(0, entry.component)))
+                core.append((KINDS[kind], row, max(0, entry.component)))
         self._raw = core
         self._recomputes = derived == "recompute" and depends_on(core)
         self._frames = self._elements("body_ipos", "body_log_cholesky")

@@ -104,7 +104,7 @@ class Cost:
         t, s, u, x = self._arguments(sensordata, controls, times, states)
         out = np.empty((len(t), len(self.terms)))
         own = np.empty((len(t), len(self.own)))
-        self.core.evaluate_into(s, u, self.offsets(t), own)
+        self.core.evaluate_into(sensordata=s, controls=u, offsets=self.offsets(t), norms=own)
         out[:, self.own] = own
         out[:, self.users] = self.user_norms(t, x, u)
         return out
@@ -136,7 +136,16 @@ class Cost:
             shaped("D", D, (n, self.ns, self.nu)),
         )
         gradient, hessian = self.blank(n)
-        self.core.expand_into(s, u, self.offsets(t), self.own_weights(), c, d, gradient, hessian)
+        self.core.expand_into(
+            sensordata=s,
+            controls=u,
+            offsets=self.offsets(t),
+            weights=self.own_weights(),
+            C=c,
+            D=d,
+            gradient=gradient,
+            hessian=hessian,
+        )
         self.add_users(t, x, u, 1.0, gradient, hessian)
         return gradient, hessian[:, :, : gradient.shape[1]].copy()
 
@@ -165,7 +174,10 @@ class Cost:
         for k, out in zip(self.users, norms, strict=True):
             norm, value = self.terms[k].norm, self._user_value(k, times, states, controls)
             r = value - self.terms[k].targets(times)
-            _core.norm_into(norm.kind, *norm.parameters, r, out, None, None, None)
+            p, q = norm.parameters
+            _core.norm_into(
+                norm.kind, p=p, q=q, rows=r, values=out, slopes=None, curvatures=None, bends=None
+            )
             out[~np.isfinite(value).all(axis=1)] = np.inf
         return norms.T
 
@@ -194,7 +206,17 @@ class Cost:
             r = self._user_value(k, times, states, controls) - term.targets(times)
             out, bend = np.empty(n), np.empty(n)
             slope, curvature = np.empty((n, dim)), np.empty((n, dim))
-            _core.norm_into(term.norm.kind, *term.norm.parameters, r, out, slope, curvature, bend)
+            p, q = term.norm.parameters
+            _core.norm_into(
+                term.norm.kind,
+                p=p,
+                q=q,
+                rows=r,
+                values=out,
+                slopes=slope,
+                curvatures=curvature,
+                bends=bend,
+            )
             rz = np.concatenate([rx, ru], axis=2)
             weight = scale * float(self._checked_weights()[k])
             turned = np.einsum("nk,nkz->nz", np.nan_to_num(r), rz)
@@ -256,7 +278,15 @@ class Cost:
                 index += used.tolist()
                 coefficients += row[used].tolist()
                 starts.append(len(index))
-        return _core.Cost(self.ns, self.nu, self.nx, starts, index, coefficients, terms)
+        return _core.Cost(
+            ns=self.ns,
+            nu=self.nu,
+            nx=self.nx,
+            start=starts,
+            index=index,
+            coefficient=coefficients,
+            terms=terms,
+        )
 
 
 def weigh(norms: Array, weights: Array) -> Array:

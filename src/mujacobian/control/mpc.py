@@ -317,13 +317,13 @@ class _Record:
         taken = _core.follow_policy(
             self.model,
             data,
-            plan.policy.arrays,
-            plan.policy.lower,
-            plan.policy.upper,
-            self.times[rows],
-            self.states[rows],
-            self.controls[rows],
-            self.sensordata[rows],
+            policy=plan.policy.arrays,
+            lower=plan.policy.lower,
+            upper=plan.policy.upper,
+            times=self.times[rows],
+            states=self.states[rows],
+            controls=self.controls[rows],
+            sensors=self.sensordata[rows],
         )
         self.taken += taken
         if self.taken < rows.stop:

@@ -78,7 +78,14 @@ class Passes:
         threads: int,
     ) -> None:
         self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
-        self._core = _core.Planner(model, cost.core, derivatives, eps, warm_start, threads)
+        self._core = _core.Planner(
+            model,
+            cost=cost.core,
+            backend=derivatives,
+            eps=eps,
+            warm_start=warm_start,
+            threads=threads,
+        )
         nx, nu, ns = cost.nx, cost.nu, cost.ns
         self.expansion = Expansion(
             np.zeros((horizon, nx, nx)),
@@ -110,7 +117,12 @@ class Passes:
             for tried in FEEDBACKS:
                 made = self._new_knots(self.horizon)
                 taken, is_bad, total, failed = self._core.follow_into(
-                    self._task(), policy.arrays, tried, shift, made, self.expansion
+                    self._task(),
+                    policy=policy.arrays,
+                    feedback=tried,
+                    shift=shift,
+                    knots=made,
+                    expansion=self.expansion,
                 )
                 self.reach = self.horizon if failed < 0 else failed
                 shift = min(shift, 0)  # the core has shifted its data
@@ -175,6 +187,7 @@ class Passes:
         do not change and keep the given gains.
         """
         n, nx, e = self.reach, self.cost.nx, self.expansion
+        lower, upper = self.bounds
         steps, gains = np.zeros(gains.shape[:2]), gains.copy()
         gradient, hessian = e.gradient[:n], e.hessian[:n]
         if n < self.horizon:
@@ -182,16 +195,17 @@ class Passes:
             gradient[-1, nx:] = hessian[-1, nx:] = hessian[-1, :, nx:] = 0
         with self._measured("backward"):
             knot, linear, quadratic = _core.backward_into(
-                e.A[:n],
-                e.B[:n],
-                gradient,
-                hessian,
-                knots.controls[:n],
-                *self.bounds,
-                regularization,
-                mu,
-                steps[: n - 1],
-                gains[: n - 1],
+                A=e.A[:n],
+                B=e.B[:n],
+                gradient=gradient,
+                hessian=hessian,
+                controls=knots.controls[:n],
+                lower=lower,
+                upper=upper,
+                regularization=regularization,
+                mu=mu,
+                steps=steps[: n - 1],
+                gains=gains[: n - 1],
             )
         return Direction(steps, gains, linear, quadratic) if knot < 0 else None
 
@@ -207,14 +221,14 @@ class Passes:
         with self._measured("rollouts"):
             results = self._core.search_into(
                 self._task(),
-                sizes,
-                np.full(len(sizes), -np.inf) if has_users else wanted,
-                cost if self.cost.is_nonnegative else np.inf,
-                self.states(knots),
-                knots.controls,
-                direction.steps,
-                direction.gains,
-                made,
+                sizes=sizes,
+                accept=np.full(len(sizes), -np.inf) if has_users else wanted,
+                most=cost if self.cost.is_nonnegative else np.inf,
+                states=self.states(knots),
+                controls=knots.controls,
+                steps=direction.steps,
+                gains=direction.gains,
+                knots=made,
             )
             found = []
             for k, (_, _, total) in enumerate(results):
@@ -234,7 +248,7 @@ class Passes:
         return norms
 
     def _differentiate(self, knots: Knots) -> None:
-        failed = self._core.differentiate_into(self._task(), knots, self.expansion)
+        failed = self._core.differentiate_into(self._task(), knots=knots, expansion=self.expansion)
         self.reach = self.horizon if failed < 0 else failed
 
     @contextmanager

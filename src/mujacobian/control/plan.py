@@ -53,13 +53,13 @@ class Policy:
         out = np.empty((n, self.controls.shape[1]))
         _core.policy_into(
             self.model,
-            self.arrays,
-            self.lower,
-            self.upper,
-            t.reshape(n),
-            x.reshape(n, -1),
-            feedback,
-            out,
+            policy=self.arrays,
+            lower=self.lower,
+            upper=self.upper,
+            times=t.reshape(n),
+            states=x.reshape(n, -1),
+            feedback=feedback,
+            controls=out,
         )
         return out.reshape(*t.shape, -1)
 

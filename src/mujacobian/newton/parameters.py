@@ -10,17 +10,16 @@ import newton
 import numpy as np
 import warp as wp
 
-from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian._parameters.derived import DOF, depends_on, derived_constants
 from mujacobian._parameters.derived_slopes import DerivedSlopes
+from mujacobian._parameters.fields import KINDS
 from mujacobian._parameters.inertia import PAIRS
 from mujacobian._threads import borrowed
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
 
-_KINDS = {kind: k for k, kind in enumerate(_core.parameter_kinds())}
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
 _FORCE_SPACE, _RAW_SOLREF = 0, 1
@@ -48,7 +47,7 @@ class _World:
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """A term of an array's element, given by its place in the flat array."""
-        self.terms.append((name, int(target), self._place((_KINDS[kind], int(row), component)), by))
+        self.terms.append((name, int(target), self._place((KINDS[kind], int(row), component)), by))
 
     def _place(self, raw: tuple[int, int, int]) -> int:
         """Return the index of a core parameter, which is appended if it is new."""
@@ -69,7 +68,7 @@ class _World:
         constants = derived_constants(self.mj, given)
         with borrowed(self.mj) as data:
             slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data)
-        solref = _KINDS["limit_solref"]
+        solref = KINDS["limit_solref"]
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]
         for k, (kind, dof, _) in enumerate(constants):

@@ -109,9 +109,22 @@ class Snapshot:
             watch = Watch(data)
             try:
                 _core.pull_back_into(
-                    model, data, rows[world][None], 1, None, None, core, ctrl[here], qfrc[here],
-                    wrenches, None, params[world], None, state[world], number,
-                )  # fmt: skip
+                    model,
+                    data,
+                    start=rows[world][None],
+                    steps=1,
+                    d_states=None,
+                    d_sensors=None,
+                    parameters=core,
+                    ctrl=ctrl[here],
+                    force=qfrc[here],
+                    wrench=wrenches,
+                    mocap=None,
+                    params=params[world],
+                    norms=None,
+                    cotangent=state[world],
+                    first=number,
+                )
             except UnsupportedFeatureError as error:
                 if W > 1:
                     error.add_note(f"in world {world}")

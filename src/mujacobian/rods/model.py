@@ -25,17 +25,17 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
     point_slots, frame_slots = _slots(world)
     fixed_points, fixed_frames = world.fixed()
     model = _core.RodModel(
-        world.timestep,
-        world.gravity,
-        p.mass,
-        p.drag,
-        _integers(fixed_points),
-        point_slots,
-        moments(p.inertia),
-        p.spin_drag,
-        _integers(fixed_frames),
-        frame_slots,
-        len(world.anchors),
+        timestep=world.timestep,
+        gravity=world.gravity,
+        mass=p.mass,
+        drag=p.drag,
+        point_fixed=_integers(fixed_points),
+        point_slot=point_slots,
+        moment=moments(p.inertia),
+        spin_drag=p.spin_drag,
+        frame_fixed=_integers(fixed_frames),
+        frame_slot=frame_slots,
+        targets=len(world.anchors),
     )
     _add_rods(model, world, p)
     _add_attachments(model, world, p)
@@ -46,8 +46,18 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         body = -1, -1
         if each.body is not None:
             body = world.points(each.body).start, world.frames(each.body).start
-        law = each.radius, stiffness, friction, each.slip
-        model.add_contacts(*_placed(world, *each.points), shape, *body, *law)
+        ids, values = _placed(world, *each.points)
+        model.add_contacts(
+            ids=ids,
+            values=values,
+            shape=shape,
+            body_point=body[0],
+            body_frame=body[1],
+            radius=each.radius,
+            stiffness=stiffness,
+            friction=friction,
+            slip=each.slip,
+        )
     return model
 
 

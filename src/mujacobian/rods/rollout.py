@@ -85,17 +85,19 @@ def rollout(
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
     reports = np.zeros((T, 4))
+    step_x, step_R = first_step(world, first)
     taken = _core.rods_simulate_into(
         model,
-        *first_step(world, first),
-        T,
-        core_inputs(world, inputs),
-        positive("tolerance", tolerance),
-        min(count("iterations", iterations), np.iinfo(np.int32).max),
-        not strict,
-        positions,
-        rotations_,
-        reports,
+        step_x=step_x,
+        step_R=step_R,
+        steps=T,
+        inputs=core_inputs(world, inputs),
+        tolerance=positive("tolerance", tolerance),
+        iterations=min(count("iterations", iterations), np.iinfo(np.int32).max),
+        persist=not strict,
+        positions=positions,
+        rotations=rotations_,
+        reports=reports,
     )
     # report the convergence
     report = Report.read(reports)

@@ -137,8 +137,14 @@ class Trajectory:
         kinetic += 0.5 * np.einsum("tfij,fjk,tfik->t", rate, moments(p.inertia), rate)
         stored = np.empty(T + 1)
         rows = _repeat_first(core_inputs(world, self.inputs))
-        args = T + 1, rows, self.positions, self.rotations, stored
-        _core.rods_stored_energies_into(self.model, *args)
+        _core.rods_stored_energies_into(
+            self.model,
+            rows=T + 1,
+            inputs=rows,
+            positions=self.positions,
+            rotations=self.rotations,
+            energies=stored,
+        )
         gravity = -np.einsum("p,tpi,i->t", p.mass, self.positions, world.gravity)
         return Energies(kinetic, stored, gravity)
 
@@ -207,19 +213,20 @@ class Trajectory:
         norms = np.empty(T + 1)
         _core.rods_pull_back_into(
             self.model,
-            h * self.first.velocities,
-            np.ascontiguousarray(exp(h * self.first.angular_velocities)),
-            T,
-            core_inputs(world, self.inputs),
-            self.positions,
-            self.rotations,
-            x_bar,
-            R_bar,
-            *last_step,
-            list(vars(inputs).values()),
-            list(vars(params).values()),
-            first,
-            norms,
+            step_x=h * self.first.velocities,
+            step_R=np.ascontiguousarray(exp(h * self.first.angular_velocities)),
+            steps=T,
+            inputs=core_inputs(world, self.inputs),
+            positions=self.positions,
+            rotations=self.rotations,
+            d_positions=x_bar,
+            d_rotations=R_bar,
+            d_step_x=last_step[0],
+            d_step_R=last_step[1],
+            input_bars=list(vars(inputs).values()),
+            parameter_bars=list(vars(params).values()),
+            first_bars=first,
+            norms=norms,
         )
         if not np.isfinite(norms).all():
             raise MujacobianError("the gradient overflows in the reverse pass: see docs/rods.md")

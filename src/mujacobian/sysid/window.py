@@ -158,17 +158,17 @@ class Window:
         taken = _core.simulate_and_push_into(
             model,
             data,
-            self.first.row(state),
-            T,
-            *self.inputs.rows(0, 0, T),
-            states,
-            sensordata,
-            n,
-            self.core,
-            np.vstack([np.zeros((m, directions.shape[1])), directions]),
-            moved,
-            sensed,
-            self.sensors.there.any(axis=0).astype(np.float64),
+            state=self.first.row(state),
+            steps=T,
+            **self.inputs.rows(0, 0, T),
+            visited=states,
+            sensordata=sensordata,
+            count=n,
+            parameters=self.core,
+            params=np.vstack([np.zeros((m, directions.shape[1])), directions]),
+            states=moved,
+            sensors=sensed,
+            weights=self.sensors.there.any(axis=0).astype(np.float64),
         )
         if taken < T:
             raise MujacobianError(f"the simulation of the log diverges in step {taken}")

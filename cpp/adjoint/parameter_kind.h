@@ -1,0 +1,164 @@
+// The table of parameter kinds. Python reads it, too: a row with a field is a family of
+// `mujacobian.Parameters`.
+#pragma once
+
+#include <limits>
+
+#include "layout/enums.h"
+#include "layout/table.h"
+
+namespace mujacobian {
+
+// One number of the model.
+struct Parameter {
+  enum Kind {
+    kInertial,
+    kGravity,
+    kDamping,
+    kArmature,
+    kFrictionLoss,
+    kStiffness,
+    kSpringReference,
+    kGain,
+    kBias,
+    kTendonStiffness,
+    kTendonDamping,
+    kTendonRestLength,
+    kTendonFrictionLoss,
+    kFriction,
+    kSolref,
+    kSolimp,
+    kLimit,
+    kLimitSolref,
+    kDofWeight,
+    kBodyWeight,
+    kTendonWeight,
+    kTendonLength,
+    kActuatorWeight,
+    kAnchor,
+    kInertialFrame,
+    kBodyPosition,
+    kBodyRotation,
+    kJointPosition,
+    kJointAxis,
+    kMocapPosition,
+    kMocapRotation,
+    kGeomPosition,
+    kGeomRotation,
+    kGeomSize,
+    kCount
+  };
+  int kind, id, component;
+};
+
+// Kinds whose columns are computed by the same function: SingleColumns::add in parameter.cc.
+enum class Family {
+  kInertia,        // inertia of a body
+  kArmature,       // armature of a dof
+  kGravity,        // gravity
+  kDamper,         // damping of a dof
+  kSpring,         // springs of joints
+  kTendon,         // springs and dampers of tendons
+  kActuator,       // gains, biases and constants of actuators
+  kFrictionLoss,   // dry friction of dofs and tendons
+  kContact,        // numbers that contacts take from their geoms
+  kLimit,          // limits of joints
+  kWeight,         // derived constants that scale R
+  kEquality,       // derived constants that equalities read
+  kFrame,          // frames of bodies, joints and mocap bodies, which virtual dofs represent
+  kInertialFrame,  // inertial frame of a body, which only sensors of that frame read
+  kGeom,           // poses and sizes of geoms
+};
+
+struct ParameterKind {
+  int kind;          // Parameter::Kind
+  const char* name;  // in Python
+  Family family;
+  int element;     // mjtObj of its owner; kJoint for numbers of a dof, although their id is the dof
+  int components;  // per element
+  const char* field = "";  // array of mjModel or mjOption, if users can name it as a parameter
+  const char* unit = "";
+  double lower = -std::numeric_limits<double>::infinity();  // lower bound of valid values
+};
+
+// One row per kind. The order has no meaning.
+inline constexpr ParameterKind kParameterKinds[] = {
+    // inertia: mass, mass * com (3), inertia about the body's origin (xx yy zz xy xz yz), all in
+    // the frame of the body; body_mass and the other fields of inertia are functions of them
+    {Parameter::kInertial, "inertial", Family::kInertia, object::kBody, 10},
+    {Parameter::kArmature, "armature", Family::kArmature, object::kJoint, 1, "dof_armature",
+     "kg or kg m^2", 0},
+    {Parameter::kGravity, "gravity", Family::kGravity, object::kUnknown, 3, "gravity", "m/s^2"},
+
+    // frames of bodies and joints; rotations are about the axes of the frame itself
+    {Parameter::kBodyPosition, "body_position", Family::kFrame, object::kBody, 3, "body_pos", "m"},
+    {Parameter::kBodyRotation, "body_rotation", Family::kFrame, object::kBody, 3},
+    {Parameter::kJointPosition, "joint_position", Family::kFrame, object::kJoint, 3, "jnt_pos",
+     "m"},
+    {Parameter::kJointAxis, "joint_axis", Family::kFrame, object::kJoint, 3, "jnt_axis", "1"},
+    {Parameter::kMocapPosition, "mocap_position", Family::kFrame, object::kBody, 3},
+    {Parameter::kMocapRotation, "mocap_rotation", Family::kFrame, object::kBody, 3},
+    {Parameter::kInertialFrame, "inertial_frame", Family::kInertialFrame, object::kBody, 1},
+
+    // joints; the spring reference and the limits belong to joints with one dof
+    {Parameter::kDamping, "damping", Family::kDamper, object::kJoint, 1, "dof_damping",
+     "N s/m or N m s/rad", 0},
+    {Parameter::kFrictionLoss, "friction_loss", Family::kFrictionLoss, object::kJoint, 1,
+     "dof_frictionloss", "N or N m", 0},
+    {Parameter::kStiffness, "stiffness", Family::kSpring, object::kJoint, 1, "jnt_stiffness",
+     "N/m or N m/rad", 0},
+    {Parameter::kSpringReference, "spring_reference", Family::kSpring, object::kJoint, 1,
+     "qpos_spring", "m or rad"},
+    {Parameter::kLimit, "limit", Family::kLimit, object::kJoint, 2, "jnt_range", "m or rad"},
+    {Parameter::kLimitSolref, "limit_solref", Family::kLimit, object::kJoint, 2, "jnt_solref",
+     "s, 1"},
+
+    // actuators
+    {Parameter::kGain, "gain", Family::kActuator, object::kActuator, 4, "actuator_gainprm", "1"},
+    {Parameter::kBias, "bias", Family::kActuator, object::kActuator, 4, "actuator_biasprm", "1"},
+
+    // tendons
+    {Parameter::kTendonStiffness, "tendon_stiffness", Family::kTendon, object::kTendon, 1,
+     "tendon_stiffness", "N/m", 0},
+    {Parameter::kTendonDamping, "tendon_damping", Family::kTendon, object::kTendon, 1,
+     "tendon_damping", "N s/m", 0},
+    {Parameter::kTendonRestLength, "tendon_rest_length", Family::kTendon, object::kTendon, 2,
+     "tendon_lengthspring", "m"},
+    {Parameter::kTendonFrictionLoss, "tendon_friction_loss", Family::kFrictionLoss, object::kTendon,
+     1, "tendon_frictionloss", "N", 0},
+
+    // geoms; sizes belong to spheres, capsules, cylinders and boxes
+    {Parameter::kGeomPosition, "geom_position", Family::kGeom, object::kGeom, 3, "geom_pos", "m"},
+    {Parameter::kGeomRotation, "geom_rotation", Family::kGeom, object::kGeom, 3},
+    {Parameter::kGeomSize, "geom_size", Family::kGeom, object::kGeom, 3, "geom_size", "m", 0},
+    {Parameter::kFriction, "friction", Family::kContact, object::kGeom, 3, "geom_friction",
+     "1 or m", 0},
+    {Parameter::kSolref, "solref", Family::kContact, object::kGeom, 2, "geom_solref", "s, 1"},
+    {Parameter::kSolimp, "solimp", Family::kContact, object::kGeom, 5, "geom_solimp",
+     "1, 1, m, 1, 1", 0},
+
+    // constants of mj_setConst: invweight0 of dofs, bodies and tendons, tendon_length0, acc0 of
+    // muscles, anchors of connects in their second body
+    {Parameter::kDofWeight, "dof_weight", Family::kWeight, object::kJoint, 1},
+    {Parameter::kBodyWeight, "body_weight", Family::kWeight, object::kBody, 2},
+    {Parameter::kTendonWeight, "tendon_weight", Family::kWeight, object::kTendon, 1},
+    {Parameter::kTendonLength, "tendon_length", Family::kEquality, object::kTendon, 1},
+    {Parameter::kActuatorWeight, "actuator_weight", Family::kActuator, object::kActuator, 1},
+    {Parameter::kAnchor, "anchor", Family::kEquality, object::kEquality, 3},
+};
+
+// Returns the row of a parameter's kind.
+inline const ParameterKind& kind_of(const Parameter& p) {
+  static constexpr auto kIndex =
+      index_rows<Parameter::kCount>(kParameterKinds, &ParameterKind::kind);
+  static_assert(is_complete(kIndex), "a kind has no row");
+  return kParameterKinds[kIndex[p.kind]];
+}
+inline Family family_of(const Parameter& p) { return kind_of(p).family; }
+
+// Returns whether the parameter is a constant that mj_setConst derives and that constraints read.
+inline bool is_constant(const Parameter& p) {
+  return family_of(p) == Family::kWeight || family_of(p) == Family::kEquality;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,167 @@
+// The table of sensor types. A row contains all properties of a type, except for the arithmetic in
+// its function. docs/derivations/sensors.md.
+#pragma once
+
+#include "layout/enums.h"
+#include "layout/table.h"
+#include "sensor/sensing.h"
+
+namespace mujacobian {
+
+// The functions that differentiate sensors, one per family. `rows` is zero on entry.
+void sense_constant(Sensing& s, int sensor, SensorRows& rows);
+void sense_joint(Sensing& s, int sensor, SensorRows& rows);
+void sense_path(Sensing& s, int sensor, SensorRows& rows);
+void sense_limit(Sensing& s, int sensor, SensorRows& rows);
+void sense_frame(Sensing& s, int sensor, SensorRows& rows);
+void sense_inertial(Sensing& s, int sensor, SensorRows& rows);
+void sense_subtree(Sensing& s, int sensor, SensorRows& rows);
+void sense_projection(Sensing& s, int sensor, SensorRows& rows);
+void sense_energy(Sensing& s, int sensor, SensorRows& rows);
+void sense_wrench(Sensing& s, int sensor, SensorRows& rows);
+void sense_touch(Sensing& s, int sensor, SensorRows& rows);
+void sense_contact(Sensing& s, int sensor, SensorRows& rows);
+void sense_distance(Sensing& s, int sensor, SensorRows& rows);
+void sense_ray(Sensing& s, int sensor, SensorRows& rows);
+
+// Functions that return why one sensor of a type is not supported, null if it is.
+const char* actuator_sensor_refusal(const ModelView& m, int sensor);
+const char* torque_refusal(const ModelView& m, int sensor);
+const char* contact_sensor_refusal(const ModelView& m, int sensor);
+
+// Results of the forward dynamics that a sensor reads.
+enum class Reads {
+  kState,            // none: position, velocity and inputs suffice, also for actuator forces
+  kAcceleration,     // derivatives of all accelerations
+  kConstraintForce,  // forces of limits or contacts, with the accelerations of their components
+};
+
+// How the values depend on parameters of the model while the state is fixed. adjoint/sensed.cc
+// lists the parameters that matter in each case.
+enum class Dependence {
+  kUnsupported,          // not derived: all parameters except frames raise
+  kNone,                 // not at all
+  kLimitPosition,        // on the range of the joint
+  kGeometry,             // on poses and sizes of geoms
+  kActuatorForce,        // on gains and biases of actuators
+  kLinearAcceleration,   // on the acceleration, and directly on gravity
+  kAngularAcceleration,  // on the acceleration
+  kJointLimitForce,      // on the force of a joint limit
+  kConstraintForce,      // on forces of contacts or of a tendon limit
+  kWrench,               // on inertia, gravity and all forces under a site
+  kSubtree,              // on the masses of a subtree
+  kPotential,            // on masses, gravity and springs
+  kKinetic,              // on inertia
+};
+
+struct SensorType {
+  // bits of `flags`
+  static constexpr int kReadsFrame = 1;      // reads the frame of its object, such as a camera
+  static constexpr int kDistanceCutoff = 2;  // its cutoff is a search distance and clamps nothing
+
+  int type;                                                           // mjtSensor
+  void (*sense)(Sensing& s, int sensor, SensorRows& rows) = nullptr;  // null: unsupported
+  Reads reads = Reads::kState;
+  Dependence parameters = Dependence::kUnsupported;
+  int flags = 0;
+  const char* (*refusal)(const ModelView& m, int sensor) = nullptr;  // null: supported
+  const char* unsupported = nullptr;                                 // reason for all sensors
+};
+
+// One row per type: type, function, reads, parameters, flags, refusal. The order has no meaning.
+inline constexpr SensorType kSensorTypes[] = {
+    // constants
+    {sensor::kClock, sense_constant, Reads::kState, Dependence::kNone},
+    {sensor::kInsideSite, sense_constant, Reads::kState, Dependence::kGeometry},
+
+    // joints
+    {sensor::kJointPos, sense_joint, Reads::kState, Dependence::kNone},
+    {sensor::kJointVel, sense_joint, Reads::kState, Dependence::kNone},
+    {sensor::kBallQuat, sense_joint, Reads::kState, Dependence::kNone},
+    {sensor::kBallAngVel, sense_joint, Reads::kState, Dependence::kNone},
+
+    // tendons and actuators
+    {sensor::kTendonPos, sense_path, Reads::kState, Dependence::kNone},
+    {sensor::kTendonVel, sense_path, Reads::kState, Dependence::kNone},
+    {sensor::kActuatorPos, sense_path, Reads::kState, Dependence::kNone, 0,
+     actuator_sensor_refusal},
+    {sensor::kActuatorVel, sense_path, Reads::kState, Dependence::kNone, 0,
+     actuator_sensor_refusal},
+    {sensor::kActuatorFrc, sense_path, Reads::kState, Dependence::kActuatorForce, 0,
+     actuator_sensor_refusal},
+    {sensor::kJointActFrc, sense_path, Reads::kState, Dependence::kActuatorForce},
+    {sensor::kTendonActFrc, sense_path, Reads::kState, Dependence::kActuatorForce},
+
+    // limits of joints and tendons
+    {sensor::kJointLimitPos, sense_limit, Reads::kState, Dependence::kLimitPosition},
+    {sensor::kJointLimitVel, sense_limit, Reads::kState, Dependence::kNone},
+    {sensor::kJointLimitFrc, sense_limit, Reads::kConstraintForce, Dependence::kJointLimitForce},
+    {sensor::kTendonLimitPos, sense_limit, Reads::kState, Dependence::kNone},
+    {sensor::kTendonLimitVel, sense_limit, Reads::kState, Dependence::kNone},
+    {sensor::kTendonLimitFrc, sense_limit, Reads::kConstraintForce, Dependence::kConstraintForce},
+
+    // frames of objects
+    {sensor::kFramePos, sense_frame, Reads::kState, Dependence::kGeometry, SensorType::kReadsFrame},
+    {sensor::kFrameQuat, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameXAxis, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameYAxis, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameZAxis, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameLinVel, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameAngVel, sense_frame, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+    {sensor::kFrameLinAcc, sense_inertial, Reads::kAcceleration, Dependence::kLinearAcceleration,
+     SensorType::kReadsFrame},
+    {sensor::kFrameAngAcc, sense_inertial, Reads::kAcceleration, Dependence::kAngularAcceleration,
+     SensorType::kReadsFrame},
+    {sensor::kCamProjection, sense_projection, Reads::kState, Dependence::kGeometry,
+     SensorType::kReadsFrame},
+
+    // instruments at sites
+    {sensor::kAccelerometer, sense_inertial, Reads::kAcceleration, Dependence::kLinearAcceleration},
+    {sensor::kVelocimeter, sense_inertial, Reads::kState, Dependence::kGeometry},
+    {sensor::kGyro, sense_inertial, Reads::kState, Dependence::kGeometry},
+    {sensor::kMagnetometer, sense_inertial, Reads::kState, Dependence::kGeometry},
+    {sensor::kForce, sense_wrench, Reads::kAcceleration, Dependence::kWrench},
+    {sensor::kTorque, sense_wrench, Reads::kAcceleration, Dependence::kWrench, 0, torque_refusal},
+
+    // subtrees and energies
+    {sensor::kSubtreeCom, sense_subtree, Reads::kState, Dependence::kSubtree},
+    {sensor::kSubtreeLinVel, sense_subtree, Reads::kState, Dependence::kSubtree},
+    {sensor::kSubtreeAngMom, sense_subtree, Reads::kState, Dependence::kSubtree},
+    {sensor::kPotential, sense_energy, Reads::kState, Dependence::kPotential},
+    {sensor::kKinetic, sense_energy, Reads::kState, Dependence::kKinetic},
+
+    // contacts, rays and distances
+    {sensor::kTouch, sense_touch, Reads::kConstraintForce, Dependence::kConstraintForce},
+    {sensor::kContact, sense_contact, Reads::kConstraintForce, Dependence::kConstraintForce,
+     SensorType::kDistanceCutoff, contact_sensor_refusal},
+    {sensor::kRangefinder, sense_ray, Reads::kState, Dependence::kGeometry},
+    {sensor::kGeomDist, sense_distance, Reads::kState, Dependence::kGeometry},
+    {sensor::kGeomNormal, sense_distance, Reads::kState, Dependence::kGeometry},
+    {sensor::kGeomFromTo, sense_distance, Reads::kState, Dependence::kGeometry,
+     SensorType::kDistanceCutoff},
+
+    // unsupported
+    {.type = sensor::kTactile, .unsupported = "tactile sensors are not supported"},
+    {.type = sensor::kPlugin, .unsupported = "it is a plugin"},
+    {.type = sensor::kUser, .unsupported = "a user callback computes it"},
+};
+
+// The row of types that the table does not list.
+inline constexpr SensorType kUnknownSensorType{.type = -1, .unsupported = "its type is not known"};
+
+// Returns the row of a sensor's type.
+inline const SensorType& sensor_type(const ModelView& m, int sensor) {
+  constexpr int kTypes = 128;
+  static constexpr auto kIndex = index_rows<kTypes>(kSensorTypes, &SensorType::type);
+  const int type = m.sensor_type[sensor];
+  const int row = type >= 0 && type < kTypes ? kIndex[type] : -1;
+  return row < 0 ? kUnknownSensorType : kSensorTypes[row];
+}
+
+}  // namespace mujacobian
