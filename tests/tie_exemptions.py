@@ -5,7 +5,8 @@ BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/column.h:1 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
   adjoint/frame.h:1 adjoint/inertial.cc:1 adjoint/parameter.cc:6 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:5 adjoint/trajectory.cc:1 constraint/block.cc:2
-  constraint/contact.cc:12 constraint/equality.cc:8 constraint/noslip_derivative.cc:2
+  constraint/contact.cc:12 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
+  constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4

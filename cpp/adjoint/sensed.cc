@@ -227,8 +227,7 @@ class DirectSight {
 
   const Motion* acceleration() {
     if (!acceleration_) {
-      const Vec3 base = weightless() ? Vec3{0, 0, 0} : -load3(m_.opt.gravity.v);
-      acceleration_ = sweep_motion(m_, d_, f_.acc, base, arena_).acceleration;
+      acceleration_ = sweep_motion(m_, d_, f_.acc, base_acceleration(m_), arena_).acceleration;
     }
     return acceleration_;
   }

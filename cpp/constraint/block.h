@@ -104,6 +104,9 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
 void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);
 void differentiate_equality(const ModelView& m, const DataView& d, const Block& block,
                             const BlockMotion& motion, BlockChange& change, Arena& arena);
+void make_point_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+void differentiate_point_equality(const ModelView& m, const DataView& d, const Block& block,
+                                  const BlockMotion& motion, BlockChange& change);
 void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& arena);
 // Throws Unsupported where a limit acts on both sides of the state but not in it, so that MuJoCo's
 // rows do not show it, and where the limit of a ball joint has no axis.                  (ROW-14)

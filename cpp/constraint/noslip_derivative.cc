@@ -200,12 +200,11 @@ class Differentiator {
     for (int i = 0; i < b.n; i++) {
       add_scaled(change.row[b.dofs[i]], 1, t.dJ + (r * b.n + i) * width_, width_);
     }
-    for (int i = 0; i < friction.reach;) {
-      const int tree = m_.dof_treeid[friction.dofs[i]], num = m_.tree_dofnum[tree];
-      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, friction.dofs[i], num,
-                    change.row[friction.dofs[i]], stride_, 0, width_);
-      i += num;
-    }
+    visit_trees(m_, friction.dofs, friction.reach, [&](int, int first, int last) {
+      const int dof = friction.dofs[first];
+      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, dof, last - first, change.row[dof], stride_,
+                    0, width_);
+    });
     for (int i = 0; i < friction.reach; i++) {
       std::memcpy(t.dz + (r * friction.reach + i) * width_, change.row[friction.dofs[i]],
                   width_ * sizeof(double));

@@ -202,18 +202,18 @@ class Metric {
     if (!index_) index_ = arena.take<int>(m_.ntree);
     int* sizes = arena.take<int>(part.nv);
     int count = 0;
-    for (int i = 0; i < part.nv; i += sizes[count++]) {
-      int t = m_.dof_treeid[part.dofs[i]];
+    visit_trees(m_, part.dofs, part.nv, [&](int t, int first, int last) {
       index_[t] = count;
-      sizes[count] = m_.tree_dofnum[t];
-    }
+      sizes[count++] = last - first;
+    });
     if (count < 3) return nullptr;
     bool* touching = arena.zeros<bool>(static_cast<std::size_t>(count) * count);
     for (int k = 0; k < blocks_.count; k++) {
       const Block& b = blocks_.block[k];
       if (b.n == 0 || residual_.component[b.dofs[0]] != c) continue;
-      visit_trees(b, [&](int t, int, int) {
-        visit_trees(b, [&](int s, int, int) { touching[index_[t] * count + index_[s]] = true; });
+      visit_trees(m_, b.dofs, b.n, [&](int t, int, int) {
+        visit_trees(m_, b.dofs, b.n,
+                    [&](int s, int, int) { touching[index_[t] * count + index_[s]] = true; });
       });
     }
     Elimination plan(count, sizes, touching, arena);
@@ -222,35 +222,24 @@ class Metric {
     return new (arena.take<Elimination>(1)) Elimination(plan);
   }
 
-  // Call visit(tree, first, last) for the block's dofs first .. last-1 of each tree.
-  template <class F>
-  void visit_trees(const Block& b, F visit) const {
-    for (int first = 0, last; first < b.n; first = last) {
-      int t = m_.dof_treeid[b.dofs[first]];
-      for (last = first + 1; last < b.n && m_.dof_treeid[b.dofs[last]] == t;) last++;
-      visit(t, first, last);
-    }
-  }
-
   void start_sparse(int c) {
     const Component& part = residual_.components[c];
     sparse_[c]->clear();
-    for (int i = 0; i < part.nv;) {
-      int t = m_.dof_treeid[part.dofs[i]], adr = m_.tree_dofadr[t];
+    visit_trees(m_, part.dofs, part.nv, [&](int t, int first, int last) {
+      const int adr = part.dofs[first];
       Elimination::Place to = sparse_[c]->block(index_[t], index_[t]);
-      for (int r = 0; r < m_.tree_dofnum[t]; r++, i++) {
-        int first = m_.M_rowadr[adr + r], last = first + m_.M_rownnz[adr + r];
-        for (int p = first; p < last; p++) {
+      for (int r = 0; r < last - first; r++) {
+        for (int p = m_.M_rowadr[adr + r], end = p + m_.M_rownnz[adr + r]; p < end; p++) {
           to.entry[r * to.row_step + m_.M_colind[p] - adr] = d_.M[p];
         }
       }
-    }
+    });
   }
 
   // Add row i of the block's J^T H J, whose dof is one of tree t.
   void add_sparse(const Block& b, int i, int t, const double* sum) {
     const Elimination& to = *sparse_[residual_.component[b.dofs[0]]];
-    visit_trees(b, [&](int s, int first, int last) {
+    visit_trees(m_, b.dofs, b.n, [&](int s, int first, int last) {
       if (first > i) return;
       Elimination::Place at = to.block(index_[t], index_[s]);
       double* row = at.entry + (b.dofs[i] - m_.tree_dofadr[t]) * at.row_step;
@@ -388,12 +377,10 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
                        first, last);
   }
   if (optimum.sparse[index]) return optimum.sparse[index]->solve(part.x, part.stride, first, last);
-  for (int i = 0; i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-    solve_inertia(m, tree, optimum.tree, m.tree_dofadr[t], num,
+  visit_trees(m, part.dofs, part.nv, [&](int, int i, int end) {
+    solve_inertia(m, tree, optimum.tree, part.dofs[i], end - i,
                   part.x + static_cast<std::ptrdiff_t>(i) * part.stride, part.stride, first, last);
-    i += num;
-  }
+  });
 }
 
 void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,

@@ -27,11 +27,10 @@ namespace {
 template <class F>
 void visit_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                        F visit) {
-  for (int i = 0; f.metric.block && i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]];
-    if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[i]]);
-    i += m.tree_dofnum[t];
-  }
+  if (!f.metric.block) return;
+  visit_trees(m, part.dofs, part.nv, [&](int t, int first, int) {
+    if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[first]]);
+  });
 }
 
 // The solutions of these trees, one after the other, by solve(block, rows); null if there are none.
@@ -189,12 +188,11 @@ void solve_acceleration(const ModelView& m, const DataView& d, const ForwardDyna
     if (freed) put_free_bodies(m, f, part, freed);
     return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
   }
-  for (int i = 0; i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-    solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,
-                  f.residual.row[part.dofs[i]], part.stride, first, last);
-    i += num;
-  }
+  visit_trees(m, part.dofs, part.nv, [&](int, int i, int end) {
+    const int dof = part.dofs[i];
+    solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, dof, end - i, f.residual.row[dof], part.stride,
+                  first, last);
+  });
 }
 
 void solve_acceleration_transposed(const ModelView& m, const DataView& d, const ForwardDynamics& f,

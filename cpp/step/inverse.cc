@@ -80,12 +80,11 @@ void convert_change(const ModelView& m, const DataView& d, const ForwardDynamics
         row[from.force_column() + k] = matrix.entry(m, f.tree, part.dofs[i], part.dofs[k]);
       }
     }
-    for (int i = 0; i < part.nv;) {
-      int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-      solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,
-                    f.residual.row[part.dofs[i]], part.stride, 0, part.end_column());
-      i += num;
-    }
+    visit_trees(m, part.dofs, part.nv, [&](int, int first, int last) {
+      const int dof = part.dofs[first];
+      solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, dof, last - first, f.residual.row[dof],
+                    part.stride, 0, part.end_column());
+    });
   }
 }
 

@@ -182,12 +182,8 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const Targets targets = make_targets(m, part, out);
-    if (s.held(c)) {
-      solve_acceleration(m, d, s.forward, c, targets.first, targets.last, arena);
-      if (s.twice) add_driven(m, d, s, c, targets.first, targets.last);
-    }
-    if (!s.held(c) || s.twice) solve_step(m, s, c, targets.first, targets.last, arena);
-    write_component(m, d, s.step.w, s.late, s.late.components[c], targets, out.A);
+    s.solve(m, d, c, targets.first, targets.last, arena);
+    write_component(m, d, s.step.w, s.step_rows, s.step_rows.components[c], targets, out.A);
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);
   if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);

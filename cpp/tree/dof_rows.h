@@ -40,6 +40,17 @@ struct DofRows {
   double& du(int i, int input) const { return row[i][input_column[input]]; }
 };
 
+// Calls visit(tree, first, last) for each kinematic tree among the dofs of a list, which has the
+// dofs of a tree next to each other: entries first .. last-1 belong to this tree.
+template <class F>
+void visit_trees(const ModelView& m, const int* dofs, int n, F visit) {
+  for (int first = 0, last; first < n; first = last) {
+    const int tree = m.dof_treeid[dofs[first]];
+    for (last = first + 1; last < n && m.dof_treeid[dofs[last]] == tree;) last++;
+    visit(tree, first, last);
+  }
+}
+
 // Dofs that influence one another, beyond those of one tree or tendon.
 struct Coupling {
   const int* dofs;

@@ -48,9 +48,7 @@ inline void store(double* p, Pair v, int n) {
 
 void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const double* acc, const DofRows& residual, Arena& arena) {
-  bool weightless = m.opt.disableflags & disable::kGravity;
-  Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
-  const MotionSweep motion = sweep_motion(m, d, acc, base, arena);
+  const MotionSweep motion = sweep_motion(m, d, acc, base_acceleration(m), arena);
   const Composite* composite = composites(m, d, motion.acceleration, arena);
   const DofRates* rates = motion.rates;
 

@@ -4,6 +4,11 @@
 
 namespace mujacobian {
 
+Vec3 base_acceleration(const ModelView& m) {
+  if (m.opt.disableflags & disable::kGravity) return {0, 0, 0};
+  return -load3(m.opt.gravity.v);
+}
+
 MotionSweep sweep_motion(const ModelView& m, const DataView& d, const double* acc, Vec3 base,
                          Arena& arena) {
   Motion* body_acc = arena.take<Motion>(m.nbody);

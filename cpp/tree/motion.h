@@ -19,8 +19,11 @@ struct MotionSweep {
   const DofRates* rates;       // of each dof
 };
 
-// Accelerations at joint acceleration `acc` (null: zero) with the world accelerating by `base`,
-// MuJoCo's -gravity.
+// The acceleration of the world that replaces gravity in the equations of motion: -gravity, or zero
+// if gravity is disabled.
+Vec3 base_acceleration(const ModelView& m);
+
+// Accelerations at joint acceleration `acc` (null: zero), with the world accelerating by `base`.
 MotionSweep sweep_motion(const ModelView& m, const DataView& d, const double* acc, Vec3 base,
                          Arena& arena);
 
