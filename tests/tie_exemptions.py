@@ -11,7 +11,7 @@ BOOKKEEPING = """
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
   sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/virtual_motion.h:1 actuation/activation.cc:2
-  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/law.cc:3
+  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/force_law.cc:3
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
@@ -20,7 +20,7 @@ BOOKKEEPING = """
 # They compare constants of the model that are no parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
-  actuation/activation.cc:12 forces/fluid.cc:6 actuation/law.cc:3 actuation/motor.cc:10
+  actuation/activation.cc:12 forces/fluid.cc:6 actuation/force_law.cc:3 actuation/motor.cc:10
   actuation/muscle.cc:3
 """
 # They repeat a comparison that is marked elsewhere, or are the definition that it uses.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "actuation/law.h"
+#include "actuation/force_law.h"
 #include "actuation/orientation.h"
 #include "actuation/transmission.h"
 #include "forces/implicit.h"
@@ -21,14 +21,14 @@ bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= ra
 
 // The implicit integrators leave out what depends on the rate or length at a limit, the end of the
 // range included. There the step jumps towards the inside, and the outside counts as well. (ACT-12)
-bool jumps(const ModelView& m, const Law& law) {
-  return has_rates_in_metric(m) && (law.damping.v != 0 || law.stiffness.v != 0);
+bool jumps(const ModelView& m, const ForceLaw& law) {
+  return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
 
 // Everything about an actuator with one output between its law and the generalized force.
 struct Output {
   int actuator;
-  Law law;
+  ForceLaw law;
   double force;  // after tendon scaling and clamping
   bool clamped;  // by its force range
 };
@@ -113,10 +113,11 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
 // friction of a motor. They leave out actuators at their force range, friction included. Since 4.0
 // they also leave out those whose joint or tendon is at its range, and a force range or tendon does
 // not concern the friction.                                                              (ACT-6)
-struct InMetric {
-  bool law, friction;
+struct ImplicitTerms {
+  bool slopes, friction;
 };
-InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling) {
+ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output& o,
+                             const Scaling* scaling) {
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
   const bool limited = m.actuator_forcelimited[a];
   const double* range = m.actuator_forcerange + 2 * a;
@@ -173,8 +174,8 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   }
   Number force = weight * o.law.force + gear * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
-  const InMetric in = in_metric(m, d, o, scaling);
-  const double scale = in.law ? gear * gear : 0;
+  const ImplicitTerms in = implicit_terms(m, d, o, scaling);
+  const double scale = in.slopes ? gear * gear : 0;
   Number damping = scale * o.law.damping;
   if (in.friction) damping.v += gear * gear * o.law.mechanical_damping;
   return along(m, a, path, force, damping, scale * o.law.stiffness, arena);
@@ -195,7 +196,7 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Output* o = new (all.output + all.count++) Output{a, actuator_law(m, d, a), 0, false};
+    Output* o = new (all.output + all.count++) Output{a, actuator_force_law(m, d, a), 0, false};
     o->force = o->law.force.v;
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
@@ -210,7 +211,7 @@ Path* no_paths(const ModelView& m, Arena& arena) {
 }
 
 // The activations of disabled actuators do not change by themselves.
-void hold_activations(Variables& x) {
+void stop_activations(Variables& x) {
   for (Number& rate : x.act_rate) rate = 0;
   x.slewed = -1;
 }
@@ -223,7 +224,7 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0) continue;
     Variables x = actuator_variables(m, d, a);
-    if (actuator_disabled(m, a)) hold_activations(x);
+    if (actuator_disabled(m, a)) stop_activations(x);
     Number values[local::kMaxActs];
     next_activations(m, a, x, x.act_rate, values);
     for (int k = 0; k < m.actuator_actnum[a]; k++) {
@@ -290,8 +291,8 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
       if (t.scaled) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.in_metric = in_metric(m, d, o, all.scaling).law;
-    f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
+    f.implicit_share = implicit_terms(m, d, o, all.scaling).slopes;
+    f.unlimited = along(m, o.actuator, path, o.law.force, {}, {}, arena);
     f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
   }
   return forces;
@@ -340,7 +341,7 @@ const char* actuator_refusal(const ModelView& m, int a) {
   if (m.actuator_plugin[a] >= 0) return "it is a plugin";
   if (m.actuator_delay[a] != 0) return "its control is delayed";
   if (const char* reason = activation_refusal(m, a)) return reason;
-  if (const char* reason = law_refusal(m, a)) return reason;
+  if (const char* reason = force_law_refusal(m, a)) return reason;
   return transmission_refusal(m, a);
 }
 

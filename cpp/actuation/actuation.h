@@ -34,11 +34,11 @@ Actuation no_actuation(const ModelView& m, Arena& arena);
 //   slope (d law - share sum_j d law_j) + d mechanical, summed over the actuators of its tendon.
 struct ActuatorForce {
   int actuator;
-  PathForce law;         // along the tendon's path, gear included, where there is one
+  PathForce unlimited;   // along the tendon's path, gear included, where there is one
   PathForce mechanical;  // cogging and friction of motors
-  double slope;      // zero at the force range, the scale on a tendon beyond its range, else one
-  double share;      // of the law in the tendon's total where that is beyond its range, else zero
-  double in_metric;  // 1, or 0 where the implicit integrators leave its damping out
+  double slope;  // zero at the force range, the scale on a tendon beyond its range, else one
+  double share;  // of the law in the tendon's total where that is beyond its range, else zero
+  double implicit_share;  // 1, or 0 where the implicit integrators leave its damping out
 };
 struct ActuatorForces {
   ActuatorForce* force;

@@ -65,7 +65,7 @@ Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const Mo
   Voltage v{{}, (s.inputs & kController) != 0, false};
   if (v.controlled) {
     Number wanted = controller(s, slot, x);
-    v.total = saturate(wanted, s.supply, knows_limits() && has_rates_in_metric(m));
+    v.total = saturate(wanted, s.supply, knows_limits() && is_implicit(m));
     // tie: supply of a motor
     v.limited = s.supply > 0 && std::abs(wanted.v) >= s.supply;
   }
@@ -179,7 +179,7 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
     x.act_rate[slot.bristle] = bristle_decay(s, x.rate) * x.act[slot.bristle] + x.rate;
   }
   if (slot.current >= 0) {
-    const bool closed = knows_limits() && has_rates_in_metric(m) && m.actuator_actearly[actuator];
+    const bool closed = knows_limits() && is_implicit(m) && m.actuator_actearly[actuator];
     x.act_rate[slot.current] =
         saturate((1 / s.current_time) * (settled - x.act[slot.current]), s.current_rate, closed);
   }

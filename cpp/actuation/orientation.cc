@@ -103,8 +103,7 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
       kp * error + Vec3{prm[0], prm[0], prm[0]} + prm[2] * load3(d.actuator_velocity + out);
   const bool left_out = damping_left_out(m, d, actuator);
   const double damping = left_out ? 0 : prm[2];
-  const Limit limit =
-      norm_limit(m, actuator, torque, left_out && prm[2] != 0 && has_rates_in_metric(m));
+  const Limit limit = norm_limit(m, actuator, torque, left_out && prm[2] != 0 && is_implicit(m));
 
   // de = Jr^-1(e) (turn of the target) - Jr^-T(e) (turn of the current orientation)
   const Mat3 log_rate = right_jacobian_inverse(error);

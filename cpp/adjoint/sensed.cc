@@ -217,7 +217,7 @@ class DirectSight {
     if (type == sensor::kActuatorFrc && id == p.id) out[0] = change.force;
     if (type == sensor::kTendonActFrc && pulls_tendon(m_, p.id, id)) out[0] = change.force;
     if (type != sensor::kJointActFrc) return;
-    const Path& path = actuators_.force[change.index].law.path;
+    const Path& path = actuators_.force[change.index].unlimited.path;
     const unsigned char* frozen = f_.paths.actuation.frozen;
     const int dof = m_.jnt_dofadr[id];
     for (int k = 0; k < path.n && !(frozen && frozen[dof]); k++) {

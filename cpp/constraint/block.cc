@@ -69,11 +69,11 @@ double resolved_damping_slope(double b, double imp, double h) {
 
 }  // namespace
 
-Reference reference(const ModelView& m, const DataView& d, int row) {
+ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row) {
   const double* kbip = d.efc_KBIP + 4 * row;
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
   const bool regular = d.efc_R[row] > kMinR;
-  Reference r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
+  ReferenceAcceleration r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
   // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));
   if (m.opt.integrator != integrator::kDiscrete) return r;

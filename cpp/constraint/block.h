@@ -66,11 +66,11 @@ BlockMotion block_motion(const ModelView& m, const DataView& d, const Blocks& bl
 
 // What a block adds to the residual, besides the common -J^T H rho:                      (ROW-2)
 struct BlockChange {
-  double* rho_q;   // (count, n), as all matrices here with the block's stride: dJ (a + B v) +
-                   // d(reference) with respect to q
-  double* rho_v;   // (count, n): the same with respect to v
-  double* dlogD;   // (n): relative change of the block's D with q
-  double* turned;  // (n, n): d(J^T f)/dq at fixed f
+  double* rho_q;  // (count, n), as all matrices here with the block's stride: dJ (a + B v) +
+                  // d(reference) with respect to q
+  double* rho_v;  // (count, n): the same with respect to v
+  double* dlogD;  // (n): relative change of the block's D with q
+  double* geometric_stiffness;  // (n, n): d(J^T f)/dq at fixed f
 };
 
 BlockChange make_change(const Block& block, Arena& arena);
@@ -117,7 +117,7 @@ void differentiate_scalar(const ModelView& m, const DataView& d, const Block& bl
 // MuJoCo's reference acceleration of an efc row:
 //   aref = -damping (J v) - stiffness (pos - margin) - bias (Jdot v)
 // The coefficients depend on the impedance, and so on the position that it sees.
-struct Reference {
+struct ReferenceAcceleration {
   double damping, stiffness, bias;
   double dlogD;  // d log D / d(that position)
 
@@ -127,11 +127,11 @@ struct Reference {
 
   // -d aref / d(that position) at fixed gap (pos - margin) and velocity                   (DIS-7)
   double through(double gap, double velocity, double aref) const {
-    double pull = stiffness_slope * (gap + ahead * velocity) + damping_slope * velocity;
-    return (pull + factor_slope * aref) / factor;
+    double spring = stiffness_slope * (gap + ahead * velocity) + damping_slope * velocity;
+    return (spring + factor_slope * aref) / factor;
   }
 };
-Reference reference(const ModelView& m, const DataView& d, int row);
+ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row);
 
 // A polynomial coupling y - y0 = P(x - x0) of two joints or tendons at the current state.
 struct Polynomial {

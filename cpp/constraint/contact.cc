@@ -59,12 +59,12 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
 
 // -d aref / d(distance) of every row. Friction rows have no position of their own, but in a pyramid
 // they share the impedance of the normal.
-void distance_pull(const DataView& d, const Block& b, const Reference& normal,
-                   const Reference& friction, double pull[kMaxRows]) {
-  pull[0] = 0;
+void distance_slopes(const DataView& d, const Block& b, const ReferenceAcceleration& normal,
+                     const ReferenceAcceleration& friction, double slope[kMaxRows]) {
+  slope[0] = 0;
   for (int r = 0; r < b.count; r++) {
     double velocity, gap = r == 0 ? d.efc_pos[b.row] - d.efc_margin[b.row] : 0;
-    const Reference& ref = r == 0 ? normal : friction;
+    const ReferenceAcceleration& ref = r == 0 ? normal : friction;
     if (b.edges == b.count) {
       velocity = d.efc_vel[b.row + r];
     } else {  // half the sum and difference of two edges n +- mu_k t_k
@@ -73,9 +73,9 @@ void distance_pull(const DataView& d, const Block& b, const Reference& normal,
                         : (edge[0] - edge[1]) / (2 * b.contact.friction.v[r - 1]);
     }
     double aref = -ref.damping * velocity - ref.stiffness * gap;
-    pull[r] = ref.through(gap, velocity, aref);
+    slope[r] = ref.through(gap, velocity, aref);
   }
-  pull[0] += normal.stiffness;
+  slope[0] += normal.stiffness;
 }
 
 // e . (S x y), linear or angular, as a function of the motion S.
@@ -84,14 +84,14 @@ Motion carried_rate(Motion y, Vec3 e, bool linear) {
   return {cross(y.lin, e), cross(y.ang, e)};
 }
 
-// Add the change of a row of the relative motion with the contact's own, and `pull` times that of
+// Add the change of a row of the relative motion with the contact's own, and `slope` times that of
 // the distance: e . d + (turn x e) . rel = e . (d + rel x turn)
-void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e, bool linear,
+void add_row_change(const ContactMap& map, Motion relative, double slope, Vec3 e, bool linear,
                     double* row) {
   const Vec3 shifted = linear ? cross(e, relative.ang) : Vec3{0, 0, 0};
   const Vec3 turned = cross(e, linear ? relative.lin : relative.ang);
   for (int k = 0; k < ContactMap::kColumns; k++) {
-    row[k] += pull * map.distance[k] + shifted.x * map.position[0][k] +
+    row[k] += slope * map.distance[k] + shifted.x * map.position[0][k] +
               shifted.y * map.position[1][k] + shifted.z * map.position[2][k] +
               turned.x * map.turn[0][k] + turned.y * map.turn[1][k] + turned.z * map.turn[2][k];
   }
@@ -99,13 +99,13 @@ void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e,
 
 // A contact under the motion y = a + B v of its bodies.
 struct ContactMotion {
-  Force wrench;           // of the contact on body 1
-  double damping[2];      // B of normal rows and of friction rows,
-  int kinds;              // which may be the same
-  Motion y[2][2];         // [kind of row][side], about the contact
-  Motion relative[2];     // of side 1 to side 0
-  double pull[kMaxRows];  // change of J a - aref with the distance
-  double dlogD;           // of D with the distance
+  Force wrench;            // of the contact on body 1
+  double damping[2];       // B of normal rows and of friction rows,
+  int kinds;               // which may be the same
+  Motion y[2][2];          // [kind of row][side], about the contact
+  Motion relative[2];      // of side 1 to side 0
+  double slope[kMaxRows];  // change of J a - aref with the distance
+  double dlogD;            // of D with the distance
 };
 
 ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block& b,
@@ -119,8 +119,9 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
   if (passive_enabled(m)) r.wrench.lin += -b.contact.adhesion * b.geometry->normal;
 
   const bool elliptic = b.type == constraint::kContactElliptic;
-  const Reference normal = reference(m, d, b.row);
-  const Reference friction = elliptic && b.count > 1 ? reference(m, d, b.row + 1) : normal;
+  const ReferenceAcceleration normal = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration friction =
+      elliptic && b.count > 1 ? reference_acceleration(m, d, b.row + 1) : normal;
   r.damping[0] = normal.damping, r.damping[1] = friction.damping;
   r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
   for (int kind = 0; kind < r.kinds; kind++) {
@@ -130,10 +131,10 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
     }
     r.relative[kind] = r.y[kind][1] + -1.0 * r.y[kind][0];
   }
-  distance_pull(d, b, normal, friction, r.pull);
+  distance_slopes(d, b, normal, friction, r.slope);
   // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
   const double share = b.edges == b.count ? 1 : b.edges;
-  r.pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+  r.slope[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
   r.dlogD = normal.dlogD;
   return r;
 }
@@ -149,7 +150,7 @@ void add_carried(const Block& b, const ContactMotion& motion, const ContactDofs&
       const Motion carried = carried_rate(motion.y[kind][side], e, r < 3);
       store_motion(rows[r] + 6 * side, (side ? 1 : -1) * carried);
     }
-    add_row_change(map, motion.relative[kind], motion.pull[r], e, r < 3, rows[r]);
+    add_row_change(map, motion.relative[kind], motion.slope[r], e, r < 3, rows[r]);
   }
   for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = motion.dlogD * map.distance[k];
   add_rows(moved, rows, b.count, change.rho_q);
@@ -191,7 +192,7 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const int kinds = moving.kinds;
   visit_maps(g, c, arena, [&](const ContactDofs& moved, const ContactMap& map) {
     add_carried(b, moving, moved, map, change);
-    turn_wrench(m, moved, map, moving.wrench, change.turned, arena);
+    turn_wrench(m, moved, map, moving.wrench, change.geometric_stiffness, arena);
   });
 
   // and by the axes' own motion
@@ -236,7 +237,7 @@ ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& 
     const Motion& relative = contact.relative[r > 0 && contact.kinds == 2];
     const Vec3 moved = r < 3 ? cross(relative.lin, v.turn) + cross(relative.ang, v.position)
                              : cross(relative.ang, v.turn);
-    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.pull[r] * v.distance;
+    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.slope[r] * v.distance;
   }
   change.dlogD = contact.dlogD * v.distance;
   change.wrench = contact.wrench;

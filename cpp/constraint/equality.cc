@@ -59,9 +59,9 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
 
 void differentiate_coupling(const ModelView& m, const DataView& d, const Block& b,
                             const BlockMotion& motion, BlockChange& change, Arena& arena) {
-  const Reference r = reference(m, d, b.row);
-  const double pull = r.stiffness + r.through(d.efc_pos[b.row] - d.efc_margin[b.row],
-                                              d.efc_vel[b.row], d.efc_aref[b.row]);
+  const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
+  const double position_slope = r.stiffness + r.through(d.efc_pos[b.row] - d.efc_margin[b.row],
+                                                        d.efc_vel[b.row], d.efc_aref[b.row]);
   const int n = b.n;
   for (int k = 0; k < n; k++) change.rho_v[k] = r.damping * b.J[k];
   Polynomial p = polynomial(m, d, b.id);
@@ -72,14 +72,14 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
       while (b.dofs[at] != path.dofs[k]) at++;
       place[k] = at;
       double dpos = (s ? -p.slope : 1) * path.dlength[k];
-      change.rho_q[at] += pull * dpos;
+      change.rho_q[at] += position_slope * dpos;
       change.dlogD[at] += r.dlogD * dpos;
     }
     for (int i = 0; i < path.n; i++) {
       for (int k = 0; k < path.n; k++) {
         double h = path.hessian ? path.hessian[i * path.n + k] : 0;
         if (s) h = -p.slope * h - p.curvature * path.moment[i] * path.dlength[k];
-        change.turned[place[i] * b.stride + place[k]] += b.force[0] * h;
+        change.geometric_stiffness[place[i] * b.stride + place[k]] += b.force[0] * h;
         change.rho_q[place[k]] += h * (motion.acc[path.dofs[i]] + r.damping * d.qvel[path.dofs[i]]);
       }
     }

@@ -17,7 +17,7 @@ constexpr double kRounding = 1e-12;
 // Entries above it are no rounding of any geometry: a quick look at most blocks
 constexpr double kCertain = 1e-6;
 // Share of the largest force that rounding of J^T f may have
-constexpr double kUnseen = 1e-9;
+constexpr double kNegligible = 1e-9;
 
 // The size of the summands of J: of dofs' axes, about the contact.
 double scale_of(const Block& b) {
@@ -55,8 +55,8 @@ bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block&
 }
 
 // MuJoCo's constraint forces on these dofs must be those of the other blocks.
-void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
-                    Arena& arena) {
+void require_negligible(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
+                        Arena& arena) {
   solve_again(d);
   double* force = arena.zeros<double>(m.nv);
   for (int k = 0; k < blocks.count; k++) {
@@ -68,7 +68,7 @@ void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const
   const double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(force, m.nv));
   for (int i = 0; i < m.nv; i++) {
     const double noise = std::abs(d.qfrc_constraint[i] - force[i]);
-    if (!touched[i] || noise <= kUnseen * scale) continue;
+    if (!touched[i] || noise <= kNegligible * scale) continue;
     char text[200];
     std::snprintf(text, sizeof text,
                   "rounding of huge constraint forces moves dof %d by %.0e: a contact pushes a "
@@ -80,7 +80,7 @@ void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const
 
 }  // namespace
 
-void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
+void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
   bool* touched = nullptr;
   for (int k = 0; k < blocks.count; k++) {
     Block& b = blocks.block[k];
@@ -90,7 +90,7 @@ void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena
     b.idle = true;
     b.n = b.stride = 0;
   }
-  if (touched) require_unseen(m, d, blocks, touched, arena);
+  if (touched) require_negligible(m, d, blocks, touched, arena);
 }
 
 }  // namespace mujacobian

@@ -10,6 +10,6 @@ namespace mujacobian {
 // Take the dofs from the contacts whose Jacobian is zero together with its derivative, so that they
 // have no part in anything. Throws std::domain_error where MuJoCo's own Jacobian is not zero but
 // rounding, which moves its dofs: that step has no derivative.
-void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena);
+void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena);
 
 }  // namespace mujacobian

@@ -47,29 +47,30 @@ void residual_of(const FrictionBlock& friction, const double* acc, double* res) 
 }
 
 // One force between bounds                                                              (SLIP-4)
-void update_bounded(const FrictionBlock& friction, double res, Visit& visit) {
+void update_bounded(const FrictionBlock& friction, double res, FrictionUpdate& visit) {
   const double mu =
       is_dry(*friction.block) ? 0 : friction.block->contact.friction.v[friction.first - 1];
   double force = 0;
   if (mu > 0 && 4 * mu * mu * friction.A[0] < kMinCurvature) {
-    visit.outcome = Visit::kZero;
+    visit.outcome = FrictionUpdate::kZero;
   } else {
     force = friction.force[0] - res / friction.A[0];
-    visit.outcome = Visit::kInside;
+    visit.outcome = FrictionUpdate::kInside;
     // tie: noslip and the bound of dry friction
     if (force < -friction.limit) {
       force = -friction.limit;
-      visit.outcome = Visit::kLow;
+      visit.outcome = FrictionUpdate::kLow;
     } else if (force > friction.limit) {
       force = friction.limit;
-      visit.outcome = Visit::kHigh;
+      visit.outcome = FrictionUpdate::kHigh;
     }
   }
   visit.delta[0] = force - friction.force[0];
 }
 
 // The tangential forces of a cone                                                       (SLIP-6)
-void update_cone(const FrictionBlock& friction, const double* res, Visit& visit, Arena& arena) {
+void update_cone(const FrictionBlock& friction, const double* res, FrictionUpdate& visit,
+                 Arena& arena) {
   const int n = friction.count;
   double b[kMaxFriction];
   for (int r = 0; r < n; r++) {
@@ -79,7 +80,7 @@ void update_cone(const FrictionBlock& friction, const double* res, Visit& visit,
   Qcqp* qcqp = arena.take<Qcqp>(1);
   *qcqp = solve_qcqp(n, friction.A, b, friction.block->contact.friction.v, friction.limit, arena);
   visit.qcqp = qcqp;
-  visit.outcome = Visit::kCone;
+  visit.outcome = FrictionUpdate::kCone;
   for (int r = 0; r < n; r++) visit.delta[r] = qcqp->x[r] - friction.force[r];
 }
 
@@ -153,7 +154,7 @@ class Sweeper {
     double res[kMaxFriction];
     residual_of(friction, noslip_.acc, res);
     const Arena::Mark mark = arena_.mark();
-    Visit* v = arena_.take<Visit>(1);
+    FrictionUpdate* v = arena_.take<FrictionUpdate>(1);
     v->friction = index;
     v->next = nullptr;
     if (friction.cone) {
@@ -179,7 +180,7 @@ class Sweeper {
   const double* start_;
   Noslip& noslip_;
   Arena& arena_;
-  Visit *head_ = nullptr, *last_ = nullptr;
+  FrictionUpdate *head_ = nullptr, *last_ = nullptr;
 };
 
 // Compare with the forces of MuJoCo's own sweeps.

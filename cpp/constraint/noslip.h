@@ -9,12 +9,12 @@
 namespace mujacobian {
 
 // An update of a friction block's forces by `delta`.
-struct Visit {
+struct FrictionUpdate {
   enum Outcome { kInside, kLow, kHigh, kZero, kCone } outcome;
   int friction;
   double delta[kMaxFriction];
   const Qcqp* qcqp;  // of a cone
-  Visit* next;
+  FrictionUpdate* next;
 };
 
 struct Noslip {
@@ -22,7 +22,7 @@ struct Noslip {
   double* force;             // J^T f after the sweeps
   FrictionBlock* frictions;  // what the sweeps go over
   int count;
-  const Visit* first;  // every update that changed a force, in the order of execution
+  const FrictionUpdate* first;  // every update that changed a force, in the order of execution
 
   // written by the derivative, for sensors
   DofRows start;    // d(acc) at the optimum

@@ -62,7 +62,7 @@ class Differentiator {
       if (in_component(k)) start_block(*b, k, end);
       k = end;
     }
-    for (const Visit* v = noslip_.first; v; v = v->next) {
+    for (const FrictionUpdate* v = noslip_.first; v; v = v->next) {
       if (in_component(v->friction)) replay(*v);
     }
     for (int k = 0; k < noslip_.count; k++) {
@@ -186,7 +186,8 @@ class Differentiator {
     differentiate(m_, d_, unit, motion_, change, arena_);
     for (int i = 0; i < unit.n; i++)
       for (int k = 0; k < unit.n; k++) {
-        dJ[i * width_ + residual_.column[unit.dofs[k]]] = change.turned[i * unit.stride + k];
+        dJ[i * width_ + residual_.column[unit.dofs[k]]] =
+            change.geometric_stiffness[i * unit.stride + k];
       }
   }
 
@@ -212,26 +213,27 @@ class Differentiator {
   }
 
   // The derivative of one update: of its forces, and of the acceleration              (SLIP-7)
-  void replay(const Visit& v) {
+  void replay(const FrictionUpdate& v) {
     const FrictionBlock& friction = noslip_.frictions[v.friction];
     const FrictionTangent& t = tangents_[v.friction];
     const int n = friction.count;
-    if (v.outcome == Visit::kInside || v.outcome == Visit::kCone) set_dres(friction, t);
+    if (v.outcome == FrictionUpdate::kInside || v.outcome == FrictionUpdate::kCone)
+      set_dres(friction, t);
     for (int r = 0; r < n; r++) std::memset(ddelta_ + r * stride_, 0, stride_ * sizeof(double));
     switch (v.outcome) {
-      case Visit::kInside:
+      case FrictionUpdate::kInside:
         add_scaled(ddelta_, -1 / friction.A[0], dres_, stride_);
         add_scaled(ddelta_, -v.delta[0] / friction.A[0], t.dA, width_);
         break;
-      case Visit::kLow:
-      case Visit::kHigh:
-        add_scaled(ddelta_, v.outcome == Visit::kLow ? -1 : 1, t.dlimit, stride_);
+      case FrictionUpdate::kLow:
+      case FrictionUpdate::kHigh:
+        add_scaled(ddelta_, v.outcome == FrictionUpdate::kLow ? -1 : 1, t.dlimit, stride_);
         add_scaled(ddelta_, -1, t.dforce, stride_);
         break;
-      case Visit::kZero:
+      case FrictionUpdate::kZero:
         add_scaled(ddelta_, -1, t.dforce, stride_);
         break;
-      case Visit::kCone:
+      case FrictionUpdate::kCone:
         set_cone_change(friction, t, v);
         break;
     }
@@ -261,7 +263,8 @@ class Differentiator {
     }
   }
 
-  void set_cone_change(const FrictionBlock& friction, const FrictionTangent& t, const Visit& v) {
+  void set_cone_change(const FrictionBlock& friction, const FrictionTangent& t,
+                       const FrictionUpdate& v) {
     const int n = friction.count;
     double dA[kMaxFriction * kMaxFriction], db[kMaxFriction], dx[kMaxFriction];
     for (int c = 0; c < stride_; c++) {

@@ -42,12 +42,12 @@ std::size_t largest_matrix(const Blocks& blocks) {
 }
 
 // The state of the search: forces and gradient at `acc`.
-struct Search {
+struct NewtonIterate {
   double *acc, *force, *gradient;
   double residual;
 };
 
-void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, Search& p) {
+void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonIterate& p) {
   std::memset(p.force, 0, m.nv * sizeof(double));
   std::memset(p.gradient, 0, m.nv * sizeof(double));
   for (int k = 0; k < blocks.count; k++) {
@@ -78,8 +78,9 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
 // Bring q to where the cost along p - length step is lowest, by bisection: the cost is convex, so
 // its slope -gradient . step changes sign once. On entry q is at length 1.
 template <class F>
-void descend_to_lowest(int nv, const double* step, const Search& p, const Search& q, F descend) {
-  auto slope = [&](const Search& at) {
+void descend_to_lowest(int nv, const double* step, const NewtonIterate& p, const NewtonIterate& q,
+                       F descend) {
+  auto slope = [&](const NewtonIterate& at) {
     double sum = 0;
     for (int i = 0; i < nv; i++) sum -= at.gradient[i] * step[i];
     return sum;
@@ -116,10 +117,10 @@ void sum_by_dofs(const Blocks& blocks, int matrices, double* sum, Add add, Scatt
   if (last) scatter(*last, sum);
 }
 
-class Metric {
+class HessianFactor {
  public:
-  Metric(const ModelView& m, const DataView& d, const Topology& tree, const DofRows& residual,
-         const Blocks& blocks, Arena& arena)
+  HessianFactor(const ModelView& m, const DataView& d, const Topology& tree,
+                const DofRows& residual, const Blocks& blocks, Arena& arena)
       : m_(m), d_(d), tree_(tree), residual_(residual), blocks_(blocks) {
     packed_ = arena.take<double>(m.nC);
     inverse_ = arena.take<double>(m.nv);
@@ -170,7 +171,7 @@ class Metric {
   }
 
   // The optimum at p with the factor of K.
-  Optimum at(const Search& p, double before) const {
+  Optimum at(const NewtonIterate& p, double before) const {
     return {p.acc, p.force, p.residual, before, {packed_, inverse_}, dense_, sparse_};
   }
 
@@ -320,20 +321,20 @@ void multiply_inertia(const ModelView& m, const DataView& d, const double* x, do
 
 Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
                      const DofRows& residual, Blocks& blocks, Arena& arena) {
-  Search p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
-  Search q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
+  NewtonIterate p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
+  NewtonIterate q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   double* step = arena.take<double>(m.nv);
-  Metric metric(m, d, tree, residual, blocks, arena);
+  HessianFactor hessian(m, d, tree, residual, blocks, arena);
 
   std::memcpy(p.acc, d.qacc, m.nv * sizeof(double));
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
-  metric.factor();
+  hessian.factor();
   bool done = p.residual <= kConverged, old_factor = false;
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // Newton step; where it does not improve, the lowest point along it
     std::memcpy(step, p.gradient, m.nv * sizeof(double));
-    solve_metric(m, tree, metric.at(p, before), residual, step, arena);
+    solve_hessian(m, tree, hessian.at(p, before), residual, step, arena);
     auto descend = [&](double length) {
       for (int i = 0; i < m.nv; i++) q.acc[i] = p.acc[i] - length * step[i];
       evaluate_all(m, d, blocks, q);
@@ -341,7 +342,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     descend(1);
     if (!(q.residual < p.residual) && old_factor) {
       evaluate_all(m, d, blocks, p);
-      metric.factor();
+      hessian.factor();
       old_factor = false;
       continue;
     }
@@ -354,7 +355,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     }
     old_factor = q.residual <= kFast * p.residual;
     std::swap(p, q);
-    if (!old_factor) metric.factor();
+    if (!old_factor) hessian.factor();
     done = p.residual <= kConverged ||
            (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena));
   }
@@ -365,13 +366,13 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
         in_words(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
-  metric.factor();
-  require_visible(m, d, blocks, arena);
-  return metric.at(p, before);
+  hessian.factor();
+  require_resolved(m, d, blocks, arena);
+  return hessian.at(p, before);
 }
 
-void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const Component& part, int index, int first, int last) {
+void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                   const Component& part, int index, int first, int last) {
   if (optimum.dense[index]) {
     return solve_dense(optimum.dense[index], part.nv, round_to_lanes(part.nv), part.x, part.stride,
                        first, last);
@@ -383,14 +384,14 @@ void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optim
   });
 }
 
-void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const DofRows& residual, double* x, Arena& arena) {
+void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                   const DofRows& residual, double* x, Arena& arena) {
   double* rows = arena.zeros<double>(kLanes * m.nv);
   for (int c = 0; c < residual.count; c++) {
     Component part = residual.components[c];
     part.x = rows, part.stride = kLanes;
     for (int i = 0; i < part.nv; i++) rows[kLanes * i] = x[part.dofs[i]];
-    solve_metric(m, tree, optimum, part, c, 0, 1);
+    solve_hessian(m, tree, optimum, part, c, 0, 1);
     for (int i = 0; i < part.nv; i++) x[part.dofs[i]] = rows[kLanes * i];
   }
 }

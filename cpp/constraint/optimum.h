@@ -23,12 +23,12 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
                      const DofRows& residual, Blocks& blocks, Arena& arena);
 
 // Columns first .. last-1 of a component: x <- K^-1 x
-void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const Component& part, int index, int first, int last);
+void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                   const Component& part, int index, int first, int last);
 
 // x <- K^-1 x for one vector over all dofs
-void solve_metric(const ModelView& m, const Topology& tree, const Optimum& optimum,
-                  const DofRows& residual, double* x, Arena& arena);
+void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& optimum,
+                   const DofRows& residual, double* x, Arena& arena);
 
 // y += M x
 void multiply_inertia(const ModelView& m, const DataView& d, const double* x, double* y);

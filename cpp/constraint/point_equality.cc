@@ -90,7 +90,7 @@ Vec3 weld_bias_change(const PointEquality& h, const Spin& s, const Spin& ds, Vec
 // The state of a point equality at which its rows are differentiated.
 struct PointEqualityState {
   PointEquality equality;
-  Reference ref;
+  ReferenceAcceleration ref;
   Motion y[2];    // motions a + B v of the two bodies
   Vec3 relative;  // angular motion of the first body relative to the second one, of y
   Spin spin;
@@ -104,7 +104,7 @@ PointEqualityState point_equality_state(const ModelView& m, const DataView& d, c
   PointEqualityState e{};
   e.equality = point_equality(m, d, b.id);
   const PointEquality& h = e.equality;
-  e.ref = reference(m, d, b.row);
+  e.ref = reference_acceleration(m, d, b.row);
   for (int s = 0; s < 2; s++) {
     int body = h.point[s].body;
     Motion v = load_motion(d.cvel + 6 * body);
@@ -177,7 +177,7 @@ void point_row_change(const DataView& d, const PointEqualityState& e, const Bloc
 void weld_row_change(const DataView& d, const PointEqualityState& e, const BlockMotion& motion,
                      const MovingDof& dof, RowChange& rho) {
   const PointEquality& h = e.equality;
-  const Reference& ref = e.ref;
+  const ReferenceAcceleration& ref = e.ref;
   const Motion rate = motion.moved_rate[dof.dof] + ref.damping * dof.axis_dot;
 
   // changes of the angular motions of the two bodies with q and v of the dof
@@ -210,16 +210,16 @@ void weld_row_change(const DataView& d, const PointEqualityState& e, const Block
 
 // Write column k of rho and dlogD. The stiffness acts on the position of each row, and the
 // impedance of all rows depends on the norm of their positions.
-void write_row_change(const DataView& d, const Block& b, const Reference& ref, double length, int k,
-                      const RowChange& rho, BlockChange& change) {
+void write_row_change(const DataView& d, const Block& b, const ReferenceAcceleration& ref,
+                      double length, int k, const RowChange& rho, BlockChange& change) {
   const double* pos = d.efc_pos + b.row;
   double dlength = 0;
   for (int r = 0; r < b.count && length > 0; r++)
     dlength += pos[r] * b.J[r * b.stride + k] / length;
   for (int r = 0; r < b.count; r++) {
     double through = ref.through(pos[r], d.efc_vel[b.row + r], d.efc_aref[b.row + r]);
-    double pull = ref.stiffness * b.J[r * b.stride + k] + through * dlength;
-    change.rho_q[r * b.stride + k] = rho.q[r] + pull;
+    double through_position = ref.stiffness * b.J[r * b.stride + k] + through * dlength;
+    change.rho_q[r * b.stride + k] = rho.q[r] + through_position;
     change.rho_v[r * b.stride + k] = rho.v[r];
   }
   change.dlogD[k] = ref.dlogD * dlength;
@@ -250,7 +250,7 @@ void add_force_change(const ModelView& m, const DataView& d, const Block& b,
         }
       }
       value += dot(w, dtorque);
-      change.turned[j * b.stride + k] += s ? -value : value;
+      change.geometric_stiffness[j * b.stride + k] += s ? -value : value;
     }
   });
 }

@@ -42,12 +42,12 @@ bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, co
   add_inertia_sizes(m, d, acc, size);
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    double pull = 0;
+    double largest_aref = 0;
     for (int e = 0; b.row >= 0 && e < b.edges; e++)
-      pull = std::fmax(pull, std::abs(d.efc_aref[b.row + e]));
+      largest_aref = std::fmax(largest_aref, std::abs(d.efc_aref[b.row + e]));
     double sum = 0;
     for (int r = 0; r < b.count; r++) {
-      double moved = b.edges == b.count || r == 0 ? pull : 0;
+      double moved = b.edges == b.count || r == 0 ? largest_aref : 0;
       for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * acc[b.dofs[i]]);
       sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
     }
@@ -63,7 +63,7 @@ bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, co
   return true;
 }
 
-void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
+void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
   auto size = [](const Block& b) { return b.active ? largest(b.force, b.count) : 0; };
   double total = 0, least = INFINITY;
   for (int k = 0; k < blocks.count; k++) total += size(blocks.block[k]);

@@ -17,6 +17,6 @@ bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, co
 // Throw where forces are so large that rounding hides what their derivative leaves of the motion: a
 // force f turned by rounding moves dof i by eps f / K_ii. MuJoCo gives rows of bodies that cannot
 // be pushed a softness of 1e-15 and so forces of 1e18, though no dof may feel them.
-void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena);
+void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena);
 
 }  // namespace mujacobian

@@ -121,23 +121,24 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
 
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
                           const BlockMotion& motion, BlockChange& change) {
-  const Reference r = reference(m, d, b.row);
+  const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
   const int n = b.n;
   // d pos = J dq for limits, of a tendon the gradient of its length; friction has no position
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
-  double pull = 0;
-  if (is_limit(b)) pull = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
+  double position_slope = 0;
+  if (is_limit(b))
+    position_slope = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
   double dlogD = is_limit(b) ? r.dlogD : 0;
   for (int k = 0; k < n; k++) {
     double dpos = is_tendon(b) ? tendon_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];
-    change.rho_q[k] = pull * dpos;
+    change.rho_q[k] = position_slope * dpos;
     change.rho_v[k] = r.damping * b.J[k];
     change.dlogD[k] = dlogD * dpos;
   }
 
   // dJ_i/dq_k
   auto add_hessian = [&](int i, int k, double h) {
-    change.turned[i * b.stride + k] += b.force[0] * h;
+    change.geometric_stiffness[i * b.stride + k] += b.force[0] * h;
     change.rho_q[k] += h * (motion.acc[b.dofs[i]] + r.damping * d.qvel[b.dofs[i]]);
   };
   if (is_tendon(b) && b.path[0].hessian) {

@@ -19,21 +19,21 @@ class BoxQp {
       : H_(H), g_(g), lower_(lower), upper_(upper), stride_(stride), n_(n) {
     gradient_ = arena.take<double>(n);
     noise_ = arena.take<double>(n);
-    held_ = arena.take<bool>(n);
+    clamped_ = arena.take<bool>(n);
     right_ = arena.zeros<double>(static_cast<std::size_t>(n) * kLanes);
     solution_.stride = round_to_lanes(n);
     solution_.free = arena.take<int>(n);
     solution_.factor = arena.take<double>(static_cast<std::size_t>(n) * solution_.stride);
   }
 
-  // To the minimum over the free components, or until one of them meets its bound and is held;
-  // from a minimum, the held component that the gradient pulls hardest is set free.
+  // To the minimum over the free components, or until one of them meets its bound and is clamped
+  // there; from a minimum, the clamped component that the gradient pulls hardest is set free.
   bool solve(double* x) {
     for (int i = 0; i < n_; i++) x[i] = std::clamp(x[i], lower_[i], upper_[i]);
     differentiate(x);
     for (int i = 0; i < n_; i++) {
-      held_[i] = (x[i] == lower_[i] && gradient_[i] > 0) ||
-                 (x[i] == upper_[i] && gradient_[i] < 0) || lower_[i] == upper_[i];
+      clamped_[i] = (x[i] == lower_[i] && gradient_[i] > 0) ||
+                    (x[i] == upper_[i] && gradient_[i] < 0) || lower_[i] == upper_[i];
     }
     // every minimum is lower than the last, so no set of free components comes twice
     for (int round = 0; round < 20 * (n_ + 5); round++) {
@@ -62,7 +62,7 @@ class BoxQp {
   bool factor() {
     int n = 0;
     for (int i = 0; i < n_; i++) {
-      if (!held_[i]) solution_.free[n++] = i;
+      if (!clamped_[i]) solution_.free[n++] = i;
     }
     solution_.free_count = n;
     const int stride = solution_.stride;
@@ -96,29 +96,29 @@ class BoxQp {
       x[i] = std::clamp(x[i] - size * right_[a * kLanes], lower_[i], upper_[i]);
     }
     if (first < 0) return false;
-    const int held = solution_.free[first];
-    x[held] = right_[first * kLanes] > 0 ? lower_[held] : upper_[held];
-    held_[held] = true;
+    const int bound = solution_.free[first];
+    x[bound] = right_[first * kLanes] > 0 ? lower_[bound] : upper_[bound];
+    clamped_[bound] = true;
     return true;
   }
 
-  // Set free the held component whose gradient pulls it hardest from its bound, if any does.
+  // Set free the clamped component whose gradient pulls it hardest from its bound, if any does.
   bool release(const double* x) {
     int best = -1;
     double most = 0;
     for (int i = 0; i < n_; i++) {
-      if (!held_[i] || lower_[i] == upper_[i]) continue;
+      if (!clamped_[i] || lower_[i] == upper_[i]) continue;
       const double pull = (x[i] == lower_[i] ? -gradient_[i] : gradient_[i]) - noise_[i];
       if (pull > most) most = pull, best = i;
     }
-    if (best >= 0) held_[best] = false;
+    if (best >= 0) clamped_[best] = false;
     return best >= 0;
   }
 
   const double *H_, *g_, *lower_, *upper_;
   int stride_, n_;
   double *gradient_, *noise_, *right_;
-  bool* held_;
+  bool* clamped_;
   BoxSolution solution_{};
 };
 

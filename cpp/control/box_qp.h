@@ -7,7 +7,7 @@ namespace mujacobian {
 
 struct BoxSolution {
   int free_count;
-  int* free;       // the components that are not held at a bound
+  int* free;       // the components that are not clamped to a bound
   double* factor;  // of H over the free components, as `factor_dense` leaves it
   int stride;      // of the factor
 };

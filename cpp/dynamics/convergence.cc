@@ -34,12 +34,12 @@ const double* estimate_optimum(const ModelView& m, const DataView& d, const Forw
   double* step = arena.zeros<double>(m.nv);
   multiply_inertia(m, d, d.qacc, step);
   for (int i = 0; i < m.nv; i++) step[i] -= d.qfrc_smooth[i] + d.qfrc_constraint[i];
-  solve_metric(m, f.tree, f.optimum, f.residual, step, arena);
+  solve_hessian(m, f.tree, f.optimum, f.residual, step, arena);
   for (int i = 0; i < m.nv; i++) step[i] = d.qacc[i] - step[i];
   return step;
 }
 
-void judge_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
+void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto measure = [&](const double* optimum) {
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
   };

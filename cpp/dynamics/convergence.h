@@ -16,7 +16,7 @@ constexpr double kSolverLimit = 1e-3;
 constexpr double kSure = 0.1;
 
 // Set the errors of f, whose optimum is known, and notice those beyond their limits.
-void judge_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena);
+void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena);
 
 // Distance of an acceleration from the exact one, relative within each component.       (SOL-3)
 double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,

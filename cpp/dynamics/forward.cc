@@ -107,7 +107,7 @@ ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces
 ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
   require_regular(m, d);
   ForwardDynamics f = start_forward(m, d, forces, nullptr, arena);
-  if (m.opt.noslip_iterations == 0) set_aside_idle(m, d, f.blocks, arena);
+  if (m.opt.noslip_iterations == 0) remove_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
@@ -134,7 +134,7 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
-    judge_convergence(m, d, f, arena);
+    check_convergence(m, d, f, arena);
   } else {
     solve_again(d);
   }
@@ -184,7 +184,7 @@ void solve_acceleration(const ModelView& m, const DataView& d, const ForwardDyna
         solve_free_bodies(m, f, part, arena, [&](const TreeBlock& b, double* rows) {
           solve_lu(b.n, b.matrix, b.order, rows, part.stride, first, last, arena);
         });
-    solve_metric(m, f.tree, f.optimum, part, c, first, last);
+    solve_hessian(m, f.tree, f.optimum, part, c, first, last);
     if (freed) put_free_bodies(m, f, part, freed);
     return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
   }

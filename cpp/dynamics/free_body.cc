@@ -53,11 +53,11 @@ void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, 
   int dof = m.body_dofadr[body];
   Vec3 r = load3(d.qvel + dof + 3), y = load3(w + 3);
   // turning the body turns the force; turning its velocity is the bilinear form again
-  Vec3 held = bilinear(b, r, y).force;
+  Vec3 bias = bilinear(b, r, y).force;
   for (int k = 0; k < 3; k++) {
     double turned[3], force[3], torque[3];
     Wrench q = bilinear(b, unit3(k), y);
-    store3(turned, b.orientation * cross(unit3(k), held));
+    store3(turned, b.orientation * cross(unit3(k), bias));
     store3(force, b.orientation * q.force);
     store3(torque, q.torque);
     for (int i = 0; i < 3; i++) {

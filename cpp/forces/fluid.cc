@@ -12,12 +12,15 @@ namespace {
 
 constexpr int kNext[3] = {1, 2, 0}, kAfter[3] = {2, 0, 1};
 
-// The law of a box in principal axes: component i of the wrench is -(linear + quadratic |v_i|) v_i
-struct Box {  // (FLU-4)
+// The drag of a box in principal axes: component i of the wrench is
+// -(linear_i + quadratic_i |v_i|) v_i.                                                    (FLU-4)
+struct Box {
   double linear[6], quadratic[6];
 };
 
+// Returns the drag of the box that has the same inertia as the body.
 Box make_box(const ModelView& m, int body) {
+  // edge lengths, and the diameter of an equivalent sphere
   const double *inertia = m.body_inertia + 3 * body, mass = m.body_mass[body];
   double size[3], diameter = 0;
   for (int i = 0; i < 3; i++) {
@@ -25,6 +28,7 @@ Box make_box(const ModelView& m, int body) {
     size[i] = std::sqrt(6 * std::max(kMinVal, extent) / mass);
     diameter += size[i] / 3;
   }
+  // coefficients of the torque, then of the force
   const double viscosity = std::max(0.0, m.opt.viscosity), density = std::max(0.0, m.opt.density);
   Box box;
   for (int i = 0; i < 3; i++) {
@@ -37,17 +41,17 @@ Box make_box(const ModelView& m, int body) {
   return box;
 }
 
-// The law of an ellipsoid, in its axes.
+// The coefficients of the fluid force on an ellipsoid, in its axes.
 struct Ellipsoid {
   double density, viscosity;
-  double scale;                    // of the force; MuJoCo's derivatives do not know it
+  double scale;                    // of the force; MuJoCo's own derivatives omit it
   double blunt, slender, angular;  // drag coefficients
   double kutta, magnus;            // lift coefficients, the latter times the volume
-  double mass[3], inertia[3];      // virtual (added), over the density
+  double mass[3], inertia[3];      // virtual (added) mass and inertia, over the density
   double face[3];                  // E_i, squared products of the other two semi-axes
   double widest;                   // the largest projected area
-  double drag, torque;             // Stokes, over the viscosity
-  double moment[3];                // of the angular drag
+  double drag, torque;             // Stokes drag and torque, over the viscosity
+  double moment[3];                // moments of the angular drag
 };
 
 double fourth(double x) { return x * x * x * x; }
@@ -63,11 +67,14 @@ Ellipsoid make_ellipsoid(const ModelView& m, int id) {
   const double longest = std::max({s[0], s[1], s[2]}), shortest = std::min({s[0], s[1], s[2]});
   const double middle = s[0] + s[1] + s[2] - longest - shortest;
 
+  // coefficients of the model
   const double* p = m.geom_fluid + kNFluid * id;
   Ellipsoid e;
   e.density = m.opt.density, e.viscosity = m.opt.viscosity;
   e.scale = p[0], e.blunt = p[1], e.slender = p[2], e.angular = p[3], e.kutta = p[4];
   e.magnus = p[5] * 4.0 / 3.0 * M_PI * s[0] * s[1] * s[2];
+
+  // areas and moments of the shape
   e.widest = M_PI * longest * middle;
   const double diameter = 2.0 / 3.0 * (s[0] + s[1] + s[2]);
   e.drag = 3 * M_PI * diameter, e.torque = M_PI * diameter * diameter * diameter;
@@ -82,20 +89,20 @@ Ellipsoid make_ellipsoid(const ModelView& m, int id) {
   return e;
 }
 
-// Quadratic drag over density and speed, for a projected area.
+// Returns the quadratic drag for a projected area, over density and speed.
 template <class T>
 T drag_per_density(const Ellipsoid& e, const T& area) {
   return e.slender * e.widest + (e.blunt - e.slender) * area;
 }
 
-// What drag and lift make of the linear velocity u.
+// Quantities of drag and lift at linear velocity u.
 template <class T>
 struct Flow {
-  T square, num, den;  // u^2, sum E u^2, sum E^2 u^2
-  T area;              // projected along u
-  T drag;              // the drag is -drag u
-  T lift;              // the lift is lift (num u - square E u)
-  T per_square, per_num, per_den;
+  T square, num, den;              // u^2, sum E u^2, sum E^2 u^2
+  T area;                          // projected along u
+  T drag;                          // the drag is -drag u
+  T lift;                          // the lift is lift (num u - square E u)
+  T per_square, per_num, per_den;  // their reciprocals, zero at rest
 };
 template <class T>
 Flow<T> make_flow(const Ellipsoid& e, const T u[3]) {
@@ -110,7 +117,7 @@ Flow<T> make_flow(const Ellipsoid& e, const T u[3]) {
   }
   f.drag = T(e.viscosity * e.drag);
   // tie: body at rest in a fluid
-  if (value(f.den) == 0) return f;  // at rest
+  if (value(f.den) == 0) return f;
   f.per_square = 1.0 / f.square, f.per_num = 1.0 / f.num, f.per_den = 1.0 / f.den;
   f.area = M_PI * sqrt(f.den * f.per_num);
   f.drag = f.drag + e.density * (sqrt(f.square) * drag_per_density(e, f.area));
@@ -120,7 +127,7 @@ Flow<T> make_flow(const Ellipsoid& e, const T u[3]) {
 
 Vec3 times(const double a[3], Vec3 b) { return {a[0] * b.x, a[1] * b.y, a[2] * b.z}; }
 
-// Torque and force at local velocity v = (w, u)                                          (FLU-5)
+// Computes torque and force at local velocity v = (w, u).                                (FLU-5)
 void ellipsoid_force(const Ellipsoid& e, const double v[6], double force[6]) {
   const Vec3 w = load3(v), u = load3(v + 3);
   const Vec3 momentum = e.density * times(e.mass, u), spin = e.density * times(e.inertia, w);
@@ -133,8 +140,8 @@ void ellipsoid_force(const Ellipsoid& e, const double v[6], double force[6]) {
   store3(force + 3, e.scale * push);
 }
 
-// Add scale d(a x y), a = weight .* x, to three rows of a 6x6 matrix; x and y are the parts of v
-// that begin at these columns.
+// Adds scale d(a x y), with a = weight .* x, to three rows of a 6x6 matrix. The integers x and y
+// are the first columns of the two parts of v.
 template <class T>
 void add_cross_rate(double scale, const double weight[3], const T* v, int x, int y, T* rows) {
   for (int i = 0; i < 3; i++) {
@@ -147,12 +154,15 @@ void add_cross_rate(double scale, const double weight[3], const T* v, int x, int
   }
 }
 
-// d(torque, force)/dv without the element's scale, which MuJoCo's integrators do not apply (FLU-6)
+// Computes d(torque, force)/dv without the scale of the element, which MuJoCo's integrators do not
+// apply.                                                                                 (FLU-6)
 template <class T>
 void ellipsoid_rate(const Ellipsoid& e, const T v[6], T b[36]) {
   using std::sqrt;
   static constexpr double kOnes[3] = {1, 1, 1};
   const T *w = v, *u = v + 3;
+
+  // added mass, added inertia and Magnus force
   for (int i = 0; i < 36; i++) b[i] = T(0.0);
   add_cross_rate(e.density, e.mass, v, 3, 3, b);
   add_cross_rate(e.density, e.inertia, v, 0, 0, b);
@@ -190,22 +200,22 @@ void ellipsoid_rate(const Ellipsoid& e, const T v[6], T b[36]) {
   }
 }
 
-// A body's box or a geom's ellipsoid in the medium.
+// The box of a body, or the ellipsoid of a geom, in the medium.
 struct Element {
   int body;
-  bool round;   // an ellipsoid
+  bool round;   // it is an ellipsoid
   Vec3 offset;  // from the reference point
   Mat3 frame;
-  double velocity[6];  // through the medium, in its own axes
+  double velocity[6];  // relative to the medium, in its own axes
   Box box;
   Ellipsoid ellipsoid;
 
-  // X, its local components of a motion                                                (FLU-1)
+  // X: the components of a motion in its own axes                                      (FLU-1)
   void localize(Motion v, double out[6]) const {
     store3(out, transpose_mul(frame, v.ang));
     store3(out + 3, transpose_mul(frame, at_point(v, offset)));
   }
-  // X^T, the wrench about the reference point of local components
+  // X^T: the wrench about the reference point from its components in its own axes
   Force globalize(const double f[6]) const {
     Vec3 force = frame * load3(f + 3);
     return {frame * load3(f) + cross(offset, force), force};
@@ -240,7 +250,8 @@ void place(const ModelView& m, const DataView& d, int body, const double* positi
   store3(e.velocity + 3, load3(e.velocity + 3) - wind);
 }
 
-// Hand every element that can move to visit(element): the ellipsoids of a body, or else its box.
+// Calls visit(element) for every element that can move: the ellipsoids of a body, or its box if it
+// has none.
 template <class F>
 void visit_elements(const ModelView& m, const DataView& d, F visit) {
   for (int body = 1; body < m.nbody; body++) {
@@ -265,7 +276,7 @@ void visit_elements(const ModelView& m, const DataView& d, F visit) {
   }
 }
 
-// Wrench and its derivative with respect to the velocity, in the element's axes.
+// Computes the wrench and its derivative with respect to the velocity, in the axes of the element.
 void differentiate_force(const Element& e, double force[6], double rate[36]) {
   std::fill(rate, rate + 36, 0.0);
   if (!e.round) {
@@ -281,7 +292,8 @@ void differentiate_force(const Element& e, double force[6], double rate[36]) {
   for (int i = 0; i < 36; i++) rate[i] *= e.ellipsoid.scale;
 }
 
-// MuJoCo's B in the element's axes and, where `along` is given, d(B along)/d(velocity).  (FLU-7)
+// Computes MuJoCo's B in the axes of the element and, if `along` is not null, the derivative
+// d(B along)/d(velocity).                                                                (FLU-7)
 void differentiate_damping(const Element& e, bool symmetric, const double* along, double b[36],
                            double change[36]) {
   std::fill(b, b + 36, 0.0);
@@ -295,6 +307,7 @@ void differentiate_damping(const Element& e, bool symmetric, const double* along
     }
     return;
   }
+  // B alone
   if (!along) {
     ellipsoid_rate(e.ellipsoid, e.velocity, b);
     if (!symmetric) return;
@@ -302,6 +315,7 @@ void differentiate_damping(const Element& e, bool symmetric, const double* along
       for (int j = 0; j < i; j++) b[6 * i + j] = b[6 * j + i] = 0.5 * (b[6 * i + j] + b[6 * j + i]);
     return;
   }
+  // B and its derivative, by dual numbers
   using Number = Dual<6>;
   Number v[6], full[36];
   for (int i = 0; i < 6; i++) v[i] = variable<6>(e.velocity[i], i);
@@ -317,14 +331,17 @@ void differentiate_damping(const Element& e, bool symmetric, const double* along
   }
 }
 
-// A wrench that turns with the bodies and depends on their motion: when dof k moves by dq the
-// subtree's wrench changes by S_k x* wrench + rate turn_k + held lag_k, with dv by rate S_k.
+// A wrench on a subtree that depends on the velocity of its bodies and on a second motion of
+// theirs. It changes by S_k x* wrench + rate dvelocity_k + damping dmotion_k with q_k, and by rate
+// S_k with v_k.
 struct Composite {
   Force wrench;
-  Mat6 rate, held;
+  Mat6 rate, damping;
 };
+
+// Changes of the velocity and of the second motion with q_k, in addition to the rigid motion.
 struct DofMotion {
-  Motion turn, lag;
+  Motion dvelocity, dmotion;
 };
 
 void sum_over_subtrees(const ModelView& m, Composite* c) {
@@ -333,19 +350,19 @@ void sum_over_subtrees(const ModelView& m, Composite* c) {
     if (parent == 0) continue;
     c[parent].wrench += c[b].wrench;
     c[parent].rate += c[b].rate;
-    c[parent].held += c[b].held;
+    c[parent].damping += c[b].damping;
   }
 }
 
-// The local velocity changes when dof k moves by what the body's velocity and the wind do beyond
-// being carried along: S'_k + (0, w_k x wind)                                            (FLU-2)
-Motion velocity_turn(const ModelView& m, const DataView& d, int k) {
+// Returns the change S'_k + (0, w_k x wind) of the velocity relative to the medium with q_k, in
+// addition to the rigid motion.                                                          (FLU-2)
+Motion velocity_change(const ModelView& m, const DataView& d, int k) {
   Motion turn = load_motion(d.cdof_dot + 6 * k);
   turn.lin += cross(load3(d.cdof + 6 * k), load3(m.opt.wind.v));
   return turn;
 }
 
-// Add scale d(S^T wrench) for the rows with use[dof] set (null: all).                    (FLU-3)
+// Adds scale d(S^T wrench) to the rows with use[dof] set (null: all).                    (FLU-3)
 void add_composites(const ModelView& m, const DataView& d, const Composite* c,
                     const DofMotion* motion, double scale, const unsigned char* use,
                     const DofRows& residual) {
@@ -353,33 +370,35 @@ void add_composites(const ModelView& m, const DataView& d, const Composite* c,
     const Composite& at_k = c[m.dof_bodyid[k]];
     const Motion axis = load_motion(d.cdof + 6 * k);
 
-    // column k: rows of k and its ancestors
-    const Force stays = at_k.rate * motion[k].turn + at_k.held * motion[k].lag;
-    const Force carried = cross(axis, at_k.wrench), pushed = at_k.rate * axis;
+    // column k, rows of k and its ancestors: the axis of an ancestor does not move with the subtree
+    const Force changed = at_k.rate * motion[k].dvelocity + at_k.damping * motion[k].dmotion;
+    const Force moved = cross(axis, at_k.wrench), pushed = at_k.rate * axis;
     for (int j = k; j >= 0; j = m.dof_parentid[j]) {
       if (use && !use[j]) continue;
       const Motion other = load_motion(d.cdof + 6 * j);
-      const Force change = moves_axis(m, k, j) ? stays : stays + carried;
+      const Force change = moves_axis(m, k, j) ? changed : changed + moved;
       residual.dq(j, k) += scale * dot(other, change);
       residual.dv(j, k) += scale * dot(other, pushed);
     }
 
-    // row k: columns of its ancestors, which move the whole subtree of k
+    // row k, columns of its ancestors, which move the whole subtree of k
     if (use && !use[k]) continue;
-    const Force rate = transpose_mul(at_k.rate, axis), held = transpose_mul(at_k.held, axis);
+    const Force rate = transpose_mul(at_k.rate, axis), damping = transpose_mul(at_k.damping, axis);
     for (int j = m.dof_parentid[k]; j >= 0; j = m.dof_parentid[j]) {
-      residual.dq(k, j) += scale * (dot(motion[j].turn, rate) + dot(motion[j].lag, held));
+      residual.dq(k, j) +=
+          scale * (dot(motion[j].dvelocity, rate) + dot(motion[j].dmotion, damping));
       residual.dv(k, j) += scale * dot(load_motion(d.cdof + 6 * j), rate);
     }
   }
 }
 
+// Returns whether the integrator uses the symmetric part of B for this element.
 bool is_symmetrized(const ModelView& m, const Element& e, FluidPart part) {
   if (part != FluidPart::kSymmetric) return part == FluidPart::kDrag;
   return free_body(m, m.dof_treeid[last_dof(m, e.body)]) < 0;
 }
 
-// The part of an element's law that an integrator takes implicitly.
+// Returns the element with only those forces that the integrator treats implicitly.
 Element implicit_part(Element e, FluidPart part) {
   if (part != FluidPart::kDrag || !e.round) return e;
   Ellipsoid& x = e.ellipsoid;
@@ -388,9 +407,9 @@ Element implicit_part(Element e, FluidPart part) {
   return e;
 }
 
-// The dofs of a tree for which M is diagonal, a body that slides or is free, have a row of D each:
-// D_ii alone. They are told apart by their place in the tree; 0 for all other dofs. implicitfast
-// has a block of its own for free bodies.
+// Returns 0 if the row of D of this dof has all entries of the pattern of M. In a tree whose M is
+// diagonal (a body that slides or is free), a row has only the entry D_ii; the result is then 1
+// plus the place of the dof in its tree. implicitfast has a full block for free bodies.
 constexpr int kMaxGroups = 7;
 int row_group(const ModelView& m, FluidPart part, int dof) {
   int tree = m.dof_treeid[dof], adr = m.tree_dofadr[tree], num = m.tree_dofnum[tree];
@@ -399,6 +418,7 @@ int row_group(const ModelView& m, FluidPart part, int dof) {
   return diagonal ? 1 + dof - adr : 0;
 }
 
+// Returns whether one of the dofs in `use` (null: all) moves the body.
 bool moves_any(const ModelView& m, int body, const unsigned char* use) {
   if (!use) return true;
   for (int k = last_dof(m, body); k >= 0; k = m.dof_parentid[k]) {
@@ -407,16 +427,19 @@ bool moves_any(const ModelView& m, int body, const unsigned char* use) {
   return false;
 }
 
-// scale d(D w) for the rows in `use`, with w restricted to the columns that these rows have.
+// Adds scale d(D w) to the rows in `use`. The caller sets w to zero in columns that these rows
+// lack.
 void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, const double* w,
                         double scale, const unsigned char* use, const DofRows& residual,
                         Arena& arena) {
-  // the motion of the bodies at joint velocity w, and what of it each dof does not turn
+  // the motion of the bodies at joint velocity w, and its changes with every dof
   const DataView moving = at_velocity(m, d, w, arena);
   DofMotion* motion = arena.take<DofMotion>(m.nv);
   for (int k = 0; k < m.nv; k++) {
-    motion[k] = {velocity_turn(m, d, k), load_motion(moving.cdof_dot + 6 * k)};
+    motion[k] = {velocity_change(m, d, k), load_motion(moving.cdof_dot + 6 * k)};
   }
+
+  // wrenches B w of the elements, and their derivatives
   Composite* c = arena.zeros<Composite>(m.nbody);
   visit_elements(m, d, [&](const Element& e) {
     if (!moves_any(m, e.body, use)) return;
@@ -427,7 +450,7 @@ void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, c
       for (int j = 0; j < 6; j++) force[i] += b[6 * i + j] * along[j];
     c[e.body].wrench += e.globalize(force);
     c[e.body].rate += globalize(e, change);
-    c[e.body].held += globalize(e, b);
+    c[e.body].damping += globalize(e, b);
   });
   sum_over_subtrees(m, c);
   add_composites(m, d, c, motion, scale, use, residual);
@@ -443,7 +466,7 @@ void add_fluid(const ModelView& m, const DataView& d, const DofRows& residual, A
   if (!fluid_enabled(m)) return;
   Composite* c = arena.zeros<Composite>(m.nbody);
   DofMotion* motion = arena.zeros<DofMotion>(m.nv);
-  for (int k = 0; k < m.nv; k++) motion[k].turn = velocity_turn(m, d, k);
+  for (int k = 0; k < m.nv; k++) motion[k].dvelocity = velocity_change(m, d, k);
   visit_elements(m, d, [&](const Element& e) {
     double force[6], rate[36];
     differentiate_force(e, force, rate);
@@ -478,6 +501,8 @@ void add_fluid_damping_change(const ModelView& m, const DataView& d, FluidPart p
                               const DofRows& residual, Arena& arena) {
   if (!fluid_enabled(m)) return;
   if (full_pattern) return add_damping_change(m, d, part, w, scale, nullptr, residual, arena);
+
+  // one pass per group of rows, with w restricted to the columns of the group
   double* own = arena.take<double>(m.nv);
   unsigned char* use = arena.take<unsigned char>(m.nv);
   for (int group = 0; group < kMaxGroups; group++) {
@@ -494,6 +519,7 @@ void add_fluid_damping_change(const ModelView& m, const DataView& d, FluidPart p
 void add_fluid_diagonal_change(const ModelView& m, const DataView& d, FluidPart part, double scale,
                                const DofRows& residual, Arena& arena) {
   if (!fluid_enabled(m)) return;
+  // d(D_jj) is row j of d(D e_j)
   double* unit = arena.zeros<double>(m.nv);
   unsigned char* use = arena.zeros<unsigned char>(m.nv);
   for (int j = 0; j < m.nv; j++) {

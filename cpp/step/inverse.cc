@@ -17,7 +17,7 @@ namespace mujacobian {
 namespace {
 
 // The forces of actuators are held, but the integrators still know their gains.
-void hold_forces(const ModelView& m, Actuation& actuation, Arena& arena) {
+void drop_force_derivatives(const ModelView& m, Actuation& actuation, Arena& arena) {
   actuation.frozen = no_actuation(m, arena).frozen;
   for (int k = 0; k < actuation.count; k++) {
     PathForce& f = actuation.forces[k];
@@ -52,9 +52,9 @@ ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool act
   f.paths.tendon_count = tendon_forces(m, d, f.paths.tendon, arena);
   const bool gains = is_converted(m) || has_metric(m);
   f.paths.actuation = actuated || gains ? actuation(m, d, arena) : no_actuation(m, arena);
-  if (gains && !actuated) hold_forces(m, f.paths.actuation, arena);
+  if (gains && !actuated) drop_force_derivatives(m, f.paths.actuation, arena);
   f.blocks = make_blocks(m, d, arena, f.paths.count());
-  set_aside_idle(m, d, f.blocks, arena);
+  remove_idle(m, d, f.blocks, arena);
   f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);

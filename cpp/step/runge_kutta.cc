@@ -58,11 +58,11 @@ bool is_rotation(const ModelView& m, int dof) {
 
 class RungeKutta {
  public:
-  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* beside,
+  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* extra,
              Arena& arena)
-      : m_(m), d_(d), out_(out), beside_(beside), arena_(arena), forces_(out.Bf || out.Df) {
+      : m_(m), d_(d), out_(out), extra_(extra), arena_(arena), forces_(out.Bf || out.Df) {
     inputs_ = 2 * m.nv + m.na + m.nu + (forces_ ? m.nv : 0);
-    width_ = inputs_ + (beside ? beside->count : 0);
+    width_ = inputs_ + (extra ? extra->count : 0);
   }
 
   void run() {
@@ -191,7 +191,7 @@ class RungeKutta {
         }
       }
     }
-    if (beside_) add_beside(at, f, acc);
+    if (extra_) add_extra(at, f, acc);
     // sensors are those of the first stage
     if (first && (out_.C || out_.D || out_.Df)) {
       sense(m_, at, f, {out_.C, out_.D, out_.Df, out_.sensors}, arena_);
@@ -199,19 +199,18 @@ class RungeKutta {
     return f.paths.actuation;
   }
 
-  void add_beside(const DataView& at, const ForwardDynamics& f, Varying& acc) {
+  void add_extra(const DataView& at, const ForwardDynamics& f, Varying& acc) {
     ForwardDynamics driven = f;
-    driven.residual = make_columns(m_, f.residual, beside_->count, arena_);
-    const double* early = beside_->at(at, f);
+    driven.residual = make_columns(m_, f.residual, extra_->count, arena_);
+    const double* residual = extra_->at(at, f);
     for (int i = 0; i < m_.nv; i++) {
-      for (int k = 0; k < beside_->count; k++) driven.residual.row[i][k] = early[k * m_.nv + i];
+      for (int k = 0; k < extra_->count; k++) driven.residual.row[i][k] = residual[k * m_.nv + i];
     }
     for (int c = 0; c < f.residual.count; c++) {
-      solve_acceleration(m_, at, driven, c, 0, beside_->count, arena_);
+      solve_acceleration(m_, at, driven, c, 0, extra_->count, arena_);
     }
     for (int i = 0; i < m_.nv; i++) {
-      for (int k = 0; k < beside_->count; k++)
-        row(acc, i)[inputs_ + k] += driven.residual.row[i][k];
+      for (int k = 0; k < extra_->count; k++) row(acc, i)[inputs_ + k] += driven.residual.row[i][k];
     }
   }
 
@@ -327,16 +326,15 @@ class RungeKutta {
       if (out_.A) std::memcpy(out_.A + r * nx, from, nx * sizeof(double));
       if (out_.B) std::memcpy(out_.B + r * nu, from + nx, nu * sizeof(double));
       if (out_.Bf) std::memcpy(out_.Bf + r * nv, from + nx + nu, nv * sizeof(double));
-      if (!beside_) continue;
-      std::memcpy(beside_->out + r * beside_->count, from + inputs_,
-                  beside_->count * sizeof(double));
+      if (!extra_) continue;
+      std::memcpy(extra_->out + r * extra_->count, from + inputs_, extra_->count * sizeof(double));
     }
   }
 
   const ModelView& m_;
   const DataView& d_;
   const Outputs& out_;
-  const StageColumns* beside_;
+  const StageColumns* extra_;
   Arena& arena_;
   bool forces_;
   int inputs_, width_;  // columns of the inputs, and all
@@ -345,9 +343,9 @@ class RungeKutta {
 }  // namespace
 
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
-                 const StageColumns* beside, Arena& arena) {
+                 const StageColumns* extra, Arena& arena) {
   // the contacts of later stages are not known yet
-  RungeKutta(converged_model(m), d, out, beside, arena).run();
+  RungeKutta(converged_model(m), d, out, extra, arena).run();
 }
 
 }  // namespace mujacobian

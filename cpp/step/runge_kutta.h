@@ -17,8 +17,8 @@ struct StageColumns {
   std::function<const double*(const DataView& at, const ForwardDynamics& forward)> at;
 };
 
-// As transition(), for integrator RK4; `beside` may be null.
+// As transition(), for integrator RK4; `extra` may be null.
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
-                 const StageColumns* beside, Arena& arena);
+                 const StageColumns* extra, Arena& arena);
 
 }  // namespace mujacobian

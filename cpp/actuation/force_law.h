@@ -5,7 +5,7 @@
 
 namespace mujacobian {
 
-struct Law {
+struct ForceLaw {
   Number force;       // subject to force limits
   Number mechanical;  // cogging and friction of motors, which are not
 
@@ -15,12 +15,12 @@ struct Law {
   double mechanical_damping = 0;
 };
 
-Law actuator_law(const ModelView& m, const DataView& d, int actuator);
+ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator);
 
 // What a constant or affine gain multiplies: the control, or the last activation.
 double gain_input(const ModelView& m, const DataView& d, int actuator);
 
 // Why the gain or bias is not covered, null if they are.
-const char* law_refusal(const ModelView& m, int actuator);
+const char* force_law_refusal(const ModelView& m, int actuator);
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-#include "actuation/law.h"
+#include "actuation/force_law.h"
 
 #include "actuation/muscle.h"
 #include "layout/enums.h"
@@ -51,7 +51,7 @@ bool is_linear(const ModelView& m, int actuator) {
 }
 
 // The law of such an actuator, whose derivatives are its parameters.
-void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
+void linear_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw& law) {
   const int out = m.actuator_outadr[actuator];
   const double gain = m.actuator_gainprm[kNGain * actuator];
   const Control control = limited_control(m, d, m.actuator_ctrladr[actuator]);
@@ -66,10 +66,10 @@ void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
 
 }  // namespace
 
-Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
-  Law law{};
+ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
+  ForceLaw law{};
   if (is_linear(m, actuator)) {
-    linear_law(m, d, actuator, law);
+    linear_force_law(m, d, actuator, law);
     return law;
   }
   const Variables x = actuator_variables(m, d, actuator);
@@ -117,7 +117,7 @@ double gain_input(const ModelView& m, const DataView& d, int actuator) {
   return gain_input(m, actuator, actuator_variables(m, d, actuator)).v;
 }
 
-const char* law_refusal(const ModelView& m, int actuator) {
+const char* force_law_refusal(const ModelView& m, int actuator) {
   int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   int dyn = m.actuator_dyntype[actuator];
   if (gain_type < gain::kFixed || gain_type > gain::kPid) return "its gain type";
