@@ -15,17 +15,18 @@
 namespace mujacobian {
 namespace {
 
-// Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
-// tie: force range, implicit
+// Returns whether MuJoCo's implicit integrators treat a force as saturated. They test the force
+// after clamping. tie: force range, implicit
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
 
-// The implicit integrators leave out what depends on the rate or length at a limit, the end of the
-// range included. There the step jumps towards the inside, and the outside counts as well. (ACT-12)
+// Returns whether the step is discontinuous where the force of this law reaches its range. The
+// implicit integrators omit the slopes of a force at its range, including the end of the range. At
+// the end the derivative is that of the outside, where the step is continuous. (ACT-12)
 bool jumps(const ModelView& m, const ForceLaw& law) {
   return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
 
-// Everything about an actuator with one output between its law and the generalized force.
+// An actuator with one output, from its force law to its force.
 struct Output {
   int actuator;
   ForceLaw law;
@@ -33,17 +34,17 @@ struct Output {
   bool clamped;  // by its force range
 };
 
-// A tendon whose actuators together exceed its force range: forces are scaled to the limit. Their
-// sum along the tendon then changes by                                                   (ACT-4)
-//   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j /
-//   total
+// If the actuators of a tendon together exceed its force range, their forces are scaled to the
+// limit. The sum of the forces along the tendon then changes by
+//   ratio sum_j ([j not clamped] gear_j - mean) df_j,
+//   mean = sum_{j not clamped} gear_j f_j / total.                                       (ACT-4)
 struct Scaling {
-  double total;    // of the forces before scaling
-  double exerted;  // of the forces after scaling and clamping
+  double total;    // sum of the forces before scaling
+  double exerted;  // sum of the forces after scaling and clamping
   bool scaled;     // the range is exceeded
-  double ratio;    // limit / total, then; zero where a tendon may only pull
+  double ratio;    // limit / total if scaled; zero if the tendon may only pull
   double mean;
-  bool jumps;  // at its range, because one of its actuators does
+  bool jumps;  // the step is discontinuous at the range, because of one of the actuators
 };
 
 double gear_of(const ModelView& m, int actuator) {
@@ -54,18 +55,21 @@ bool on_tendon(const ModelView& m, int actuator) {
   return m.actuator_trntype[actuator] == transmission::kTendon;
 }
 
-// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
+// The same as at_limit for a sum of forces. It reaches its range only up to rounding, for which
+// MuJoCo allows 1e-10.
 bool near_limit(double x, const double range[2]) {
   constexpr double kSlack = 1e-10;
   // tie: tendon force range, implicit
   return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
 }
 
-// Before 4.0 the implicit integrators know only the force ranges of actuators.
+// Returns whether the implicit integrators use the force ranges of joints and tendons. Before 4.0
+// they use only those of actuators.
 bool knows_all_ranges() { return engine().version >= 4000000; }
 
-// Scale the forces on overloaded tendons and clamp all to their force ranges.
+// Scales the forces on overloaded tendons, and clamps all forces to their ranges.
 Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
+  // sum of the forces on each tendon
   Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
   for (int k = 0; k < count; k++) {
     int a = outputs[k].actuator;
@@ -74,6 +78,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
     s.total += outputs[k].force;
     s.jumps |= knows_all_ranges() && jumps(m, outputs[k].law);
   }
+  // scale of tendons beyond their range
   for (int t = 0; t < m.ntendon; t++) {
     const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
     if (!m.tendon_actfrclimited[t] || !total) continue;
@@ -83,6 +88,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
       scaling[t].ratio = clamp(total, range) / total;
     }
   }
+  // scale and clamp
   for (int k = 0; k < count; k++) {
     Output& o = outputs[k];
     Scaling* s = on_tendon(m, o.actuator) ? scaling + m.actuator_trnid[2 * o.actuator] : nullptr;
@@ -109,10 +115,10 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
-// What of an actuator enters the implicit integrators' matrix: the slopes of its law, and the
-// friction of a motor. They leave out actuators at their force range, friction included. Since 4.0
-// they also leave out those whose joint or tendon is at its range, and a force range or tendon does
-// not concern the friction.                                                              (ACT-6)
+// The terms of an actuator in the matrix of an implicit integrator: the slopes of its force law,
+// and the friction of a motor. Before 4.0 both are omitted if the actuator is at its force range.
+// Since 4.0 both are omitted if its joint is at its range; the slopes alone are omitted if the
+// actuator or its tendon is at its range. (ACT-6)
 struct ImplicitTerms {
   bool slopes, friction;
 };
@@ -126,16 +132,16 @@ ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output
     return {in, in};
   }
   if (at_joint_limit(m, d, a)) return {false, false};
-  const bool motor =
-      m.actuator_gaintype[a] == gain::kMotor;  // measured before its tendon scales it
+  // MuJoCo tests the force of a motor before its tendon scales it
+  const bool motor = m.actuator_gaintype[a] == gain::kMotor;
   if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return {false, true};
   const bool tendon_full = on_tendon(m, a) && m.tendon_actfrclimited[id] &&
                            near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id);
   return {!tendon_full, true};
 }
 
-// A force as a function of the actuator's variables, along its path. On tendons the path is the
-// tendon's, so the lengths of the two differ by the gear.
+// Returns a force that depends on the variables of an actuator as a force along its path. An
+// actuator on a tendon uses the path of the tendon, so the two lengths differ by the gear.
 PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
                 const Number& damping, const Number& stiffness, Arena& arena) {
   const double gear = path_gear(m, actuator);
@@ -150,6 +156,8 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   f.stiffness = stiffness.v;
   f.stiffness_dlength = gear * stiffness.d[local::kLength];
   f.stiffness_drate = gear * stiffness.d[local::kRate];
+
+  // activations, then controls
   const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
   f.inputs = arena.take<InputSlope>(acts + ctrls);
   auto add_input = [&](int number, int i) {
@@ -163,7 +171,7 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   return f;
 }
 
-// What an actuator adds to the force along its path, limits and gear included.
+// Returns the contribution of an actuator to the force along its path, with limits and gear.
 PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
                      const Path& path, Arena& arena) {
   const int a = o.actuator;
@@ -185,7 +193,7 @@ bool actuated(const ModelView& m) {
   return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
 }
 
-// The enabled actuators of one output, with their limits applied.
+// The enabled actuators with one output, with their limits applied.
 struct LimitedOutputs {
   Output* output;
   int count;
@@ -203,21 +211,23 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   return all;
 }
 
-// An empty cache of the tendons' paths.
+// Returns an empty cache for the paths of tendons.
 Path* no_paths(const ModelView& m, Arena& arena) {
   Path* paths = arena.take<Path>(m.ntendon);
   for (int t = 0; t < m.ntendon; t++) paths[t].n = -1;
   return paths;
 }
 
-// The activations of disabled actuators do not change by themselves.
+// Sets the rates of activations to zero, for a disabled actuator.
 void stop_activations(Variables& x) {
   for (Number& rate : x.act_rate) rate = 0;
   x.slewed = -1;
 }
 
+// Returns whether the number depends on the length or rate of the actuator.
 bool moves(const Number& x) { return x.d[local::kLength] != 0 || x.d[local::kRate] != 0; }
 
+// Returns all activations after one step.
 NextActivation* all_activations(const ModelView& m, const DataView& d, Path* tendon_paths,
                                 Arena& arena) {
   NextActivation* next = arena.take<NextActivation>(m.na);
@@ -237,13 +247,14 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   return next;
 }
 
-// Dofs of joints whose total actuator force is limited by their range; null if there is none.
+// Marks the dofs of joints whose total actuator force is saturated. Returns null if there are none.
 unsigned char* saturated_joints(const ModelView& m, const DataView& d, const LimitedOutputs& all,
                                 const PathForce* forces, int count, Arena& arena) {
   bool limited = false;
   for (int j = 0; j < m.njnt && !limited; j++) limited = m.jnt_actfrclimited[j];
   if (!limited) return nullptr;
 
+  // total actuator force of every dof, with gravity compensation that is part of it
   double* total = arena.zeros<double>(m.nv);
   for (int k = 0; k < count; k++) {
     const Path& p = forces[k].path;
@@ -259,6 +270,7 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Lim
     // tie: joint force range
     if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
   }
+  // at the end of the range the outside counts if the step is discontinuous there
   for (int k = 0; knows_all_ranges() && k < all.count; k++) {
     const int a = all.output[k].actuator;
     if (!jumps(m, all.output[k].law) || !at_joint_limit(m, d, a)) continue;
@@ -311,12 +323,15 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
   Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
   int count = 0;
+
+  // actuators with one output
   for (int k = 0; k < all.count; k++) {
     const int a = all.output[k].actuator;
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
     forces[count++] = path_force(m, d, all.output[k], all.scaling, path, arena);
     dofs[a] = {path.dofs, path.n};
   }
+  // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
     orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
