@@ -25,6 +25,7 @@ Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
 
 namespace {
 
+// Returns the path of a joint or tendon in a coupling, empty if there is none.
 Path coupled_path(const ModelView& m, const DataView& d, int eq, int id, Arena& arena) {
   if (id < 0) return {0, nullptr, nullptr, nullptr, nullptr};
   if (m.eq_type[eq] == equality::kJoint) {
@@ -38,6 +39,8 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
   b.count = b.edges = 1;
   b.path[0] = coupled_path(m, d, b.id, m.eq_obj1id[b.id], arena);
   b.path[1] = coupled_path(m, d, b.id, m.eq_obj2id[b.id], arena);
+
+  // merge the dofs of the two paths
   int* dofs = arena.take<int>(b.path[0].n + b.path[1].n);
   int i = 0, j = 0, n = 0;
   while (i < b.path[0].n || j < b.path[1].n) {
@@ -47,6 +50,8 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
     i += a <= c, j += c <= a;
   }
   take_jacobian(b, n, dofs, arena);
+
+  // J = J_y - P' J_x
   Polynomial p = polynomial(m, d, b.id);
   for (int s = 0; s < 2; s++) {
     const Path& path = b.path[s];
@@ -68,6 +73,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
   int* place = arena.take<int>(n);
   for (int s = 0; s < 2; s++) {
     const Path& path = b.path[s];
+    // the position of the row
     for (int k = 0, at = 0; k < path.n; k++) {
       while (b.dofs[at] != path.dofs[k]) at++;
       place[k] = at;
@@ -75,6 +81,7 @@ void differentiate_coupling(const ModelView& m, const DataView& d, const Block& 
       change.rho_q[at] += position_slope * dpos;
       change.dlogD[at] += r.dlogD * dpos;
     }
+    // dJ = H_y - P' H_x - P'' J_x^T J_x
     for (int i = 0; i < path.n; i++) {
       for (int k = 0; k < path.n; k++) {
         double h = path.hessian ? path.hessian[i * path.n + k] : 0;

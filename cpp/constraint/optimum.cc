@@ -20,19 +20,22 @@
 namespace mujacobian {
 namespace {
 
-// Relative residuals: good enough to differentiate at; too far to be called converged. Rounding
-// leaves about 1e-14, and the derivative is as far from that at the optimum as the residual.
+// Relative residuals at which the search ends, and at which it counts as converged if it cannot
+// continue. Rounding leaves about 1e-14. The error of the derivative is about as large as the
+// residual.
 constexpr double kConverged = 1e-10, kTooFar = 1e-9;
 constexpr int kMaxSteps = 50;
-constexpr int kPatience = 5;  // steps after which rounding is looked for
-// A step that leaves no more than this share of the residual needs no new factor after it
+constexpr int kPatience = 5;  // number of steps after which the residual is compared with rounding
+// After a step that reduces the residual to this share, the next step uses the same factor.
 constexpr double kFast = 0.01;
-// The line search: share of the slope that may be left, and how often it halves
+// The line search ends when the slope is this share of the first one, or after so many bisections.
 constexpr double kSlope = 0.01;
 constexpr int kMaxHalvings = 40;
-// Share of a dense factor's entries up to which blocks are faster, by measurement
+// The factor by blocks is used if it has at most this share of the entries of the dense factor. The
+// number was measured.
 constexpr double kSparse = 0.5;
 
+// Returns the size of a matrix (n, n) with the stride of the block.
 std::size_t matrix_size(const Block& b) { return static_cast<std::size_t>(b.n) * b.stride; }
 
 std::size_t largest_matrix(const Blocks& blocks) {
@@ -41,13 +44,15 @@ std::size_t largest_matrix(const Blocks& blocks) {
   return size;
 }
 
-// The state of the search: forces and gradient at `acc`.
+// A point of the search, with the constraint forces and the gradient of the cost at `acc`.
 struct NewtonIterate {
   double *acc, *force, *gradient;
   double residual;
 };
 
+// Evaluates all blocks at p.acc, and sets the forces, the gradient and the relative residual.
 void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonIterate& p) {
+  // J^T f
   std::memset(p.force, 0, m.nv * sizeof(double));
   std::memset(p.gradient, 0, m.nv * sizeof(double));
   for (int k = 0; k < blocks.count; k++) {
@@ -57,6 +62,7 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonI
     for (int r = 0; r < b.count; r++)
       for (int i = 0; i < b.n; i++) p.force[b.dofs[i]] += b.J[r * b.stride + i] * b.force[r];
   }
+  // M a - qfrc_smooth - J^T f
   multiply_inertia(m, d, p.acc, p.gradient);
   double scale = std::fmax(largest(p.gradient, m.nv), largest(p.force, m.nv));
   scale = std::fmax(scale, largest(d.qfrc_smooth, m.nv));
@@ -64,7 +70,8 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonI
   p.residual = scale > 0 ? largest(p.gradient, m.nv) / scale : 0;
 }
 
-// All dofs of the block are on one chain, so J^T H J stays within the pattern of M.
+// Returns whether J^T H J has the sparsity pattern of M, because all dofs of the block are on one
+// chain.
 bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
   if (b.n == 0) return true;
   int last = b.dofs[b.n - 1];
@@ -75,7 +82,7 @@ bool within_pattern(const ModelView& m, const Topology& tree, const Block& b) {
   return true;
 }
 
-// Bring q to where the cost along p - length step is lowest, by bisection: the cost is convex, so
+// Moves q to the minimum of the cost along p - length step, by bisection. The cost is convex, so
 // its slope -gradient . step changes sign once. On entry q is at length 1.
 template <class F>
 void descend_to_lowest(int nv, const double* step, const NewtonIterate& p, const NewtonIterate& q,
@@ -96,9 +103,10 @@ void descend_to_lowest(int nv, const double* step, const NewtonIterate& p, const
   }
 }
 
-// Matrices over the dofs of blocks. Neighbours with the same dofs, such as contacts between the
-// same bodies, share one: add(block, sum) for each active block, scatter(block, sum) after the last
-// of its kind; `sum`, of `matrices` (n, n) matrices with the block's stride, is zero at first.
+// Sums matrices over the dofs of blocks. Consecutive blocks with the same dofs, such as contacts
+// between the same bodies, share one sum of `matrices` (n, n) matrices with the stride of the
+// block. The function calls add(block, sum) for each active block, and scatter(block, sum) after
+// the last block of each sum.
 template <class Add, class Scatter>
 void sum_by_dofs(const Blocks& blocks, int matrices, double* sum, Add add, Scatter scatter) {
   const Block* last = nullptr;
@@ -117,15 +125,20 @@ void sum_by_dofs(const Blocks& blocks, int matrices, double* sum, Add add, Scatt
   if (last) scatter(*last, sum);
 }
 
+// The Hessian K = M + J^T H J of the constraint problem, assembled and factored by component: with
+// the sparsity pattern of M if it has it, otherwise by blocks of trees, or dense.
 class HessianFactor {
  public:
   HessianFactor(const ModelView& m, const DataView& d, const Topology& tree,
                 const DofRows& residual, const Blocks& blocks, Arena& arena)
       : m_(m), d_(d), tree_(tree), residual_(residual), blocks_(blocks) {
+    // memory of the factor with the pattern of M
     packed_ = arena.take<double>(m.nC);
     inverse_ = arena.take<double>(m.nv);
     dense_ = arena.zeros<double*>(residual.count);
     sparse_ = arena.zeros<Elimination*>(residual.count);
+
+    // components in which K does not have the pattern of M
     int rows = 0;
     bool* coupled = arena.zeros<bool>(residual.count);
     for (int k = 0; k < blocks.count; k++) {
@@ -139,6 +152,8 @@ class HessianFactor {
       std::size_t n = residual.components[c].nv;
       if (!sparse_[c]) dense_[c] = arena.take<double>(n * stride(c));
     }
+
+    // memory of the assembly
     std::size_t entries = 0;
     for (int k = 0; k < blocks.count; k++) entries += hessian_size(blocks.block[k]);
     factored_ = arena.zeros<double>(entries);
@@ -147,10 +162,13 @@ class HessianFactor {
     places_ = arena.take<int>(m.nv);
   }
 
-  // Assemble and factor K at the blocks' current Hessians, unless the factor is that of the same
-  // ones: only those of sliding contacts and of rows that begin or end to act change.
+  // Assembles and factors K at the current Hessians of the blocks, unless they have not changed
+  // since the last factorization. Only sliding contacts and rows that become active or inactive
+  // change.
   void factor() {
     if (!remember()) return;
+
+    // K = M + J^T H J
     std::memcpy(packed_, d_.M, m_.nC * sizeof(double));
     for (int c = 0; c < residual_.count; c++) {
       if (dense_[c]) start_dense(c);
@@ -159,6 +177,8 @@ class HessianFactor {
     sum_by_dofs(
         blocks_, 1, sum_, [this](const Block& b, double* sum) { add(b, sum); },
         [this](const Block& b, const double* sum) { scatter(b, sum); });
+
+    // its factor
     bool ok = factor_inertia(m_, packed_, inverse_);
     for (int c = 0; c < residual_.count && ok; c++) {
       if (dense_[c]) ok = factor_dense(dense_[c], residual_.components[c].nv, stride(c));
@@ -170,7 +190,7 @@ class HessianFactor {
     has_factor_ = true;
   }
 
-  // The optimum at p with the factor of K.
+  // Returns the optimum at p, with the factor of K.
   Optimum at(const NewtonIterate& p, double before) const {
     return {p.acc, p.force, p.residual, before, {packed_, inverse_}, dense_, sparse_};
   }
@@ -182,7 +202,7 @@ class HessianFactor {
     return static_cast<std::size_t>(b.count) * b.count;
   }
 
-  // Keep the Hessians that are about to be factored; false if the factor is theirs already.
+  // Copies the current Hessians. Returns false if the factor already belongs to them.
   bool remember() {
     bool changed = !has_factor_;
     double* kept = factored_;
@@ -197,8 +217,9 @@ class HessianFactor {
     return changed;
   }
 
-  // An elimination by trees, unless few of their blocks are zero.
+  // Returns a plan for the elimination by trees, or null if too few blocks are zero.
   Elimination* plan_blocks(int c, Arena& arena) {
+    // the trees of the component
     const Component& part = residual_.components[c];
     if (!index_) index_ = arena.take<int>(m_.ntree);
     int* sizes = arena.take<int>(part.nv);
@@ -208,6 +229,8 @@ class HessianFactor {
       sizes[count++] = last - first;
     });
     if (count < 3) return nullptr;
+
+    // trees that share a block touch
     bool* touching = arena.zeros<bool>(static_cast<std::size_t>(count) * count);
     for (int k = 0; k < blocks_.count; k++) {
       const Block& b = blocks_.block[k];
@@ -223,6 +246,7 @@ class HessianFactor {
     return new (arena.take<Elimination>(1)) Elimination(plan);
   }
 
+  // Writes M to the matrix of blocks of component c.
   void start_sparse(int c) {
     const Component& part = residual_.components[c];
     sparse_[c]->clear();
@@ -237,7 +261,8 @@ class HessianFactor {
     });
   }
 
-  // Add row i of the block's J^T H J, whose dof is one of tree t.
+  // Adds row i of J^T H J of the block to the matrix of blocks. The dof of the row belongs to tree
+  // t.
   void add_sparse(const Block& b, int i, int t, const double* sum) {
     const Elimination& to = *sparse_[residual_.component[b.dofs[0]]];
     visit_trees(m_, b.dofs, b.n, [&](int s, int first, int last) {
@@ -250,6 +275,7 @@ class HessianFactor {
     });
   }
 
+  // Writes M to the dense matrix of component c.
   void start_dense(int c) {
     const Component& part = residual_.components[c];
     double* a = dense_[c];
@@ -263,7 +289,7 @@ class HessianFactor {
     }
   }
 
-  // sum += J^T H J, the lower triangle
+  // sum += J^T H J, lower triangle only
   void add(const Block& b, double* sum) {
     multiply_hessian(b, 1, b.J, scratch_);
     for (int i = 0; i < b.n; i++) {
@@ -272,7 +298,7 @@ class HessianFactor {
     }
   }
 
-  // Add the lower triangle of a matrix over the block's dofs to K.
+  // Adds the lower triangle of a matrix over the dofs of the block to K.
   void scatter(const Block& b, const double* sum) {
     const int c = residual_.component[b.dofs[0]];
     for (int j = 0; j < b.n; j++) {
@@ -296,13 +322,13 @@ class HessianFactor {
   const DofRows& residual_;
   const Blocks& blocks_;
   double *packed_, *inverse_, *scratch_, *sum_;
-  double* factored_;  // the Hessians of all blocks at which K was factored, zero where not active
+  double* factored_;  // Hessians of all blocks at the last factorization, zero if not active
   double none_[kMaxRows * kMaxRows] = {};
   bool has_factor_ = false;
   int* places_;
   double** dense_;
   Elimination** sparse_;
-  int* index_ = nullptr;  // of each tree within its component
+  int* index_ = nullptr;  // index of each tree within its component
 };
 
 }  // namespace
@@ -321,18 +347,20 @@ void multiply_inertia(const ModelView& m, const DataView& d, const double* x, do
 
 Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree,
                      const DofRows& residual, Blocks& blocks, Arena& arena) {
+  // p: current point, q: next point
   NewtonIterate p{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   NewtonIterate q{arena.take<double>(m.nv), arena.take<double>(m.nv), arena.take<double>(m.nv), 0};
   double* step = arena.take<double>(m.nv);
   HessianFactor hessian(m, d, tree, residual, blocks, arena);
 
+  // start from MuJoCo's qacc, which is the optimum if its solver has converged
   std::memcpy(p.acc, d.qacc, m.nv * sizeof(double));
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
   hessian.factor();
   bool done = p.residual <= kConverged, old_factor = false;
   for (int k = 0; k < kMaxSteps && !done; k++) {
-    // Newton step; where it does not improve, the lowest point along it
+    // full Newton step
     std::memcpy(step, p.gradient, m.nv * sizeof(double));
     solve_hessian(m, tree, hessian.at(p, before), residual, step, arena);
     auto descend = [&](double length) {
@@ -340,19 +368,27 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
       evaluate_all(m, d, blocks, q);
     };
     descend(1);
+
+    // no improvement with an old factor: try again with a new one
     if (!(q.residual < p.residual) && old_factor) {
       evaluate_all(m, d, blocks, p);
       hessian.factor();
       old_factor = false;
       continue;
     }
+
+    // no improvement with a new factor: line search
     if (!(q.residual < p.residual)) descend_to_lowest(m.nv, step, p, q, descend);
+
+    // still no improvement: end at p if its residual is small or rounding
     if (!(q.residual < p.residual)) {
-      evaluate_all(m, d, blocks, p);  // back to where it was: perhaps rounding lets us no farther
+      evaluate_all(m, d, blocks, p);
       done = p.residual <= kTooFar || is_rounding(m, d, blocks, p.acc, p.gradient, arena);
       if (done) break;
       evaluate_all(m, d, blocks, q);
     }
+
+    // accept the step, and factor again unless it was very good
     old_factor = q.residual <= kFast * p.residual;
     std::swap(p, q);
     if (!old_factor) hessian.factor();
@@ -366,6 +402,8 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
         in_words(p.residual) +
         "): raise opt.iterations and opt.ls_iterations, or lower opt.tolerance");
   }
+
+  // derivatives are solved with the factor at the optimum
   hessian.factor();
   require_resolved(m, d, blocks, arena);
   return hessian.at(p, before);
@@ -373,6 +411,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
 
 void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& optimum,
                    const Component& part, int index, int first, int last) {
+  // dense, by blocks, or with the pattern of M
   if (optimum.dense[index]) {
     return solve_dense(optimum.dense[index], part.nv, round_to_lanes(part.nv), part.x, part.stride,
                        first, last);
@@ -397,6 +436,7 @@ void solve_hessian(const ModelView& m, const Topology& tree, const Optimum& opti
 }
 
 void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, double* K) {
+  // M
   const std::ptrdiff_t nv = m.nv;
   std::memset(K, 0, nv * nv * sizeof(double));
   for (int i = 0; i < m.nv; i++) {
@@ -404,6 +444,7 @@ void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, d
       K[i * nv + m.M_colind[p]] = K[m.M_colind[p] * nv + i] = d.M[p];
     }
   }
+  // J^T H J
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     for (int r = 0; r < b.count; r++)
@@ -420,6 +461,7 @@ void fill_hessian(const ModelView& m, const DataView& d, const Blocks& blocks, d
 void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
                 const double* acc, const DofRows& residual, Arena& arena) {
   if (blocks.count == 0) return;
+  // scratch memory for the derivative of one block
   const BlockMotion motion = block_motion(m, d, blocks, acc, arena);
   int widest = 0;
   for (int k = 0; k < blocks.count; k++) {
@@ -428,6 +470,7 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
   double* all = arena.take<double>(2 * kMaxRows * widest + widest);
   int* columns = arena.take<int>(m.nv);
 
+  // sum += d(J^T f)/dq and d(J^T f)/dv of one block, over its dofs
   auto add = [&](const Block& b, double* sum_q) {
     const int size = b.count * b.stride;
     BlockChange change{all, all + size, all + 2 * size, sum_q};
@@ -443,6 +486,7 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
       combine_rows<true>(sum_v + at, b.J + i, b.stride, 1, force.v, b.count, b.stride);
     }
   };
+  // add a sum to the rows of the residual
   auto scatter = [&](const Block& b, const double* sum_q) {
     const double* sum_v = sum_q + matrix_size(b);
     const int nv = residual.components[residual.component[b.dofs[0]]].nv;

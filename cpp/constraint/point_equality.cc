@@ -10,12 +10,12 @@
 namespace mujacobian {
 namespace {
 
-// Two material points that are held together, for a weld also two frames.
+// Two material points that the equality keeps together, for a weld also two frames.
 struct PointEquality {
   Point point[2];
   bool weld;
   double scale;      // torquescale
-  Mat3 frame1;       // of the second body or site
+  Mat3 frame1;       // frame of the second body or site
   Quaternion error;  // conj(q_1) q_0 relpose
 };
 
@@ -25,6 +25,8 @@ PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
   const double* data = m.eq_data + engine().eq_stride * eq;
   int object[2] = {m.eq_obj1id[eq], m.eq_obj2id[eq]};
   bool bodies = m.eq_objtype[eq] == object::kBody;
+
+  // the two points, and the orientations of their bodies or sites
   Quaternion q[2];
   for (int s = 0; s < 2; s++) {
     int body = bodies ? object[s] : m.site_bodyid[object[s]];
@@ -40,6 +42,8 @@ PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
       q[s] = q[s] * load_quaternion(m.site_quat + 4 * object[s]);
     }
   }
+
+  // the relative orientation of a weld
   if (h.weld) {
     h.scale = data[10];
     if (bodies) q[0] = q[0] * load_quaternion(data + 6);
@@ -49,28 +53,28 @@ PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
   return h;
 }
 
-// Rotation rows of a weld for a relative angular motion u in the second frame:
+// Returns the rotation rows of a weld for a relative angular motion u in the second frame:
 //   r(e, u) = scale/2 (e_w u + u x e_v)                                                 (ROW-7)
 Vec3 weld_row(const PointEquality& h, Quaternion e, Vec3 u) {
   return (h.scale / 2) * (e.w * u + cross(u, e.v));
 }
-// Torque on the first body of forces f in these rows, in the second frame: the transpose
+// Returns the torque on the first body, in the second frame, of forces f in these rows.
 Vec3 weld_torque(const PointEquality& h, Quaternion e, Vec3 f) {
   return (h.scale / 2) * (e.w * f + cross(e.v, f));
 }
-// change of the error quaternion under a relative rotation u
+// Returns the change of the error quaternion with a relative rotation u.
 Quaternion error_rate(Quaternion e, Vec3 u) {
   return {-0.5 * dot(u, e.v), 0.5 * (e.w * u + cross(u, e.v))};
 }
 
-// Angular velocity and acceleration (at zero joint acceleration) of the two bodies, or changes of
-// them.
+// Angular velocities and accelerations of the two bodies at zero joint acceleration, or their
+// changes.
 struct Spin {
   Vec3 velocity[2], acceleration[2];
 };
 
-// d(Jdot v) of the rotation rows when the spins change by `ds`, the second frame turns by `turn`
-// and the error changes by `de`                                                             (ROW-8)
+// Returns d(Jdot v) of the rotation rows if the spins change by `ds`, the second frame turns by
+// `turn` and the error changes by `de`. (ROW-8)
 Vec3 weld_bias_change(const PointEquality& h, const Spin& s, const Spin& ds, Vec3 turn,
                       Quaternion de) {
   auto local = [&](Vec3 v) { return transpose_mul(h.frame1, v); };
@@ -78,6 +82,8 @@ Vec3 weld_bias_change(const PointEquality& h, const Spin& s, const Spin& ds, Vec
   Vec3 acceleration = s.acceleration[0] - s.acceleration[1] - cross(s.velocity[1], relative);
   Vec3 dacceleration = ds.acceleration[0] - ds.acceleration[1] - cross(ds.velocity[1], relative) -
                        cross(s.velocity[1], drelative);
+
+  // relative motion and error in the second frame, and their rates
   Vec3 u = local(relative), du = local(drelative - cross(turn, relative));
   Vec3 udot = local(acceleration), dudot = local(dacceleration - cross(turn, acceleration));
   Quaternion e = h.error, edot = error_rate(e, u);
@@ -148,13 +154,13 @@ void visit_moving_dofs(const ModelView& m, const DataView& d, const Block& b,
   }
 }
 
-// rho of the rows of an equality with respect to one position and one velocity, without the part
-// that the position of the rows has in it.
+// rho of the rows with respect to one position and one velocity, without the terms that depend on
+// the positions of the rows.
 struct RowChange {
   double q[6], v[6];
 };
 
-// The three point rows: d(J y + bias Jdot v) of the difference of the two points
+// Computes the three point rows: d(J y + bias Jdot v) of the difference of the two points.
 void point_row_change(const DataView& d, const PointEqualityState& e, const BlockMotion& motion,
                       const MovingDof& dof, RowChange& rho) {
   const Motion rate = motion.moved_rate[dof.dof] + e.ref.damping * dof.axis_dot;
@@ -173,7 +179,7 @@ void point_row_change(const DataView& d, const PointEqualityState& e, const Bloc
   store3(rho.q, lin_q), store3(rho.v, lin_v);
 }
 
-// The three rotation rows of a weld: d(r(e, u) + bias Jdot v)                        (ROW-7, ROW-8)
+// Computes the three rotation rows of a weld: d(r(e, u) + bias Jdot v).              (ROW-7, ROW-8)
 void weld_row_change(const DataView& d, const PointEqualityState& e, const BlockMotion& motion,
                      const MovingDof& dof, RowChange& rho) {
   const PointEquality& h = e.equality;
@@ -208,7 +214,7 @@ void weld_row_change(const DataView& d, const PointEqualityState& e, const Block
                         ref.bias * weld_bias_change(h, e.spin, spin_v, {0, 0, 0}, {0, {0, 0, 0}}));
 }
 
-// Write column k of rho and dlogD. The stiffness acts on the position of each row, and the
+// Writes column k of rho and dlogD. The stiffness acts on the position of each row, and the
 // impedance of all rows depends on the norm of their positions.
 void write_row_change(const DataView& d, const Block& b, const ReferenceAcceleration& ref,
                       double length, int k, const RowChange& rho, BlockChange& change) {
@@ -225,7 +231,7 @@ void write_row_change(const DataView& d, const Block& b, const ReferenceAccelera
   change.dlogD[k] = ref.dlogD * dlength;
 }
 
-// Add column k of d(J^T f)/dq at fixed f.
+// Adds column k of d(J^T f)/dq at fixed f.
 void add_force_change(const ModelView& m, const DataView& d, const Block& b,
                       const PointEqualityState& e, int k, const MovingDof& moving,
                       BlockChange& change) {
@@ -263,21 +269,17 @@ void make_point_equality(const ModelView& m, const DataView& d, Block& b, Arena&
   int* dofs = arena.take<int>(m.nv);
   int n = merge_chains(m, h.point[0].body, h.point[1].body, dofs);
   take_jacobian(b, n, dofs, arena);
-  for (int side = 0; side < 2; side++) {
-    double sign = side ? -1 : 1;
-    int at = last_dof(m, h.point[side].body);
-    for (int k = b.n - 1; k >= 0; k--) {
-      if (b.dofs[k] != at) continue;
-      at = m.dof_parentid[at];
-      double row[6];
-      store3(row, point_jacobian(d, h.point[side], b.dofs[k]));
+  visit_moving_dofs(m, d, b, h, [&](int k, const MovingDof& dof) {
+    for (int s = 0; s < 2; s++) {
+      if (!dof.moves[s]) continue;
+      double row[6], sign = s ? -1 : 1;
+      store3(row, at_point(dof.axis, h.point[s].offset));
       if (h.weld) {
-        Vec3 w = load3(d.cdof + 6 * b.dofs[k]);
-        store3(row + 3, weld_row(h, h.error, transpose_mul(h.frame1, w)));
+        store3(row + 3, weld_row(h, h.error, transpose_mul(h.frame1, dof.axis.ang)));
       }
       for (int r = 0; r < b.count; r++) b.J[r * b.stride + k] += sign * row[r];
     }
-  }
+  });
 }
 
 void differentiate_point_equality(const ModelView& m, const DataView& d, const Block& b,
@@ -297,6 +299,7 @@ void differentiate_point_equality(const ModelView& m, const DataView& d, const B
 
 BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const Block& b,
                                   Arena& arena) {
+  // the wrench of each row, and their sum
   const PointEquality h = point_equality(m, d, b.id);
   BlockWrench w{};
   for (int r = 0; r < b.count; r++) {
@@ -304,6 +307,7 @@ BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const B
     w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{h.frame1 * weld_torque(h, h.error, e), {}};
     w.value += b.force[r] * w.unit[r];
   }
+  // the two bodies, with opposite wrenches at their points
   for (int s = 0; s < 2; s++) {
     const int body = h.point[s].body;
     w.body[s] = body;
@@ -313,14 +317,13 @@ BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const B
   }
 
   const Vec3 twist = h.weld ? load3(b.force + 3) : Vec3{0, 0, 0};
-  int at[2] = {last_dof(m, h.point[0].body), last_dof(m, h.point[1].body)};
-  for (int k = b.n - 1; k >= 0; k--) {
+  // change of the wrench with each dof: the torque of a weld turns, and the points move
+  visit_moving_dofs(m, d, b, h, [&](int k, const MovingDof& dof) {
     Vec3 turn[2] = {}, moved[2] = {};
     for (int s = 0; s < 2; s++) {
-      if (at[s] != b.dofs[k]) continue;
-      at[s] = m.dof_parentid[at[s]];
-      turn[s] = dof_axis(d, b.dofs[k]).ang;
-      moved[s] = point_jacobian(d, h.point[s], b.dofs[k]);
+      if (!dof.moves[s]) continue;
+      turn[s] = dof.axis.ang;
+      moved[s] = at_point(dof.axis, h.point[s].offset);
     }
     Vec3 torque{0, 0, 0};
     if (h.weld) {
@@ -330,7 +333,7 @@ BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const B
     for (int s = 0; s < 2; s++) {
       w.change[s][k] = {torque + cross(moved[s], w.value.lin), {0, 0, 0}};
     }
-  }
+  });
   return w;
 }
 
