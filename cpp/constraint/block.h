@@ -1,6 +1,7 @@
-// A block holds the constraint rows of one contact, equality constraint, limit or dry friction. Its
-// Jacobian is over the dofs that move it. The rows of a contact are in contact coordinates (normal,
-// tangents, spin, rolls), even if MuJoCo uses pyramid edges. docs/derivations/constraints.md.
+// A block contains the constraint rows of one contact, equality constraint, limit or dry friction.
+// Its Jacobian is over the dofs that move it. The rows of a contact are in contact coordinates
+// (normal, tangents, spin, rolls), even if MuJoCo uses pyramid edges.
+// docs/derivations/constraints.md.
 #pragma once
 
 #include "contact/wrench.h"
