@@ -20,7 +20,8 @@ BOOKKEEPING = """
 # They compare constants of the model that are no parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
-  actuation/activation.cc:12 forces/fluid.cc:6 actuation/force_law.cc:3 actuation/motor.cc:10
+  actuation/activation.cc:12 forces/fluid_element.cc:5
+  forces/fluid_element.h:1 actuation/force_law.cc:3 actuation/motor.cc:10
   actuation/muscle.cc:3
 """
 # They repeat a comparison that is marked elsewhere, or are the definition that it uses.
@@ -49,7 +50,8 @@ NUMERICS = """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
   constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:2 constraint/noslip.cc:8
-  constraint/optimum.cc:19 constraint/qcqp.cc:7 constraint/friction_block.cc:3
+  constraint/optimum.cc:14 constraint/hessian.cc:4 constraint/block_sum.h:1 constraint/qcqp.cc:7
+  constraint/friction_block.cc:3
 """
 # The sign of a damping or stiffness; at zero both branches add nothing.
 SIGN = """

@@ -25,7 +25,7 @@ void next_activations(const ModelView& m, int actuator, const Variables& x, cons
                       Number next[local::kMaxActs]);
 
 // Return the period of the setpoint of a servo on a rotational transmission, or 0 if it has none,
-// and the setpoint, modulo this period, that is nearest to `length`. (ACT-7)
+// and the setpoint, modulo this period, that is nearest to `length`.                     (ACT-7)
 double wrap_period(const ModelView& m, int actuator);
 Number nearest_setpoint(const Number& setpoint, double length, double period);
 

@@ -16,12 +16,13 @@ namespace mujacobian {
 namespace {
 
 // Returns whether MuJoCo's implicit integrators treat a force as saturated. They test the force
-// after clamping. tie: force range, implicit
+// after clamping.
+// tie: force range, implicit
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
 
 // Returns whether the step is discontinuous where the force of this law reaches its range. The
 // implicit integrators omit the slopes of a force at its range, including the end of the range. At
-// the end the derivative is that of the outside, where the step is continuous. (ACT-12)
+// the end the derivative is that of the outside, where the step is continuous.          (ACT-12)
 bool jumps(const ModelView& m, const ForceLaw& law) {
   return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
@@ -118,7 +119,7 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
 // The terms of an actuator in the matrix of an implicit integrator: the slopes of its force law,
 // and the friction of a motor. Before 4.0 both are omitted if the actuator is at its force range.
 // Since 4.0 both are omitted if its joint is at its range; the slopes alone are omitted if the
-// actuator or its tendon is at its range. (ACT-6)
+// actuator or its tendon is at its range.                                                (ACT-6)
 struct ImplicitTerms {
   bool slopes, friction;
 };

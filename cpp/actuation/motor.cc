@@ -46,7 +46,7 @@ Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
 
 // Returns whether the implicit integrators omit the slopes of a voltage or current rate at its
 // limit. They do so since 4.0. The step is discontinuous at the limit itself, and the derivative
-// there is that of the outside. (ACT-12)
+// there is that of the outside.                                                         (ACT-12)
 bool knows_limits() { return engine().version >= 4000000; }
 
 // Returns x clamped to [-limit, limit], if the limit is positive. If `closed`, the derivative at
@@ -112,7 +112,7 @@ void exponential_mean(double x, double& value, double& slope) {
 
 // Returns the resistance times the derivative of the force with respect to the rate in the matrices
 // of the implicit integrators. Before 4.0 they ignore the limits of voltage and current rate, and
-// they use the current at the end of the step even if the force does not. (MOT-8)
+// they use the current at the end of the step even if the force does not.                (MOT-8)
 double motor_damping(const ModelView& m, int actuator, const Motor& s, const Voltage& voltage,
                      const Variables& x) {
   const int current = motor_slots(m, actuator).current;

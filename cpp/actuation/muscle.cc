@@ -114,8 +114,8 @@ Number muscle_activation_rate(const double* prm, const Number& ctrl, const Numbe
   // tie: settled muscle
   if (excess.v == 0 && prm[2] < kMinVal) {
     // The rising and the falling branch meet here. A control at its lower bound can only grow, and
-    // an activation at its upper bound can only fall. Both lead to the rising branch. (MUS-7) tie:
-    // least control of a muscle
+    // an activation at its upper bound can only fall. Both lead to the rising branch.       (MUS-7)
+    // tie: least control of a muscle
     const double ctrl_tau = ctrl.v <= bounds.least_control ? rise.v : fall.v;
     // tie: greatest activation of a muscle
     const double act_tau = act.v >= bounds.most_activation ? rise.v : fall.v;

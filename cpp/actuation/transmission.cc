@@ -113,7 +113,7 @@ Vec3 turn_axis(const DataView& d, int dof) { return load3(d.cdof + 6 * dof); }
 
 // The path of a force and a torque on the motion of the first site relative to the second one. Both
 // turn with site `turning`: m_j = f . (J_1 - J_2)_j + t . (w_1 - w_2)_j, zero if j moves both
-// sites. (TRN-7)
+// sites.                                                                                 (TRN-7)
 Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec3 force,
                    Vec3 torque, int turning, Arena& arena) {
   const int n = p.n;
@@ -181,7 +181,7 @@ Path reference_site_path(const ModelView& m, const DataView& d, int actuator, Ar
 }
 
 // The path of a slider-crank: l = s - sqrt(s^2 + rod^2 - v.v), where v points from the slider to
-// the crank and s = axis . v. If the rod does not reach the axis, l = s. (TRN-9)
+// the crank and s = axis . v. If the rod does not reach the axis, l = s.                 (TRN-9)
 Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   // s and the root, at the current state
   const int* id = m.actuator_trnid + 2 * actuator;
@@ -240,7 +240,7 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
 }
 
 // The path of an adhesive body: minus the mean of the normal rows of its contacts, including
-// contacts in the gap. (TRN-10)
+// contacts in the gap.                                                                  (TRN-10)
 Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   // the contacts of the body, with their features and dofs
   const int body = m.actuator_trnid[2 * actuator];

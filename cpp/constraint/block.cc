@@ -20,7 +20,7 @@ constexpr double kSame = 1e-12;
 bool is_contact(int type) { return type >= constraint::kContactFrictionless; }
 
 // Computes the motions of bodies at joint velocity y and, for each dof, the cross product of the
-// motion before the dof with its axis. (ROW-3)
+// motion before the dof with its axis.                                                   (ROW-3)
 void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion* moved,
                   Motion* rate) {
   moved[0] = {};
@@ -47,7 +47,7 @@ void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion
 }
 
 // Returns whether the discrete integrator has replaced the spring of a contact or limit by the
-// stiffest one that the timestep resolves: k imp h^2 = 1. (DIS-6)
+// stiffest one that the timestep resolves: k imp h^2 = 1.                                (DIS-6)
 bool is_resolved(const ModelView& m, const DataView& d, int row) {
   const double h = m.opt.timestep, *kbip = d.efc_KBIP + 4 * row;
   if ((m.opt.disableflags & disable::kRefSafe) || d.efc_type[row] < constraint::kLimitJoint) {

@@ -111,7 +111,7 @@ void differentiate_point_equality(const ModelView& m, const DataView& d, const B
                                   const BlockMotion& motion, BlockChange& change);
 void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& arena);
 // Throws Unsupported if a limit acts on both sides of the state but not in it, so that MuJoCo has
-// no row for it, and if the limit of a ball joint has no axis. (ROW-14)
+// no row for it, and if the limit of a ball joint has no axis.                          (ROW-14)
 void require_limits(const ModelView& m, const DataView& d, Arena& arena);
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& block,
                           const BlockMotion& motion, BlockChange& change);

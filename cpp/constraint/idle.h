@@ -1,6 +1,6 @@
 // Idle contacts, which cannot push their bodies. A body that can only rotate about an axis through
 // its contact point cannot be pushed there: J is zero, also in every nearby state. MuJoCo sets R of
-// such a row to 1e-15, so that its force is about 1e16, but this force acts on no dof. (ROW-13)
+// such a row to 1e-15, so that its force is about 1e16, but this force acts on no dof.  (ROW-13)
 #pragma once
 
 #include "constraint/block.h"

@@ -74,7 +74,7 @@ struct Spin {
 };
 
 // Returns d(Jdot v) of the rotation rows if the spins change by `ds`, the second frame turns by
-// `turn` and the error changes by `de`. (ROW-8)
+// `turn` and the error changes by `de`.                                                  (ROW-8)
 Vec3 weld_bias_change(const PointEquality& h, const Spin& s, const Spin& ds, Vec3 turn,
                       Quaternion de) {
   auto local = [&](Vec3 v) { return transpose_mul(h.frame1, v); };

@@ -47,7 +47,8 @@ Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
 }
 
 // Returns whether a rotation by this angle has an axis. MuJoCo replaces the axis if the sine of
-// half the angle is below mjMINVAL. tie: axis of a ball limit
+// half the angle is below mjMINVAL.
+// tie: axis of a ball limit
 bool has_axis(double angle) { return angle >= 2 * kMinVal; }
 
 // Returns the number of limits that are exactly at their margin, where MuJoCo has no row yet.

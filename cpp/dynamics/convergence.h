@@ -25,7 +25,7 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
                              const double* given, const double* exact);
 
 // Returns an estimate of the optimum for the contacts that MuJoCo's solver had, which differ from
-// those of f: one Newton step from MuJoCo's result, with the Hessian of f. (SOL-4)
+// those of f: one Newton step from MuJoCo's result, with the Hessian of f.               (SOL-4)
 const double* estimate_optimum(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                                Arena& arena);
 

@@ -108,7 +108,7 @@ bool* coupled_trees(const ModelView& m, const PathForces& paths, const Blocks& r
 
 // Returns the factored block of a free body without couplings, which contains the derivative of its
 // bias force, as in implicitfast. The constraint problem is symmetric and cannot contain this
-// block, so its force is set such that MuJoCo's acceleration of the body solves it. (DIS-10)
+// block, so its force is set such that MuJoCo's acceleration of the body solves it.     (DIS-10)
 TreeBlock* free_block(const ModelView& m, const DataView& d, int body, const double* packed,
                       double* smooth, Arena& arena) {
   TreeBlock* b = arena.take<TreeBlock>(1);

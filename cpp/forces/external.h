@@ -14,7 +14,7 @@ struct WrenchSum {
 };
 
 // Returns E S = (turn w, f x w): the change of the sum along `axis`, in addition to its rigid
-// motion with the subtree. (EXT-3)
+// motion with the subtree.                                                               (EXT-3)
 inline Force wrench_change(const WrenchSum& sum, Motion axis) {
   return {sum.turn * axis.ang, cross(sum.wrench.lin, axis.ang)};
 }

@@ -7,7 +7,7 @@
 namespace mujacobian {
 
 // Calls state(column of A, value) and ctrl(column of B, value) for the entries of the row of
-// activation i after the step. (ACN-7)
+// activation i after the step.                                                           (ACN-7)
 template <class State, class Ctrl>
 void visit_activation(const ModelView& m, const DataView& d, const Actuation& actuation, int i,
                       Arena& arena, State state, Ctrl ctrl) {

@@ -258,7 +258,7 @@ class RungeKutta {
   }
 
   // Computes the activations after the step. MuJoCo advances the initial activations with the mean
-  // rates, by the rules of one step, at the lengths and speeds of the given stage. (INT-15)
+  // rates, by the rules of one step, at the lengths and speeds of the given stage.      (INT-15)
   void finish(const DataView& at, const Actuation& actuation, const Varying& position,
               const Varying& velocity, const Varying& mean, Varying& act) {
     restart(act, 2 * m_.nv, d_.act);

@@ -118,9 +118,8 @@ void clear_unwritten(const ModelView& m, const DofRows& residual, const Outputs&
   clear(out.Bf, m.nv, whole && m.na == 0);
 }
 
-// Writes the derivatives of v+ = v + h w and q+ = q [+] h v+ for every joint of a component. The
-// rows contain dw.                                                                     (INT-1,
-// INT-2)
+// Writes the derivatives of v+ = v + h w and q+ = q [+] h v+ for every joint of a component, whose
+// rows contain dw.                                                                (INT-1, INT-2)
 void write_component(const ModelView& m, const DataView& d, const double* w,
                      const DofRows& residual, const Component& part, const Targets& targets,
                      double* A) {

@@ -79,14 +79,13 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     force_q.put(i, -q.ang, -q.lin);
     force_v.put(i, -v.ang, -v.lin);
 
-    // row i: -I S_i and the angular part of -B^T S_i, which multiply vectors of the ancestors
-    // (ID-10)
+    // row i: -I S_i and the angular part of -B^T S_i                                    (ID-10)
     double momentum[6], rate[3];
     Force axis_momentum = inertia * axis;
     store3(momentum, -axis_momentum.ang), store3(momentum + 3, -axis_momentum.lin);
     store3(rate, -apply_rate_transposed(c, axis));
 
-    // row i: its entries in the columns of all ancestors, eight at a time
+    // row i: their products with the vectors of all ancestors, eight at a time
     for (int k = 0; k < depth; k += 2 * kLanes) {
       Pair row_q{}, row_v{};
       for (int n = 0; n < 6; n++) {
@@ -114,8 +113,7 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     ancestor_column[depth] = residual.column[i];
   }
 
-  // row i, columns of the dof itself and of its descendants, which are consecutive: S_i . force
-  // (ID-9)
+  // row i: S_i . force in the columns of dof i and its descendants, which are consecutive (ID-9)
   for (int i = 0; i < m.nv; i++) {
     const double* axis = d.cdof + 6 * i;
     double* row = residual.row[i] + residual.column[i];
