@@ -5,13 +5,14 @@ BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
   adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
-  constraint/contact.cc:12 constraint/equality.cc:8 constraint/noslip_derivative.cc:2
+  constraint/contact.cc:12 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
+  constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
   sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/type.h:2 sensor/virtual_motion.h:1
   actuation/activation.cc:2
-  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/law.cc:3
+  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/force_law.cc:3
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
@@ -20,7 +21,8 @@ BOOKKEEPING = """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
-  actuation/activation.cc:12 forces/fluid.cc:6 actuation/law.cc:3 actuation/motor.cc:10
+  actuation/activation.cc:12 forces/fluid_element.cc:5
+  forces/fluid_element.h:1 actuation/force_law.cc:3 actuation/motor.cc:10
   actuation/muscle.cc:3
 """
 # They repeat a comparison that is marked elsewhere, or define what it uses.
@@ -49,7 +51,8 @@ NUMERICS = """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
   constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:2 constraint/noslip.cc:8
-  constraint/optimum.cc:19 constraint/qcqp.cc:7 constraint/friction_block.cc:3
+  constraint/optimum.cc:14 constraint/hessian.cc:4 constraint/block_sum.h:1 constraint/qcqp.cc:7
+  constraint/friction_block.cc:3
 """
 # The sign of a damping or stiffness; at zero both branches add nothing.
 SIGN = """

@@ -9,7 +9,8 @@
 namespace mujacobian {
 namespace {
 
-// The controller's states: slewed setpoint, integral of the error                         (ACN-5)
+// Sets the rates of the states of a PID controller: slewed setpoint, then integral of the error.
+// (ACN-5)
 void pid_activation_rates(const ModelView& m, int actuator, Variables& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   const double period = wrap_period(m, actuator);
@@ -30,6 +31,7 @@ bool clamps_control(const ModelView& m, int ctrl) {
   return !(m.opt.disableflags & disable::kClampCtrl) && m.actuator_ctrllimited[ctrl];
 }
 
+// Returns the smallest control and the largest activation that the ranges of the actuator allow.
 MuscleBounds muscle_bounds(const ModelView& m, int actuator) {
   const int ctrl = m.actuator_ctrladr[actuator];
   MuscleBounds b{0, 1};
@@ -40,6 +42,7 @@ MuscleBounds muscle_bounds(const ModelView& m, int actuator) {
   return b;
 }
 
+// Sets the rates of all activations of an actuator, by the type of its dynamics.
 void activation_rates(const ModelView& m, int actuator, Variables& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   switch (m.actuator_dyntype[actuator]) {
@@ -60,10 +63,12 @@ void activation_rates(const ModelView& m, int actuator, Variables& x) {
   }
 }
 
-// h_tau = tau (1 - e^(-h/tau)), the step of a filter that is integrated exactly           (ACN-3)
+// Returns h_tau = tau (1 - e^(-h/tau)), the effective step of a filter that is integrated exactly.
+// (ACN-3)
 double exact_step(double h, double tau) { return -tau * std::expm1(-h / tau); }
 
-// The rotation vector of norm at most pi of the same rotation: a (1 - 2 pi turns / |a|)    (ACN-6)
+// Replaces a by the rotation vector of the same rotation with norm at most pi:
+// a (1 - 2 pi turns / |a|).                                                               (ACN-6)
 void anchor(Number a[3]) {
   Number square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
   double angle = std::sqrt(square.v);
@@ -74,13 +79,14 @@ void anchor(Number a[3]) {
   for (int k = 0; k < 3; k++) a[k] = scale * a[k];
 }
 
+// Returns the activation clamped to its range.
 Number limit_activation(const ModelView& m, int actuator, const Number& act) {
   if (m.actuator_dyntype[actuator] == dynamics::kMotor) return act;
   if (!m.actuator_actlimited[actuator]) return act;
   return clamp(act, m.actuator_actrange + 2 * actuator);
 }
 
-// Number of activations that the dynamics have.
+// Returns the number of activations that this type of dynamics has.
 int activation_count(const ModelView& m, int actuator) {
   switch (m.actuator_dyntype[actuator]) {
     case dynamics::kNone:
@@ -144,10 +150,11 @@ void next_activations(const ModelView& m, int actuator, const Variables& x, cons
                       Number next[local::kMaxActs]) {
   const int count = m.actuator_actnum[actuator];
   for (int k = 0; k < count; k++) {
-    // a slewed setpoint is act + h (ctrl - act) / h, here without its rounding
+    // a slewed setpoint is act + h (ctrl - act) / h, computed here without its rounding
     next[k] = k == x.slewed ? limit_activation(m, actuator, x.ctrl[0])
                             : next_activation(m, actuator, x, k, rates[k]);
   }
+  // setpoints of rotations
   if (m.actuator_dyntype[actuator] != dynamics::kIntegrator) return;
   double period = wrap_period(m, actuator);
   if (period > 0) {
@@ -158,6 +165,7 @@ void next_activations(const ModelView& m, int actuator, const Variables& x, cons
 }
 
 double wrap_period(const ModelView& m, int actuator) {
+  // only position servos and PID controllers have a setpoint
   const double* bias_prm = m.actuator_biasprm + kNBias * actuator;
   int gain_type = m.actuator_gaintype[actuator], dyn = m.actuator_dyntype[actuator];
   bool servo = gain_type == gain::kFixed && m.actuator_biastype[actuator] == bias::kAffine &&
@@ -165,6 +173,7 @@ double wrap_period(const ModelView& m, int actuator) {
                (dyn == dynamics::kNone || dyn == dynamics::kIntegrator);
   if (!servo && gain_type != gain::kPid) return 0;
 
+  // a rotation relative to a site, or of a ball joint
   const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
   const int *id = m.actuator_trnid + 2 * actuator, trn = m.actuator_trntype[actuator];
   if (trn == transmission::kSite) {

@@ -1,35 +1,35 @@
-// Activations: their dynamics and their value after one step. docs/derivations/activation.md.
+// Activations: their dynamics, and their values after one step. docs/derivations/activation.md.
 #pragma once
 
 #include "actuation/motor.h"
 
 namespace mujacobian {
 
-// A control within its range, and its derivative with respect to the control: 1, or 0 beyond it.
+// A control clamped to its range, and its derivative: 1 inside the range, 0 outside.
 struct Control {
   double value, slope;
 };
 Control limited_control(const ModelView& m, const DataView& d, int ctrl);
 
-// The variables of an actuator at the current state, with the rates of its activations.
+// Returns the variables of an actuator at the current state, with the rates of its activations.
 Variables actuator_variables(const ModelView& m, const DataView& d, int actuator);
 
-// Activation k of the actuator after one step with d(act)/dt = rate, as forces see it with
-// actearly.
+// Returns activation k of the actuator after one step with d(act)/dt = rate. Forces use this value
+// if the actuator has the flag actearly.
 Number next_activation(const ModelView& m, int actuator, const Variables& x, int k,
                        const Number& rate);
 
-// All activations of the actuator after one step with d(act)/dt = rates, where setpoints of
-// rotations are brought back to their principal representative.
+// Computes all activations of the actuator after one step with d(act)/dt = rates. A setpoint that
+// is a rotation is replaced by its equivalent nearest to the current rotation.
 void next_activations(const ModelView& m, int actuator, const Variables& x, const Number* rates,
                       Number next[local::kMaxActs]);
 
-// Period of the setpoint of a servo on a rotational transmission, else 0, and the representative of
-// a setpoint nearest to `length`.                                                         (ACT-7)
+// Return the period of the setpoint of a servo on a rotational transmission, or 0 if it has none,
+// and the setpoint, modulo this period, that is nearest to `length`.                     (ACT-7)
 double wrap_period(const ModelView& m, int actuator);
 Number nearest_setpoint(const Number& setpoint, double length, double period);
 
-// Why the activation dynamics are not covered, null if they are.
+// Returns the reason why the activation dynamics are not supported, or null.
 const char* activation_refusal(const ModelView& m, int actuator);
 
 }  // namespace mujacobian

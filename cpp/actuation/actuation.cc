@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "actuation/law.h"
+#include "actuation/force_law.h"
 #include "actuation/orientation.h"
 #include "actuation/transmission.h"
 #include "forces/implicit.h"
@@ -15,35 +15,37 @@
 namespace mujacobian {
 namespace {
 
-// Saturated as MuJoCo's implicit integrators see it, from the force after clamping.
+// Returns whether MuJoCo's implicit integrators treat a force as saturated. They test the force
+// after clamping.
 // tie: force range, implicit
 bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= range[1]; }
 
-// The implicit integrators leave out what depends on the rate or length at a limit, the end of the
-// range included. There the step jumps towards the inside, and the outside counts as well. (ACT-12)
-bool jumps(const ModelView& m, const Law& law) {
-  return has_rates_in_metric(m) && (law.damping.v != 0 || law.stiffness.v != 0);
+// Returns whether the step is discontinuous where the force of this law reaches its range. The
+// implicit integrators omit the slopes of a force at its range, including the end of the range. At
+// the end the derivative is that of the outside, where the step is continuous.          (ACT-12)
+bool jumps(const ModelView& m, const ForceLaw& law) {
+  return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
 
-// Everything about an actuator with one output between its law and the generalized force.
+// An actuator with one output, from its force law to its force.
 struct Output {
   int actuator;
-  Law law;
+  ForceLaw law;
   double force;  // after tendon scaling and clamping
   bool clamped;  // by its force range
 };
 
-// A tendon whose actuators together exceed its force range: forces are scaled to the limit. Their
-// sum along the tendon then changes by                                                   (ACT-4)
-//   ratio sum_j ([j not clamped] gear_j - mean) df_j,   mean = sum_{j not clamped} gear_j f_j /
-//   total
+// If the actuators of a tendon together exceed its force range, their forces are scaled to the
+// limit. The sum of the forces along the tendon then changes by
+//   ratio sum_j ([j not clamped] gear_j - mean) df_j,
+//   mean = sum_{j not clamped} gear_j f_j / total.                                       (ACT-4)
 struct Scaling {
-  double total;    // of the forces before scaling
-  double exerted;  // of the forces after scaling and clamping
+  double total;    // sum of the forces before scaling
+  double exerted;  // sum of the forces after scaling and clamping
   bool scaled;     // the range is exceeded
-  double ratio;    // limit / total, then; zero where a tendon may only pull
+  double ratio;    // limit / total if scaled; zero if the tendon may only pull
   double mean;
-  bool jumps;  // at its range, because one of its actuators does
+  bool jumps;  // the step is discontinuous at the range, because of one of the actuators
 };
 
 double gear_of(const ModelView& m, int actuator) {
@@ -54,18 +56,21 @@ bool on_tendon(const ModelView& m, int actuator) {
   return m.actuator_trntype[actuator] == transmission::kTendon;
 }
 
-// The same for a sum of forces, which meets its range only up to rounding: MuJoCo allows for 1e-10.
+// The same as at_limit for a sum of forces. It reaches its range only up to rounding, for which
+// MuJoCo allows 1e-10.
 bool near_limit(double x, const double range[2]) {
   constexpr double kSlack = 1e-10;
   // tie: tendon force range, implicit
   return x <= range[0] + kSlack * std::abs(range[0]) || x >= range[1] - kSlack * std::abs(range[1]);
 }
 
-// Before 4.0 the implicit integrators know only the force ranges of actuators.
+// Returns whether the implicit integrators use the force ranges of joints and tendons. Before 4.0
+// they use only those of actuators.
 bool knows_all_ranges() { return engine().version >= kMuJoCo400; }
 
-// Scale the forces on overloaded tendons and clamp all to their force ranges.
+// Scales the forces on overloaded tendons, and clamps all forces to their ranges.
 Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
+  // sum of the forces on each tendon
   Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
   for (int k = 0; k < count; k++) {
     int a = outputs[k].actuator;
@@ -74,6 +79,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
     s.total += outputs[k].force;
     s.jumps |= knows_all_ranges() && jumps(m, outputs[k].law);
   }
+  // scale of tendons beyond their range
   for (int t = 0; t < m.ntendon; t++) {
     const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
     if (!m.tendon_actfrclimited[t] || !total) continue;
@@ -83,6 +89,7 @@ Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& are
       scaling[t].ratio = clamp(total, range) / total;
     }
   }
+  // scale and clamp
   for (int k = 0; k < count; k++) {
     Output& o = outputs[k];
     Scaling* s = on_tendon(m, o.actuator) ? scaling + m.actuator_trnid[2 * o.actuator] : nullptr;
@@ -109,14 +116,15 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
   return at_limit(d.qfrc_actuator[m.jnt_dofadr[id]], m.jnt_actfrcrange + 2 * id);
 }
 
-// What of an actuator enters the implicit integrators' matrix: the slopes of its law, and the
-// friction of a motor. They leave out actuators at their force range, friction included. Since 4.0
-// they also leave out those whose joint or tendon is at its range, and a force range or tendon does
-// not concern the friction.                                                              (ACT-6)
-struct InMetric {
-  bool law, friction;
+// The terms of an actuator in the matrix of an implicit integrator: the slopes of its force law,
+// and the friction of a motor. Before 4.0 both are omitted if the actuator is at its force range.
+// Since 4.0 both are omitted if its joint is at its range; the slopes alone are omitted if the
+// actuator or its tendon is at its range.                                                (ACT-6)
+struct ImplicitTerms {
+  bool slopes, friction;
 };
-InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling) {
+ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output& o,
+                             const Scaling* scaling) {
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
   const bool limited = m.actuator_forcelimited[a];
   const double* range = m.actuator_forcerange + 2 * a;
@@ -125,16 +133,16 @@ InMetric in_metric(const ModelView& m, const DataView& d, const Output& o, const
     return {in, in};
   }
   if (at_joint_limit(m, d, a)) return {false, false};
-  const bool motor =
-      m.actuator_gaintype[a] == gain::kMotor;  // measured before its tendon scales it
+  // MuJoCo tests the force of a motor before its tendon scales it
+  const bool motor = m.actuator_gaintype[a] == gain::kMotor;
   if (limited && at_limit(motor ? o.law.force.v : o.force, range)) return {false, true};
   const bool tendon_full = on_tendon(m, a) && m.tendon_actfrclimited[id] &&
                            near_limit(scaling[id].exerted, m.tendon_actfrcrange + 2 * id);
   return {!tendon_full, true};
 }
 
-// A force as a function of the actuator's variables, along its path. On tendons the path is the
-// tendon's, so the lengths of the two differ by the gear.
+// Returns a force that depends on the variables of an actuator as a force along its path. An
+// actuator on a tendon uses the path of the tendon, so the two lengths differ by the gear.
 PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
                 const Number& damping, const Number& stiffness, Arena& arena) {
   const double gear = path_gear(m, actuator);
@@ -149,6 +157,8 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   f.stiffness = stiffness.v;
   f.stiffness_dlength = gear * stiffness.d[local::kLength];
   f.stiffness_drate = gear * stiffness.d[local::kRate];
+
+  // activations, then controls
   const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
   f.inputs = arena.take<InputSlope>(acts + ctrls);
   auto add_input = [&](int number, int i) {
@@ -162,7 +172,7 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   return f;
 }
 
-// What an actuator adds to the force along its path, limits and gear included.
+// Returns the contribution of an actuator to the force along its path, with limits and gear.
 PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
                      const Path& path, Arena& arena) {
   const int a = o.actuator;
@@ -173,8 +183,8 @@ PathForce path_force(const ModelView& m, const DataView& d, const Output& o, con
   }
   Number force = weight * o.law.force + gear * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
-  const InMetric in = in_metric(m, d, o, scaling);
-  const double scale = in.law ? gear * gear : 0;
+  const ImplicitTerms in = implicit_terms(m, d, o, scaling);
+  const double scale = in.slopes ? gear * gear : 0;
   Number damping = scale * o.law.damping;
   if (in.friction) damping.v += gear * gear * o.law.mechanical_damping;
   return along(m, a, path, force, damping, scale * o.law.stiffness, arena);
@@ -184,7 +194,7 @@ bool actuated(const ModelView& m) {
   return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
 }
 
-// The enabled actuators of one output, with their limits applied.
+// The enabled actuators with one output, with their limits applied.
 struct LimitedOutputs {
   Output* output;
   int count;
@@ -195,35 +205,37 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Output* o = new (all.output + all.count++) Output{a, actuator_law(m, d, a), 0, false};
+    Output* o = new (all.output + all.count++) Output{a, actuator_force_law(m, d, a), 0, false};
     o->force = o->law.force.v;
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
   return all;
 }
 
-// An empty cache of the tendons' paths.
+// Returns an empty cache for the paths of tendons.
 Path* no_paths(const ModelView& m, Arena& arena) {
   Path* paths = arena.take<Path>(m.ntendon);
   for (int t = 0; t < m.ntendon; t++) paths[t].n = -1;
   return paths;
 }
 
-// The activations of disabled actuators do not change by themselves.
-void hold_activations(Variables& x) {
+// Sets the rates of activations to zero, for a disabled actuator.
+void stop_activations(Variables& x) {
   for (Number& rate : x.act_rate) rate = 0;
   x.slewed = -1;
 }
 
+// Returns whether the number depends on the length or rate of the actuator.
 bool moves(const Number& x) { return x.d[local::kLength] != 0 || x.d[local::kRate] != 0; }
 
+// Returns all activations after one step.
 NextActivation* all_activations(const ModelView& m, const DataView& d, Path* tendon_paths,
                                 Arena& arena) {
   NextActivation* next = arena.take<NextActivation>(m.na);
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0) continue;
     Variables x = actuator_variables(m, d, a);
-    if (actuator_disabled(m, a)) hold_activations(x);
+    if (actuator_disabled(m, a)) stop_activations(x);
     Number values[local::kMaxActs];
     next_activations(m, a, x, x.act_rate, values);
     for (int k = 0; k < m.actuator_actnum[a]; k++) {
@@ -236,13 +248,14 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   return next;
 }
 
-// Dofs of joints whose total actuator force is limited by their range; null if there is none.
+// Marks the dofs of joints whose total actuator force is saturated. Returns null if there are none.
 unsigned char* saturated_joints(const ModelView& m, const DataView& d, const LimitedOutputs& all,
                                 const PathForce* forces, int count, Arena& arena) {
   bool limited = false;
   for (int j = 0; j < m.njnt && !limited; j++) limited = m.jnt_actfrclimited[j];
   if (!limited) return nullptr;
 
+  // total actuator force of every dof, with gravity compensation that is part of it
   double* total = arena.zeros<double>(m.nv);
   for (int k = 0; k < count; k++) {
     const Path& p = forces[k].path;
@@ -258,6 +271,7 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Lim
     // tie: joint force range
     if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
   }
+  // at the end of the range the outside counts if the step is discontinuous there
   for (int k = 0; knows_all_ranges() && k < all.count; k++) {
     const int a = all.output[k].actuator;
     if (!jumps(m, all.output[k].law) || !at_joint_limit(m, d, a)) continue;
@@ -290,8 +304,8 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
       const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
       if (t.scaled) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.in_metric = in_metric(m, d, o, all.scaling).law;
-    f.law = along(m, o.actuator, path, o.law.force, {}, {}, arena);
+    f.implicit_share = implicit_terms(m, d, o, all.scaling).slopes;
+    f.unlimited = along(m, o.actuator, path, o.law.force, {}, {}, arena);
     f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
   }
   return forces;
@@ -310,12 +324,15 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
   Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
   int count = 0;
+
+  // actuators with one output
   for (int k = 0; k < all.count; k++) {
     const int a = all.output[k].actuator;
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
     forces[count++] = path_force(m, d, all.output[k], all.scaling, path, arena);
     dofs[a] = {path.dofs, path.n};
   }
+  // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {
     if (actuator_disabled(m, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
     orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
@@ -340,7 +357,7 @@ const char* actuator_refusal(const ModelView& m, int a) {
   if (m.actuator_plugin[a] >= 0) return "it is a plugin";
   if (m.actuator_delay[a] != 0) return "its control is delayed";
   if (const char* reason = activation_refusal(m, a)) return reason;
-  if (const char* reason = law_refusal(m, a)) return reason;
+  if (const char* reason = force_law_refusal(m, a)) return reason;
   return transmission_refusal(m, a);
 }
 

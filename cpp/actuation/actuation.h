@@ -1,4 +1,4 @@
-// Actuator forces and activations: clamped controls, laws, saturation.
+// Actuator forces and activations: clamped controls, force laws and saturation.
 // docs/derivations/actuation.md.
 #pragma once
 
@@ -7,38 +7,40 @@
 
 namespace mujacobian {
 
-// One activation: its rate and its value after a step, as functions of its actuator's variables.
+// One activation: its rate, and its value after a step, as functions of the variables of its
+// actuator.
 struct NextActivation {
   int act, actuator;
   Number rate, value;
-  Path path;    // of the actuator, empty where neither depends on it
-  double gear;  // length and rate of the actuator per length and rate of the path
+  Path path;    // path of the actuator, empty if neither depends on it
+  double gear;  // length of the actuator per length of the path
 };
 
 struct Actuation {
   PathForce* forces;
   int count;
-  const unsigned char* frozen;  // per dof: its total actuator force is constant; null: none
-  const Coupling* dofs;         // per actuator: those it moves or depends on; null: none does
-  NextActivation* next;         // of every activation; null: all are held
+  const unsigned char* frozen;  // per dof: its total actuator force is saturated; null: none
+  const Coupling* dofs;         // per actuator: the dofs it moves or depends on; null: no dofs
+  NextActivation* next;         // per activation; null: all activations are constant
 };
 
-// The forces of all enabled actuators at the current state, and all activations.
+// Returns the forces of all enabled actuators at the current state, and all activations.
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena);
 
-// No actuator acts; gravity compensation that passes through actuators does not either.
+// Returns an actuation without forces. Gravity compensation that is part of the actuator force does
+// not act either.
 Actuation no_actuation(const ModelView& m, Arena& arena);
 
-// The force of one enabled actuator, as MuJoCo's actuator_force. The law is its force before any
-// limit. With limits, the force changes by                                              (SEN-14)
-//   slope (d law - share sum_j d law_j) + d mechanical, summed over the actuators of its tendon.
+// The force of one enabled actuator, as in MuJoCo's actuator_force. Its derivative is
+//   slope (d unlimited - share sum_j d unlimited_j) + d mechanical,                     (SEN-14)
+// where the sum runs over the actuators of its tendon.
 struct ActuatorForce {
   int actuator;
-  PathForce law;         // along the tendon's path, gear included, where there is one
+  PathForce unlimited;   // force before any limit; on a tendon along its path, with the gear
   PathForce mechanical;  // cogging and friction of motors
-  double slope;      // zero at the force range, the scale on a tendon beyond its range, else one
-  double share;      // of the law in the tendon's total where that is beyond its range, else zero
-  double in_metric;  // 1, or 0 where the implicit integrators leave its damping out
+  double slope;  // 0 at the force range, the scale on a tendon beyond its range, otherwise 1
+  double share;  // share of `unlimited` in the total of a tendon beyond its range, otherwise 0
+  double implicit_share;  // 1, or 0 if the implicit integrators omit its damping
 };
 struct ActuatorForces {
   ActuatorForce* force;
@@ -46,16 +48,16 @@ struct ActuatorForces {
 };
 ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena);
 
-// Length of the actuator per length of its path: the gear on a tendon, else 1.
+// Returns the length of the actuator per length of its path: the gear on a tendon, otherwise 1.
 double path_gear(const ModelView& m, int actuator);
 
-// The actuator pulls on the tendon.
+// Returns whether the actuator acts on the tendon.
 bool pulls_tendon(const ModelView& m, int actuator, int tendon);
 
-// Its group is switched off by opt.disableactuator.
+// Returns whether opt.disableactuator disables the group of the actuator.
 bool actuator_disabled(const ModelView& m, int actuator);
 
-// Why the actuator is not covered, null if it is.
+// Returns the reason why the actuator is not supported, or null.
 const char* actuator_refusal(const ModelView& m, int actuator);
 
 }  // namespace mujacobian

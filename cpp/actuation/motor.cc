@@ -11,11 +11,11 @@ namespace {
 
 // MuJoCo's parameters of a motor, by name.
 struct Motor {
-  double resistance, constant, coefficient, reference;  // at the reference temperature
+  double resistance, constant, coefficient, reference;  // electrical; `reference` is a temperature
   double kp, ki, kd, supply;                            // controller and its voltage limit
   double current_time, current_rate;
   double thermal_resistance, thermal_capacity, ambient;
-  double stiffness, damping;  // of the bristle
+  double stiffness, damping;  // bristle of the friction
   double slew, windup;
   double cogging, poles, phase;
   double coulomb, stiction, stribeck;
@@ -33,7 +33,7 @@ Motor load_motor(const ModelView& m, int actuator) {
 
 constexpr int kController = input::kPosition | input::kVelocity | input::kFeedforward;
 
-// The voltage of the controller before its limit                                          (MOT-2)
+// Returns the voltage of the controller before its limit.                                 (MOT-2)
 Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
   const Number* next = x.ctrl;
   auto take = [&](int kind) { return s.inputs & kind ? *next++ : Number{}; };
@@ -44,11 +44,13 @@ Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
   return (s.resistance / s.constant) * torque + s.constant * x.rate;
 }
 
-// Since 4.0 the implicit integrators leave out what is at its limit, the limit itself included: the
-// step jumps there, and the outside counts.                                               (ACT-12)
+// Returns whether the implicit integrators omit the slopes of a voltage or current rate at its
+// limit. They do so since 4.0. The step is discontinuous at the limit itself, and the derivative
+// there is that of the outside.                                                         (ACT-12)
 bool knows_limits() { return engine().version >= kMuJoCo400; }
 
-// Clamp to [-limit, limit], if the limit is positive; `closed`: at the limit the outside counts.
+// Returns x clamped to [-limit, limit], if the limit is positive. If `closed`, the derivative at
+// the limit is that of the outside.
 Number saturate(const Number& x, double limit, bool closed) {
   // tie: limits of a motor, implicit
   if (closed && limit > 0 && std::abs(x.v) >= limit) return Number(std::copysign(limit, x.v));
@@ -65,22 +67,23 @@ Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const Mo
   Voltage v{{}, (s.inputs & kController) != 0, false};
   if (v.controlled) {
     Number wanted = controller(s, slot, x);
-    v.total = saturate(wanted, s.supply, knows_limits() && has_rates_in_metric(m));
+    v.total = saturate(wanted, s.supply, knows_limits() && is_implicit(m));
     // tie: supply of a motor
     v.limited = s.supply > 0 && std::abs(wanted.v) >= s.supply;
   }
-  // the raw voltage comes last and knows no limit
+  // the raw voltage is the last control, and has no limit
   if (s.inputs & input::kVoltage) v.total = v.total + x.ctrl[m.actuator_ctrlnum[actuator] - 1];
   return v;
 }
 
-// Resistance at the motor's temperature                                                   (MOT-3)
+// Returns the resistance at the temperature of the motor.                                 (MOT-3)
 Number resistance(const Motor& s, const MotorSlots& slot, const Variables& x) {
   if (slot.temperature < 0) return Number(s.resistance);
   return s.resistance * (s.coefficient * (x.act[slot.temperature] + (s.ambient - s.reference)) + 1);
 }
 
-// Decay rate of the bristle: -stiffness |v| / g(v), g falling from stiction to Coulomb    (MOT-5)
+// Returns the decay rate of the bristle, -stiffness |v| / g(v). The friction g(v) decreases from
+// stiction to Coulomb friction.                                                           (MOT-5)
 Number bristle_decay(const Motor& s, const Number& rate) {
   double width = std::fmax(kMinVal, s.stribeck), v = rate.v, ratio = v / width;
   double fade = (s.stiction - s.coulomb) * std::exp(-ratio * ratio);
@@ -91,7 +94,7 @@ Number bristle_decay(const Motor& s, const Number& rate) {
   return (-s.stiffness) * (chain(std::abs(v), sign, rate) / friction);
 }
 
-// phi(x) = (e^x - 1) / x and its derivative, without cancellation
+// Computes phi(x) = (e^x - 1) / x and its derivative without cancellation.
 void exponential_mean(double x, double& value, double& slope) {
   if (std::abs(x) > 0.5) {
     value = std::expm1(x) / x;
@@ -107,9 +110,9 @@ void exponential_mean(double x, double& value, double& slope) {
   }
 }
 
-// Resistance times the derivative of the force with respect to the rate, as the implicit
-// integrators take it. Before 4.0 they ignore the limits of voltage and current rate, and see the
-// current of the step's end whether the force does or not.                               (MOT-8)
+// Returns the resistance times the derivative of the force with respect to the rate in the matrices
+// of the implicit integrators. Before 4.0 they ignore the limits of voltage and current rate, and
+// they use the current at the end of the step even if the force does not.                (MOT-8)
 double motor_damping(const ModelView& m, int actuator, const Motor& s, const Voltage& voltage,
                      const Variables& x) {
   const int current = motor_slots(m, actuator).current;
@@ -158,6 +161,7 @@ Number anti_windup(const Number& rate, double integral, double limit) {
 }
 
 void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
+  // controller: slewed setpoint and integral of the error
   const Motor s = load_motor(m, actuator);
   const MotorSlots slot = motor_slots(m, actuator);
   if (slot.slew >= 0) slew(x, slot.slew, s.slew, m.opt.timestep);
@@ -165,6 +169,7 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
     x.act_rate[slot.integral] = anti_windup(x.ctrl[0] - x.length, x.act[slot.integral].v, s.windup);
   }
 
+  // temperature, bristle and current
   const Number voltage = motor_voltage(m, actuator, s, slot, x).total;
   const Number ohms = resistance(s, slot, x);
   const Number settled = (voltage - s.constant * x.rate) / ohms;  // the current without inductance
@@ -179,7 +184,7 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
     x.act_rate[slot.bristle] = bristle_decay(s, x.rate) * x.act[slot.bristle] + x.rate;
   }
   if (slot.current >= 0) {
-    const bool closed = knows_limits() && has_rates_in_metric(m) && m.actuator_actearly[actuator];
+    const bool closed = knows_limits() && is_implicit(m) && m.actuator_actearly[actuator];
     x.act_rate[slot.current] =
         saturate((1 / s.current_time) * (settled - x.act[slot.current]), s.current_rate, closed);
   }
@@ -203,10 +208,12 @@ MotorForce motor_force(const ModelView& m, int actuator, const Variables& x) {
   Number ohms = resistance(s, slot, x);
   if (ohms.v < kMinVal) ohms = Number(kMinVal);
 
+  // electrical force
   MotorForce f{};
   f.gain = dynamic ? Number(s.constant) : s.constant / ohms;
   f.voltage = voltage.total;
   if (!dynamic) f.bias = (-s.constant) * (f.gain * x.rate);
+  // cogging and friction
   if (s.cogging != 0) {
     f.mechanical = s.cogging * sin(s.poles * x.length + s.phase);
   }
@@ -215,6 +222,7 @@ MotorForce motor_force(const ModelView& m, int actuator, const Variables& x) {
         f.mechanical - s.stiffness * x.act[slot.bristle] - s.damping * x.act_rate[slot.bristle];
   }
 
+  // terms of the implicit integrators
   f.damping = motor_damping(m, actuator, s, voltage, x) / ohms;
   f.mechanical_damping = s.damping > 0 ? -s.damping : 0;
   return f;

@@ -8,43 +8,45 @@
 
 namespace mujacobian {
 
-// Places of the states among the activations of the motor, -1 if it lacks one.
+// Indices of the states within the activations of the motor, -1 for a state that it does not have.
 struct MotorSlots {
   int slew, integral, temperature, bristle, current, count;
 };
 MotorSlots motor_slots(const ModelView& m, int actuator);
 
-// The variables of one actuator: what its law and the dynamics of its activations depend on.
+// The variables of one actuator, on which its force law and the dynamics of its activations depend.
 struct Variables {
   Number length, rate;
   Number act[local::kMaxActs];
   Number act_rate[local::kMaxActs];  // d(act)/dt
-  Number ctrl[local::kMaxCtrls];     // within their ranges
-  int slewed = -1;  // the activation that becomes the first control, whose change is limited
+  Number ctrl[local::kMaxCtrls];     // clamped to their ranges
+  int slewed = -1;  // the activation that follows the first control at a limited rate, or -1
 };
 
-// Set the rates of the motor's activations; a slew limit also changes the first control.
+// Sets the rates of the activations of the motor. A slew limit also changes the first control.
 void motor_activation_rates(const ModelView& m, int actuator, Variables& x);
 
-// The bristle after one step.
+// Returns the deflection of the bristle after one step.
 Number motor_next_bristle(const ModelView& m, int actuator, const Variables& x);
 
 struct MotorForce {
-  Number gain;     // force per unit of input: of current, or of voltage where there is no current
-  Number voltage;  // the input of a motor without current
-  Number bias;     // back-EMF, which a motor with current has in its dynamics
-  Number mechanical;  // cogging and friction, beyond the reach of force limits
+  Number gain;        // force per unit of current, or of voltage if the current is not a state
+  Number voltage;     // input of a motor whose current is not a state
+  Number bias;        // back-EMF; if the current is a state, its dynamics contain it
+  Number mechanical;  // cogging and friction, not subject to force limits
 
-  // what the implicit integrators know of their derivatives with respect to the rate
+  // derivatives with respect to the rate in the matrices of the implicit integrators
   Number damping;
   double mechanical_damping;
 };
 MotorForce motor_force(const ModelView& m, int actuator, const Variables& x);
 
-// Limit the change of the first control from its last value, activation k, to `speed`.
+// Limits the rate at which the first control moves away from its last value, activation k, to
+// `speed`.
 void slew(Variables& x, int k, double speed, double timestep);
 
-// The rate of an integral that stops growing beyond `limit` (if positive).
+// Returns the rate of an integral, or zero if the integral is beyond `limit` (if positive) and
+// would grow.
 Number anti_windup(const Number& rate, double integral, double limit);
 
 }  // namespace mujacobian

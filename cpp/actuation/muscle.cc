@@ -14,13 +14,13 @@ struct Curve {
   double y, slope, curvature;
 };
 
-// Half a parabola: sign x^2 / 2 + value at x = (at - start) / width
+// Returns a half parabola: sign x^2 / 2 + value at x = (at - start) / width.
 Curve parabola(double at, double start, double width, double value, double sign) {
   double x = (at - start) / width;
   return {value + sign * 0.5 * x * x, sign * x / width, sign / (width * width)};
 }
 
-// Force-length curve: four half parabolas that meet with equal slopes                     (MUS-2)
+// Returns the force-length curve: four half parabolas that meet with equal slopes.        (MUS-2)
 Curve length_curve(double l, double lower, double upper) {
   // tie: lengths of a muscle
   if (!(lower <= l && l <= upper)) return {0, 0, 0};
@@ -34,7 +34,7 @@ Curve length_curve(double l, double lower, double upper) {
   return parabola(l, upper, guard(upper - right), 0, 1);
 }
 
-// Force-velocity curve                                                                    (MUS-3)
+// Returns the force-velocity curve.                                                       (MUS-3)
 Curve velocity_curve(double v, double most) {
   double y = most - 1;
   // tie: greatest speed of a muscle
@@ -46,7 +46,7 @@ Curve velocity_curve(double v, double most) {
   return {most - (y - v) * (y - v) / guard(y), 2 * (y - v) / guard(y), -2 / guard(y)};
 }
 
-// MuJoCo's parameters of a muscle, in units of its optimum length.                        (MUS-1)
+// MuJoCo's parameters of a muscle, in units of its optimal length.                        (MUS-1)
 struct Muscle {
   double force, scale, offset;  // normalized length = offset + length / scale
   double lower, upper, speed, passive, eccentric;
@@ -65,7 +65,7 @@ Muscle load_muscle(const ModelView& m, int actuator, const double* prm) {
   return s;
 }
 
-// 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1
+// Returns 6 x^5 - 15 x^4 + 10 x^3 between 0 and 1, constant outside.
 Curve sigmoid(double x) {
   // tie: start of smoothing
   if (x <= 0) return {0, 0, 0};
@@ -93,7 +93,7 @@ MuscleGain muscle_gain(const ModelView& m, int actuator, const Number& length, c
 }
 
 MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length) {
-  // nothing up to the optimum length, a half parabola, then straight                      (MUS-4)
+  // zero up to the optimal length, then a half parabola, then a straight line             (MUS-4)
   Muscle s = load_muscle(m, actuator, m.actuator_biasprm + kNBias * actuator);
   double l = s.offset + length.v / s.scale, knee = 0.5 * (1 + s.upper), width = guard(knee - 1);
   // tie: start of passive force
@@ -113,8 +113,8 @@ Number muscle_activation_rate(const double* prm, const Number& ctrl, const Numbe
   Number rise = prm[0] * level, fall = prm[1] / level;
   // tie: settled muscle
   if (excess.v == 0 && prm[2] < kMinVal) {
-    // both branches meet: a control that can only grow and an activation that can only fall take
-    // the one of rising activation, which is the only one that they can reach               (MUS-7)
+    // The rising and the falling branch meet here. A control at its lower bound can only grow, and
+    // an activation at its upper bound can only fall. Both lead to the rising branch.       (MUS-7)
     // tie: least control of a muscle
     const double ctrl_tau = ctrl.v <= bounds.least_control ? rise.v : fall.v;
     // tie: greatest activation of a muscle

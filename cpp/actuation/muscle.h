@@ -7,8 +7,8 @@
 
 namespace mujacobian {
 
-// The active force per activation and its derivatives with respect to the rate and the length,
-// which MuJoCo's implicit integrators know.
+// The active force per activation, and its derivatives with respect to the rate and the length,
+// which MuJoCo's implicit integrators use.
 struct MuscleGain {
   Number gain, rate_slope, length_slope;
 };
@@ -20,12 +20,13 @@ struct MuscleBias {
 };
 MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length);
 
-// The least control and the greatest activation that a muscle can have: beyond them MuJoCo clamps.
+// The smallest control and the largest activation that a muscle can have. MuJoCo clamps values
+// beyond them.
 struct MuscleBounds {
   double least_control, most_activation;
 };
 
-// d(activation)/dt; `prm` is MuJoCo's dynprm.
+// Returns d(activation)/dt. `prm` is MuJoCo's dynprm.
 Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act,
                               const MuscleBounds& bounds);
 

@@ -1,5 +1,5 @@
-// Numbers that carry their derivatives with respect to the variables of one actuator: its length,
-// its rate, its activations and its controls.
+// Dual numbers with derivatives with respect to the variables of one actuator: its length, its
+// rate, its activations and its controls.
 #pragma once
 
 #include "spatial/dual.h"
@@ -15,7 +15,8 @@ inline constexpr int kCount = 12;               // whole vector registers
 
 using Number = Dual<local::kCount>;
 
-// Beyond the range, where a clamp makes the derivative zero; at its ends the inside counts.
+// Returns whether x is outside the range, where clamping makes the derivative zero. The ends of the
+// range count as inside.
 inline bool outside(double x, const double range[2]) { return x < range[0] || x > range[1]; }
 inline double clamp(double x, const double range[2]) {
   return x < range[0] ? range[0] : x > range[1] ? range[1] : x;
@@ -24,7 +25,7 @@ inline Number clamp(const Number& x, const double range[2]) {
   // tie: activation range
   return outside(x.v, range) ? Number(clamp(x.v, range)) : x;
 }
-// within [-limit, limit], if the limit is positive
+// Returns x clamped to [-limit, limit], if the limit is positive.
 inline Number clamp(const Number& x, double limit) {
   const double range[2] = {-limit, limit};
   return limit > 0 ? clamp(x, range) : x;

@@ -9,13 +9,13 @@
 namespace mujacobian {
 namespace {
 
-// A target rotation and how it turns, in its own axes, with the variables of the actuator.
+// A target rotation, and its rotation in its own axes per unit of each variable of the actuator.
 struct Target {
   double quaternion[4];
   Vec3 turn[local::kCount];
 };
 
-// exp(u): turn = Jr(u) du                                                                (ACT-8)
+// The target exp(u): turn = Jr(u) du                                                     (ACT-8)
 Target expmap_target(const Number u[3]) {
   Target target;
   Vec3 w = {u[0].v, u[1].v, u[2].v};
@@ -27,7 +27,8 @@ Target expmap_target(const Number u[3]) {
   return target;
 }
 
-// u / |u|: turn = 2 Im(conj(u) du) / |u|^2; the zero quaternion stands for no rotation      (ACT-9)
+// The target u / |u|: turn = 2 Im(conj(u) du) / |u|^2. The zero quaternion means no rotation.
+// (ACT-9)
 Target quaternion_target(const Number u[4]) {
   Target target{{1, 0, 0, 0}, {}};
   double square = 0;
@@ -43,6 +44,7 @@ Target quaternion_target(const Number u[4]) {
   return target;
 }
 
+// Returns the target from the controls or activations of the actuator.
 Target target_of(const ModelView& m, int actuator, const Variables& x) {
   if (m.actuator_ctrlspec[actuator] == chart::kQuaternion) return quaternion_target(x.ctrl);
   if (m.actuator_dyntype[actuator] == dynamics::kNone) return expmap_target(x.ctrl);
@@ -52,14 +54,16 @@ Target target_of(const ModelView& m, int actuator, const Variables& x) {
   return expmap_target(next);
 }
 
-// The torque is clamped in norm, F = limit F0 / |F0|: dF = (limit / |F0|) (I - n n^T) dF0  (ACT-10)
-// `jumps`: MuJoCo takes a torque at its limit as limited                               (ACT-12)
+// The limit of the norm of the torque, F = limit F0 / |F0|, with the derivative
+// dF = (limit / |F0|) (I - n n^T) dF0.                                                 (ACT-10)
 struct Limit {
   bool active;
-  double scale;
-  Mat3 project;
+  double scale;  // of the torque
+  Mat3 project;  // dF/dF0
 };
 
+// `jumps`: the step is discontinuous at the limit, and a torque at its limit counts as limited.
+// (ACT-12)
 Limit norm_limit(const ModelView& m, int actuator, Vec3 torque, bool jumps) {
   Limit limit{false, 1, identity3()};
   if (!m.actuator_forcelimited[actuator]) return limit;
@@ -74,10 +78,10 @@ Limit norm_limit(const ModelView& m, int actuator, Vec3 torque, bool jumps) {
   return limit;
 }
 
-// The implicit integrators leave out the damping of a torque whose norm reaches its limit. That of
-// a clamped torque is within rounding of the limit, so that the last bit decides: no fused
-// products.
-bool damping_left_out(const ModelView& m, const DataView& d, int actuator) {
+// Returns whether the implicit integrators omit the damping, because the norm of the torque reaches
+// its limit. The norm of a clamped torque is equal to the limit up to rounding, so that the last
+// bit decides. This function therefore avoids fused multiply-adds.
+bool damping_is_omitted(const ModelView& m, const DataView& d, int actuator) {
   if (!m.actuator_forcelimited[actuator]) return false;
   const double* f = d.actuator_force + m.actuator_outadr[actuator];
   volatile double x = f[0] * f[0], y = f[1] * f[1], z = f[2] * f[2];
@@ -94,17 +98,18 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
   const double kp = m.actuator_gainprm[kNGain * actuator];
   const double* prm = m.actuator_biasprm + kNBias * actuator;
 
-  // F0 = kp e + b + kv (m v), e = log(current^-1 target)                                  (ACT-11)
+  // torque F0 = kp e + b + kv (m v), e = log(current^-1 target)                           (ACT-11)
   double current[4];
   store_quaternion(current, quaternion_exp(load3(d.actuator_length + out)));
   const Target target = target_of(m, actuator, x);
   const Vec3 error = quaternion_difference(target.quaternion, current);
   const Vec3 torque =
       kp * error + Vec3{prm[0], prm[0], prm[0]} + prm[2] * load3(d.actuator_velocity + out);
-  const bool left_out = damping_left_out(m, d, actuator);
-  const double damping = left_out ? 0 : prm[2];
-  const Limit limit =
-      norm_limit(m, actuator, torque, left_out && prm[2] != 0 && has_rates_in_metric(m));
+
+  // its limit, and the damping term of the implicit integrators
+  const bool omitted = damping_is_omitted(m, d, actuator);
+  const double damping = omitted ? 0 : prm[2];
+  const Limit limit = norm_limit(m, actuator, torque, omitted && prm[2] != 0 && is_implicit(m));
 
   // de = Jr^-1(e) (turn of the target) - Jr^-T(e) (turn of the current orientation)
   const Mat3 log_rate = right_jacobian_inverse(error);
@@ -113,12 +118,14 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
     for (int b = 0; b < 3; b++) back(a, b) = -kp * log_rate(b, a);
   const Mat3 with_target = limit.project * (kp * log_rate), with_current = limit.project * back;
 
+  // each component of the torque is a force along its own path
   double force[3];
   store3(force, limit.scale * torque);
   RateSlope* rates = arena.take<RateSlope>(9);
   Path* paths = arena.take<Path>(3);
   const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
   for (int k = 0; k < 3; k++) {
+    // derivative of component k with respect to positions, by the current orientation
     double* dforce = arena.take<double>(n);
     for (int j = 0; j < n; j++) {
       dforce[j] = 0;
@@ -127,6 +134,7 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
     paths[k] = path.axis[k];
     paths[k].dlength = dforce;  // the "length" is the force itself as a function of position
 
+    // the force and its rate; the limit couples the rates of the three components
     PathForce& f = forces[k] = {};
     f.path = paths[k];
     f.force = force[k];
@@ -136,6 +144,8 @@ void orientation_forces(const ModelView& m, const DataView& d, int actuator, con
     for (int o = 0; o < 3 && limit.active; o++) {
       if (o != k) rates[3 * k + f.other_count++] = {paths + o, prm[2] * limit.project(k, o)};
     }
+
+    // activations and controls, by the target
     f.inputs = arena.take<InputSlope>(acts + ctrls);
     auto add_input = [&](int number, int i) {
       const Vec3& t = target.turn[i];

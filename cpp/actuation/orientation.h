@@ -1,4 +1,4 @@
-// Orientation servos: a torque towards a target rotation, three outputs as one vector.
+// Orientation servos: a torque towards a target rotation. The three outputs are one vector.
 // docs/derivations/actuation.md.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace mujacobian {
 
-// Write the three path forces of the actuator to `forces`.
+// Writes the three path forces of the actuator to `forces`.
 void orientation_forces(const ModelView& m, const DataView& d, int actuator, const Variables& x,
                         PathForce forces[3], Arena& arena);
 

@@ -17,6 +17,7 @@ bool is_scalar(int joint_type) {
   return joint_type == joint::kHinge || joint_type == joint::kSlide;
 }
 
+// The path of an actuator on a joint.
 Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   int j = m.actuator_trnid[2 * actuator], type = m.jnt_type[j];
   const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
@@ -38,7 +39,7 @@ Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
     return {n, dofs, gear, dlength, nullptr};
   }
 
-  // in the parent's frame: the torque R^T gear turns, d(R^T gear) = (R^T gear) x dw       (TRN-6)
+  // gear in the frame of the parent: the torque is R^T gear, d(R^T gear) = (R^T gear) x dw (TRN-6)
   double* moment = arena.take<double>(n);
   double* hessian = arena.zeros<double>(n * n);
   Vec3 torque = rotate_back(normalized(load_quaternion(rotation)), load3(gear + n - 3));
@@ -50,8 +51,9 @@ Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
   return {n, dofs, moment, dlength, hessian};
 }
 
-// A wrench W fixed to the site's body: m_j = S_j . W, dm_j/dq_k = S_j . (S_k x* W) where k does not
-// move the axis of j, zero where it moves both                                           (TRN-4)
+// The path of an actuator on a site. Its wrench W is fixed to the body: m_j = S_j . W. The
+// derivative dm_j/dq_k is S_j . (S_k x* W) if k does not move the axis of j, otherwise zero.
+// (TRN-4)
 Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   int site = m.actuator_trnid[2 * actuator], body = m.site_bodyid[site];
   const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
@@ -60,6 +62,7 @@ Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
   Vec3 r = load3(d.site_xpos + 3 * site) - load3(d.subtree_com + 3 * m.body_rootid[body]);
   Force wrench = {torque + cross(r, force), force};
 
+  // all dofs that move the body
   int n = 0;
   for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) n++;
   int* dofs = arena.take<int>(n);
@@ -69,11 +72,12 @@ Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     dofs[a] = i;
     moment[a] = dot(load_motion(d.cdof + 6 * i), wrench);
   }
+  // derivative of the moment
   for (int b = 0; b < n; b++) {
-    Force carried = cross(load_motion(d.cdof + 6 * dofs[b]), wrench);
+    Force moved = cross(load_motion(d.cdof + 6 * dofs[b]), wrench);
     for (int a = 0; a < n; a++) {
       if (moves_axis(m, dofs[b], dofs[a])) continue;
-      hessian[a * n + b] = dot(load_motion(d.cdof + 6 * dofs[a]), carried);
+      hessian[a * n + b] = dot(load_motion(d.cdof + 6 * dofs[a]), moved);
     }
   }
   return {n, dofs, moment, arena.zeros<double>(n), hessian};
@@ -88,7 +92,7 @@ struct SitePair {
   const unsigned char* moves;  // bit s: the dof moves site s
 
   bool moved(int s, int k) const { return moves[k] >> s & 1; }
-  // +1: the dof moves the first site away from the second, -1: the second from the first, 0: both
+  // +1: the dof moves only the first site, -1: only the second one, 0: both
   double sign(int k) const { return moves[k] == 3 ? 0 : moves[k] == 1 ? 1 : -1; }
   int mover(int k) const { return moves[k] == 1 ? 0 : 1; }
 };
@@ -107,9 +111,9 @@ SitePair site_pair(const ModelView& m, const DataView& d, int first, int second,
 
 Vec3 turn_axis(const DataView& d, int dof) { return load3(d.cdof + 6 * dof); }
 
-// Power of a force and a torque, both turning with site `turning`, on the motion of the first
-// site relative to the second: m_j = f . (J_1 - J_2)_j + t . (w_1 - w_2)_j, zero where j moves
-// both. (TRN-7)
+// The path of a force and a torque on the motion of the first site relative to the second one. Both
+// turn with site `turning`: m_j = f . (J_1 - J_2)_j + t . (w_1 - w_2)_j, zero if j moves both
+// sites.                                                                                 (TRN-7)
 Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec3 force,
                    Vec3 torque, int turning, Arena& arena) {
   const int n = p.n;
@@ -117,9 +121,11 @@ Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec
   double* hessian = arena.zeros<double>(n * n);
   for (int a = 0; a < n; a++) {
     if (p.sign(a) == 0) continue;
+    // moment
     const int j = p.dofs[a], side = p.mover(a);
     Vec3 slide = point_jacobian(d, p.point[side], j), turn = turn_axis(d, j);
     moment[a] = p.sign(a) * (dot(force, slide) + dot(torque, turn));
+    // its derivative: force and torque turn, and the motion of the site changes
     for (int b = 0; b < n; b++) {
       const int k = p.dofs[b];
       Vec3 axis = turn_axis(d, k);
@@ -137,7 +143,8 @@ Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec
   return {n, p.dofs, moment, arena.zeros<double>(n), hessian};
 }
 
-// log of the first site's orientation relative to the second, in either's axes.
+// Returns the rotation vector of the first site relative to the second one, which has the same
+// components in both frames.
 Vec3 relative_angle(const ModelView& m, const DataView& d, const SitePair& p) {
   double q[2][4];
   for (int s = 0; s < 2; s++) {
@@ -147,7 +154,8 @@ Vec3 relative_angle(const ModelView& m, const DataView& d, const SitePair& p) {
   return quaternion_difference(q[0], q[1]);
 }
 
-// With a reference site: l = g . R_r^T (p - p_r) + g' . log(R_r^T R)                       (TRN-8)
+// The path of an actuator on a site with a reference site:
+// l = g . R_r^T (p - p_r) + g' . log(R_r^T R)                                              (TRN-8)
 Path reference_site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   const int* id = m.actuator_trnid + 2 * actuator;
   const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
@@ -156,6 +164,7 @@ Path reference_site_path(const ModelView& m, const DataView& d, int actuator, Ar
   const Vec3 force = reference * load3(gear), torque = reference * load3(gear + 3);
   Path path = relative_path(m, d, p, force, torque, 1, arena);
 
+  // dl/dq differs from the moment, because the frame of the reference site turns
   Vec3 span = load3(d.site_xpos + 3 * id[0]) - load3(d.site_xpos + 3 * id[1]);
   Mat3 log_rate = right_jacobian_inverse(relative_angle(m, d, p));
   Vec3 turn = site * transpose_mul(log_rate, load3(gear + 3));
@@ -171,9 +180,10 @@ Path reference_site_path(const ModelView& m, const DataView& d, int actuator, Ar
   return path;
 }
 
-// Slider-crank: l = s - sqrt(s^2 + rod^2 - v.v), s = axis . v, v from the slider to the crank;
-// l = s where the rod does not reach                                                     (TRN-9)
+// The path of a slider-crank: l = s - sqrt(s^2 + rod^2 - v.v), where v points from the slider to
+// the crank and s = axis . v. If the rod does not reach the axis, l = s.                 (TRN-9)
 Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  // s and the root, at the current state
   const int* id = m.actuator_trnid + 2 * actuator;
   const double gear = m.actuator_gear[6 * m.actuator_outadr[actuator]];
   const double rod = m.actuator_cranklength[actuator];
@@ -204,8 +214,11 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
     if (root > 0) droot[k] = (s * ds[k] - dot(v, dv[k])) / root;
     moment[k] = gear * (ds[k] - droot[k]);
   }
+
+  // second derivatives
   for (int a = 0; a < n; a++)
     for (int b = 0; b < n; b++) {
+      // of v and the axis, if both dofs move the same site
       const int j = p.dofs[a], k = p.dofs[b];
       Vec3 ddv{0, 0, 0}, ddaxis{0, 0, 0};
       if (p.moved(0, a) && p.moved(0, b)) ddv += point_hessian(m, d, p.point[0], j, k);
@@ -214,6 +227,7 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
         ddaxis = moves_axis(m, k, j) ? cross(turn_axis(d, k), daxis[a])
                                      : cross(turn_axis(d, j), daxis[b]);
       }
+      // of s, the root and the length
       double dds = dot(daxis[a], dv[b]) + dot(daxis[b], dv[a]) + dot(ddaxis, v) + dot(axis, ddv);
       double ddroot = 0;
       if (root > 0) {
@@ -225,9 +239,10 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
   return {n, p.dofs, moment, moment, hessian};
 }
 
-// An adhesive body: minus the mean of the normal rows of its contacts, those in the gap included
-// (TRN-10)
+// The path of an adhesive body: minus the mean of the normal rows of its contacts, including
+// contacts in the gap.                                                                  (TRN-10)
 Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  // the contacts of the body, with their features and dofs
   const int body = m.actuator_trnid[2 * actuator];
   ContactDofs* contacts = arena.take<ContactDofs>(d.ncon);
   ContactGeometry* geometries = arena.take<ContactGeometry>(d.ncon);
@@ -243,6 +258,8 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     for (int k = 0; k < contacts[count].n; k++) local[contacts[count].dofs[k]] = 1;
     count++;
   }
+
+  // all dofs that move one of these contacts
   int* dofs = arena.take<int>(m.nv);
   int n = 0;
   for (int i = 0; i < m.nv; i++) {
@@ -251,21 +268,22 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     dofs[n++] = i;
   }
 
+  // mean of the normal rows, and its derivative: that of J^T f for a unit normal force
   double* moment = arena.zeros<double>(n);
   double* hessian = arena.zeros<double>(n * n);
   for (int c = 0; c < count; c++) {
     const ContactDofs& at = contacts[c];
     const ContactGeometry& g = geometries[c];
     const int stride = at.stride;
-    double* turned = arena.zeros<double>(at.n * stride);
+    double* change = arena.zeros<double>(at.n * stride);
     visit_maps(g, at, arena, [&](const ContactDofs& moved, const ContactMap& map) {
-      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, turned, arena);
+      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, change, arena);
     });
     for (int a = 0; a < at.n; a++) {
       int i = local[at.dofs[a]];
       moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / count;
       for (int b = 0; b < at.n; b++) {
-        hessian[i * n + local[at.dofs[b]]] -= turned[a * stride + b] / count;
+        hessian[i * n + local[at.dofs[b]]] -= change[a * stride + b] / count;
       }
     }
   }
@@ -278,7 +296,8 @@ OrientationPath orientation_path(const ModelView& m, const DataView& d, int actu
                                  Arena& arena) {
   const int* id = m.actuator_trnid + 2 * actuator;
   OrientationPath o;
-  if (id[1] < 0) {  // ball joint
+  // ball joint
+  if (id[1] < 0) {
     int* dofs = arena.take<int>(3);
     double* unit = arena.zeros<double>(9);
     for (int k = 0; k < 3; k++) {
@@ -290,6 +309,7 @@ OrientationPath orientation_path(const ModelView& m, const DataView& d, int actu
     return o;
   }
 
+  // site and reference site
   const SitePair p = site_pair(m, d, id[0], id[1], arena);
   const Mat3 frame = load9(d.site_xmat + 9 * id[0]);
   double* tangent = arena.take<double>(3 * p.n);

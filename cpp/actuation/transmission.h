@@ -6,19 +6,21 @@
 
 namespace mujacobian {
 
-// The path of an actuator with one output, moments including its gear; for a tendon the tendon's
-// own path, without the gear. `tendon_paths` caches the paths of tendons (n < 0: not computed yet).
+// Returns the path of an actuator with one output. Its moments include the gear, except on a
+// tendon, where the path is that of the tendon. `tendon_paths` caches the paths of tendons (n < 0:
+// not computed yet).
 Path transmission_path(const ModelView& m, const DataView& d, int actuator, Path* tendon_paths,
                        Arena& arena);
 
-// Three outputs: the relative orientation of two frames.
+// The three outputs of an orientation servo, for the orientation of a frame relative to another
+// one.
 struct OrientationPath {
   Path axis[3];           // moments about the axes of the moving frame, all over the same dofs
-  const double* tangent;  // (3, n): its rotation relative to the other, in its own axes
+  const double* tangent;  // (3, n): rotation of this frame relative to the other, in its own axes
 };
 OrientationPath orientation_path(const ModelView& m, const DataView& d, int actuator, Arena& arena);
 
-// Why the transmission is not covered, null if it is.
+// Returns the reason why the transmission is not supported, or null.
 const char* transmission_refusal(const ModelView& m, int actuator);
 
 }  // namespace mujacobian

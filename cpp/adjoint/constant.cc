@@ -94,7 +94,7 @@ struct RowShift {
 // df = f dlogD - H (dJ (a + B v) + d(reference))                                          (ROW-12)
 void shift_force(const ModelView& m, const DataView& d, const Block& b, const RowShift& shift,
                  const BlockMotion& motion, double change[kMaxRows], Arena& arena) {
-  const Reference ref = reference(m, d, b.row);
+  const ReferenceAcceleration ref = reference_acceleration(m, d, b.row);
   double rho[kMaxRows];
   for (int r = 0; r < b.count; r++) {
     const int row = b.row + r;

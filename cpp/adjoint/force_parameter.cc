@@ -1,4 +1,4 @@
-#include "actuation/law.h"
+#include "actuation/force_law.h"
 #include "actuation/muscle.h"
 #include "adjoint/column.h"
 #include "forces/passive.h"
@@ -133,8 +133,8 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
           "its gain and bias are not supported as parameters beyond the force range of its tendon");
     }
     const LawChange change = law_change(m, d, p);
-    return {k, f.slope * change.force, f.in_metric * change.damping,
-            f.in_metric * change.stiffness};
+    return {k, f.slope * change.force, f.implicit_share * change.damping,
+            f.implicit_share * change.stiffness};
   }
   return {-1, 0, 0, 0};  // it is disabled
 }
@@ -261,7 +261,7 @@ void ForceColumns::add_actuator(const Parameter& p, const Column& column) {
   const PathForce& acting = s_.forward.paths.actuation.forces[change.index];
   const bool stiff = acting.stiffness <= 0, damped = !has_metric(m_) || acting.damping <= 0;
   const double gear = path_gear(m_, p.id);
-  add_path({actuators_.force[change.index].law.path, gear * change.force,
+  add_path({actuators_.force[change.index].unlimited.path, gear * change.force,
             damped ? gear * gear * change.damping : 0, stiff ? gear * gear * change.stiffness : 0},
            s_.forward.paths.actuation.frozen, column);
 }

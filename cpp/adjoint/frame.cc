@@ -257,7 +257,7 @@ void Frames::differentiate(const StepDifferential& s) {
 
   const DofRows late = make_like(m, forward_.residual, arena_);
   const double* w = extended(m_, extension_, s.step.w, arena_);
-  if (s.twice) {
+  if (s.two_systems) {
     inertia_derivative(m, d, forward_.tree, extended(m_, extension_, s.lag, arena_), late, arena_);
   }
   TreeBlock* const* blocks = extended_blocks(m_, extension_, s.step.block, arena_);

@@ -23,10 +23,8 @@ bool any_block(const ModelView& m, const StepDifferential& s) {
 }  // namespace
 
 Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena) {
-  const bool weightless = m.opt.disableflags & disable::kGravity;
-  const Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
   Passes passes{};
-  passes.early = {d, sweep_motion(m, d, s.at, base, arena).acceleration, -1};
+  passes.early = {d, sweep_motion(m, d, s.at, base_acceleration(m), arena).acceleration, -1};
 
   // M enters after d(acc) with a - w                                                       (PAR-2)
   const DataView resting = at_rest(m, d, arena);

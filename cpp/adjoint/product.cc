@@ -156,27 +156,24 @@ void add_parameters(const Component& part, const double* columns, int nv, int co
 void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const DofRows& x,
                            Arena& arena) {
   const Component& part = x.components[c];
-  for (int i = 0; i < part.nv;) {
-    int dof = part.dofs[i], t = m.dof_treeid[dof], num = m.tree_dofnum[t];
-    const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr;
-    if (block) {
+  visit_trees(m, part.dofs, part.nv, [&](int t, int i, int end) {
+    const int dof = part.dofs[i];
+    if (const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr) {
       solve_lu_transposed(block->n, block->matrix, block->order, x.row[dof], part.stride, arena);
     } else {
-      solve_inertia(m, s.forward.tree, s.step.factor, m.tree_dofadr[t], num, x.row[dof],
-                    part.stride, 0, 1);
+      solve_inertia(m, s.forward.tree, s.step.factor, dof, end - i, x.row[dof], part.stride, 0, 1);
     }
-    i += num;
-  }
+  });
 }
 
 bool any(const SensorOutputs& out) { return out.C || out.D || out.Df; }
 
 // Returns the differential with other right-hand sides.
 StepDifferential with_sides(const StepDifferential& s, const DofRows& residual,
-                            const DofRows& late) {
+                            const DofRows& step_rows) {
   StepDifferential r = s;
   r.forward.residual = residual;
-  r.late = late;
+  r.step_rows = step_rows;
   return r;
 }
 
@@ -196,25 +193,24 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
   const Pullback to{state, out.ctrl, out.force, out.params};
 
   // pull back through w, by component, with z = (M + h Dhat)^-T through_w and y = K^-T M z:
-  //   dw = (M + h Dhat)^-1 (late + M d(acc)), d(acc) = K^-1 residual                       (ADJ-3)
+  //   dw = (M + h Dhat)^-1 (step_rows + M d(acc)), d(acc) = K^-1 residual                  (ADJ-3)
   const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
   for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
-  const StepDifferential driven = with_sides(s, z, y);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
-    const bool held = s.held(c), solved = !held || s.twice;
-    // the late right-hand side; it is the only one if the component is not held
-    if (solved) {
+    const bool accelerated = s.solves_acceleration(c);
+    // the step rows; they are the only right-hand side if d(acc) is not solved for
+    if (s.solves_step(c)) {
       solve_step_transposed(m, s, c, z, arena);
-      add_rows(m, s.late, c, z, to, arena);
+      add_rows(m, s.step_rows, c, z, to, arena);
       add_parameters(part, columns.late, m.nv, columns.count, z, to.params);
-      if (!held) add_parameters(part, columns.early, m.nv, columns.count, z, to.params);
+      if (!accelerated) add_parameters(part, columns.early, m.nv, columns.count, z, to.params);
     }
-    if (!held) continue;
+    if (!accelerated) continue;
 
-    // the early right-hand side, through d(acc)
-    if (s.twice) {
-      add_driven(m, d, driven, c, 0, 1);
+    // the residual, through d(acc)
+    if (s.two_systems) {
+      add_inertia_product(m, d, s.forward.tree, z, y, c, 0, 1);
     } else {
       for (int i = 0; i < part.nv; i++) y.row[part.dofs[i]][0] = z.row[part.dofs[i]][0];
     }
@@ -244,29 +240,27 @@ void push(const ModelView& m, const DataView& d, const StepDifferential& s,
           const ParameterColumns& driven, const Tangent* along, const Change* out, int count,
           Arena& arena) {
   const DofRows& residual = s.forward.residual;
-  const DofRows early = make_columns(m, residual, count, arena);
-  const DofRows late = s.twice ? make_columns(m, residual, count, arena) : early;
-  const StepDifferential sides = with_sides(s, early, late);
+  const DofRows acc_side = make_columns(m, residual, count, arena);
+  const DofRows step_side = s.two_systems ? make_columns(m, residual, count, arena) : acc_side;
+  const StepDifferential sides = with_sides(s, acc_side, step_side);
   double* dw = arena.take<double>(static_cast<std::size_t>(count) * m.nv);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const double* x = gather(m, part, along, count, arena);
-    const bool held = s.held(c), solved = !held || s.twice;
+    const bool accelerated = s.solves_acceleration(c), stepped = s.solves_step(c);
     for (int i = 0; i < part.nv; i++) {
-      const int dof = part.dofs[i];
-      if (held) add_row_product(residual.row[dof], x, part.end_column(), count, early.row[dof]);
-      if (solved) add_row_product(s.late.row[dof], x, part.end_column(), count, late.row[dof]);
-      double* first = (held ? early : late).row[dof];
+      const int dof = part.dofs[i], n = part.end_column();
+      if (accelerated) add_row_product(residual.row[dof], x, n, count, acc_side.row[dof]);
+      if (stepped) add_row_product(s.step_rows.row[dof], x, n, count, step_side.row[dof]);
+      double* first = (accelerated ? acc_side : step_side).row[dof];
       for (int k = 0; driven.count && k < count; k++) {
         first[k] += driven.early[k * m.nv + dof];
-        if (solved) late.row[dof][k] += driven.late[k * m.nv + dof];
+        if (stepped) step_side.row[dof][k] += driven.late[k * m.nv + dof];
       }
     }
-    if (held) solve_acceleration(m, d, sides.forward, c, 0, count, arena);
-    if (held && s.twice) add_driven(m, d, sides, c, 0, count);
-    if (solved) solve_step(m, sides, c, 0, count, arena);
+    sides.solve(m, d, c, 0, count, arena);
     for (int i = 0; i < part.nv; i++) {
-      const double* solution = late.row[part.dofs[i]];
+      const double* solution = step_side.row[part.dofs[i]];
       for (int k = 0; k < count; k++) dw[k * m.nv + part.dofs[i]] = solution[k];
     }
   }

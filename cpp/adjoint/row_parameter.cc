@@ -294,7 +294,7 @@ void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s,
     if (p.kind == Parameter::kLimit) {
       // tie: side of a limit as a parameter
       if ((p.component == 0) != (b.J[0] > 0)) continue;
-      const Reference r = reference(m, d, b.row);
+      const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
       const double pull = r.stiffness + r.through(gap, velocity, d.efc_aref[b.row]);
       change = -b.J[0] * (b.force[0] * r.dlogD - b.hessian[0] * pull);
     } else {

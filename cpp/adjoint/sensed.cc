@@ -176,7 +176,7 @@ class DirectDerivative {
     if (type == sensor::kActuatorFrc && id == p.id) out[0] = change.force;
     if (type == sensor::kTendonActFrc && pulls_tendon(m_, p.id, id)) out[0] = change.force;
     if (type != sensor::kJointActFrc) return;
-    const Path& path = actuators_.force[change.index].law.path;
+    const Path& path = actuators_.force[change.index].unlimited.path;
     const unsigned char* frozen = f_.paths.actuation.frozen;
     const int dof = m_.jnt_dofadr[id];
     for (int k = 0; k < path.n && !(frozen && frozen[dof]); k++) {
@@ -186,8 +186,7 @@ class DirectDerivative {
 
   const Motion* acceleration() {
     if (!acceleration_) {
-      const Vec3 base = weightless() ? Vec3{0, 0, 0} : -load3(m_.opt.gravity.v);
-      acceleration_ = sweep_motion(m_, d_, f_.acc, base, arena_).acceleration;
+      acceleration_ = sweep_motion(m_, d_, f_.acc, base_acceleration(m_), arena_).acceleration;
     }
     return acceleration_;
   }

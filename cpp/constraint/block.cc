@@ -11,13 +11,13 @@
 namespace mujacobian {
 namespace {
 
-// relative difference of numbers that are equal but for rounding
+// relative difference of numbers that are equal up to rounding
 constexpr double kSame = 1e-12;
 
 bool is_contact(int type) { return type >= constraint::kContactFrictionless; }
 
-// Bodies' motions under joint velocities y, and for each dof the motion before it crossed with its
-// axis                                                                                   (ROW-3)
+// Computes the motions of bodies at joint velocity y and, for each dof, the cross product of the
+// motion before the dof with its axis.                                                   (ROW-3)
 void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion* moved,
                   Motion* rate) {
   moved[0] = {};
@@ -43,8 +43,8 @@ void sweep_joints(const ModelView& m, const DataView& d, const double* y, Motion
   }
 }
 
-// The discrete integrator has replaced the spring of a contact or limit by the stiffest one that
-// the timestep resolves: k imp h^2 = 1.                                                   (DIS-6)
+// Returns whether the discrete integrator has replaced the spring of a contact or limit by the
+// stiffest one that the timestep resolves: k imp h^2 = 1.                                (DIS-6)
 bool is_resolved(const ModelView& m, const DataView& d, int row) {
   const double h = m.opt.timestep, *kbip = d.efc_KBIP + 4 * row;
   if ((m.opt.disableflags & disable::kRefSafe) || d.efc_type[row] < constraint::kLimitJoint) {
@@ -54,8 +54,8 @@ bool is_resolved(const ModelView& m, const DataView& d, int row) {
   return std::abs(h * h * kbip[0] * kbip[2] - 1) < kSame;
 }
 
-// d(damping)/d(impedance) of such a spring: it keeps its damping ratio, b = c / sqrt(imp), up to a
-// bound that the largest impedance sets.
+// Returns d(damping)/d(impedance) of such a spring. It keeps its damping ratio, b = c / sqrt(imp),
+// up to a bound that follows from the largest impedance.
 double resolved_damping_slope(double b, double imp, double h) {
   const double ceiling = kMaxImp / (1 - kMaxImp);
   const double most = (ceiling * (1 - imp) / imp - 2) / h;
@@ -66,16 +66,16 @@ double resolved_damping_slope(double b, double imp, double h) {
 
 }  // namespace
 
-Reference reference(const ModelView& m, const DataView& d, int row) {
+ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row) {
   const double* kbip = d.efc_KBIP + 4 * row;
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
   const bool regular = d.efc_R[row] > kMinVal;
-  Reference r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
+  ReferenceAcceleration r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
   // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));
   if (m.opt.integrator != integrator::kDiscrete) return r;
 
-  // the spring and damper act at the end of the step                                    (DIS-5)
+  // in the discrete integrator the spring and damper act at the end of the step         (DIS-5)
   const double h = r.ahead = m.opt.timestep;
   if (is_resolved(m, d, row)) {
     r.stiffness_slope = 0;
@@ -168,7 +168,7 @@ void differentiate(const ModelView& m, const DataView& d, const Block& block,
 
 const double* jacobian_change(const ModelView& m, const DataView& d, const Blocks& blocks,
                               const Block& b, const double* y, Arena& arena) {
-  // at rest and with a reference that does nothing, rho is d(J y)/dq
+  // at rest and with a reference acceleration of zero, rho is d(J y)/dq
   DataView resting = at_rest(m, d, arena);
   double* kbip = arena.zeros<double>(4 * d.nefc);
   for (int k = 0; k < d.nefc; k++) kbip[4 * k + 2] = 0.5;

@@ -1,4 +1,4 @@
-// Contacts: rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of the
+// Contacts: the rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of
 // two bodies at the contact point.
 #include "constraint/shift.h"
 #include "constraint/wrench.h"
@@ -11,16 +11,17 @@
 namespace mujacobian {
 namespace {
 
+// Returns the axis of a row, in world axes.
 Vec3 axis(const ContactGeometry& g, int row) {
   int k = row % 3;
   return k == 0 ? g.normal : g.tangent[k - 1];
 }
 
-// Velocities of conveyor-like surfaces, turning with their geoms.
+// The velocities of moving surfaces, such as conveyor belts. They turn with their geoms.
 struct SurfaceVelocity {
   bool any;
-  Vec3 lin[2], ang[2];  // of each geom, in world axes; `lin` at the geom's center
-  Vec3 arm[2];          // from the geom's center to the contact
+  Vec3 lin[2], ang[2];  // for each geom, in world axes; `lin` is at the center of the geom
+  Vec3 arm[2];          // from the center of the geom to the contact
 };
 
 SurfaceVelocity surface_velocity(const ModelView& m, const DataView& d, const Block& b) {
@@ -37,7 +38,8 @@ SurfaceVelocity surface_velocity(const ModelView& m, const DataView& d, const Bl
   return s;
 }
 
-// Change of the surfaces' relative velocity in row r: tangents and spin only              (ROW-10)
+// Returns the change of the relative velocity of the surfaces in row r, a tangent or the spin.
+// (ROW-10)
 double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& g,
                                const Motion moved[2], const ContactVariation& v, int r) {
   Vec3 value{0, 0, 0}, change{0, 0, 0};
@@ -57,14 +59,14 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
   return dot(axis(g, r), change + cross(value, v.turn));
 }
 
-// -d aref / d(distance) of every row. Friction rows have no position of their own, but in a pyramid
-// they share the impedance of the normal.
-void distance_pull(const DataView& d, const Block& b, const Reference& normal,
-                   const Reference& friction, double pull[kMaxRows]) {
-  pull[0] = 0;
+// Computes -d aref / d(distance) of every row. Friction rows have no position of their own, but in
+// a pyramid they use the impedance of the normal row.
+void distance_slopes(const DataView& d, const Block& b, const ReferenceAcceleration& normal,
+                     const ReferenceAcceleration& friction, double slope[kMaxRows]) {
+  slope[0] = 0;
   for (int r = 0; r < b.count; r++) {
     double velocity, gap = r == 0 ? d.efc_pos[b.row] - d.efc_margin[b.row] : 0;
-    const Reference& ref = r == 0 ? normal : friction;
+    const ReferenceAcceleration& ref = r == 0 ? normal : friction;
     if (b.edges == b.count) {
       velocity = d.efc_vel[b.row + r];
     } else {  // half the sum and difference of two edges n +- mu_k t_k
@@ -73,54 +75,57 @@ void distance_pull(const DataView& d, const Block& b, const Reference& normal,
                         : (edge[0] - edge[1]) / (2 * b.contact.friction.v[r - 1]);
     }
     double aref = -ref.damping * velocity - ref.stiffness * gap;
-    pull[r] = ref.through(gap, velocity, aref);
+    slope[r] = ref.through(gap, velocity, aref);
   }
-  pull[0] += normal.stiffness;
+  slope[0] += normal.stiffness;
 }
 
-// e . (S x y), linear or angular, as a function of the motion S.
-Motion carried_rate(Motion y, Vec3 e, bool linear) {
+// Returns e . (S x y), of the linear or the angular part, as a linear function of the motion S.
+Motion rigid_rate(Motion y, Vec3 e, bool linear) {
   if (!linear) return {cross(y.ang, e), {0, 0, 0}};
   return {cross(y.lin, e), cross(y.ang, e)};
 }
 
-// Add the change of a row of the relative motion with the contact's own, and `pull` times that of
-// the distance: e . d + (turn x e) . rel = e . (d + rel x turn)
-void add_row_change(const ContactMap& map, Motion relative, double pull, Vec3 e, bool linear,
+// Adds the change of a row of the relative motion with the position and the frame of the contact,
+// and `slope` times the change of the distance: e . d + (turn x e) . rel = e . (d + rel x turn).
+void add_row_change(const ContactMap& map, Motion relative, double slope, Vec3 e, bool linear,
                     double* row) {
   const Vec3 shifted = linear ? cross(e, relative.ang) : Vec3{0, 0, 0};
   const Vec3 turned = cross(e, linear ? relative.lin : relative.ang);
   for (int k = 0; k < ContactMap::kColumns; k++) {
-    row[k] += pull * map.distance[k] + shifted.x * map.position[0][k] +
+    row[k] += slope * map.distance[k] + shifted.x * map.position[0][k] +
               shifted.y * map.position[1][k] + shifted.z * map.position[2][k] +
               turned.x * map.turn[0][k] + turned.y * map.turn[1][k] + turned.z * map.turn[2][k];
   }
 }
 
-// A contact under the motion y = a + B v of its bodies.
+// A contact with the motion y = a + B v of its bodies. Normal rows and friction rows may have
+// different damping B.
 struct ContactMotion {
-  Force wrench;           // of the contact on body 1
-  double damping[2];      // B of normal rows and of friction rows,
-  int kinds;              // which may be the same
-  Motion y[2][2];         // [kind of row][side], about the contact
-  Motion relative[2];     // of side 1 to side 0
-  double pull[kMaxRows];  // change of J a - aref with the distance
-  double dlogD;           // of D with the distance
+  Force wrench;            // of the contact on body 1
+  double damping[2];       // B of normal rows and of friction rows
+  int kinds;               // number of different B: 1 or 2
+  Motion y[2][2];          // [kind of row][side], about the contact
+  Motion relative[2];      // [kind of row], side 1 relative to side 0
+  double slope[kMaxRows];  // d(J a - aref)/d(distance)
+  double dlogD;            // d(log D)/d(distance)
 };
 
 ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block& b,
                              const BlockMotion& motion) {
   const ContactDofs& c = *b.chain;
   ContactMotion r{};
-  // adhesion pulls along the normal as a passive force
+  // the wrench of the rows, and of adhesion, which is a passive force along the normal
   for (int k = 0; k < b.count; k++) {
     (k < 3 ? r.wrench.lin : r.wrench.ang) += b.force[k] * axis(*b.geometry, k);
   }
   if (passive_enabled(m)) r.wrench.lin += -b.contact.adhesion * b.geometry->normal;
 
+  // the motion of the two bodies, for each kind of row
   const bool elliptic = b.type == constraint::kContactElliptic;
-  const Reference normal = reference(m, d, b.row);
-  const Reference friction = elliptic && b.count > 1 ? reference(m, d, b.row + 1) : normal;
+  const ReferenceAcceleration normal = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration friction =
+      elliptic && b.count > 1 ? reference_acceleration(m, d, b.row + 1) : normal;
   r.damping[0] = normal.damping, r.damping[1] = friction.damping;
   r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
   for (int kind = 0; kind < r.kinds; kind++) {
@@ -130,28 +135,34 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
     }
     r.relative[kind] = r.y[kind][1] + -1.0 * r.y[kind][0];
   }
-  distance_pull(d, b, normal, friction, r.pull);
-  // adhesion shifts the reference by R adhesion, shared by the edges of a pyramid
+
+  // derivatives with respect to the distance
+  distance_slopes(d, b, normal, friction, r.slope);
+  // adhesion adds R adhesion to the reference acceleration, shared by the edges of a pyramid
   const double share = b.edges == b.count ? 1 : b.edges;
-  r.pull[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
+  r.slope[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
   r.dlogD = normal.dlogD;
   return r;
 }
 
-// Change of the rows J y, and of log D, when the two bodies move by what `moved` says.
-void add_carried(const Block& b, const ContactMotion& motion, const ContactDofs& moved,
-                 const ContactMap& map, BlockChange& change) {
+// Adds the change of the rows J y and of log D for the motions `moved` of the two bodies, with
+// `map` the motion of the contact that they cause.
+void add_body_motion(const Block& b, const ContactMotion& motion, const ContactDofs& moved,
+                     const ContactMap& map, BlockChange& change) {
+  // linear functions of the 12 components of the two motions
   double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
   for (int r = 0; r < b.count; r++) {
     const int kind = r > 0 && motion.kinds == 2;
     const Vec3 e = axis(*b.geometry, r);
     for (int side = 0; side < 2; side++) {
-      const Motion carried = carried_rate(motion.y[kind][side], e, r < 3);
-      store_motion(rows[r] + 6 * side, (side ? 1 : -1) * carried);
+      const Motion rate = rigid_rate(motion.y[kind][side], e, r < 3);
+      store_motion(rows[r] + 6 * side, (side ? 1 : -1) * rate);
     }
-    add_row_change(map, motion.relative[kind], motion.pull[r], e, r < 3, rows[r]);
+    add_row_change(map, motion.relative[kind], motion.slope[r], e, r < 3, rows[r]);
   }
   for (int k = 0; k < ContactMap::kColumns; k++) nearer[0][k] = motion.dlogD * map.distance[k];
+
+  // applied to the motions of every dof
   add_rows(moved, rows, b.count, change.rho_q);
   add_rows(moved, nearer, 1, change.dlogD);
 }
@@ -160,6 +171,7 @@ void add_carried(const Block& b, const ContactMotion& motion, const ContactDofs&
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, const ContactGeometry* before,
                   const ContactGeometry* known, Arena& arena) {
+  // the contact and its features
   b.contact = view_contact(d, b.id);
   b.count = b.contact.dim;
   b.edges = b.type == constraint::kContactPyramidal ? 2 * (b.count - 1) : b.count;
@@ -168,6 +180,8 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
     b.geometry =
         new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact, before));
   }
+
+  // its dofs, and its Jacobian in contact coordinates
   b.chain = new (arena.take<ContactDofs>(1)) ContactDofs(contact_dofs(m, d, b.contact, arena));
   const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);
@@ -185,16 +199,16 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
   const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
 
-  // d(J y) for y = a + B v, by what the two bodies do                                     (ROW-4)
+  // change of J y for y = a + B v, and of J^T f, with the motion of the bodies            (ROW-4)
   const ContactMotion moving = contact_motion(m, d, b, motion);
   const double* damping = moving.damping;
   const int kinds = moving.kinds;
   visit_maps(g, c, arena, [&](const ContactDofs& moved, const ContactMap& map) {
-    add_carried(b, moving, moved, map, change);
-    turn_wrench(m, moved, map, moving.wrench, change.turned, arena);
+    add_body_motion(b, moving, moved, map, change);
+    turn_wrench(m, moved, map, moving.wrench, change.geometric_stiffness, arena);
   });
 
-  // and by the axes' own motion
+  // change of J y with the motion of the axes of dofs that move one of the bodies         (ROW-3)
   for (int k = 0; k < n; k++) {
     if (c.moves[k] == 3) continue;
     const Vec3 offset = c.offset[c.moves[k] >> 1];
@@ -207,6 +221,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
       }
     }
   }
+
+  // change of the velocities of moving surfaces                                           (ROW-10)
   const SurfaceVelocity surface = surface_velocity(m, d, b);
   for (int k = 0; surface.any && k < n; k++) {
     const ContactVariation v = vary(g, c, k);
@@ -218,6 +234,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
       change.rho_q[r * stride + k] += damping[1] * surface_velocity_change(surface, g, moved, v, r);
     }
   }
+
+  // velocities enter through the damping only
   for (int r = 0; r < b.count; r++) {
     for (int k = 0; k < stride; k++) {
       change.rho_v[r * stride + k] = damping[r > 0] * b.J[r * stride + k];
@@ -236,7 +254,7 @@ ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& 
     const Motion& relative = contact.relative[r > 0 && contact.kinds == 2];
     const Vec3 moved = r < 3 ? cross(relative.lin, v.turn) + cross(relative.ang, v.position)
                              : cross(relative.ang, v.turn);
-    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.pull[r] * v.distance;
+    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.slope[r] * v.distance;
   }
   change.dlogD = contact.dlogD * v.distance;
   change.wrench = contact.wrench;
@@ -258,17 +276,20 @@ ContactForce contact_force(const Block& b) {
 
 BlockWrench contact_wrench(const ModelView& m, const Block& b, Arena& arena) {
   const ContactForce force = contact_force(b);
+  // the two bodies, with opposite wrenches at the contact
   BlockWrench w{};
   for (int side = 0; side < 2; side++) {
     w.body[side] = m.geom_bodyid[b.contact.geom.v[side]];
     w.sign[side] = side ? 1 : -1;
     w.at[side] = b.geometry->position;
   }
+  // the wrench of each row, and their sum
   for (int r = 0; r < b.count; r++) {
     const Vec3 e = axis(*b.geometry, r);
     w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{e, {0, 0, 0}};
     w.value += force.value[r] * w.unit[r];
   }
+  // its change with each dof
   const ContactVariation* moved = contact_variations(b, arena);
   w.change[0] = w.change[1] = arena.take<Force>(b.n);
   for (int k = 0; k < b.n; k++) w.change[0][k] = moved_wrench(w.value, moved[k]);

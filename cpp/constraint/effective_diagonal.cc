@@ -7,7 +7,8 @@
 namespace mujacobian {
 namespace {
 
-// diagA is multiplied by num / den, num = sum_j J_j^2 / (M_jj + s_j), den = sum_j J_j^2 / M_jj
+// The correction multiplies diagA by num / den, with num = sum_j J_j^2 / (M_jj + s_j) and
+// den = sum_j J_j^2 / M_jj.
 struct Ratio {
   double num, den;
 };
@@ -21,14 +22,15 @@ void add_scaled(double* row, double scale, const double* x, int n) {
   for (int k = 0; k < n; k++) row[k] += scale * x[k];
 }
 
-// d log(num / den), by what changes: J, M_jj and s_j, over the block's dofs.
+// Derivatives of log(num / den) with respect to J, M_jj and s_j, over the dofs of the block.
 struct RatioSlopes {
   double *jacobian, *inertia, *added;
 };
 
-// False where MuJoCo leaves R alone.
+// Computes them for the row of a source. Returns false if MuJoCo does not correct R.
 bool ratio_slopes(const ModelView& m, const DataView& d, const Block& b, const Source& source,
                   RatioSlopes& slopes, Arena& arena) {
+  // the row of the source, and the ratio
   double* row = arena.zeros<double>(b.n);
   for (int r = 0; r < b.count; r++)
     for (int i = 0; i < b.n; i++) row[i] += source.weight[r] * b.J[r * b.stride + i];
@@ -50,11 +52,14 @@ bool ratio_slopes(const ModelView& m, const DataView& d, const Block& b, const S
   return true;
 }
 
-// d log(num / den) over all columns of the block's component; null where MuJoCo leaves R alone
+// Returns d log(num / den) over all columns of the component of the block, or null if MuJoCo does
+// not correct R.
 double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
                    const Source& source, const DiagonalRates& diagonal, Arena& arena) {
   RatioSlopes slopes;
   if (!ratio_slopes(m, d, b, source, slopes, arena)) return nullptr;
+
+  // through M_jj and s_j
   const Component& part = diagonal.added.components[diagonal.added.component[b.dofs[0]]];
   double* dlog = arena.zeros<double>(part.stride);
   double* z = arena.zeros<double>(m.nv);
@@ -64,6 +69,8 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
     add_scaled(dlog, slopes.inertia[i], diagonal.inertia.row[dof], part.nv);
     add_scaled(dlog, slopes.added[i], diagonal.added.row[dof], part.force_column());
   }
+
+  // through J
   const double* moved = jacobian_change(m, d, blocks, b, z, arena);
   for (int r = 0; r < b.count; r++)
     for (int i = 0; i < b.n; i++) {
@@ -72,7 +79,7 @@ double* dlog_ratio(const ModelView& m, const DataView& d, const Blocks& blocks, 
   return dlog;
 }
 
-// J^T force of one dof
+// Returns the entry of J^T force for one dof.
 double push(const Block& b, int i, const double* force) {
   double sum = 0;
   for (int r = 0; r < b.count; r++) sum += b.J[r * b.stride + i] * force[r];

@@ -21,9 +21,10 @@ int sources(const Block& b, Source* out) {
 
 namespace {
 
-// -(2 dJ z - z dM z) / (J z) with z = M^-1 J^T of the source's row                       (ROW-11)
+// Returns -(2 dJ z - z dM z) / (J z), with z = M^-1 J^T of the row of the source.        (ROW-11)
 double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
               const Block& b, const Source& source, const DofRows& residual, Arena& arena) {
+  // the row, z and the diagonal entry J z
   double* row = arena.zeros<double>(m.nv);
   double* z = arena.take<double>(m.nv);
   for (int r = 0; r < b.count; r++)
@@ -35,6 +36,7 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
   double diagonal = 0;
   for (int i = 0; i < b.n; i++) diagonal += row[b.dofs[i]] * z[b.dofs[i]];
 
+  // z dM z
   double* dlog = arena.zeros<double>(m.nv);
   const DofRows inertia = make_like(m, residual, arena);
   inertia_derivative(m, d, tree, z, inertia, arena);
@@ -44,6 +46,7 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
       dlog[part.dofs[c]] -= z[part.dofs[j]] * inertia.dq(part.dofs[j], part.dofs[c]) / diagonal;
     }
 
+  // 2 dJ z
   const double* moved = jacobian_change(m, d, blocks, b, z, arena);
   for (int r = 0; r < b.count; r++)
     for (int i = 0; i < b.n; i++) {
@@ -62,7 +65,7 @@ int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
   int changes = 0;
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
+    if (d.efc_R[b.row + s] <= kMinVal) continue;  // at its lower bound, a constant
     out[changes++] = {source[s].first, source[s].last,
                       dlogD(m, d, tree, blocks, b, source[s], residual, arena)};
   }

@@ -1,33 +1,34 @@
-// The flag diagexact: R is scaled by the exact diagonal J M^-1 J^T, which moves with q.
+// The flag diagexact: R is proportional to the exact diagonal J M^-1 J^T, which depends on q.
 #pragma once
 
 #include "constraint/block.h"
 
 namespace mujacobian {
 
-// The row whose diagonal scales R of the rows first .. last-1: each its own, except that all rows
-// of a contact are tied to its first one, which for a pyramid is an edge.
+// The row whose diagonal entry determines R of the rows first .. last-1. Every row has its own,
+// except that all rows of a contact use the first one, which is an edge for a pyramid.
 struct Source {
-  double weight[kMaxRows];  // of the block's rows
+  double weight[kMaxRows];  // the row as a combination of the rows of the block
   int first, last;
 };
 
-// Fill `out` (room for kMaxRows); returns how many there are.
+// Writes the sources of a block to `out` (room for kMaxRows), and returns their number.
 int sources(const Block& block, Source* out);
 
-// The part of d log D that comes from the exact diagonal, shared by the rows first .. last-1 of a
-// block. It reaches all dofs of the component.
+// The part of d log D that comes from the exact diagonal, for the rows first .. last-1 of a block.
+// It depends on all dofs of the component.
 struct DiagonalChange {
   int first, last;
   const double* dlogD;  // (nv)
 };
 
-// Fill `out` (room for kMaxRows) for an active block that moves dofs; returns how many there are.
+// Writes the changes of an active block with dofs to `out` (room for kMaxRows), and returns their
+// number.
 int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
                     const Blocks& blocks, const Block& block, const DofRows& residual,
                     DiagonalChange* out, Arena& arena);
 
-// Add J^T (f dlogD) for the part of D that comes from the exact diagonal.               (ROW-11)
+// Adds J^T (f dlogD) for the part of D that comes from the exact diagonal.              (ROW-11)
 void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
                         const Blocks& blocks, const DofRows& residual, Arena& arena);
 

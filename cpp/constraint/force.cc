@@ -7,13 +7,14 @@
 namespace mujacobian {
 namespace {
 
-// One row that is quadratic: f = -D x, H = D
+// Sets one row in the quadratic zone: f = -D x, H = D.
 void set_quadratic(const DataView& d, Block& b, int r, double x) {
   b.force[r] = -d.efc_D[b.row + r] * x;
   b.hessian[r * b.count + r] = d.efc_D[b.row + r];
   b.active = true;
 }
 
+// Dry friction: quadratic within its bounds, otherwise constant.
 void evaluate_friction(const DataView& d, Block& b, double x) {
   double limit = d.efc_frictionloss[b.row];
   // tie: bound of dry friction
@@ -22,7 +23,8 @@ void evaluate_friction(const DataView& d, Block& b, double x) {
   b.active = true;
 }
 
-// Edges n +- mu_k t_k, each one-sided; forces and Hessians are summed in contact coordinates
+// A pyramid: the edges n +- mu_k t_k are one-sided rows, whose forces and Hessians are summed in
+// contact coordinates.
 void evaluate_pyramid(const DataView& d, Block& b, const double* moved) {
   for (int k = 1; k < b.count; k++) {
     for (int side = 0; side < 2; side++) {
@@ -37,8 +39,9 @@ void evaluate_pyramid(const DataView& d, Block& b, const double* moved) {
   }
 }
 
-// The elliptic cone: free, sticking (quadratic) or sliding (on the cone)                (ROW-9)
+// An elliptic cone: free, sticking (quadratic) or sliding (on the cone).                (ROW-9)
 void evaluate_cone(const DataView& d, Block& b, const double* x) {
+  // normal and tangential part of x, in coordinates in which the cone is circular
   const int dim = b.count;
   const double mu = b.contact.mu;
   double scale[kMaxRows], u[kMaxRows], t2 = 0;
@@ -54,6 +57,8 @@ void evaluate_cone(const DataView& d, Block& b, const double* x) {
     for (int r = 0; r < dim; r++) set_quadratic(d, b, r, x[r]);
     return;
   }
+
+  // sliding: the force is on the cone
   const double stiffness = d.efc_D[b.row] / (mu * mu * (1 + mu * mu));
   b.active = true;
   b.force[0] = -stiffness * (n - mu * t) * mu;
@@ -83,22 +88,26 @@ Edge pyramid_edge(const DataView& d, const Block& b, const double* moved, int k,
 }
 
 void evaluate(const ModelView&, const DataView& d, const double* acc, Block& b) {
-  double moved[kMaxRows], x[kMaxRows];  // J a, J a - aref
+  // J a
+  double moved[kMaxRows], x[kMaxRows];
   for (int r = 0; r < b.count; r++) {
     moved[r] = 0;
     for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.stride + k] * acc[b.dofs[k]];
     b.force[r] = 0;
   }
   for (int k = 0; k < b.count * b.count; k++) b.hessian[k] = 0;
+
+  // terms of the metric, and pyramids, which have one aref per edge
   if (b.type == kMetricTerm) {
     b.force[0] = -b.weight * moved[0];
     b.hessian[0] = b.weight;
     b.active = true;
     return;
   }
-  b.active = b.geometry && b.contact.adhesion != 0;  // which pulls also where nothing presses
+  b.active = b.geometry && b.contact.adhesion != 0;  // adhesion acts even if the rows have no force
   if (b.type == constraint::kContactPyramidal) return evaluate_pyramid(d, b, moved);
 
+  // J a - aref of all other rows
   for (int r = 0; r < b.count; r++) x[r] = moved[r] - d.efc_aref[b.row + r];
   if (b.type == constraint::kEquality) {
     for (int r = 0; r < b.count; r++) set_quadratic(d, b, r, x[r]);

@@ -1,18 +1,19 @@
-// Constraint forces and their Hessians at an acceleration, docs/derivations/constraints.md.
+// Constraint forces and their Hessians at a given acceleration, docs/derivations/constraints.md.
 #pragma once
 
 #include "constraint/block.h"
 
 namespace mujacobian {
 
-// Set the block's force and Hessian at acceleration `acc`, in the block's own coordinates, from
-// MuJoCo's reference and D (its stored states can be stale).
+// Sets the force and the Hessian of the block at acceleration `acc`, in the coordinates of the
+// block. It uses MuJoCo's aref and D, but not MuJoCo's states of the rows, which can be out of
+// date.
 void evaluate(const ModelView& m, const DataView& d, const double* acc, Block& block);
 
-// Edge n + mu t_k of a pyramid (side 0) or n - mu t_k (side 1) with `moved` = J a.
+// Edge n + mu t_k (side 0) or n - mu t_k (side 1) of a pyramid, at `moved` = J a.
 struct Edge {
-  double mu;                // with its sign
-  double force, stiffness;  // both zero where it does not press
+  double mu;                // with the sign of the side
+  double force, stiffness;  // both zero if the edge is not active
 };
 Edge pyramid_edge(const DataView& d, const Block& block, const double* moved, int k, int side);
 

@@ -11,7 +11,8 @@ namespace {
 // MuJoCo's lower bound of the diagonal of A in a contact
 constexpr double kMinDiagonal = 1e-10;
 
-// All dofs of the trees that the block moves, where M^-1 J^T is not zero
+// Lists all dofs of the trees that the block moves, where M^-1 J^T is not zero. Returns their
+// number.
 int reach(const ModelView& m, const Block& b, int* dofs) {
   int n = 0, last = -1;
   for (int k = 0; k < b.n; k++) {
@@ -36,7 +37,8 @@ bool is_zero(const double* x, int n) {
                     "friction on an inertia so large that MuJoCo replaces it");
 }
 
-// z and A of a friction block; `x` is scratch of nv zeros, left so
+// Computes z and A of a friction block. `x` is scratch memory of nv zeros, and zero again on
+// return.
 void set_mobility(const ModelView& m, const DataView& d, FrictionBlock& friction, double* x,
                   Arena& arena) {
   const Block& b = *friction.block;
@@ -45,6 +47,7 @@ void set_mobility(const ModelView& m, const DataView& d, FrictionBlock& friction
   friction.dofs = dofs;
   friction.z = arena.take<double>(friction.count * friction.reach);
   for (int r = 0; r < friction.count; r++) {
+    // x = M^-1 J_r^T, and column r of A
     for (int k = 0; k < b.n; k++) x[b.dofs[k]] = row_of(friction, r)[k];
     solve_inertia(m, {d.qLD, d.qLDiagInv}, x);
     for (int s = 0; s < friction.count; s++) {
@@ -56,7 +59,7 @@ void set_mobility(const ModelView& m, const DataView& d, FrictionBlock& friction
       friction.z[r * friction.reach + i] = x[dofs[i]];
       x[dofs[i]] = 0;
     }
-    // a row that nothing moves keeps MuJoCo's floor, a constant
+    // MuJoCo's lower bound of the diagonal applies to a row that no dof moves, and is constant then
     double& diagonal = friction.A[r * friction.count + r];
     const double floor = friction.cone ? kMinDiagonal : is_dry(b) ? kMinVal : 0;
     if (diagonal >= floor) continue;
@@ -65,7 +68,7 @@ void set_mobility(const ModelView& m, const DataView& d, FrictionBlock& friction
   }
 }
 
-// The floor acts on the edges of a pyramid.
+// Throws Unsupported if MuJoCo's lower bound of the diagonal applies to an edge of a pyramid.
 void require_light_edges(const ModelView& m, const DataView& d, const FrictionBlock& friction,
                          double* x) {
   const Block& b = *friction.block;
@@ -89,7 +92,7 @@ FrictionBlock make_friction_block(const Block& b, int first, int count) {
   return friction;
 }
 
-// The friction blocks of a block, without their mobility
+// Writes the friction blocks of a block, without z and A. Returns their number.
 int start_friction_blocks(const DataView& d, const Block& b, const double* acc,
                           FrictionBlock* frictions) {
   int count = 0;

@@ -12,14 +12,14 @@
 namespace mujacobian {
 namespace {
 
-// Share of its summands below which an entry of J is their rounding
+// An entry of J that is smaller than this share of its summands is their rounding error.
 constexpr double kRounding = 1e-12;
-// Entries above it are no rounding of any geometry: a quick look at most blocks
+// A larger entry is never a rounding error. This quick test excludes most blocks.
 constexpr double kCertain = 1e-6;
-// Share of the largest force that rounding of J^T f may have
-constexpr double kUnseen = 1e-9;
+// The rounding error of J^T f may be this share of the largest force.
+constexpr double kNegligible = 1e-9;
 
-// The size of the summands of J: of dofs' axes, about the contact.
+// Returns the size of the summands of J: the largest axis of a dof, about the contact.
 double scale_of(const Block& b) {
   double largest_axis = 0;
   for (int k = 0; k < b.n; k++) {
@@ -31,6 +31,7 @@ double scale_of(const Block& b) {
   return largest_axis;
 }
 
+// Returns whether the derivative of J is zero, up to `limit`.
 bool stays_zero(const ModelView& m, const DataView& d, const Blocks& blocks, const Block& b,
                 double limit, Arena& arena) {
   double* y = arena.zeros<double>(m.nv);
@@ -43,6 +44,7 @@ bool stays_zero(const ModelView& m, const DataView& d, const Blocks& blocks, con
   return true;
 }
 
+// Returns whether a block is an idle contact.
 bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block& b, Arena& arena) {
   if (b.n == 0 || !b.geometry) return false;
   const int size = b.count * b.stride;
@@ -50,13 +52,14 @@ bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block&
     if (std::abs(b.J[k]) > kCertain) return false;
   }
   const double limit = kRounding * scale_of(b);
-  std::memset(b.force, 0, sizeof b.force);  // of which nothing here depends
+  std::memset(b.force, 0, sizeof b.force);  // not set yet; rho does not depend on it
   return largest(b.J, size) <= limit && stays_zero(m, d, blocks, b, limit, arena);
 }
 
-// MuJoCo's constraint forces on these dofs must be those of the other blocks.
-void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
-                    Arena& arena) {
+// Throws std::domain_error if MuJoCo's constraint forces on the dofs in `touched` differ from the
+// forces of the other blocks.
+void require_negligible(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
+                        Arena& arena) {
   solve_again(d);
   double* force = arena.zeros<double>(m.nv);
   for (int k = 0; k < blocks.count; k++) {
@@ -68,7 +71,7 @@ void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const
   const double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(force, m.nv));
   for (int i = 0; i < m.nv; i++) {
     const double noise = std::abs(d.qfrc_constraint[i] - force[i]);
-    if (!touched[i] || noise <= kUnseen * scale) continue;
+    if (!touched[i] || noise <= kNegligible * scale) continue;
     char text[200];
     std::snprintf(text, sizeof text,
                   "rounding of huge constraint forces moves dof %d by %.0e: a contact pushes a "
@@ -80,7 +83,7 @@ void require_unseen(const ModelView& m, const DataView& d, Blocks& blocks, const
 
 }  // namespace
 
-void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
+void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
   bool* touched = nullptr;
   for (int k = 0; k < blocks.count; k++) {
     Block& b = blocks.block[k];
@@ -90,7 +93,7 @@ void set_aside_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena
     b.idle = true;
     b.n = b.stride = 0;
   }
-  if (touched) require_unseen(m, d, blocks, touched, arena);
+  if (touched) require_negligible(m, d, blocks, touched, arena);
 }
 
 }  // namespace mujacobian

@@ -13,16 +13,17 @@
 namespace mujacobian {
 namespace {
 
-// MuJoCo's limit on the increase of the cost, beyond which it takes an update back
+// An update that increases the cost by more than this is undone, as in MuJoCo.
 constexpr double kMaxIncrease = 1e-10;
 
-// Largest difference to MuJoCo's constraint force, relative to the largest generalized force. Its
-// Newton solver stops up to 4e-5 from the optimum where cones slide, and the derivative there is
-// the same to 1e-9; a solver that has not converged (PGS on cones) ends 1e-2 away and in other
-// branches.
+// Largest accepted difference from MuJoCo's constraint force, relative to the largest generalized
+// force. MuJoCo's Newton solver stops up to 4e-5 from the optimum if cones slide, and the
+// derivative there is the same to 1e-9. A solver that has not converged (PGS on cones) ends 1e-2
+// away and on other branches.
 constexpr double kSameForce = 1e-4;
 
-// Sum of R f^2 / 2, which MuJoCo counts as improved by the first sweep
+// Returns the sum of R f^2 / 2 of a block, which MuJoCo counts as an improvement by the first
+// sweep.
 double regularization(const DataView& d, const Block& b, const double* acc) {
   double sum = 0;
   if (b.type == constraint::kContactPyramidal) {
@@ -38,6 +39,7 @@ double regularization(const DataView& d, const Block& b, const double* acc) {
   return sum;
 }
 
+// Computes J acc - aref of the rows of a friction block.
 void residual_of(const FrictionBlock& friction, const double* acc, double* res) {
   const Block& b = *friction.block;
   for (int r = 0; r < friction.count; r++) {
@@ -46,30 +48,31 @@ void residual_of(const FrictionBlock& friction, const double* acc, double* res) 
   }
 }
 
-// One force between bounds                                                              (SLIP-4)
-void update_bounded(const FrictionBlock& friction, double res, Visit& visit) {
+// Updates one force between bounds.                                                     (SLIP-4)
+void update_bounded(const FrictionBlock& friction, double res, FrictionUpdate& visit) {
   const double mu =
       is_dry(*friction.block) ? 0 : friction.block->contact.friction.v[friction.first - 1];
   double force = 0;
   if (mu > 0 && 4 * mu * mu * friction.A[0] < kMinVal) {
-    visit.outcome = Visit::kZero;
+    visit.outcome = FrictionUpdate::kZero;
   } else {
     force = friction.force[0] - res / friction.A[0];
-    visit.outcome = Visit::kInside;
+    visit.outcome = FrictionUpdate::kInside;
     // tie: noslip and the bound of dry friction
     if (force < -friction.limit) {
       force = -friction.limit;
-      visit.outcome = Visit::kLow;
+      visit.outcome = FrictionUpdate::kLow;
     } else if (force > friction.limit) {
       force = friction.limit;
-      visit.outcome = Visit::kHigh;
+      visit.outcome = FrictionUpdate::kHigh;
     }
   }
   visit.delta[0] = force - friction.force[0];
 }
 
-// The tangential forces of a cone                                                       (SLIP-6)
-void update_cone(const FrictionBlock& friction, const double* res, Visit& visit, Arena& arena) {
+// Updates the tangential forces of a cone.                                              (SLIP-6)
+void update_cone(const FrictionBlock& friction, const double* res, FrictionUpdate& visit,
+                 Arena& arena) {
   const int n = friction.count;
   double b[kMaxFriction];
   for (int r = 0; r < n; r++) {
@@ -79,10 +82,11 @@ void update_cone(const FrictionBlock& friction, const double* res, Visit& visit,
   Qcqp* qcqp = arena.take<Qcqp>(1);
   *qcqp = solve_qcqp(n, friction.A, b, friction.block->contact.friction.v, friction.limit, arena);
   visit.qcqp = qcqp;
-  visit.outcome = Visit::kCone;
+  visit.outcome = FrictionUpdate::kCone;
   for (int r = 0; r < n; r++) visit.delta[r] = qcqp->x[r] - friction.force[r];
 }
 
+// Returns the change of the cost by an update.
 double cost_change(const FrictionBlock& friction, const double* res, const double* delta) {
   double change = 0;
   for (int r = 0; r < friction.count; r++) {
@@ -106,7 +110,7 @@ void apply(FrictionBlock& friction, const double* delta, Noslip& noslip) {
   }
 }
 
-// The number by which MuJoCo divides improvements: a total inertia of the island
+// Returns the total inertia of the island, by which MuJoCo divides improvements.
 double inertia_scale(const ModelView& m, const DataView& d, int island) {
   // since 3.17 the trace of M, before that a constant of the model
   if (engine().version < kMuJoCo317) return m.stat.meaninertia * std::fmax(1, m.nv);
@@ -118,14 +122,16 @@ double inertia_scale(const ModelView& m, const DataView& d, int island) {
   return trace;
 }
 
+// The sweeps of the solver.
 class Sweeper {
  public:
   Sweeper(const ModelView& m, const DataView& d, const Blocks& blocks, const Optimum& optimum,
           Noslip& noslip, Arena& arena)
       : m_(m), d_(d), blocks_(blocks), start_(optimum.acc), noslip_(noslip), arena_(arena) {}
 
-  // All sweeps of one island; without islands all rows are one
+  // Runs all sweeps of one island. Without islands, all rows are one island.
   void run(int island) {
+    // the first sweep also removes the regularization
     double bonus = 0;
     for (int k = 0; k < blocks_.count; k++) {
       if (in_island(blocks_.block[k], island)) {
@@ -147,13 +153,13 @@ class Sweeper {
     return d_.nisland == 0 || d_.efc_island[b.row] == island;
   }
 
-  // Update one friction block; returns the change of the cost.
+  // Updates one friction block. Returns the change of the cost.
   double visit(int index) {
     FrictionBlock& friction = noslip_.frictions[index];
     double res[kMaxFriction];
     residual_of(friction, noslip_.acc, res);
     const Arena::Mark mark = arena_.mark();
-    Visit* v = arena_.take<Visit>(1);
+    FrictionUpdate* v = arena_.take<FrictionUpdate>(1);
     v->friction = index;
     v->next = nullptr;
     if (friction.cone) {
@@ -162,6 +168,7 @@ class Sweeper {
       update_bounded(friction, res[0], *v);
     }
     const double change = cost_change(friction, res, v->delta);
+    // undo an update that increases the cost, otherwise apply and record it
     if (change > kMaxIncrease && !is_dry(*friction.block)) {
       arena_.rewind(mark);
       return 0;
@@ -179,10 +186,10 @@ class Sweeper {
   const double* start_;
   Noslip& noslip_;
   Arena& arena_;
-  Visit *head_ = nullptr, *last_ = nullptr;
+  FrictionUpdate *head_ = nullptr, *last_ = nullptr;
 };
 
-// Compare with the forces of MuJoCo's own sweeps.
+// Throws Unsupported if the forces differ from those of MuJoCo's own sweeps.
 void require_same(const ModelView& m, const DataView& d, const Noslip& noslip) {
   double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(d.qfrc_constraint, m.nv));
   double difference = 0;

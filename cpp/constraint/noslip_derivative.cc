@@ -17,10 +17,10 @@ void add_scaled(double* y, double s, const double* x, int n) {
   }
 }
 
-// What the derivative knows of a friction block. Rows are over the columns of its component
-// (`stride`), or only over its positions (`width`).
+// The derivatives of a friction block. Rows are over all columns of its component (`stride`), or
+// only over its positions (`width`).
 struct FrictionTangent {
-  const double* rho;  // (count, stride): d(J a - aref) at the optimum's acceleration, held
+  const double* rho;  // (count, stride): d(J a - aref) at fixed acceleration, that of the optimum
   double* dforce;     // (count, stride)
   double* dlimit;     // (stride)
   double* dJ;         // (count, n, width): dJ_i/dq
@@ -28,6 +28,7 @@ struct FrictionTangent {
   double* dA;         // (count, count, width)
 };
 
+// Differentiates the updates of the friction blocks of one component, in the order of execution.
 class Differentiator {
  public:
   Differentiator(const ModelView& m, const DataView& d, const Topology& tree, const Blocks& blocks,
@@ -55,6 +56,7 @@ class Differentiator {
     auto in_component = [&](int friction) {
       return residual_.component[noslip_.frictions[friction].block->dofs[0]] == c;
     };
+    // derivatives at the optimum, block by block
     for (int k = 0; k < noslip_.count;) {
       const Block* b = noslip_.frictions[k].block;
       int end = k;
@@ -62,18 +64,21 @@ class Differentiator {
       if (in_component(k)) start_block(*b, k, end);
       k = end;
     }
-    for (const Visit* v = noslip_.first; v; v = v->next) {
+    // the updates
+    for (const FrictionUpdate* v = noslip_.first; v; v = v->next) {
       if (in_component(v->friction)) replay(*v);
     }
+    // results for sensors
     for (int k = 0; k < noslip_.count; k++) {
       if (in_component(k)) noslip_.dforce[k] = tangents_[k].dforce;
     }
   }
 
  private:
-  // d(J a - aref), dforce and dlimit of a block's friction blocks at the optimum, and how A and z
-  // change
+  // Computes d(J a - aref), dforce and dlimit at the optimum, and the derivatives of A and z, for
+  // the friction blocks first .. last-1 of a block.
   void start_block(const Block& b, int first, int last) {
+    // rho and dlogD over the columns of the component
     const int stride = stride_;
     double* rho = arena_.zeros<double>(b.count * stride);
     double* dx = arena_.take<double>(b.count * stride);
@@ -94,11 +99,13 @@ class Differentiator {
         for (int k = 0; k < part_.nv; k++) dlogD[k] += diagonal[0].dlogD[part_.dofs[k]];
       }
     }
+    // dx = rho + J d(acc)
     for (int r = 0; r < b.count; r++) {
       std::memcpy(dx + r * stride, rho + r * stride, stride * sizeof(double));
       add_moved(b, r, dx + r * stride);
     }
 
+    // the friction blocks
     for (int k = first; k < last; k++) {
       const FrictionBlock& friction = noslip_.frictions[k];
       FrictionTangent& t = tangents_[k];
@@ -117,11 +124,12 @@ class Differentiator {
     }
   }
 
-  // df = -H dx + f dlogD of the friction block's rows and of what bounds them (SLIP-3)
+  // Computes df = -H dx + f dlogD of the rows of the friction block and of their limit.  (SLIP-3)
   void start_forces(const FrictionBlock& friction, FrictionTangent& t, const double* dx,
                     const double* dlogD) {
     const Block& b = *friction.block;
     const int stride = stride_;
+    // a pair of pyramid edges: the force is the difference of the edges, the limit their sum
     if (b.type == constraint::kContactPyramidal) {
       double moved[kMaxRows];
       move_block(b, start_, moved);
@@ -137,6 +145,7 @@ class Differentiator {
       }
       return;
     }
+    // dry friction or a cone, whose limit is the normal force
     auto add_force = [&](int row, double* out) {
       for (int s = 0; s < b.count; s++) {
         add_scaled(out, -b.hessian[row * b.count + s], dx + s * stride, stride);
@@ -147,7 +156,7 @@ class Differentiator {
     if (friction.cone) add_force(0, t.dlimit);
   }
 
-  // dJ, dz = M^-1 (dJ^T - dM z) and dA = dJ z + J dz                                    (SLIP-2)
+  // Computes dJ, dz = M^-1 (dJ^T - dM z) and dA = dJ z + J dz.                          (SLIP-2)
   void set_mobility_change(const FrictionBlock& friction, FrictionTangent& t) {
     const Block& b = *friction.block;
     const int n = friction.count, width = width_;
@@ -177,7 +186,7 @@ class Differentiator {
     return i;
   }
 
-  // d(J^T f)/dq at a unit force is the derivative of one row
+  // Computes the derivative of one row, which is d(J^T f)/dq at a unit force.
   void set_jacobian_change(const FrictionBlock& friction, int r, double* dJ) {
     Block unit = *friction.block;
     for (int k = 0; k < unit.count; k++) unit.force[k] = k == friction.first + r;
@@ -186,10 +195,12 @@ class Differentiator {
     differentiate(m_, d_, unit, motion_, change, arena_);
     for (int i = 0; i < unit.n; i++)
       for (int k = 0; k < unit.n; k++) {
-        dJ[i * width_ + residual_.column[unit.dofs[k]]] = change.turned[i * unit.stride + k];
+        dJ[i * width_ + residual_.column[unit.dofs[k]]] =
+            change.geometric_stiffness[i * unit.stride + k];
       }
   }
 
+  // Computes dz of one row.
   void set_reach_change(const FrictionBlock& friction, int r, FrictionTangent& t) {
     const Block& b = *friction.block;
     double* z = arena_.zeros<double>(m_.nv);
@@ -200,42 +211,44 @@ class Differentiator {
     for (int i = 0; i < b.n; i++) {
       add_scaled(change.row[b.dofs[i]], 1, t.dJ + (r * b.n + i) * width_, width_);
     }
-    for (int i = 0; i < friction.reach;) {
-      const int tree = m_.dof_treeid[friction.dofs[i]], num = m_.tree_dofnum[tree];
-      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, friction.dofs[i], num,
-                    change.row[friction.dofs[i]], stride_, 0, width_);
-      i += num;
-    }
+    visit_trees(m_, friction.dofs, friction.reach, [&](int, int first, int last) {
+      const int dof = friction.dofs[first];
+      solve_inertia(m_, tree_, {d_.qLD, d_.qLDiagInv}, dof, last - first, change.row[dof], stride_,
+                    0, width_);
+    });
     for (int i = 0; i < friction.reach; i++) {
       std::memcpy(t.dz + (r * friction.reach + i) * width_, change.row[friction.dofs[i]],
                   width_ * sizeof(double));
     }
   }
 
-  // The derivative of one update: of its forces, and of the acceleration              (SLIP-7)
-  void replay(const Visit& v) {
+  // Adds the derivative of one update to those of the forces and of the acceleration.   (SLIP-7)
+  void replay(const FrictionUpdate& v) {
     const FrictionBlock& friction = noslip_.frictions[v.friction];
     const FrictionTangent& t = tangents_[v.friction];
+    // derivative of delta
     const int n = friction.count;
-    if (v.outcome == Visit::kInside || v.outcome == Visit::kCone) set_dres(friction, t);
+    if (v.outcome == FrictionUpdate::kInside || v.outcome == FrictionUpdate::kCone)
+      set_dres(friction, t);
     for (int r = 0; r < n; r++) std::memset(ddelta_ + r * stride_, 0, stride_ * sizeof(double));
     switch (v.outcome) {
-      case Visit::kInside:
+      case FrictionUpdate::kInside:
         add_scaled(ddelta_, -1 / friction.A[0], dres_, stride_);
         add_scaled(ddelta_, -v.delta[0] / friction.A[0], t.dA, width_);
         break;
-      case Visit::kLow:
-      case Visit::kHigh:
-        add_scaled(ddelta_, v.outcome == Visit::kLow ? -1 : 1, t.dlimit, stride_);
+      case FrictionUpdate::kLow:
+      case FrictionUpdate::kHigh:
+        add_scaled(ddelta_, v.outcome == FrictionUpdate::kLow ? -1 : 1, t.dlimit, stride_);
         add_scaled(ddelta_, -1, t.dforce, stride_);
         break;
-      case Visit::kZero:
+      case FrictionUpdate::kZero:
         add_scaled(ddelta_, -1, t.dforce, stride_);
         break;
-      case Visit::kCone:
+      case FrictionUpdate::kCone:
         set_cone_change(friction, t, v);
         break;
     }
+    // d(force) += d(delta), d(acc) += d(z delta)
     for (int r = 0; r < n; r++) {
       const double* change = ddelta_ + r * stride_;
       add_scaled(t.dforce + r * stride_, 1, change, stride_);
@@ -249,7 +262,7 @@ class Differentiator {
     }
   }
 
-  // d(J a - aref) = rho + dJ (a - a_optimum) + J da                                    (SLIP-1)
+  // Computes d(J a - aref) = rho + dJ (a - a_optimum) + J da.                           (SLIP-1)
   void set_dres(const FrictionBlock& friction, const FrictionTangent& t) {
     const Block& b = *friction.block;
     for (int r = 0; r < friction.count; r++) {
@@ -262,13 +275,15 @@ class Differentiator {
     }
   }
 
-  void set_cone_change(const FrictionBlock& friction, const FrictionTangent& t, const Visit& v) {
+  // Computes d(delta) of a cone, column by column.
+  void set_cone_change(const FrictionBlock& friction, const FrictionTangent& t,
+                       const FrictionUpdate& v) {
     const int n = friction.count;
     double dA[kMaxFriction * kMaxFriction], db[kMaxFriction], dx[kMaxFriction];
     for (int c = 0; c < stride_; c++) {
       for (int k = 0; k < n * n; k++) dA[k] = c < width_ ? t.dA[k * width_ + c] : 0;
       for (int r = 0; r < n; r++) {
-        // b = res - A f, with the force before the update
+        // b = res - A f, with the force f before the update
         db[r] = dres_[r * stride_ + c];
         for (int s = 0; s < n; s++) {
           const double before = v.qcqp->x[s] - v.delta[s];
@@ -289,12 +304,12 @@ class Differentiator {
   const Noslip& noslip_;
   const DofRows& residual_;
   const Component& part_;
-  const int stride_;  // of rows over all columns of the component
-  const int width_;   // of rows over its positions
+  const int stride_;  // length of rows over all columns of the component
+  const int width_;   // length of rows over its positions
   Arena& arena_;
   BlockMotion motion_;
-  const double* start_;  // the optimum's acceleration
-  double* moved_;        // what the sweeps have added to it so far
+  const double* start_;  // acceleration of the optimum
+  double* moved_;        // sum of the changes of the acceleration by the sweeps so far
   FrictionTangent* tangents_;
   double *dres_, *ddelta_;
 };

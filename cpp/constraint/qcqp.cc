@@ -7,7 +7,7 @@
 namespace mujacobian {
 namespace {
 
-// MuJoCo's tolerances, in the units of what they are compared with
+// MuJoCo's tolerances, in the units of the numbers that are compared with them
 constexpr double kSingular = 1e-10, kInside = 1e-10, kShortStep = 1e-10;
 constexpr int kMaxSteps = 20;
 
@@ -22,9 +22,10 @@ void multiply(const double* A, const double* x, double scale, double* y, int n) 
   for (int r = 0; r < n; r++) y[r] = scale * dot(A + r * n, x, n);
 }
 
-// The inverse of a symmetric matrix by its Cholesky factor; false where MuJoCo calls it singular:
-// by the determinant in two and three dimensions, by the pivots in more.
+// Computes the inverse of a symmetric matrix by its Cholesky factor. Returns false if MuJoCo treats
+// the matrix as singular: by its determinant in two and three dimensions, by its pivots in more.
 bool invert(const double* A, double* inverse, int n) {
+  // factor
   double l[kMaxFriction * kMaxFriction] = {};
   double determinant = 1, smallest = INFINITY;
   for (int r = 0; r < n; r++) {
@@ -38,6 +39,7 @@ bool invert(const double* A, double* inverse, int n) {
     l[r * n + r] = std::sqrt(pivot);
   }
   if ((n <= 3 ? determinant : smallest) < kSingular) return false;
+  // columns of the inverse
   for (int k = 0; k < n; k++) {
     double x[kMaxFriction] = {};
     x[k] = 1;
@@ -57,11 +59,14 @@ Qcqp solve_qcqp(int n, const double* A, const double* b, const double* mu, doubl
   Qcqp p{};
   p.n = n, p.mu = mu, p.r = r;
   p.step = arena.take<Qcqp::Step>(kMaxSteps);
+
+  // scaled problem
   double scaled[kMaxFriction * kMaxFriction], rhs[kMaxFriction], multiplier = 0;
   for (int i = 0; i < n; i++) {
     rhs[i] = mu[i] * b[i];
     for (int k = 0; k < n; k++) scaled[i * n + k] = mu[i] * mu[k] * A[i * n + k];
   }
+  // Newton steps on the multiplier
   while (p.count < kMaxSteps) {
     Qcqp::Step& s = p.step[p.count++];
     if (!invert(scaled, s.inverse, n)) {
@@ -78,6 +83,7 @@ Qcqp solve_qcqp(int n, const double* A, const double* b, const double* mu, doubl
     multiplier += s.length;
     for (int i = 0; i < n; i++) scaled[i * n + i] += s.length;
   }
+  // the last v, scaled onto the ellipse if the constraint is active
   const double* v = p.step[p.count - 1].v;
   p.on_edge = multiplier != 0;
   // tie: noslip and the cone
@@ -91,22 +97,24 @@ void differentiate_qcqp(const Qcqp& p, const double* dA, const double* db, doubl
   for (int i = 0; i < n; i++) dx[i] = 0;
   if (p.singular) return;
   double scaled[kMaxFriction * kMaxFriction], rhs[kMaxFriction], t[kMaxFriction];
-  double dv[kMaxFriction], dw[kMaxFriction], moved = 0;  // d(multiplier)
+  double dv[kMaxFriction], dw[kMaxFriction], dmultiplier = 0;
   for (int i = 0; i < n; i++) {
     rhs[i] = p.mu[i] * db[i];
     for (int k = 0; k < n; k++) scaled[i * n + k] = p.mu[i] * p.mu[k] * dA[i * n + k];
   }
+  // derivative of every step
   for (int k = 0; k < p.count; k++) {
     const Qcqp::Step& s = p.step[k];
-    for (int i = 0; i < n; i++) t[i] = rhs[i] + dot(scaled + i * n, s.v, n) + moved * s.v[i];
+    for (int i = 0; i < n; i++) t[i] = rhs[i] + dot(scaled + i * n, s.v, n) + dmultiplier * s.v[i];
     multiply(s.inverse, t, -1, dv, n);  // (SLIP-8)
     if (k == p.count - 1) break;
-    for (int i = 0; i < n; i++) t[i] = dv[i] - dot(scaled + i * n, s.w, n) - moved * s.w[i];
+    for (int i = 0; i < n; i++) t[i] = dv[i] - dot(scaled + i * n, s.w, n) - dmultiplier * s.w[i];
     multiply(s.inverse, t, 1, dw, n);
     const double excess = 2 * (dot(s.v, dv, n) - p.r * dr);
     const double slope = 2 * (dot(dv, s.w, n) + dot(s.v, dw, n));
-    moved += (excess - s.length * slope) / s.slope;  // (SLIP-9)
+    dmultiplier += (excess - s.length * slope) / s.slope;  // (SLIP-9)
   }
+  // the result
   const double* v = p.step[p.count - 1].v;
   double dscale = 0;
   if (p.on_edge) {

@@ -1,4 +1,5 @@
-// How the forces of a block depend on R, which scales with the diagonal that MuJoCo approximates.
+// The dependence of the forces of a block on R, which is proportional to MuJoCo's approximate
+// diagonal.
 #pragma once
 
 #include "constraint/exact_diagonal.h"
@@ -6,19 +7,19 @@
 
 namespace mujacobian {
 
-// Hand the rows of the block whose R is not at its floor to visit(source, force): force[r] is what
-// a unit of dlogR does to the force of row r at fixed acceleration.
+// Calls visit(source, force) for the rows of the block whose R is not at its lower bound. force[r]
+// is the derivative of the force of row r with respect to log R at fixed acceleration.
 template <class F>
 void visit_regularization(const DataView& d, const Block& b, F visit) {
   if (!b.active || b.n == 0) return;
   bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
   if (dry && b.hessian[0] == 0) return;  // saturated: the force does not depend on D
-  // adhesion shifts the reference by R adhesion, which changes with D too
+  // adhesion adds R adhesion to the reference acceleration, which changes with D, too
   double shift = 0;
   if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (d.efc_R[b.row + s] <= kMinVal) continue;  // held at its floor
+    if (d.efc_R[b.row + s] <= kMinVal) continue;  // at its lower bound, a constant
     double force[kMaxRows] = {};
     for (int r = source[s].first; r < source[s].last; r++) {
       force[r] = b.hessian[r * b.count] * shift - b.force[r];

@@ -9,12 +9,12 @@ namespace mujacobian {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-// Share of the sizes of its summands below which a gradient is their rounding
+// A gradient that is smaller than this share of its summands is their rounding error.
 constexpr double kRounding = 1e-13;
-// Rounding that is too much: of a block's forces, relative, and of a derivative of velocities
+// Limits of rounding errors: of the forces of a block, relative, and of a derivative of velocities
 constexpr double kUnresolved = 1e-8, kHidden = 1e-8;
 
-// |A| |x| for the inertia matrix
+// size += |M| |x|
 void add_inertia_sizes(const ModelView& m, const DataView& d, const double* x, double* size) {
   for (int i = 0; i < m.nv; i++) {
     int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
@@ -37,17 +37,19 @@ double largest(const double* x, int n) {
 
 bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
                  const double* gradient, Arena& arena) {
+  // size of the summands of the gradient: qfrc_smooth and M a
   double* size = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) size[i] = std::abs(d.qfrc_smooth[i]);
   add_inertia_sizes(m, d, acc, size);
   for (int k = 0; k < blocks.count; k++) {
+    // and J^T f, with a bound of the summands of f
     const Block& b = blocks.block[k];
-    double pull = 0;
+    double largest_aref = 0;
     for (int e = 0; b.row >= 0 && e < b.edges; e++)
-      pull = std::fmax(pull, std::abs(d.efc_aref[b.row + e]));
+      largest_aref = std::fmax(largest_aref, std::abs(d.efc_aref[b.row + e]));
     double sum = 0;
     for (int r = 0; r < b.count; r++) {
-      double moved = b.edges == b.count || r == 0 ? pull : 0;
+      double moved = b.edges == b.count || r == 0 ? largest_aref : 0;
       for (int i = 0; i < b.n; i++) moved += std::abs(b.J[r * b.stride + i] * acc[b.dofs[i]]);
       sum += std::sqrt(b.hessian[r * b.count + r]) * moved;
     }
@@ -63,7 +65,8 @@ bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, co
   return true;
 }
 
-void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
+void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {
+  // a quick test with the sum of all forces and the smallest inertia
   auto size = [](const Block& b) { return b.active ? largest(b.force, b.count) : 0; };
   double total = 0, least = INFINITY;
   for (int k = 0; k < blocks.count; k++) total += size(blocks.block[k]);
@@ -72,6 +75,7 @@ void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks
   const double share = m.opt.timestep * kEpsilon;
   if (share * total <= kHidden * least) return;
 
+  // the forces on each dof, and its diagonal entry of K
   double* load = arena.zeros<double>(m.nv);
   double* inertia = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) inertia[i] = diagonal(i);

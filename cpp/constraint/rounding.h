@@ -1,22 +1,24 @@
-// What rounding leaves of constraint forces that cancel, and of motions beside huge ones.
+// Rounding errors of constraint forces that cancel, and of small motions under very large forces.
 #pragma once
 
 #include "constraint/block.h"
 
 namespace mujacobian {
 
-// The largest magnitude.
+// Returns the largest magnitude.
 double largest(const double* x, int n);
 
-// Whether the gradient is nothing but the rounding of known forces: those that cancel, as those of
-// the two sides of a friction pyramid do, leave as much of it as they are large. Forces are
-// H (J a - aref), and |H_rc| <= sqrt(H_rr H_cc); they are known unless J a - aref cancels.
+// Returns whether the gradient is only the rounding error of forces that cancel, such as those of
+// the two sides of a friction pyramid. This error is proportional to the size of the forces. Forces
+// are H (J a - aref), with |H_rc| <= sqrt(H_rr H_cc). The result is false if J a - aref itself is
+// lost to rounding, so that the forces are not known.
 bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
                  const double* gradient, Arena& arena);
 
-// Throw where forces are so large that rounding hides what their derivative leaves of the motion: a
-// force f turned by rounding moves dof i by eps f / K_ii. MuJoCo gives rows of bodies that cannot
-// be pushed a softness of 1e-15 and so forces of 1e18, though no dof may feel them.
-void require_visible(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena);
+// Throws std::domain_error if forces are so large that the derivative of the motion is lost to
+// rounding: the rounding error of a force f moves dof i by eps f / K_ii. MuJoCo sets R of rows that
+// cannot push their bodies to 1e-15, so that their forces are about 1e18, even if they act on no
+// dof.
+void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena);
 
 }  // namespace mujacobian

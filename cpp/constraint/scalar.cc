@@ -1,4 +1,4 @@
-// Rows of a single number: dry friction and limits of joints and tendons.
+// Blocks with one row: dry friction, and limits of joints and tendons.
 #include <cmath>
 
 #include "constraint/block.h"
@@ -11,9 +11,10 @@
 namespace mujacobian {
 namespace {
 
-// Sign of the row of a limit, 1 at the lower end of the range. Of two rows of one limit the first
-// is that of the lower end; a single row has the distance x - range[0] or range[1] - x of its end.
-// At mid-range both ends have the same distance, and both or none have a row.
+// Returns the sign of the row of a limit, 1 at the lower end of the range. If one limit has two
+// rows, the first one belongs to the lower end. A single row has the distance x - range[0] or
+// range[1] - x of its end. In the middle of the range both ends have the same distance, and both or
+// none have a row.
 double limit_sign(const DataView& d, const Block& b, const double range[2], double x) {
   const int before = b.row - 1;
   // tie: side of a limit
@@ -39,16 +40,18 @@ bool is_ball(const ModelView& m, const Block& b) {
   return b.type == constraint::kLimitJoint && m.jnt_type[b.id] == joint::kBall;
 }
 
+// Returns the rotation vector of a ball joint.
 Vec3 ball_angle(const ModelView& m, const DataView& d, int jnt) {
   const double unit[4] = {1, 0, 0, 0};
   return quaternion_difference(d.qpos + m.jnt_qposadr[jnt], unit);
 }
 
-// MuJoCo replaces the axis of a rotation whose half angle has a sine below mjMINVAL.
+// Returns whether a rotation by this angle has an axis. MuJoCo replaces the axis if the sine of
+// half the angle is below mjMINVAL.
 // tie: axis of a ball limit
 bool has_axis(double angle) { return angle >= 2 * kMinVal; }
 
-// Number of the limits that are exactly at their margin: MuJoCo has no row of them yet.
+// Returns the number of limits that are exactly at their margin, where MuJoCo has no row yet.
 int limits_reached(const double range[2], double margin, double x) {
   // tie: both limits at their margin
   return (x - range[0] == margin) + (range[1] - x == margin);
@@ -85,13 +88,15 @@ void require_limits(const ModelView& m, const DataView& d, Arena& arena) {
     if (!m.tendon_limited[t]) continue;
     const int reached = limits_reached(m.tendon_range + 2 * t, m.tendon_margin[t], d.ten_length[t]);
     if (reached == 2) reject_both_limits(m, object::kTendon, t);
-    // its length has no gradient if two points of its path coincide: this throws then
+    // tendon_path throws if two points of its path coincide, because its length has no gradient
+    // then
     if (reached == 1) tendon_path(m, d, t, arena);
   }
 }
 
 void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   b.count = b.edges = 1;
+  // tendon
   if (is_tendon(b)) {
     b.path[0] = tendon_path(m, d, b.id, arena);
     take_jacobian(b, b.path[0].n, b.path[0].dofs, arena);
@@ -99,6 +104,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
     for (int k = 0; k < b.n; k++) b.J[k] = sign * b.path[0].moment[k];
     return;
   }
+  // limit of a ball joint
   if (is_ball(m, b)) {
     int* dofs = arena.take<int>(3);
     for (int k = 0; k < 3; k++) dofs[k] = m.jnt_dofadr[b.id] + k;
@@ -107,6 +113,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
     store3(b.J, (-1 / norm(angle)) * angle);
     return;
   }
+  // one dof
   if (b.type == constraint::kFrictionDof) {
     int* dof = arena.take<int>(1);
     *dof = b.id;
@@ -121,23 +128,25 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
 
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
                           const BlockMotion& motion, BlockChange& change) {
-  const Reference r = reference(m, d, b.row);
+  const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
   const int n = b.n;
-  // d pos = J dq for limits, of a tendon the gradient of its length; friction has no position
+  // positions and velocities: d pos = J dq for limits of joints, and the gradient of the length for
+  // limits of tendons. Friction has no position.
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
-  double pull = 0;
-  if (is_limit(b)) pull = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
+  double position_slope = 0;
+  if (is_limit(b))
+    position_slope = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
   double dlogD = is_limit(b) ? r.dlogD : 0;
   for (int k = 0; k < n; k++) {
     double dpos = is_tendon(b) ? tendon_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];
-    change.rho_q[k] = pull * dpos;
+    change.rho_q[k] = position_slope * dpos;
     change.rho_v[k] = r.damping * b.J[k];
     change.dlogD[k] = dlogD * dpos;
   }
 
-  // dJ_i/dq_k
+  // adds h = dJ_i/dq_k
   auto add_hessian = [&](int i, int k, double h) {
-    change.turned[i * b.stride + k] += b.force[0] * h;
+    change.geometric_stiffness[i * b.stride + k] += b.force[0] * h;
     change.rho_q[k] += h * (motion.acc[b.dofs[i]] + r.damping * d.qvel[b.dofs[i]]);
   };
   if (is_tendon(b) && b.path[0].hessian) {

@@ -1,4 +1,5 @@
-// What a change of a geom does to a contact while the bodies and their motion are held.
+// The change of a contact with a parameter of its geoms, while the bodies and their motion are
+// fixed.
 #pragma once
 
 #include "constraint/block.h"
@@ -6,11 +7,12 @@
 namespace mujacobian {
 
 struct ContactChange {
-  double rho[kMaxRows];  // of J a - aref
-  double dlogD;          // of D, relative
-  Force wrench;          // of the contact on body 1, which the shift turns
+  double rho[kMaxRows];  // change of J a - aref
+  double dlogD;          // relative change of D
+  Force wrench;          // wrench of the contact on body 1, not its change
 };
 
+// Returns the change of a contact that moves by `variation`.
 ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& block,
                             const BlockMotion& motion, const ContactVariation& variation);
 

@@ -1,36 +1,37 @@
-// The wrenches that contacts, connects and welds exert on their two bodies, as MuJoCo sums them in
-// cfrc_ext, and how contacts move. docs/derivations/sensors.md.
+// The wrenches of contacts, connects and welds on their two bodies, which MuJoCo sums in cfrc_ext,
+// and the motions of contacts. docs/derivations/sensors.md.
 #pragma once
 
 #include "constraint/block.h"
 
 namespace mujacobian {
 
-// Of one block. Body s feels sign[s] W, with W about the point at[s] of space.           (SEN-19)
+// The wrench of one block. The wrench on body s is sign[s] W, with W about the point at[s].
+// (SEN-19)
 struct BlockWrench {
   int body[2];
   double sign[2];
   Vec3 at[2];
-  Force unit[kMaxRows];  // W of a unit force in one row
-  Force value;           // W of the block's forces
-  Force* change[2];      // of W about at[s] for each dof of the block, its forces fixed
+  Force unit[kMaxRows];  // W of a unit force in each row
+  Force value;           // W of the forces of the block
+  Force* change[2];      // change of W about at[s] with each dof of the block, at fixed forces
 };
 
-// The block is of one of these kinds.
+// Returns whether the block is a contact, connect or weld.
 bool has_wrench(const ModelView& m, const Block& block);
 
 BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
 
-// How a contact moves with each dof of its block.
+// Returns the motion of a contact with each dof of its block.
 const ContactVariation* contact_variations(const Block& block, Arena& arena);
 
-// Force and torque of a contact in its frame; adhesion pulls along the normal.
+// Force and torque of a contact in its frame, including adhesion along the normal.
 struct ContactForce {
   double value[kMaxRows];
 };
 ContactForce contact_force(const Block& block);
 
-// By kind of row.
+// block_wrench by kind of row.
 BlockWrench contact_wrench(const ModelView& m, const Block& block, Arena& arena);
 BlockWrench point_equality_wrench(const ModelView& m, const DataView& d, const Block& block,
                                   Arena& arena);

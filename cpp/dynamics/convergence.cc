@@ -8,7 +8,8 @@
 namespace mujacobian {
 namespace {
 
-// Change of a velocity in one step, in m/s or rad/s, that is rounding beside forces that cancel.
+// A smaller change of a velocity in one step, in m/s or rad/s, may be the rounding error of forces
+// that cancel.
 constexpr double kNegligible = 1e-9;
 
 }  // namespace
@@ -31,20 +32,23 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
 
 const double* estimate_optimum(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                                Arena& arena) {
+  // gradient of the cost at qacc, then the Newton step
   double* step = arena.zeros<double>(m.nv);
   multiply_inertia(m, d, d.qacc, step);
   for (int i = 0; i < m.nv; i++) step[i] -= d.qfrc_smooth[i] + d.qfrc_constraint[i];
-  solve_metric(m, f.tree, f.optimum, f.residual, step, arena);
+  solve_hessian(m, f.tree, f.optimum, f.residual, step, arena);
   for (int i = 0; i < m.nv; i++) step[i] = d.qacc[i] - step[i];
   return step;
 }
 
-void judge_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
+void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto measure = [&](const double* optimum) {
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
   };
   f.solver_error = solver_share(m, d, f, measure, arena);
   notices().add(Notices::kSolver, {f.solver_error, kSolverLimit});
+
+  // if the collider was run again: the distance of the caller's acceleration
   const double* given = given_acceleration(d);
   if (!given) return;
   f.collider_error = acceleration_distance(m, d, f, given, is_unsolved(d) ? f.acc : d.qacc);

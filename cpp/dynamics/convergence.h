@@ -1,5 +1,6 @@
-// How far the acceleration of mj_step is from the one that is differentiated, because MuJoCo's
-// constraint solver or its collider stopped early. docs/derivations/constraints.md.
+// The distance of the acceleration of mj_step from the one that is differentiated. They differ if
+// MuJoCo's constraint solver or its collider stops before convergence.
+// docs/derivations/constraints.md.
 #pragma once
 
 #include "contact/collider.h"
@@ -8,28 +9,30 @@
 
 namespace mujacobian {
 
-// Relative distance of MuJoCo's acceleration from the optimum beyond which its solver counts as not
-// converged.
+// If the relative distance of MuJoCo's acceleration from the optimum is larger than this limit, its
+// solver has not converged.
 constexpr double kSolverLimit = 1e-3;
 
-// Share of that limit up to which an estimate (SOL-4) is trusted.
+// An estimate (SOL-4) is accepted up to this share of the limit.
 constexpr double kSure = 0.1;
 
-// Set the errors of f, whose optimum is known, and notice those beyond their limits.
-void judge_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena);
+// Sets the errors of f, whose optimum is known, and adds a notice for each error above its limit.
+void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena);
 
-// Distance of an acceleration from the exact one, relative within each component.       (SOL-3)
+// Returns the distance of an acceleration from the exact one, relative within each component.
+// (SOL-3)
 double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              const double* given, const double* exact);
 
-// The optimum that MuJoCo's solver was looking for with other contacts than those of f: one step of
-// Newton's method from where it stopped, with the Hessian of f.                         (SOL-4)
+// Returns an estimate of the optimum for the contacts that MuJoCo's solver had, which differ from
+// those of f: one Newton step from MuJoCo's result, with the Hessian of f.               (SOL-4)
 const double* estimate_optimum(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                                Arena& arena);
 
-// The error of the solver alone. measure(optimum) is the error of what it found beside an optimum,
-// that of f if it is null. If contacts have been found again since the solver ran, `measure` sees
-// their change as well: then the error is estimated, and if in doubt, MuJoCo's solver runs again.
+// Returns the error of the solver alone. measure(optimum) is the distance of MuJoCo's result from
+// an optimum, that of f if it is null. If the contacts were computed again after the solver ran,
+// this distance includes their change. The error is then estimated, and if the estimate is not
+// clear, MuJoCo's solver runs again.
 template <class F>
 double solver_share(const ModelView& m, const DataView& d, const ForwardDynamics& f, F measure,
                     Arena& arena) {

@@ -23,18 +23,19 @@ namespace mujacobian {
 
 namespace {
 
-// Hand the trees of a component that the metric has a block for to visit(block, rows).
+// Calls visit(block, rows) for the trees of a component that have a block of their own in the
+// metric.
 template <class F>
 void visit_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                        F visit) {
-  for (int i = 0; f.metric.block && i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]];
-    if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[i]]);
-    i += m.tree_dofnum[t];
-  }
+  if (!f.metric.block) return;
+  visit_trees(m, part.dofs, part.nv, [&](int t, int first, int) {
+    if (f.metric.block[t]) visit(*f.metric.block[t], f.residual.row[part.dofs[first]]);
+  });
 }
 
-// The solutions of these trees, one after the other, by solve(block, rows); null if there are none.
+// Copies the rows of these trees, solves the copies by solve(block, rows), and returns them one
+// after the other. Returns null if there are none.
 template <class F>
 const double* solve_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                                 Arena& arena, F solve) {
@@ -52,6 +53,7 @@ const double* solve_free_bodies(const ModelView& m, const ForwardDynamics& f, co
   return solved;
 }
 
+// Writes these solutions to the rows of the trees.
 void put_free_bodies(const ModelView& m, const ForwardDynamics& f, const Component& part,
                      const double* solved) {
   visit_free_bodies(m, f, part, [&](const TreeBlock& b, double* rows) {
@@ -60,11 +62,12 @@ void put_free_bodies(const ModelView& m, const ForwardDynamics& f, const Compone
   });
 }
 
-// Share of its diagonal entry below which a pivot of the mass matrix is rounding
+// A pivot of the mass matrix that is smaller than this share of its diagonal entry is a rounding
+// error.
 constexpr double kSingular = 1e-13;
 
-// The optimum, found from qacc. MuJoCo's solver helps where that is too far away, if it has not
-// run.
+// Returns the optimum, found from qacc. If that fails and MuJoCo's solver has not run with the
+// current contacts, it runs, and the search starts again.
 Optimum search(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto find = [&] {
     return find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
@@ -77,7 +80,7 @@ Optimum search(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena&
   }
 }
 
-// Throw std::domain_error if the mass matrix has no inverse.
+// Throws std::domain_error if the mass matrix is singular.
 void require_regular(const ModelView& m, const DataView& d) {
   for (int i = 0; i < m.nv; i++) {
     const double diagonal = d.M[m.M_rowadr[i] + m.M_rownnz[i] - 1];
@@ -106,14 +109,17 @@ ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces
 }
 
 ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool forces, Arena& arena) {
+  // forces, rows and components
   require_regular(m, d);
   ForwardDynamics f = start_forward(m, d, forces, nullptr, arena);
-  if (m.opt.noslip_iterations == 0) set_aside_idle(m, d, f.blocks, arena);
+  if (m.opt.noslip_iterations == 0) remove_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
     if (b.n) constrained[f.residual.component[b.dofs[0]]] = true;
   }
+
+  // the constraint problem: MuJoCo's own, or in the metric of the discrete integrator
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) {
     f.metric = make_metric(m, d, f.paths, f.blocks, arena);
@@ -121,6 +127,7 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
   }
   f.constrained = constrained;
 
+  // its optimum, then the sweeps of the noslip solver
   f.solved = f.acc = d.qacc;
   f.force = d.qfrc_smooth;
   if (f.blocks.count || has_metric(m)) {
@@ -135,7 +142,7 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
     }
     for (int i = 0; i < m.nv; i++) force[i] += d.qfrc_smooth[i];
     f.force = force;
-    judge_convergence(m, d, f, arena);
+    check_convergence(m, d, f, arena);
   } else {
     solve_again(d);
   }
@@ -144,6 +151,7 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
 
 void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                    const double* at, Arena& arena) {
+  // inertial, applied and passive forces
   const unsigned char* frozen = f.paths.actuation.frozen;
   inverse_dynamics_derivative(m, d, f.tree, at, f.residual, arena);
   add_tendon_armature(m, d, f.tree, at, f.residual, arena);
@@ -151,6 +159,8 @@ void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics&
   add_gravity_compensation(m, d, frozen, f.residual, arena);
   add_passive(m, d, f.residual);
   add_fluid(m, d, f.residual, arena);
+
+  // tendons, actuators and constraints
   for (int k = 0; k < f.paths.tendon_count; k++) {
     add_path_force(f.paths.tendon[k], d.qvel, nullptr, f.residual, arena);
   }
@@ -158,6 +168,8 @@ void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics&
     add_path_force(f.paths.actuation.forces[k], d.qvel, frozen, f.residual, arena);
   }
   add_blocks(m, d, f.tree, f.blocks, f.solved, f.residual, arena);
+
+  // the metric of the discrete integrator
   if (!has_metric(m)) return;
   subtract_metric_change(m, d, f.paths, f.metric, at, f.residual, arena);
   if (corrects_rows(m, d, f)) {
@@ -181,25 +193,25 @@ void solve_acceleration(const ModelView& m, const DataView& d, const ForwardDyna
                         int first, int last, Arena& arena) {
   const Component& part = f.residual.components[c];
   if (f.constrained[c]) {
+    // free bodies have unsymmetric blocks of their own
     const double* freed =
         solve_free_bodies(m, f, part, arena, [&](const TreeBlock& b, double* rows) {
           solve_lu(b.n, b.matrix, b.order, rows, part.stride, first, last, arena);
         });
-    solve_metric(m, f.tree, f.optimum, part, c, first, last);
+    solve_hessian(m, f.tree, f.optimum, part, c, first, last);
     if (freed) put_free_bodies(m, f, part, freed);
     return differentiate_noslip(m, d, f.tree, f.blocks, f.optimum, f.noslip, f.residual, c, arena);
   }
-  for (int i = 0; i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-    solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,
-                  f.residual.row[part.dofs[i]], part.stride, first, last);
-    i += num;
-  }
+  visit_trees(m, part.dofs, part.nv, [&](int, int i, int end) {
+    const int dof = part.dofs[i];
+    solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, dof, end - i, f.residual.row[dof], part.stride,
+                  first, last);
+  });
 }
 
 void solve_acceleration_transposed(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                                    int c, Arena& arena) {
-  // K is symmetric but for free bodies that are solved on their own
+  // K is symmetric, except for the blocks of free bodies
   const Component& part = f.residual.components[c];
   const double* freed = nullptr;
   if (f.constrained[c]) {

@@ -16,7 +16,7 @@ FreeBody load(const ModelView& m, const DataView& d, int body) {
   FreeBody b;
   b.mass = m.body_subtreemass[body];
   b.orientation = load9(d.xmat + 9 * body);
-  // the composite inertia is about the centre of mass of the whole tree, in world axes
+  // the composite inertia is about the center of mass of the whole tree, in world axes
   b.com = transpose_mul(b.orientation, load3(d.subtree_com + 3 * body) - load3(d.xpos + 3 * body));
   const double* i = d.crb + 10 * body;
   Mat3 world = {{i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]}};
@@ -24,7 +24,7 @@ FreeBody load(const ModelView& m, const DataView& d, int body) {
   return b;
 }
 
-// Q(x, y): force in the body's frame, and torque. Q(r, r) = 2 c.
+// Q(x, y): force and torque in the frame of the body. Q(r, r) = 2 c.
 struct Wrench {
   Vec3 force, torque;
 };
@@ -52,12 +52,12 @@ void subtract_free_bias_change(const ModelView& m, const DataView& d, int body, 
   FreeBody b = load(m, d, body);
   int dof = m.body_dofadr[body];
   Vec3 r = load3(d.qvel + dof + 3), y = load3(w + 3);
-  // turning the body turns the force; turning its velocity is the bilinear form again
-  Vec3 held = bilinear(b, r, y).force;
+  // a rotation of the body rotates the force; the derivative with respect to velocity is Q again
+  Vec3 bias = bilinear(b, r, y).force;
   for (int k = 0; k < 3; k++) {
     double turned[3], force[3], torque[3];
     Wrench q = bilinear(b, unit3(k), y);
-    store3(turned, b.orientation * cross(unit3(k), held));
+    store3(turned, b.orientation * cross(unit3(k), bias));
     store3(force, b.orientation * q.force);
     store3(torque, q.torque);
     for (int i = 0; i < 3; i++) {

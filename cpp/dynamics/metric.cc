@@ -13,14 +13,14 @@
 namespace mujacobian {
 namespace {
 
-// What the metric knows of a path force: stiffness and damping of the stabilizing sign, and their
-// changes.                                                                                (DIS-2)
+// The stiffness k and damping b of a path force in the metric, which contains only those of the
+// stabilizing sign, and their derivatives.                                                (DIS-2)
 struct Gains {
   double k, k_dlength, k_drate;
   double b, b_dlength, b_drate;
 
   double weight(double h) const { return h * h * k + h * b; }
-  // with respect to the length, and the rate
+  // its derivatives with respect to the length and the rate
   double weight_dlength(double h) const { return h * h * k_dlength + h * b_dlength; }
   double weight_drate(double h) const { return h * h * k_drate + h * b_drate; }
 };
@@ -35,7 +35,7 @@ Gains gains(const PathForce& f) {
   return g;
 }
 
-// d(k), d(b) with respect to one of the inputs
+// Derivatives of k and b with respect to one of the inputs.
 struct InputGains {
   double k, b;
 };
@@ -43,7 +43,7 @@ InputGains input_gains(const PathForce& f, const InputSlope& input) {
   return {f.stiffness < 0 ? -input.stiffness : 0, f.damping < 0 ? -input.damping : 0};
 }
 
-// The force -(s (m a) + h k (m v)) that a path adds to the balance.                       (DIS-4)
+// Returns the force -(s (m a) + h k (m v)) that the metric adds along a path.             (DIS-4)
 PathForce metric_force(const PathForce& f, double h, const double* acc, const double* qvel,
                        Arena& arena) {
   const Gains g = gains(f);
@@ -53,6 +53,8 @@ PathForce metric_force(const PathForce& f, double h, const double* acc, const do
     rate += f.path.moment[i] * qvel[f.path.dofs[i]];
   }
   const double ahead = h * along + rate;  // m v at the end of the step
+
+  // the force and its derivatives
   PathForce added{};
   added.path = f.path;
   added.force = -h * (g.k * ahead + g.b * along);
@@ -67,7 +69,7 @@ PathForce metric_force(const PathForce& f, double h, const double* acc, const do
   return added;
 }
 
-// M + h D + h^2 K without the terms that couple dofs, and the force with the shift -h K v.
+// Computes M + h D + h^2 K without the terms that couple dofs, and the force tau - h K v.
 void start_problem(const ModelView& m, const DataView& d, double* packed, double* smooth) {
   std::memcpy(packed, d.M, m.nC * sizeof(double));
   for (int k = 0; d.efm_fluid && k < m.nC; k++) packed[k] += d.efm_fluid[k];
@@ -77,6 +79,7 @@ void start_problem(const ModelView& m, const DataView& d, double* packed, double
   }
 }
 
+// Appends a term weight m^T m as a block.
 Block* append_term(const Path& path, double weight, Blocks& blocks, Arena& arena) {
   Block* b = blocks.block + blocks.count++;
   *b = {};
@@ -90,7 +93,7 @@ Block* append_term(const Path& path, double weight, Blocks& blocks, Arena& arena
   return b;
 }
 
-// Trees that constraint rows or paths of the metric involve.
+// Marks the trees that have constraint rows or paths of the metric.
 bool* coupled_trees(const ModelView& m, const PathForces& paths, const Blocks& rows, Arena& arena) {
   bool* coupled = arena.zeros<bool>(m.ntree);
   auto mark = [&](const int* dofs, int n) {
@@ -103,8 +106,9 @@ bool* coupled_trees(const ModelView& m, const PathForces& paths, const Blocks& r
   return coupled;
 }
 
-// A free body on its own is solved with the rate of its bias force, as in implicitfast.  (DIS-10)
-// In the problem, which is symmetric, MuJoCo's solution stands for it.
+// Returns the factored block of a free body without couplings, which contains the derivative of its
+// bias force, as in implicitfast. The constraint problem is symmetric and cannot contain this
+// block, so its force is set such that MuJoCo's acceleration of the body solves it.     (DIS-10)
 TreeBlock* free_block(const ModelView& m, const DataView& d, int body, const double* packed,
                       double* smooth, Arena& arena) {
   TreeBlock* b = arena.take<TreeBlock>(1);
@@ -116,6 +120,7 @@ TreeBlock* free_block(const ModelView& m, const DataView& d, int body, const dou
       b->matrix[6 * r + c] = b->matrix[6 * c + r] = packed[p];
     }
   }
+  // Mh qacc
   for (int r = 0; r < 6; r++) {
     smooth[dof + r] = 0;
     for (int c = 0; c < 6; c++) smooth[dof + r] += b->matrix[6 * r + c] * d.qacc[dof + c];
@@ -137,6 +142,8 @@ StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& 
   double* packed = arena.take<double>(m.nC);
   double* smooth = arena.take<double>(m.nv);
   start_problem(m, d, packed, smooth);
+
+  // paths: a term on the diagonal for one dof, otherwise a block
   StepMetric metric{d, rows, nullptr};
   paths.visit([&](const PathForce& f) {
     const double weight = gains(f).weight(h);
@@ -148,6 +155,8 @@ StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& 
       packed[m.M_rowadr[i] + m.M_rownnz[i] - 1] += weight * f.path.moment[0] * f.path.moment[0];
     }
   });
+
+  // free bodies without couplings
   const bool* coupled = coupled_trees(m, paths, rows, arena);
   TreeBlock** block = arena.zeros<TreeBlock*>(m.ntree);
   for (int t = 0; t < m.ntree; t++) {
@@ -164,12 +173,15 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
                             const StepMetric& metric, const double* acc, const DofRows& residual,
                             Arena& arena) {
   const double h = m.opt.timestep;
+
+  // joint damping: h d(D) a
   for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);
     // tie: sign of joint damping in the metric
     if (damping.slope_odd(d.qvel[i]) <= 0) continue;
     residual.dv(i, i) -= h * damping.curvature_odd(d.qvel[i]) * acc[i];
   }
+  // joint springs: h d(K (h a + v))
   for (int j = 0; springs_enabled(m) && j < m.njnt; j++) {
     SpringSlope spring[2];
     for (int s = 0, count = spring_slopes(m, d, j, spring); s < count; s++) {
@@ -183,6 +195,7 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
       }
     }
   }
+  // paths: the force at fixed m a, then the change of m a
   paths.visit([&](const PathForce& f) {
     const Path& p = f.path;
     const double weight = gains(f).weight(h);
@@ -195,6 +208,7 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
         residual.dq(p.dofs[i], p.dofs[k]) -= weight * p.moment[i] * along[k];
       }
   });
+  // fluid drag, and the bias force of free bodies
   add_fluid_damping_change(m, d, FluidPart::kDrag, /*full_pattern=*/false, acc, h, residual, arena);
   for (int t = 0; t < m.ntree; t++) {
     if (!metric.block[t]) continue;
@@ -206,11 +220,14 @@ void subtract_metric_change(const ModelView& m, const DataView& d, const PathFor
 void add_metric_diagonal_change(const ModelView& m, const DataView& d, const PathForces& paths,
                                 const DofRows& residual, Arena& arena) {
   const double h = m.opt.timestep;
+
+  // joint damping
   for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);
     if (damping.slope_odd(d.qvel[i]) <= 0) continue;
     residual.dv(i, i) += h * damping.curvature_odd(d.qvel[i]);
   }
+  // joint springs
   for (int j = 0; springs_enabled(m) && j < m.njnt; j++) {
     SpringSlope spring[2];
     for (int s = 0, count = spring_slopes(m, d, j, spring); s < count; s++)
@@ -219,6 +236,7 @@ void add_metric_diagonal_change(const ModelView& m, const DataView& d, const Pat
           residual.dq(spring[s].dof + i, spring[s].dof + k) += h * h * spring[s].gradient[k];
         }
   }
+  // paths: the diagonal entry is weight m_i^2
   paths.visit([&](const PathForce& f) {
     const Path& p = f.path;
     const Gains g = gains(f);
@@ -228,10 +246,10 @@ void add_metric_diagonal_change(const ModelView& m, const DataView& d, const Pat
       const int i = p.dofs[a];
       const double square = p.moment[a] * p.moment[a];
       for (int k = 0; k < p.n; k++) {
-        double turned = p.hessian ? 2 * p.moment[a] * p.hessian[a * p.n + k] : 0;
+        double dsquare = p.hessian ? 2 * p.moment[a] * p.hessian[a * p.n + k] : 0;
         residual.dq(i, p.dofs[k]) +=
             square * (g.weight_dlength(h) * p.dlength[k] + g.weight_drate(h) * rate[k]) +
-            g.weight(h) * turned;
+            g.weight(h) * dsquare;
         residual.dv(i, p.dofs[k]) += square * g.weight_drate(h) * p.moment[k];
       }
       for (int k = 0; k < f.input_count; k++) {

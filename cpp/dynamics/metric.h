@@ -1,7 +1,7 @@
-// The discrete integrator solves the constraint problem in the metric
-//   Mh = M + h D + h^2 K,   Mh a = tau - h K v + J^T f,
-// D and K being the dampers, springs and actuator gains of this state that keep it positive
-// definite. Its acceleration is the step: v+ = v + h a. docs/derivations/discrete.md.
+// The discrete integrator solves the constraint problem in the metric Mh, instead of M:
+//   Mh = M + h D + h^2 K,   Mh a = tau - h K v + J^T f.
+// D and K contain the dampers, springs and actuator gains that keep Mh positive definite. The
+// acceleration is integrated directly: v+ = v + h a. docs/derivations/discrete.md.
 #pragma once
 
 #include "actuation/actuation.h"
@@ -10,7 +10,7 @@
 
 namespace mujacobian {
 
-// The forces along paths that act in this state.
+// All forces along paths in this state.
 struct PathForces {
   PathForce* tendon;
   int tendon_count;
@@ -24,25 +24,28 @@ struct PathForces {
   }
 };
 
+// The constraint problem in the metric.
 struct StepMetric {
-  DataView problem;         // with M and qfrc_smooth of the metric, but for its terms
-  Blocks blocks;            // the constraint rows, then the terms s m^T m that couple dofs (DIS-3)
-  TreeBlock* const* block;  // by tree, factored: free bodies that nothing couples; else null
+  DataView problem;  // with Mh and its force in place of M and qfrc_smooth, without the terms
+  Blocks blocks;     // the constraint rows, then the terms s m^T m that couple dofs (DIS-3)
+  TreeBlock* const* block;  // per tree: factored block of a free body without couplings, or null
 };
 
+// Returns whether the integrator is the discrete one.
 bool has_metric(const ModelView& m);
 
-// `rows` has room for a term per path behind its blocks.
+// Returns the constraint problem in the metric. `rows` has room for one term per path behind its
+// blocks.
 StepMetric make_metric(const ModelView& m, const DataView& d, const PathForces& paths,
                        const Blocks& rows, Arena& arena);
 
-// Subtract d(Mh - M) a + d(h K v), the change of the metric at acceleration `acc`, from the
+// Subtracts d(Mh - M) a + d(h K v), the change of the metric at acceleration `acc`, from the
 // residual.
 void subtract_metric_change(const ModelView& m, const DataView& d, const PathForces& paths,
                             const StepMetric& metric, const double* acc, const DofRows& residual,
                             Arena& arena);
 
-// Add d((Mh - M)_jj) to row j of the residual, for every dof j.
+// Adds d((Mh - M)_jj) to row j of the residual, for every dof j.
 void add_metric_diagonal_change(const ModelView& m, const DataView& d, const PathForces& paths,
                                 const DofRows& residual, Arena& arena);
 

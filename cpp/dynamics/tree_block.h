@@ -1,4 +1,4 @@
-// The block of one tree in a matrix of the dynamics that is not symmetric.
+// The block of one kinematic tree in an unsymmetric matrix of the dynamics.
 #pragma once
 
 namespace mujacobian {
@@ -6,7 +6,7 @@ namespace mujacobian {
 struct TreeBlock {
   int dof, n;      // dofs dof .. dof+n-1
   double* matrix;  // (n, n)
-  int* order;      // of its rows, once factored
+  int* order;      // order of its rows, once it is factored
 };
 
 }  // namespace mujacobian

@@ -8,10 +8,11 @@
 namespace mujacobian {
 namespace {
 
-// Sums of the wrenches on bodies, given by wrench(b) -> Force (torque, force) at its centre of
-// mass.
+// Returns the sums over subtrees of the wrenches wrench(b), each about the center of mass of body
+// b.
 template <class F>
 WrenchSum* sum_wrenches(const ModelView& m, const DataView& d, Arena& arena, F wrench) {
+  // each body alone, about the reference point
   WrenchSum* c = arena.take<WrenchSum>(m.nbody);
   for (int b = 0; b < m.nbody; b++) {
     Force at_com = wrench(b);
@@ -19,6 +20,7 @@ WrenchSum* sum_wrenches(const ModelView& m, const DataView& d, Arena& arena, F w
     c[b].wrench = {at_com.ang + cross(x, at_com.lin), at_com.lin};
     c[b].turn = skew(x) * skew(at_com.lin) + skew(at_com.ang);
   }
+  // add the children to their parents
   for (int b = m.nbody - 1; b > 0; b--) {
     int parent = m.body_parentid[b];
     if (parent == 0) continue;
@@ -28,23 +30,23 @@ WrenchSum* sum_wrenches(const ModelView& m, const DataView& d, Arena& arena, F w
   return c;
 }
 
-// Add d(S^T W)/dq for the wrenches with the sums `c`.
+// Adds d(S^T W)/dq for the wrenches with the sums `c`.
 void add_wrenches(const ModelView& m, const DataView& d, const unsigned char* frozen,
                   const WrenchSum* c, const DofRows& residual) {
   for (int k = 0; k < m.nv; k++) {
     const WrenchSum& at_k = c[m.dof_bodyid[k]];
     Motion axis = load_motion(d.cdof + 6 * k);
-    Force stays = wrench_change(at_k, axis);
-    Force carried = cross(axis, at_k.wrench);
+    Force changed = wrench_change(at_k, axis);
+    Force moved = cross(axis, at_k.wrench);
 
-    // column k: rows of k and its ancestors
+    // column k, rows of k and its ancestors: the axis of an ancestor does not move with the subtree
     for (int j = k; j >= 0; j = m.dof_parentid[j]) {
       if (frozen && frozen[j]) continue;
-      Force change = moves_axis(m, k, j) ? stays : stays + carried;
+      Force change = moves_axis(m, k, j) ? changed : changed + moved;
       residual.dq(j, k) += dot(load_motion(d.cdof + 6 * j), change);
     }
 
-    // row k: columns of its ancestors, which carry the whole subtree of k
+    // row k, columns of its ancestors, which move the whole subtree of k
     if (frozen && frozen[k]) continue;
     Vec3 row = transpose_mul(at_k.turn, axis.ang) - cross(at_k.wrench.lin, axis.lin);
     for (int j = m.dof_parentid[k]; j >= 0; j = m.dof_parentid[j]) {
@@ -75,16 +77,16 @@ void add_gravity_compensation(const ModelView& m, const DataView& d, const unsig
   if (!m.flg_gravcomp || !passive_enabled(m) || (m.opt.disableflags & disable::kGravity)) return;
   Vec3 gravity = load3(m.opt.gravity.v);
 
-  // only compensation that passes through actuators is limited with them
-  unsigned char* left_out = nullptr;
+  // only compensation that is part of the actuator force is saturated with it
+  unsigned char* omitted = nullptr;
   if (frozen) {
-    left_out = arena.take<unsigned char>(m.nv);
-    for (int i = 0; i < m.nv; i++) left_out[i] = frozen[i] && m.jnt_actgravcomp[m.dof_jntid[i]];
+    omitted = arena.take<unsigned char>(m.nv);
+    for (int i = 0; i < m.nv; i++) omitted[i] = frozen[i] && m.jnt_actgravcomp[m.dof_jntid[i]];
   }
   const WrenchSum* sums = sum_wrenches(m, d, arena, [&](int b) {
     return Force{{0, 0, 0}, -(m.body_mass[b] * m.body_gravcomp[b]) * gravity};
   });
-  add_wrenches(m, d, left_out, sums, residual);
+  add_wrenches(m, d, omitted, sums, residual);
 }
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-// Wrenches with a direction fixed in the world, applied at the bodies' centres of mass:
+// Wrenches with a fixed direction in the world that act at the centers of mass of bodies:
 // xfrc_applied and gravity compensation. docs/derivations/external.md.
 #pragma once
 
@@ -7,25 +7,26 @@
 
 namespace mujacobian {
 
-// Of the wrenches on everything under a body.
+// The sum of the wrenches on the subtree of a body.
 struct WrenchSum {
   Force wrench;  // about the reference point
   Mat3 turn;     // angular block of E                                                   (EXT-3)
 };
 
-// E S = (turn w, f x w): change of the sum beyond being carried along by `axis`          (EXT-3)
+// Returns E S = (turn w, f x w): the change of the sum along `axis`, in addition to its rigid
+// motion with the subtree.                                                               (EXT-3)
 inline Force wrench_change(const WrenchSum& sum, Motion axis) {
   return {sum.turn * axis.ang, cross(sum.wrench.lin, axis.ang)};
 }
 
-// Sums of xfrc_applied for every body but the world, null where there is none.
+// Returns the sums of xfrc_applied for every body except the world, or null if all of it is zero.
 const WrenchSum* applied_wrenches(const ModelView& m, const DataView& d, Arena& arena);
 
-// Add d(sum_b J_b^T xfrc_b)/dq for xfrc_applied.
+// Adds d(sum_b J_b^T xfrc_b)/dq for xfrc_applied.
 void add_applied(const ModelView& m, const DataView& d, const DofRows& residual, Arena& arena);
 
-// Add the derivative of gravity compensation. Rows with frozen[dof] set, whose actuator force is
-// saturated, are left out where the compensation passes through actuators.
+// Adds the derivative of gravity compensation. If the compensation of a joint is part of its
+// actuator force, the row is omitted where this force is saturated (frozen[dof] set).
 void add_gravity_compensation(const ModelView& m, const DataView& d, const unsigned char* frozen,
                               const DofRows& residual, Arena& arena);
 

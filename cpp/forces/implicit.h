@@ -1,4 +1,4 @@
-// The derivatives of forces that the implicit integrators use.
+// Integrators that use derivatives of forces.
 #pragma once
 
 #include "layout/enums.h"
@@ -6,8 +6,9 @@
 
 namespace mujacobian {
 
-// Whether the integrator has a matrix with the derivatives of forces with respect to rates.
-inline bool has_rates_in_metric(const ModelView& m) {
+// Returns whether the matrix of the integrator contains derivatives of actuator and tendon forces
+// with respect to rates.
+inline bool is_implicit(const ModelView& m) {
   const int type = m.opt.integrator;
   return type == integrator::kImplicit || type == integrator::kImplicitFast ||
          type == integrator::kDiscrete;

@@ -19,7 +19,7 @@ void inertia_derivative(const ModelView& m, const DataView& d, const Topology& t
 
 void add_inertia_diagonal_derivative(const ModelView& m, const DataView& d, const DofRows& residual,
                                      Arena& arena) {
-  // dof k moves the inertia of its subtree, but not the axes of its ancestors
+  // bodies: dof k moves the inertia of its subtree, but not the axes of its ancestors
   for (int k = 0; k < m.nv; k++) {
     const Inertia inertia{d.crb + 10 * m.dof_bodyid[k]};
     const Motion axis = load_motion(d.cdof + 6 * k);
@@ -29,6 +29,7 @@ void add_inertia_diagonal_derivative(const ModelView& m, const DataView& d, cons
       residual.dq(j, k) += 2 * dot(cross(other, axis), inertia * other);
     }
   }
+  // tendon armature: the diagonal entry is armature m_i^2
   for (int t = 0; t < m.ntendon; t++) {
     const double armature = tendon_armature(m, t);
     if (armature == 0) continue;

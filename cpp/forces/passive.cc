@@ -12,8 +12,9 @@ Poly joint_stiffness(const ModelView& m, int joint) {
 
 namespace {
 
-// Visit every actuator that lends damping or armature to a joint or tendon. `single` is MuJoCo's
-// jnt_actuatorid or tendon_actuatorid: -1 none, an index, or below -1 for several.
+// Calls f(actuator, gear^2) for every actuator that adds damping or armature to a joint or tendon.
+// `single` is MuJoCo's jnt_actuatorid or tendon_actuatorid: an index, -1 for no actuator, or a
+// smaller number for several actuators.
 template <class F>
 void visit_actuators(const ModelView& m, int single, bool tendon, int id, F f) {
   if (single == -1) return;
@@ -38,8 +39,8 @@ Poly add_actuator_damping(const ModelView& m, Poly poly, int single, bool tendon
   return poly;
 }
 
-// Spring of a vector e of norm r: force -k(r) e, so the derivative with respect to e is
-// -(k(r) I + k'(r)/r e e^T)                                                             (PAS-2)
+// Returns k(r) I + k'(r)/r e e^T. The force of a spring with displacement e and r = |e| is -k(r) e,
+// so this is minus its derivative with respect to e.                                       (PAS-2)
 Mat3 radial_stiffness(const Poly& k, Vec3 e) {
   double r = norm(e);
   // tie: ball spring at rest
@@ -56,7 +57,8 @@ void subtract_block(const DofRows& residual, int dof, const Mat3& block) {
     for (int b = 0; b < 3; b++) residual.dq(dof + a, dof + b) -= block(a, b);
 }
 
-// The stiffness along the displacement e, |e| = r, for all directions.
+// Returns the slope of the spring along its displacement e, which the metric uses for all
+// directions.
 SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
   SpringSlope s{dof, 3, 0, {0, 0, 0}};
   double r = norm(e), slope = k.slope(r);
@@ -71,6 +73,7 @@ void add_springs(const ModelView& m, const DataView& d, const DofRows& residual)
   for (int j = 0; j < m.njnt; j++) {
     Poly k = joint_stiffness(m, j);
     if (k.zero()) continue;
+    // position and rest position of the joint
     int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j];
     const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
     if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
@@ -82,6 +85,7 @@ void add_springs(const ModelView& m, const DataView& d, const DofRows& residual)
       subtract_block(residual, dof, radial_stiffness(k, load3(qpos) - load3(rest)));
       qpos += 3, rest += 3, dof += 3;
     }
+    // rotation of a ball or free joint
     Vec3 e = quaternion_difference(qpos, rest);
     subtract_block(residual, dof, radial_stiffness(k, e) * right_jacobian_inverse(e));
   }

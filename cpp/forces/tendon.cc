@@ -13,25 +13,26 @@
 namespace mujacobian {
 namespace {
 
-// A geom between two sites around which the tendon wraps.
+// A geom between two sites that the tendon wraps around.
 struct WrappedGeom {
   Wrap wrap;
   Point site[2];     // the sites before and after it
-  Point on_geom[2];  // the same points of space, as points of the geom's body
+  Point on_geom[2];  // the same points of space, as points of the body of the geom
 };
 
 // A straight piece of a spatial tendon, between points of different bodies.
 struct Segment {
   Point end[2];
   Vec3 direction;           // unit, from end[0] to end[1]
-  double length, scale;     // scale: one over the pulley's divisor
+  double length, scale;     // scale: one over the divisor of the pulley
   const WrappedGeom* geom;  // null between two sites
   int slipping;             // the end that slips on the geom
 
-  // Motion of the slipping end on the geom's surface when dof k moves                  (WRAP-7)
+  // Returns the motion of the slipping end on the surface of the geom with q_k.        (WRAP-7)
   Vec3 slip(const ModelView& m, const DataView& d, int k) const;
 };
 
+// Returns whether the dof moves the body.
 bool moves(const ModelView& m, int dof, int body) {
   int last = last_dof(m, body);
   while (last > dof) last = m.dof_parentid[last];
@@ -66,22 +67,26 @@ Segment make_segment(const ModelView& m, const DataView& d, int tendon, const in
           0};
 }
 
-// Hand the straight pieces of a spatial tendon to visit(segment), following mjData's wrap points.
+// Calls visit(segment) for the straight pieces of a spatial tendon. `w` runs over the elements of
+// the model's path and `entry` over the points of the path in mjData.
 template <class F>
 void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) {
   double scale = 1;
   const int last = m.tendon_adr[tendon] + m.tendon_num[tendon] - 1;
-  int entry = d.ten_wrapadr[tendon];  // of the path in mjData
+  int entry = d.ten_wrapadr[tendon];
   for (int w = m.tendon_adr[tendon]; w < last;) {
+    // a pulley begins a branch, and the site before it ends one
     if (m.wrap_type[w] == wrap::kPulley) {
       scale = 1 / m.wrap_prm[w];
       entry++, w++;
       continue;
     }
-    if (m.wrap_type[w + 1] == wrap::kPulley) {  // the last site of a branch
+    if (m.wrap_type[w + 1] == wrap::kPulley) {
       entry++, w++;
       continue;
     }
+
+    // two sites, possibly with a geom between them
     const bool over_geom = m.wrap_type[w + 1] != wrap::kSite;
     const int next = over_geom ? w + 2 : w + 1;
     const int site[2] = {m.wrap_objid[w], m.wrap_objid[next]};
@@ -90,8 +95,10 @@ void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) 
     entry++;
     // tie: tendon that touches a geom
     if (!over_geom || d.wrap_obj[entry] < 0) {
+      // straight from site to site
       if (body[0] != body[1]) visit(make_segment(m, d, tendon, body, from, to, scale));
     } else {
+      // from the first site to the geom, and from the geom to the second site
       const int wrapped = m.geom_bodyid[m.wrap_objid[w + 1]];
       const double* points = d.wrap_xpos + 3 * entry;
       const Vec3 ends[2] = {load3(from), load3(to)};
@@ -113,22 +120,25 @@ void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) 
   }
 }
 
-// A dof that moves a segment, itself or through the geom that it wraps around.
+// A dof that moves a segment, by its ends or by the geom that the tendon wraps around.
 struct EndMotion {
-  int local;  // its index within the tendon's dofs
+  int local;  // its index within the dofs of the tendon
   int dof;
-  bool moves[2];
-  Vec3 jacobian;  // of the span end[1] - end[0] with its ends fixed to their bodies
-  Vec3 slip;      // of the end on the geom
+  bool moves[2];  // the ends that it moves
+  Vec3 jacobian;  // motion of the span end[1] - end[0], with the ends fixed to their bodies
+  Vec3 slip;      // motion of the slipping end on the geom
 };
 
-// The dofs that move a segment's points relative to one another (those that move all of them as one
-// do not change its length); `local` maps dofs to indices within the tendon.
+// Writes the dofs that move the points of a segment relative to one another, and returns their
+// number. Dofs that move all points together do not change its length. `local` maps dofs to indices
+// within the tendon.
 int end_motions(const ModelView& m, const DataView& d, const Segment& s, const int* local,
                 EndMotion* out) {
-  // the other site moves the touching point too
+  // the site on the other side of the geom moves the touching point, too
   int bodies[3] = {s.end[0].body, s.end[1].body, s.end[0].body};
   if (s.geom) bodies[2] = s.geom->site[s.slipping].body;
+
+  // climb from the bodies to the root until their dofs are the same
   int at[3], n = 0;
   for (int b = 0; b < 3; b++) at[b] = last_dof(m, bodies[b]);
   while (at[0] != at[1] || at[1] != at[2]) {
@@ -150,8 +160,8 @@ int end_motions(const ModelView& m, const DataView& d, const Segment& s, const i
   return n;
 }
 
-// Indices of the tendon's dofs within its row, 0 for other dofs: MuJoCo's row has every dof that
-// moves one of the tendon's bodies.
+// Returns the indices of the dofs of the tendon within its row, and 0 for other dofs. MuJoCo's row
+// contains every dof that moves one of the bodies of the tendon.
 int* local_indices(const ModelView& m, int tendon, Arena& arena) {
   int* local = arena.zeros<int>(m.nv);
   const int* dofs = m.ten_J_colind + m.ten_J_rowadr[tendon];
@@ -159,13 +169,13 @@ int* local_indices(const ModelView& m, int tendon, Arena& arena) {
   return local;
 }
 
-// Add d(ten_J_j)/dq_k of one segment to the Hessian (n, n).                       (TEN-3, WRAP-8)
+// Adds d(ten_J_j)/dq_k of one segment to the Hessian (n, n).                      (TEN-3, WRAP-8)
 void add_hessian(const ModelView& m, const DataView& d, const Segment& s, const EndMotion* motions,
                  int count, double* hessian, int n) {
   for (int a = 0; a < count; a++) {
     const EndMotion& j = motions[a];
     Vec3 across = j.jacobian - dot(s.direction, j.jacobian) * s.direction;
-    // the slipping end is another point of the body that j turns
+    // if the end slips, j rotates another point of the body
     Vec3 lever = {0, 0, 0};
     if (s.geom && j.moves[s.slipping]) lever = cross(s.direction, load3(d.cdof + 6 * j.dof));
     Vec3 slip = (s.slipping ? 1 : -1) * ((1 / s.length) * across + lever);
@@ -182,8 +192,8 @@ void add_hessian(const ModelView& m, const DataView& d, const Segment& s, const 
   }
 }
 
-// Add to dl/dq what the moment lacks: MuJoCo finds the touching points of inside wraps only to a
-// tolerance, and there the length is not quite stationary.                              (WRAP-9)
+// Adds the difference between dl/dq and the moment. MuJoCo computes the touching points of inside
+// wraps only to a tolerance, so that the length is not exactly stationary there.        (WRAP-9)
 void add_inside_gradient(const Segment& s, const EndMotion* motions, int count, double* gradient) {
   for (int k = 0; k < count; k++) {
     double stretch = s.scale * dot(s.direction, motions[k].slip);
@@ -191,7 +201,7 @@ void add_inside_gradient(const Segment& s, const EndMotion* motions, int count, 
   }
 }
 
-// beta = d(ten_J)/dt . v and its derivatives with respect to the tendon's dofs          (TEN-5)
+// beta = d(ten_J)/dt . v and its derivatives with respect to the dofs of the tendon     (TEN-5)
 struct TendonBias {
   double value;
   double *dq, *dv;
@@ -203,6 +213,7 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
   int* local = local_indices(m, tendon, arena);
   EndMotion* motions = arena.take<EndMotion>(m.nv);
   visit_segments(m, d, tendon, [&](const Segment& s) {
+    // relative motion of the two ends, along the segment and across it
     PointMotion p0 = point_motion(d, sweep, s.end[0]), p1 = point_motion(d, sweep, s.end[1]);
     Vec3 v = p1.v - p0.v, a = p1.a - p0.a;
     double along = dot(s.direction, v);
@@ -211,6 +222,7 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
 
     int count = end_motions(m, d, s, local, motions);
     for (int b = 0; b < count; b++) {
+      // its change with one dof
       const EndMotion& k = motions[b];
       Vec3 dv_q{0, 0, 0}, da_q{0, 0, 0}, dv_v{0, 0, 0}, da_v{0, 0, 0};
       for (int e = 0; e < 2; e++) {
@@ -220,6 +232,7 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
         PointMotion dv = point_motion_dv(d, sweep, s.end[e], k.dof);
         dv_q += sign * dq.v, da_q += sign * dq.a, dv_v += sign * dv.v, da_v += sign * dv.a;
       }
+      // the direction and the length of the segment change, too
       double stretch = dot(s.direction, k.jacobian);
       Vec3 turn = (1 / s.length) * (k.jacobian - stretch * s.direction);
       bias.dq[k.local] += s.scale * (dot(turn, a) + dot(s.direction, da_q) +
@@ -276,6 +289,7 @@ const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, A
 }
 
 bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
+  // stiffness and damping, if they are enabled
   const double* p = m.tendon_stiffnesspoly + kNPoly * t;
   Poly stiffness{m.tendon_stiffness[t], {p[0], p[1]}};
   Poly damping = tendon_damping(m, t);
@@ -283,7 +297,7 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
   if (!dampers_enabled(m)) damping = {};
   if (stiffness.zero() && damping.zero()) return false;
 
-  // dead band: no force between the two rest lengths
+  // extension beyond the dead band: there is no force between the two rest lengths
   double length = d.ten_length[t], rate = d.ten_velocity[t];
   const double* rest = m.tendon_lengthspring + 2 * t;
   if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
@@ -293,6 +307,7 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
   // tie: only rest length
   bool slack = length <= upper && length >= lower && lower < upper;
 
+  // the force, its derivatives, and the parts of these that implicit integrators use
   f = {};
   f.path = path;
   // tie: tendon damping at rest
@@ -324,7 +339,8 @@ void add_tendon_armature(const ModelView& m, const DataView& d, const Topology& 
   MotionSweep sweep{nullptr, nullptr};
   for (int t = 0; t < m.ntendon; t++) {
     double armature = tendon_armature(m, t);
-    if (armature == 0 || tendon_is_fixed(m, t)) continue;  // a fixed tendon's inertia is constant
+    if (armature == 0 || tendon_is_fixed(m, t))
+      continue;  // the inertia of a fixed tendon is constant
     if (!sweep.rates) sweep = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
     Path p = tendon_path(m, d, t, arena);
     TendonBias bias = tendon_bias(m, d, t, sweep, arena);
@@ -367,21 +383,26 @@ TendonPull tendon_pull(const ModelView& m, const DataView& d, int tendon, int bo
   TendonPull pull{false, arena.zeros<double>(count), arena.zeros<double>(count * n)};
   int* local = local_indices(m, tendon, arena);
   EndMotion* ends = arena.take<EndMotion>(m.nv);
+  // whether a body is in the subtree; the world never is
   auto inside = [&](int b) {
-    if (b == 0) return false;  // the world is never pulled
+    if (b == 0) return false;
     while (b > body) b = m.body_parentid[b];
     return b == body;
   };
   visit_segments(m, d, tendon, [&](const Segment& s) {
     const bool first = inside(s.end[0].body), second = inside(s.end[1].body);
-    if (first == second) return;  // what pulls both ends of a segment cancels
+    if (first == second) return;  // a segment within the subtree has no effect, nor has one outside
     pull.any = true;
+
+    // dl/dz: the end in the subtree moves along the segment
     const int e = second ? 1 : 0;
     const double sign = second ? s.scale : -s.scale;
     const Vec3 offset = s.end[e].offset;
     for (int z = 0; z < count; z++) {
       pull.value[z] += sign * dot(s.direction, at_point(motions[z], offset));
     }
+
+    // its change with every dof that moves the segment
     for (int b = 0, found = end_motions(m, d, s, local, ends); b < found; b++) {
       const EndMotion& k = ends[b];
       Vec3 span = k.jacobian, moved{0, 0, 0};
@@ -390,6 +411,7 @@ TendonPull tendon_pull(const ModelView& m, const DataView& d, int tendon, int bo
         span += s.slipping ? k.slip : -k.slip;
         if (s.slipping == e) moved += k.slip;
       }
+      // the direction of the segment turns, and the motion z turns with its body
       const Vec3 turn = (1 / s.length) * (span - dot(s.direction, span) * s.direction);
       const bool carries = moves(m, k.dof, body);
       for (int z = 0; z < count; z++) {

@@ -1,5 +1,5 @@
-// Tendons: paths through joints, sites, pulleys and around geoms, with springs, dampers, armature.
-// docs/derivations/tendons.md.
+// Tendons: paths through joints, or through sites, over pulleys and around geoms. They have
+// springs, dampers and armature. docs/derivations/tendons.md.
 #pragma once
 
 #include "tree/motion.h"
@@ -7,30 +7,31 @@
 
 namespace mujacobian {
 
-// The tendon as a path, with d(ten_J)/dq for spatial tendons.
+// Returns the tendon as a path, with d(ten_J)/dq for spatial tendons.
 Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena);
 
-// The moment of a spatial tendon, as its path says: ten_J, over the dofs of the tendon's row.
+// Returns the moment of a spatial tendon, computed from its points: ten_J over the dofs of its row.
 const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, Arena& arena);
 
-// Its row is constant: it passes through joints.
+// Returns whether the tendon passes through joints, so that its row is constant.
 bool tendon_is_fixed(const ModelView& m, int tendon);
 
-// Spring and damper of one tendon along its path; false if it has none.
+// Computes the spring and damper force of one tendon along its path. Returns false if it has none.
 bool tendon_force(const ModelView& m, const DataView& d, int tendon, const Path& path,
                   PathForce& force);
 
-// Springs and dampers of all tendons as path forces, written to `forces` (room for ntendon);
-// returns their number.
+// Writes the spring and damper forces of all tendons to `forces` (room for ntendon), and returns
+// their number.
 int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Arena& arena);
 
-// Subtract d(M_t a + c_t) for the inertia that tendon armature adds to M and to the bias force.
+// Subtracts d(M_t a + c_t), where M_t and c_t are the parts of tendon armature in M and in the bias
+// force.
 void add_tendon_armature(const ModelView& m, const DataView& d, const Topology& tree,
                          const double* acc, const DofRows& residual, Arena& arena);
 
-// Acceleration of a spatial tendon's length, ten_J a + d(ten_J)/dt v, and its derivative with
-// respect to the tendon's dofs at fixed `acc`; `still` is the sweep at zero acceleration without
-// gravity.
+// Acceleration of the length of a spatial tendon, ten_J a + d(ten_J)/dt v, and its derivatives with
+// respect to the dofs of the tendon at fixed `acc`. `still` is the sweep at zero acceleration
+// without gravity.
 struct TendonAcceleration {
   double value;
   double *dq, *dv;
@@ -39,17 +40,17 @@ TendonAcceleration tendon_acceleration(const ModelView& m, const DataView& d, in
                                        const Path& path, const double* acc,
                                        const MotionSweep& still, Arena& arena);
 
-// What a unit of force along a spatial tendon does against virtual motions of everything under
-// `body`, which is carried along with that body: dl/dz and d2l/(dz dq_k).               (SEN-21)
+// Derivatives of the length of a spatial tendon with respect to virtual motions z of the subtree of
+// `body`. The motions turn with this body.                                              (SEN-21)
 struct TendonPull {
   bool any;        // the tendon leaves the subtree
-  double* value;   // of each motion
-  double* change;  // (motions, dofs of the tendon)
+  double* value;   // dl/dz for each motion
+  double* change;  // d2l/(dz dq_k), (motions, dofs of the tendon)
 };
 TendonPull tendon_pull(const ModelView& m, const DataView& d, int tendon, int body,
                        const Motion* motions, int count, Arena& arena);
 
-// The tendon passes over geoms (sphere or cylinder wrapping).
+// Returns whether the tendon wraps around geoms (spheres or cylinders).
 bool tendon_wraps(const ModelView& m, int tendon);
 
 }  // namespace mujacobian

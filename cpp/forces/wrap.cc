@@ -8,7 +8,7 @@
 namespace mujacobian {
 namespace {
 
-// Points and directions in the geom's frame, and in the plane of the wrap.
+// Points and directions in the frame of the geom, and in the plane of the wrap.
 template <class T>
 struct Triple {
   T x, y, z;
@@ -59,8 +59,8 @@ struct Geom {
   double radius;
 };
 
-// How MuJoCo finds the points; inside wraps stop their Newton iteration early, so which iteration
-// it is matters.
+// The branch of MuJoCo's code that computes the points. The Newton iteration for inside wraps stops
+// at a tolerance, so its result depends on the variable that it iterates on.
 enum class Branch { kOutsideLeft, kOutsideRight, kInsideBySine, kInsideByAngle, kInsideAverage };
 constexpr double kTolerance = 1e-6;  // of the Newton iterations
 constexpr double kFirstSine = 1 - 1e-7;
@@ -68,7 +68,8 @@ constexpr int kMaxIterations = 20;
 
 bool is_inside(Branch b) { return b != Branch::kOutsideLeft && b != Branch::kOutsideRight; }
 
-// Tangent point of the line from `end` to the circle; `turn` +1 or -1 picks the side   (WRAP-2)
+// Returns the tangent point of the line from `end` to the circle. `turn` is +1 or -1 and selects
+// the side.                                                                                (WRAP-2)
 template <class T>
 Planar<T> tangent_point(const Planar<T>& end, double radius, double turn) {
   using std::sqrt;
@@ -78,8 +79,9 @@ Planar<T> tangent_point(const Planar<T>& end, double radius, double turn) {
   return {along * end.x - across * end.y, along * end.y + across * end.x};
 }
 
-// Angle phi between the tendon and the normal at the touching point, as the root of
-//   asin(a sin phi) + asin(b sin phi) - 2 phi + gamma                                   (WRAP-4)
+// Returns the angle phi between the tendon and the normal at the touching point, the root of
+//   asin(a sin phi) + asin(b sin phi) - 2 phi + gamma.                                  (WRAP-4)
+// This version iterates on sin phi.
 template <class T>
 T touching_angle_by_sine(const T& a, const T& b, const T& gamma) {
   using std::asin, std::sqrt;
@@ -94,6 +96,7 @@ T touching_angle_by_sine(const T& a, const T& b, const T& gamma) {
   return asin(z);
 }
 
+// The same, iterating on phi.
 template <class T>
 T touching_angle(const T& a, const T& b, const T& gamma) {
   using std::asin, std::cos, std::sin, std::sqrt;
@@ -108,7 +111,7 @@ T touching_angle(const T& a, const T& b, const T& gamma) {
   return phi;
 }
 
-// The point of the circle that a tendon inside touches                                 (WRAP-5)
+// Returns the point where a tendon touches the circle from inside.                      (WRAP-5)
 template <class T>
 Planar<T> inside_point(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
   using std::asin, std::atan2, std::cos, std::sin;
@@ -117,7 +120,7 @@ Planar<T> inside_point(Branch branch, const Planar<T>& p, const Planar<T>& q, do
     T scale = radius / length(sum);
     return {scale * sum.x, scale * sum.y};
   }
-  // turn counterclockwise from the end that comes first in that sense
+  // order the ends counterclockwise
   // tie: inside wrap of opposite sites
   bool ordered = value(area(p, q)) > 0;
   const Planar<T>&first = ordered ? p : q, &second = ordered ? q : p;
@@ -129,7 +132,8 @@ Planar<T> inside_point(Branch branch, const Planar<T>& p, const Planar<T>& q, do
   return {a * (c * first.x - s * first.y), a * (s * first.x + c * first.y)};
 }
 
-// Length of the arc between two points of the circle, on the branch's way round         (WRAP-3)
+// Returns the length of the arc between two points of the circle, in the direction of the branch.
+// (WRAP-3)
 template <class T>
 T arc(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
   using std::atan2;
@@ -140,16 +144,18 @@ T arc(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
   return radius * (value(angle) < 0 ? angle + 2 * M_PI : angle);
 }
 
-// The two touching points for ends p and q, all in the geom's frame.
+// Computes the two touching points for ends p and q, all in the frame of the geom.
 template <class T>
 void touch(Branch branch, const Geom& geom, const Triple<T>& p, const Triple<T>& q,
            Triple<T> out[2]) {
-  // axes of the plane: through the centre and both ends, or across the cylinder         (WRAP-1)
+  // axes of the plane through the center and both ends, or perpendicular to the cylinder (WRAP-1)
   Triple<T> x = {1.0, 0.0, 0.0}, y = {0.0, 1.0, 0.0};
   if (!geom.cylinder) {
     x = normalized(p);
     y = normalized(cross(cross(p, q), x));
   }
+
+  // touching points in the plane, then in space
   Planar<T> a = {dot(p, x), dot(p, y)}, b = {dot(q, x), dot(q, y)}, at[2];
   if (is_inside(branch)) {
     at[0] = at[1] = inside_point(branch, a, b, geom.radius);
@@ -184,6 +190,7 @@ Triple<double> in_frame(const Mat3& frame, Vec3 center, Vec3 point) {
 
 Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, const Vec3 ends[2],
                const double* points) {
+  // ends and touching points in the frame of the geom
   const int id = m.wrap_objid[index];
   const Geom geom = {m.wrap_type[index] == wrap::kCylinder, m.geom_size[3 * id]};
   const Vec3 center = load3(d.geom_xpos + 3 * id);
@@ -191,6 +198,8 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
   const Triple<double> p = in_frame(frame, center, ends[0]), q = in_frame(frame, center, ends[1]);
   const Triple<double> given[2] = {in_frame(frame, center, load3(points)),
                                    in_frame(frame, center, load3(points + 3))};
+
+  // distance of MuJoCo's points from those of a branch
   auto mismatch = [&](Branch branch) {
     Triple<double> found[2];
     touch(branch, geom, p, q, found);
@@ -202,6 +211,8 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
     return worst;
   };
 
+  // the branch with the smallest distance, which must be rounding; MuJoCo iterates on the angle
+  // since 3.16
   const bool by_angle = engine().version >= kMuJoCo316;
   const Branch newton = by_angle ? Branch::kInsideByAngle : Branch::kInsideBySine;
   Branch branch = Branch::kOutsideLeft;
@@ -216,7 +227,7 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
     refuse(m, tendon, "the points where it touches a geom are not the expected ones");
   }
 
-  // differentiate with respect to the six coordinates of the ends
+  // differentiate this branch with respect to the six coordinates of the ends
   using Number = Dual<6>;
   auto variables = [](const Triple<double>& a, int first) {
     return Triple<Number>{variable<6>(a.x, first), variable<6>(a.y, first + 1),
@@ -224,6 +235,8 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
   };
   Triple<Number> found[2];
   touch(branch, geom, variables(p, 0), variables(q, 3), found);
+
+  // rotate the derivatives into world axes
   Wrap wrap;
   wrap.inside = is_inside(branch);
   const Mat3 back = transposed(frame);

@@ -16,8 +16,10 @@ double dot_rows(const double* a, const double* b, int n) {
   return total;
 }
 
+// Solves for `tile` groups of four columns.
 template <int tile>
 void solve_tile(const double* l, int n, int stride, double* x, int row_stride) {
+  // L y = x, first row first
   for (int i = 0; i < n; i++) {
     double* row = x + static_cast<std::ptrdiff_t>(i) * row_stride;
     Lanes sum[tile];
@@ -30,6 +32,7 @@ void solve_tile(const double* l, int n, int stride, double* x, int row_stride) {
     Lanes inverse = broadcast(l[i * stride + i]);
     for (int c = 0; c < tile; c++) store_lanes(row + kLanes * c, inverse * sum[c]);
   }
+  // L^T x = y, last row first
   for (int i = n - 1; i >= 0; i--) {
     double* row = x + static_cast<std::ptrdiff_t>(i) * row_stride;
     Lanes sum[tile];

@@ -5,8 +5,8 @@
 
 namespace mujacobian {
 
-// out = (add ? out : 0) + sum_r scale c_r x_r over the first `width` columns, in whole lanes; rows
-// x_r of length `stride`, c_r at c[r * step]
+// out = (add ? out : 0) + sum_r scale c_r x_r over the first `width` columns, rounded up to whole
+// lanes. The rows x_r have length `stride`, and c_r is at c[r * step].
 template <bool add>
 inline void combine_rows(double* out, const double* c, int step, double scale, const double* x,
                          int count, int stride, int width) {

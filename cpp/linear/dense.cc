@@ -8,7 +8,7 @@
 namespace mujacobian {
 namespace {
 
-// `rows` rows and `lanes` lanes of C stay in registers while k runs.
+// Updates `rows` rows and `lanes` lanes of C, which stay in registers during the loop over k.
 template <int rows, int lanes>
 void tile(double* c, int c_stride, const double* a, int a_stride, const double* b, int b_stride,
           int k) {
@@ -29,7 +29,7 @@ void tile(double* c, int c_stride, const double* a, int a_stride, const double* 
   }
 }
 
-// `rows` rows of C, columns 0 .. n-1.
+// Updates `rows` rows of C, columns 0 .. n-1.
 template <int rows>
 void strip(double* c, int c_stride, const double* a, int a_stride, const double* b, int b_stride,
            int n, int k) {
@@ -44,6 +44,7 @@ void strip(double* c, int c_stride, const double* a, int a_stride, const double*
   take.template operator()<1>();
 }
 
+// Calls visit.operator()<rows>(row) so that strips of four rows or one row cover m rows.
 template <class F>
 void visit_strips(int m, F visit) {
   int row = 0;

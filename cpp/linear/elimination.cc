@@ -10,14 +10,15 @@ namespace {
 
 constexpr int kTile = 6;  // lanes: two rows of them fill the registers
 
-// Rows of the panel of column c
+// Returns the number of rows of the panel of column c.
 int height(const BlockColumn* columns, const BlockColumn& c) {
   if (c.below_count == 0) return c.size;
   int last = c.below_count - 1;
   return c.offset[last] + columns[c.below[last]].size;
 }
 
-// The diagonal block, then the blocks below it: P <- P L^-T
+// Factors the diagonal block of a panel, then solves for the blocks below it: P <- P L^-T. Returns
+// false if the diagonal block is not positive definite.
 bool factor_panel(const BlockColumn& c, int rows) {
   if (!factor_dense(c.panel, c.size, c.stride)) return false;
   for (int r = c.size; r < rows; r++) {
@@ -45,7 +46,7 @@ void subtract_product(const double* a, int a_rows, const double* b, int b_rows, 
     }
 }
 
-// x_r -= sum_j a_rj y_j for `rows` rows of x at once, so that each y is loaded once for all of them
+// x_r -= sum_j a_rj y_j for `rows` rows of x at once, so that each y is loaded only once.
 template <int rows, int tile>
 inline void subtract_rows(Lanes x[rows][tile], const double* a, int row_step, int column_step,
                           int n, const double* y, int y_stride) {
@@ -70,8 +71,8 @@ inline void store_scaled(double* to, const Lanes from[tile], double scale) {
   for (int c = 0; c < tile; c++) store_lanes(to + kLanes * c, factor * from[c]);
 }
 
-// A tile of right-hand sides, and the two sweeps over the blocks. A right-hand side acts on one
-// body and those it touches, so the first sweep has zeros to skip.
+// The forward and the backward substitution for a tile of right-hand sides. A right-hand side often
+// acts on one body and its neighbors only, so the forward substitution skips blocks of zeros.
 template <int tile>
 class Sweep {
  public:
@@ -79,6 +80,7 @@ class Sweep {
       : columns_(columns), count_(count), x_(x), stride_(stride), reached_(reached) {}
 
   void run() const {
+    // L y = b, for blocks that are not zero or that such a block reaches
     for (int k = 0; k < count_; k++) {
       const BlockColumn& c = columns_[k];
       reached_[k] = !is_zero(c);
@@ -88,6 +90,7 @@ class Sweep {
       for (; r + 2 <= c.size; r += 2) forward<2>(c, r);
       if (r < c.size) forward<1>(c, r);
     }
+    // L^T x = y
     for (int k = count_ - 1; k >= 0; k--) {
       const BlockColumn& c = columns_[k];
       int r = c.size;
@@ -109,7 +112,7 @@ class Sweep {
     return true;
   }
 
-  // Rows r .. r + rows - 1 of a block: L y = b
+  // L y = b for rows r .. r + rows - 1 of a block
   template <int rows>
   void forward(const BlockColumn& c, int r) const {
     Lanes sum[rows][tile];
@@ -130,7 +133,7 @@ class Sweep {
     }
   }
 
-  // The same rows: L^T x = y
+  // L^T x = y for the same rows
   template <int rows>
   void backward(const BlockColumn& c, int r) const {
     Lanes sum[rows][tile];
@@ -158,8 +161,8 @@ class Sweep {
   bool* reached_;
 };
 
-// The blocks that are left and touch block `b`
-int neighbours(int count, const bool* touching, const int* place, int b, int* list) {
+// Lists the blocks that are not eliminated yet and touch block `b`; returns their number.
+int neighbors(int count, const bool* touching, const int* place, int b, int* list) {
   int n = 0;
   for (int k = 0; k < count; k++) {
     if (place[k] < 0 && touching[static_cast<std::size_t>(b) * count + k]) list[n++] = k;
@@ -180,6 +183,8 @@ Elimination::Elimination(int count, const int* sizes, bool* touching, Arena& are
   auto touch = [&](int i, int j) -> bool& {
     return touching[static_cast<std::size_t>(i) * count + j];
   };
+
+  // number the rows, and make `touching` symmetric
   for (int i = 0, row = 0; i < count; i++) {
     place_[i] = -1;
     first[i] = row;
@@ -187,18 +192,22 @@ Elimination::Elimination(int count, const int* sizes, bool* touching, Arena& are
     touch(i, i) = false;
     for (int j = 0; j < i; j++) touch(j, i) = touch(i, j);
   }
+
+  // degree: number of rows that a block touches
   for (int i = 0; i < count; i++)
     for (int j = 0; j < count; j++) degree[i] += touch(i, j) ? sizes[j] : 0;
 
-  // eliminate the block with the fewest rows around it: these come to touch one another  (SOL-2)
   int* around = arena.take<int>(count);
   for (int k = 0; k < count; k++) {
+    // choose the block with the smallest degree                                          (SOL-2)
     int b = -1;
     for (int i = 0; i < count; i++) {
       if (place_[i] < 0 && (b < 0 || degree[i] < degree[b])) b = i;
     }
     place_[b] = k;
-    int n = neighbours(count, touching, place_, b, around);
+
+    // eliminate it: afterwards all of its neighbors touch one another
+    int n = neighbors(count, touching, place_, b, around);
     int* below = arena.take<int>(n);
     int rows = sizes[b];
     for (int i = 0; i < n; i++) {
@@ -211,6 +220,8 @@ Elimination::Elimination(int count, const int* sizes, bool* touching, Arena& are
         degree[around[i]] += sizes[around[j]];
       }
     }
+
+    // the column of blocks, whose entries `allocate` places
     columns_[k] = {first[b], sizes[b], round_to_lanes(sizes[b]), n, below, nullptr, nullptr, 0,
                    nullptr,  nullptr};
     entries_ += static_cast<std::size_t>(rows) * sizes[b];
@@ -220,12 +231,13 @@ Elimination::Elimination(int count, const int* sizes, bool* touching, Arena& are
 void Elimination::allocate(Arena& arena) {
   for (int k = 0; k < count_; k++) {
     BlockColumn& c = columns_[k];
-    // blocks that are eliminated next come first
+    // sort the blocks below the diagonal by their place in the elimination
     for (int i = 0; i < c.below_count; i++) {
       int at = place_[c.below[i]], j = i;
       for (; j > 0 && c.below[j - 1] > at; j--) c.below[j] = c.below[j - 1];
       c.below[j] = at;
     }
+    // place them one below the other in the panel
     c.offset = arena.take<int>(c.below_count);
     int rows = c.size;
     for (int i = 0; i < c.below_count; i++) {
@@ -237,7 +249,7 @@ void Elimination::allocate(Arena& arena) {
   plan_rows(arena);
 }
 
-// The blocks left of the diagonal, from those below it.
+// Lists the blocks left of the diagonal, from the blocks below it.
 void Elimination::plan_rows(Arena& arena) {
   for (int k = 0; k < count_; k++) {
     for (int i = 0; i < columns_[k].below_count; i++) columns_[columns_[k].below[i]].left_count++;
@@ -279,7 +291,7 @@ bool Elimination::factor() {
   for (int k = 0; k < count_; k++) {
     const BlockColumn& c = columns_[k];
     if (!factor_panel(c, height(columns_, c))) return false;
-    // what is left: K_ij -= P_i P_j^T                                                    (SOL-1)
+    // update the remaining matrix: K_ij -= P_i P_j^T                                     (SOL-1)
     for (int j = 0; j < c.below_count; j++) {
       const BlockColumn& to = columns_[c.below[j]];
       row_of_[c.below[j]] = 0;

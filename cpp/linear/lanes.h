@@ -1,4 +1,5 @@
-// Four doubles at a time, by the compilers' vector extension: AVX2 on x86-64, pairs of NEON on ARM.
+// SIMD vectors of four doubles, by the vector extension of the compilers: AVX2 on x86-64, pairs of
+// NEON registers on ARM.
 #pragma once
 
 #include <cstring>
@@ -19,8 +20,8 @@ inline Lanes load_lanes(const double* p) {
 inline void store_lanes(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
 inline Lanes broadcast(double s) { return Lanes{s, s, s, s}; }
 
-// Call tile.operator()<n>(column) so that the tiles of n lanes cover columns first .. last-1, on
-// whole lanes: rows must be padded to whole lanes.
+// Calls tile.operator()<n>(column) so that tiles of n vectors cover columns first .. last-1. A tile
+// may begin before `first` and end after `last`, so rows must be padded to whole lanes.
 template <class F>
 inline void visit_tiles(int first, int last, F tile) {
   int column = first / kLanes * kLanes;

@@ -26,29 +26,29 @@ void add_rate(Sensing& s, const Path& p, double scale, SensorRows& rows, int r =
   }
 }
 
-// Row r += scale d(force of the law)
-void add_law(Sensing& s, const PathForce& law, double scale, SensorRows& rows, int r = 0) {
+// Row r += scale d(force along a path)
+void add_path_change(Sensing& s, const PathForce& f, double scale, SensorRows& rows, int r = 0) {
   if (scale == 0) return;
-  add_length(law.path, scale * law.dlength, rows, r);
-  if (law.drate != 0) add_rate(s, law.path, scale * law.drate, rows, r);
-  for (int k = 0; k < law.other_count; k++) {
-    add_rate(s, *law.others[k].path, scale * law.others[k].force, rows, r);
+  add_length(f.path, scale * f.dlength, rows, r);
+  if (f.drate != 0) add_rate(s, f.path, scale * f.drate, rows, r);
+  for (int k = 0; k < f.other_count; k++) {
+    add_rate(s, *f.others[k].path, scale * f.others[k].force, rows, r);
   }
-  for (int k = 0; k < law.input_count; k++) {
-    rows.input(r, law.inputs[k].input) += scale * law.inputs[k].force;
+  for (int k = 0; k < f.input_count; k++) {
+    rows.input(r, f.inputs[k].input) += scale * f.inputs[k].force;
   }
 }
 
 // Row 0 += scale d(actuator_force)                                                       (SEN-14)
 void add_actuator_force(Sensing& s, const ActuatorForce& a, double scale, SensorRows& rows) {
-  add_law(s, a.law, scale * a.slope, rows);
-  add_law(s, a.mechanical, scale, rows);
+  add_path_change(s, a.unlimited, scale * a.slope, rows);
+  add_path_change(s, a.mechanical, scale, rows);
   if (a.share == 0) return;
   const int tendon = s.m.actuator_trnid[2 * a.actuator];
   const ActuatorForces& all = s.actuators();
   for (int k = 0; k < all.count; k++) {
     if (pulls_tendon(s.m, all.force[k].actuator, tendon)) {
-      add_law(s, all.force[k].law, -scale * a.slope * a.share, rows);
+      add_path_change(s, all.force[k].unlimited, -scale * a.slope * a.share, rows);
     }
   }
 }
@@ -144,7 +144,7 @@ void sense_orientation(Sensing& s, int sensor, SensorRows& rows) {
     if (s.f.paths.actuation.count == 0 || actuator_disabled(m, actuator)) return;
     PathForce torque[3];
     orientation_forces(m, s.d, actuator, actuator_variables(m, s.d, actuator), torque, s.arena);
-    for (int k = 0; k < 3; k++) add_law(s, torque[k], 1, rows, k);
+    for (int k = 0; k < 3; k++) add_path_change(s, torque[k], 1, rows, k);
     return;
   }
   const OrientationPath path = orientation_path(m, s.d, actuator, s.arena);
@@ -178,7 +178,7 @@ double sense_tension(Sensing& s, int tendon, SensorRows& rows) {
   PathForce passive;
   double sum = 0;
   if (tendon_force(s.m, s.d, tendon, s.tendon(tendon), passive)) {
-    add_law(s, passive, 1, rows);
+    add_path_change(s, passive, 1, rows);
     sum += passive.force;
   }
   sum += add_actuators(s, tendon, rows);

@@ -36,9 +36,7 @@ Sensing::Sensing(const ModelView& model, const DataView& data, const ForwardDyna
 
 const MotionSweep& Sensing::motion() {
   if (!motion_.rates) {
-    bool weightless = m.opt.disableflags & disable::kGravity;
-    Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
-    motion_ = sweep_motion(m, d, f.acc, base, arena);
+    motion_ = sweep_motion(m, d, f.acc, base_acceleration(m), arena);
   }
   return motion_;
 }

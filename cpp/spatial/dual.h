@@ -1,6 +1,6 @@
-// Numbers that carry their derivatives with respect to N variables: exact forward accumulation
-// through closed formulas. Comparisons look at the value, so a branch has the derivative of the
-// branch taken.
+// Dual numbers: a value with its derivatives with respect to N variables. Formulas of dual numbers
+// are differentiated exactly, in forward mode. Comparisons use the value only, so the result has
+// the derivative of the branch that the values select.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct Dual {
   Dual(double value) : v(value), d{} {}  // a constant
 };
 
-// Variable number k with this value.
+// Returns variable number k with this value.
 template <int N>
 Dual<N> variable(double value, int k) {
   Dual<N> x(value);
@@ -22,7 +22,7 @@ Dual<N> variable(double value, int k) {
   return x;
 }
 
-// f(x) and f(x, y) from their values and partial derivatives
+// f(x) and f(x, y), from the value of f and its partial derivatives
 template <int N>
 Dual<N> chain(double value, double dx, const Dual<N>& x) {
   Dual<N> r;
@@ -85,7 +85,8 @@ Dual<N> operator/(double a, const Dual<N>& b) {
   return chain(value, -value / b.v, b);
 }
 
-// The derivative of a square root at zero is taken to be zero: MuJoCo's laws multiply it by zero.
+// The derivative of the square root at zero is set to zero, because MuJoCo's formulas multiply it
+// by zero.
 template <int N>
 Dual<N> sqrt(const Dual<N>& a) {
   double r = std::sqrt(a.v);
@@ -109,6 +110,7 @@ Dual<N> atan2(const Dual<N>& y, const Dual<N>& x) {
   return chain(std::atan2(y.v, x.v), r * x.v, y, -r * y.v, x);
 }
 
+// The value without its derivatives, for templates over double and Dual.
 inline double value(double a) { return a; }
 template <int N>
 double value(const Dual<N>& a) {

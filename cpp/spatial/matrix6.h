@@ -1,4 +1,4 @@
-// 6x6 matrices that turn motions into forces.
+// 6x6 matrices that map motions to forces.
 #pragma once
 
 #include "spatial/vector.h"

@@ -1,4 +1,4 @@
-// Quaternions (w, v) of rotations, in MuJoCo's order.
+// Quaternions (w, v) that represent rotations, in MuJoCo's order.
 #pragma once
 
 #include <cmath>

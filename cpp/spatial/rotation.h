@@ -6,8 +6,8 @@
 namespace mujacobian {
 
 // c_k(t) = sum_n (-t)^n / (2n + k)!, with t = theta^2: c_0 = cos, c_1 = sin/theta,
-// c_2 = (1 - cos)/theta^2, c_3 = (theta - sin)/theta^3, c_{k+2} = (1/k! - c_k)/t. The series below
-// 1 has no cancellation.
+// c_2 = (1 - cos)/theta^2, c_3 = (theta - sin)/theta^3, c_{k+2} = (1/k! - c_k)/t. Below t = 1 the
+// series is used, which has no cancellation.
 template <int k>
 inline double exp_coefficient(double t) {
   // tie: series of a rotation
@@ -52,8 +52,9 @@ inline Mat3 right_jacobian_inverse(Vec3 w) {
   return identity3() + 0.5 * s + kappa * (s * s);
 }
 
-// With Jr^-1(w) = 1 + [w]x / 2 + kappa(t) [w]x^2 and t = |w|^2, the derivative of kappa:
-// kappa(t) = sum_n 2 zeta(2n) t^(n-1) / (2 pi)^(2n), n = 1, 2, ...                       (ROT-6)
+// Returns the derivative of kappa(t), where Jr^-1(w) = 1 + [w]x / 2 + kappa(t) [w]x^2 and t =
+// |w|^2. Below t = 1 it uses kappa(t) = sum_n 2 zeta(2n) t^(n-1) / (2 pi)^(2n), n = 1, 2, ...
+// (ROT-6)
 inline double kappa_slope(double t) {
   if (t < 1) {
     constexpr double kZeta[] = {1.0823232337111382, 1.0173430619844491, 1.0040773561979443,
@@ -78,8 +79,8 @@ inline Mat3 right_jacobian_inverse_change(Vec3 w, Vec3 v) {
   return change + 2 * kappa_slope(t) * outer(twice, w);
 }
 
-// log(conj(b) a) as MuJoCo takes it (mju_subQuat): the rotation vector of norm at most pi that
-// carries b to a, in the frame of b. `a` need not have unit norm.
+// log(conj(b) a) as in MuJoCo's mju_subQuat: the rotation vector of norm at most pi that rotates b
+// into a, in the frame of b. `a` need not have unit norm.
 inline Vec3 quaternion_difference(const double a[4], const double b[4]) {
   double w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
   Vec3 av = load3(a + 1), bv = load3(b + 1);

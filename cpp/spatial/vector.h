@@ -1,7 +1,7 @@
 // Three-vectors, 3x3 matrices and spatial (six-dimensional) vectors in MuJoCo's order: angular part
 // first, linear part second. Motions and forces are different types, so that a wrong pairing does
-// not compile. All are expressed in world axes about the centre of mass of the kinematic tree's
-// root, MuJoCo's reference point for cdof, cvel and cinert.
+// not compile. All are in world axes about the center of mass of the kinematic tree, which is
+// MuJoCo's reference point for cdof, cvel and cinert.
 #pragma once
 
 #include <cmath>
@@ -93,23 +93,23 @@ inline Force operator*(double s, Force a) { return {s * a.ang, s * a.lin}; }
 inline Force& operator+=(Force& a, Force b) { return a = a + b; }
 inline double dot(Motion a, Force f) { return dot(a.ang, f.ang) + dot(a.lin, f.lin); }
 
-// rate of a motion vector carried along by v
+// rate of a motion vector that moves rigidly with v
 inline Motion cross(Motion v, Motion m) {
   return {cross(v.ang, m.ang), cross(v.ang, m.lin) + cross(v.lin, m.ang)};
 }
-// rate of a force vector carried along by v
+// rate of a force vector that moves rigidly with v
 inline Force cross(Motion v, Force f) {
   return {cross(v.ang, f.ang) + cross(v.lin, f.lin), cross(v.ang, f.lin)};
 }
 
-// Velocity of the material point at offset r from the reference point.
+// Returns the velocity of the material point at offset r from the reference point.
 inline Vec3 at_point(Motion v, Vec3 r) { return v.lin + cross(v.ang, r); }
 
-// The same motion about the point at offset r from the reference point.
+// Returns the same motion about the point at offset r from the reference point.
 inline Motion about(Motion v, Vec3 r) { return {v.ang, at_point(v, r)}; }
 
 // A spatial inertia as MuJoCo packs it (cinert, crb): xx yy zz xy xz yz of the rotational part,
-// mass times centre of mass, mass.
+// mass times center of mass, mass.
 struct Inertia {
   const double* i;
   Vec3 rotate(Vec3 w) const {

@@ -1,4 +1,4 @@
-// The rows of activations in A and B.
+// The rows of the activations in A and B.
 #pragma once
 
 #include "actuation/actuation.h"
@@ -6,16 +6,16 @@
 
 namespace mujacobian {
 
-// Derivatives of next activation i, as entries of its row: state(column of A, value) and
-// ctrl(column of B, value).                                                              (ACN-7)
+// Calls state(column of A, value) and ctrl(column of B, value) for the entries of the row of
+// activation i after the step.                                                           (ACN-7)
 template <class State, class Ctrl>
 void visit_activation(const ModelView& m, const DataView& d, const Actuation& actuation, int i,
                       Arena& arena, State state, Ctrl ctrl) {
-  if (!actuation.next) return state(2 * m.nv + i, 1.0);  // held
+  if (!actuation.next) return state(2 * m.nv + i, 1.0);  // constant
   const NextActivation& next = actuation.next[i];
   const int a = next.actuator;
   if (const Path& p = next.path; p.n) {
-    // through the length l and the rate m v of the actuator
+    // positions and velocities, by the length l and the rate m v of the actuator
     const double length = next.gear * next.value.d[local::kLength];
     const double speed = next.gear * next.value.d[local::kRate];
     double* rate = arena.take<double>(p.n);
@@ -25,6 +25,7 @@ void visit_activation(const ModelView& m, const DataView& d, const Actuation& ac
       state(m.nv + p.dofs[k], speed * p.moment[k]);
     }
   }
+  // activations and controls of the actuator
   for (int k = 0; k < m.actuator_actnum[a]; k++) {
     state(2 * m.nv + m.actuator_actadr[a] + k, next.value.d[local::kAct + k]);
   }
@@ -33,7 +34,7 @@ void visit_activation(const ModelView& m, const DataView& d, const Actuation& ac
   }
 }
 
-// Write the rows of all activations, which are zero on entry.
+// Writes the rows of all activations, which are zero on entry.
 void write_activations(const ModelView& m, const DataView& d, const Actuation& actuation,
                        const Outputs& out, Arena& arena);
 

@@ -15,13 +15,14 @@
 namespace mujacobian {
 namespace {
 
+// The work that is shared by the threads.
 class Batch {
  public:
   Batch(const void* model, const double* states, int nstate, const double* controls, int n,
         const Outputs& out)
       : model_(model), states_(states), controls_(controls), nstate_(nstate), n_(n), out_(out) {}
 
-  // Take the next state until none is left; runs in every thread.
+  // Takes the next state until there are none left. Runs in every thread.
   void work() {
     Arena arena;
     OwnedData data;
@@ -40,7 +41,7 @@ class Batch {
     found_.merge(take_notices());
   }
 
-  // What all threads noticed.
+  // Returns the notices of all threads.
   const Notices& found() const { return found_; }
   std::optional<BatchFailure> failure() const { return failure_; }
 
@@ -86,7 +87,7 @@ std::optional<BatchFailure> transition_batch(const void* model, const double* st
   try {
     for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
   } catch (const std::system_error&) {
-    // go on with those there are: results do not depend on their number
+    // continue with fewer threads: results do not depend on their number
   }
   batch.work();
   for (std::thread& thread : others) thread.join();

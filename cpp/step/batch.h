@@ -1,4 +1,4 @@
-// Transitions at many states of one model, in parallel.
+// Derivatives of steps from many states of one model, in parallel.
 #pragma once
 
 #include <exception>
@@ -8,15 +8,16 @@
 
 namespace mujacobian {
 
-// Where and why a batch stopped.
+// The item at which a batch failed, and its error.
 struct BatchFailure {
   int index;
   std::exception_ptr error;
 };
 
-// `states` (n, nstate) as mj_getState(FULLPHYSICS), `controls` (n, nu); the outputs have a leading
-// axis of n. One mjData per thread. Results do not depend on the number of threads. Returns the
-// failure with the lowest index, if any.
+// Computes the transitions of n items. `states` is (n, nstate) as in mj_getState(FULLPHYSICS),
+// `controls` is (n, nu), and the outputs have a leading axis of length n. Each thread has its own
+// mjData. Results do not depend on the number of threads. Returns the failure with the lowest
+// index, if any.
 std::optional<BatchFailure> transition_batch(const void* model, const double* states, int nstate,
                                              const double* controls, int n, const Outputs& out,
                                              int threads);

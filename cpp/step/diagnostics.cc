@@ -32,14 +32,17 @@ std::string row_name(const ModelView& m, const Block& b) {
   }
 }
 
-// State of the block and distance of its rows to the nearest other state
+// Sets the state of the block, and the distance of its rows from the nearest other state.
 void set_zone(const DataView& d, const Block& b, const double* acc, RowDiagnostic& row) {
+  // J a, and J a - aref of the first row
   double moved[kMaxRows];
   for (int r = 0; r < b.count; r++) {
     moved[r] = 0;
     for (int k = 0; k < b.n; k++) moved[r] += b.J[r * b.stride + k] * acc[b.dofs[k]];
   }
   const double x = moved[0] - d.efc_aref[b.row];
+
+  // by type of row
   if (b.type == constraint::kEquality) {
     row.state = "held";
   } else if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) {
@@ -70,6 +73,7 @@ void set_zone(const DataView& d, const Block& b, const double* acc, RowDiagnosti
   }
 }
 
+// Returns the distance of x from the nearer end of the range, negative outside.
 double inside(double x, const double range[2]) { return std::fmin(x - range[0], range[1] - x); }
 
 std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView& d) {
@@ -90,6 +94,7 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
       clamps.push_back({name, "forcerange", distance});
     }
   }
+  // force ranges of joints
   for (int j = 0; j < m.njnt; j++) {
     if (!m.jnt_actfrclimited[j]) continue;
     double distance = inside(d.qfrc_actuator[m.jnt_dofadr[j]], m.jnt_actfrcrange + 2 * j);
@@ -108,6 +113,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
     return all;
   }
 
+  // convergence
   require_rows(m, d);
   const ForwardDynamics f = evaluate_forward(m, d, false, arena);
   const Optimum& optimum = f.optimum;
@@ -119,6 +125,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
     all.solver_error = solver_error(m, d, f, integrate(m, d, f, arena), arena);
   }
 
+  // constraint rows
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
     RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever, 0};

@@ -1,5 +1,5 @@
-// How far a state is from the places where the step has no derivative, and how well the constraint
-// solver converged. Not on the way to any derivative.
+// Diagnostics: the distance of a state from states where the step has no derivative, and the
+// convergence of the constraint solver. No derivative depends on them.
 #pragma once
 
 #include <string>
@@ -12,27 +12,28 @@ namespace mujacobian {
 
 struct RowDiagnostic {
   std::string element, state;
-  double zone;        // of the row's state, in units of acceleration: |J a - aref| to its boundary
-  double activation;  // until the row disappears, in its units of length or angle
-  double region;      // until the collider uses other features, in units of length
-  double contact_error;  // of MuJoCo's contact: its distance from that of a converged collider
+  double zone;           // distance of J a - aref from the boundary of its state, an acceleration
+  double activation;     // distance from the state where the row disappears, a length or angle
+  double region;         // distance from the state where the collider uses other features, a length
+  double contact_error;  // distance of MuJoCo's contact from that of a converged collider
 };
 
 struct ClampDiagnostic {
   std::string element, clamp;
-  double distance;  // to the nearer end of the range; negative beyond it
+  double distance;  // to the nearer end of the range, negative outside
 };
 
 struct Diagnostics {
   std::vector<RowDiagnostic> rows;
   std::vector<ClampDiagnostic> clamps;
-  double residual_before, residual;  // of the constraint solver, before and after polishing
-  double solver_error;               // distance of MuJoCo's qacc from the optimum
-  double collider_error;             // its distance from that of a converged collider
+  double residual_before,
+      residual;           // of the constraint problem at MuJoCo's qacc and at the optimum
+  double solver_error;    // distance of MuJoCo's qacc from the optimum
+  double collider_error;  // distance of MuJoCo's qacc from that of a converged collider
 };
 
-// Diagnose the state of an mjData on which mj_forward has just run; K (nv, nv) receives
-// M + J^T H J.
+// Returns the diagnostics of the state of an mjData on which mj_forward has just run, and writes
+// M + J^T H J to K (nv, nv).
 Diagnostics diagnose(const ModelView& m, const DataView& d, double* K, Arena& arena);
 
 }  // namespace mujacobian

@@ -7,6 +7,35 @@
 #include "step/support.h"
 
 namespace mujacobian {
+namespace {
+
+// Columns first .. last-1 of component c: step_rows <- (M + h Dhat)^-1 step_rows.
+void solve_step(const ModelView& m, const StepDifferential& s, int c, int first, int last,
+                Arena& arena) {
+  const Component& part = s.step_rows.components[c];
+  visit_trees(m, part.dofs, part.nv, [&](int t, int i, int end) {
+    const int dof = part.dofs[i];
+    double* rows = s.step_rows.row[dof];
+    if (const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr) {
+      solve_lu(block->n, block->matrix, block->order, rows, part.stride, first, last, arena);
+    } else {
+      solve_inertia(m, s.forward.tree, s.step.factor, dof, end - i, rows, part.stride, first, last);
+    }
+  });
+}
+
+}  // namespace
+
+void StepDifferential::solve(const ModelView& m, const DataView& d, int c, int first, int last,
+                             Arena& arena) const {
+  if (solves_acceleration(c)) {
+    solve_acceleration(m, d, forward, c, first, last, arena);
+    if (two_systems) {
+      add_inertia_product(m, d, forward.tree, forward.residual, step_rows, c, first, last);
+    }
+  }
+  if (solves_step(c)) solve_step(m, *this, c, first, last, arena);
+}
 
 StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,
                                     Arena& arena) {
@@ -18,27 +47,32 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   const DofRows& residual = f.residual;
   s.step = integrate(m, d, f, arena);
   notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), kSolverLimit});
-  s.twice = (f.blocks.count || senses) && !s.step.explicit_;
+  s.two_systems = (f.blocks.count || senses) && !s.step.explicit_;
 
+  // the accelerations of the two systems
   double* at = arena.take<double>(m.nv);
   double* lag = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) {
-    bool held = s.held(residual.component[i]);
-    at[i] = held ? f.solved[i] : s.step.w[i];
-    lag[i] = held ? s.step.w[i] - f.acc[i] : 0;
+    const bool solved = s.solves_acceleration(residual.component[i]);
+    at[i] = solved ? f.solved[i] : s.step.w[i];
+    lag[i] = solved ? s.step.w[i] - f.acc[i] : 0;
   }
   s.at = at, s.lag = lag;
+
+  // their right-hand sides: -dg, and -dM (w - acc) - h dDhat w
   fill_residual(m, d, f, at, arena);
-  s.late = residual;
-  if (s.twice) {
-    s.late = make_like(m, residual, arena);
-    inertia_derivative(m, d, f.tree, lag, s.late, arena);
+  s.step_rows = residual;
+  if (s.two_systems) {
+    s.step_rows = make_like(m, residual, arena);
+    inertia_derivative(m, d, f.tree, lag, s.step_rows, arena);
   }
-  subtract_damping_change(m, d, f, s.step.block, s.step.w, /*inverse=*/false, s.late, arena);
-  for (int c = 0; s.twice && c < residual.count; c++) {
-    if (s.held(c)) continue;
+  subtract_damping_change(m, d, f, s.step.block, s.step.w, /*inverse=*/false, s.step_rows, arena);
+
+  // a component that skips the first system has its residual in the second one
+  for (int c = 0; s.two_systems && c < residual.count; c++) {
+    if (s.solves_acceleration(c)) continue;
     const Component& part = residual.components[c];
-    double* x = s.late.components[c].x;
+    double* x = s.step_rows.components[c].x;
     for (int k = 0; k < part.nv * part.stride; k++) x[k] += part.x[k];
   }
   return s;
@@ -48,39 +82,21 @@ StepDifferential at_acceleration(const ModelView& m, const ForwardDynamics& forw
   StepDifferential s{};
   s.forward = forward;
   s.step = {true, forward.acc, {}, nullptr};
-  s.late = forward.residual;
+  s.step_rows = forward.residual;
   s.at = forward.solved;
   s.lag = arena.zeros<double>(m.nv);
   s.senses = true;
   return s;
 }
 
-void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,
-                int last) {
-  const Component& part = s.forward.residual.components[c];
-  for (int i = 0; i < part.nv;) {
-    int dof = part.dofs[i], t = m.dof_treeid[dof], num = m.tree_dofnum[t];
-    multiply_inertia(m, s.forward.tree, d.M, m.tree_dofadr[t], num, s.forward.residual.row[dof],
-                     s.late.row[dof], part.stride, first, last);
-    i += num;
-  }
-}
-
-void solve_step(const ModelView& m, const StepDifferential& s, int c, int first, int last,
-                Arena& arena) {
-  const Component& part = s.late.components[c];
-  for (int i = 0; i < part.nv;) {
-    int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-    double* rows = s.late.row[part.dofs[i]];
-    const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr;
-    if (block) {
-      solve_lu(block->n, block->matrix, block->order, rows, part.stride, first, last, arena);
-    } else {
-      solve_inertia(m, s.forward.tree, s.step.factor, m.tree_dofadr[t], num, rows, part.stride,
-                    first, last);
-    }
-    i += num;
-  }
+void add_inertia_product(const ModelView& m, const DataView& d, const Topology& tree,
+                         const DofRows& from, const DofRows& to, int c, int first, int last) {
+  const Component& part = from.components[c];
+  visit_trees(m, part.dofs, part.nv, [&](int, int i, int end) {
+    const int dof = part.dofs[i];
+    multiply_inertia(m, tree, d.M, dof, end - i, from.row[dof], to.row[dof], part.stride, first,
+                     last);
+  });
 }
 
 }  // namespace mujacobian

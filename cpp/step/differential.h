@@ -1,6 +1,6 @@
-// One step differentiated: the right-hand sides and factors from which A and B, or products with
-// them, are made.
-//   K d(acc) = -dg,   (M + h Dhat) dw = M d(acc) + late,   v+ = v + h w                   (INT-10)
+// The differential of one step: the right-hand sides and factors of the two linear systems from
+// which A and B, or products with them, are made.
+//   K d(acc) = -dg,   (M + h Dhat) dw = M d(acc) + step_rows,   v+ = v + h w              (INT-10)
 #pragma once
 
 #include "step/integrator.h"
@@ -10,31 +10,36 @@ namespace mujacobian {
 struct StepDifferential {
   ForwardDynamics forward;  // with -dg as its residual
   Integration step;
-  DofRows late;       // what enters after d(acc); all there is in components that are not held
-  const double* at;   // the acceleration where g is differentiated: the optimum in held components
-  const double* lag;  // w - acc in held components, else 0
-  bool twice;         // `late` is apart from the residual, and solved after it
-  bool senses;        // d(acc) is wanted everywhere
+  DofRows
+      step_rows;  // right-hand side of the second system; the residual itself without two systems
+  const double* at;   // acceleration at which g is differentiated: the optimum if d(acc) is solved
+                      // for, otherwise w
+  const double* lag;  // w - acc if d(acc) is solved for, otherwise 0
+  bool two_systems;  // step_rows is a matrix of its own, and the second system is solved everywhere
+  bool senses;       // sensors need d(acc) of all components
 
-  // Component c is differentiated at the optimum and solved for d(acc) first; others at w, and
-  // solved once.
-  bool held(int c) const { return forward.constrained[c] || senses; }
+  // The first system is solved for component c. A component without constraints skips it: g is
+  // differentiated at w, and step_rows contains the whole right-hand side.
+  bool solves_acceleration(int c) const { return forward.constrained[c] || senses; }
+  // The second system is solved for component c. Without it, w is the constrained acceleration.
+  bool solves_step(int c) const { return !solves_acceleration(c) || two_systems; }
+
+  // Solve for columns first .. last-1 of component c: step_rows becomes dw, and the residual
+  // becomes d(acc) where the first system is solved.
+  void solve(const ModelView& m, const DataView& d, int c, int first, int last, Arena& arena) const;
 };
 
-// `forces` asks for the columns of qfrc_applied. Not for RK4, which has several stages.
+// Differentiate a step with any integrator except RK4, which has several stages. `forces` asks for
+// the columns of qfrc_applied, `senses` for d(acc) of all components.
 StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,
                                     Arena& arena);
 
-// The differential of the acceleration alone, at the optimum: what a stage of RK4 and the sensors
-// see. Its residual is not filled.
+// The differential of the acceleration alone, at the optimum, for the stages of RK4 and for
+// sensors. Its residual is not filled.
 StepDifferential at_acceleration(const ModelView& m, const ForwardDynamics& forward, Arena& arena);
 
-// Columns first .. last-1 of component c: late += M d(acc), the residual being d(acc).
-void add_driven(const ModelView& m, const DataView& d, const StepDifferential& s, int c, int first,
-                int last);
-
-// Columns first .. last-1 of component c: `late` becomes dw.
-void solve_step(const ModelView& m, const StepDifferential& s, int c, int first, int last,
-                Arena& arena);
+// Columns first .. last-1 of component c: to += M from.
+void add_inertia_product(const ModelView& m, const DataView& d, const Topology& tree,
+                         const DofRows& from, const DofRows& to, int c, int first, int last);
 
 }  // namespace mujacobian

@@ -35,7 +35,7 @@ bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* bloc
 
 namespace {
 
-// Subtract h D of the path forces from the packed matrix, or from the tree's block.
+// Subtracts h D of the path forces from the packed matrix, or from the block of the tree.
 void subtract_path_damping(const ModelView& m, const Topology& tree, const PathForces& paths,
                            double* packed, TreeBlock* const* blocks) {
   paths.visit([&](const PathForce& f) {
@@ -56,7 +56,7 @@ void subtract_path_damping(const ModelView& m, const Topology& tree, const PathF
   });
 }
 
-// Subtract h D of the medium likewise.
+// Subtracts h D of the medium in the same way.
 void subtract_fluid_damping(const ModelView& m, const DataView& d, const Topology& tree,
                             FluidPart part, double* packed, TreeBlock* const* blocks,
                             Arena& arena) {
@@ -82,6 +82,7 @@ void subtract_fluid_damping(const ModelView& m, const DataView& d, const Topolog
       "the inertia matrix is not positive definite: check masses, inertias, armature and damping");
 }
 
+// Returns a copy of M.
 double* copy_inertia(const ModelView& m, const DataView& d, Arena& arena) {
   double* packed = arena.take<double>(m.nC);
   std::memcpy(packed, d.M, m.nC * sizeof(double));
@@ -93,6 +94,7 @@ void add_dof_damping(const ModelView& m, const DataView& d, int dof, double* pac
   packed[m.M_rowadr[dof] + m.M_rownnz[dof] - 1] += m.opt.timestep * slope;
 }
 
+// Euler: M + h (dof damping), or M.
 StepMatrix euler(const ModelView& m, const DataView& d, bool inverse, Arena& arena) {
   if (!euler_is_damped(m, inverse)) return {nullptr, nullptr};
   double* packed = copy_inertia(m, d, arena);
@@ -100,7 +102,7 @@ StepMatrix euler(const ModelView& m, const DataView& d, bool inverse, Arena& are
   return {packed, nullptr};
 }
 
-// M + h (dof damping) of one tree as a full matrix
+// Returns M + h (dof damping) of one tree as a dense block.
 TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tree, int t,
                        Arena& arena) {
   TreeBlock* block = arena.take<TreeBlock>(1);
@@ -119,12 +121,13 @@ TreeBlock* start_block(const ModelView& m, const DataView& d, const Topology& tr
   return block;
 }
 
+// implicitfast: symmetric, except for free bodies.
 StepMatrix implicitfast(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                         Arena& arena) {
   double* packed = copy_inertia(m, d, arena);
 
-  // free bodies keep M alone in the symmetric system and are solved by their own block, which has
-  // the rate of their bias force
+  // free bodies have blocks of their own with the derivative of their bias force; the symmetric
+  // system contains only M for them
   TreeBlock** blocks = arena.zeros<TreeBlock*>(m.ntree);
   for (int t = 0; t < m.ntree; t++) {
     int body = free_body(m, t);
@@ -132,6 +135,8 @@ StepMatrix implicitfast(const ModelView& m, const DataView& d, const ForwardDyna
     blocks[t] = start_block(m, d, f.tree, t, arena);
     add_free_bias_rate(m, d, body, m.opt.timestep, blocks[t]->matrix);
   }
+
+  // damping of dofs, paths and the medium
   for (int i = 0; i < m.nv && dampers_enabled(m); i++) {
     if (!blocks[m.dof_treeid[i]]) add_dof_damping(m, d, i, packed);
   }
@@ -140,7 +145,7 @@ StepMatrix implicitfast(const ModelView& m, const DataView& d, const ForwardDyna
   return {packed, blocks};
 }
 
-// The fully implicit integrator: every tree has a block, with the rate of its bias force  (INT-11)
+// implicit: every tree has a block with the derivative of its bias force.                (INT-11)
 StepMatrix implicit(const ModelView& m, const DataView& d, const ForwardDynamics& f, Arena& arena) {
   TreeBlock** blocks = arena.take<TreeBlock*>(m.ntree);
   const DofRows bias = make_like(m, f.residual, arena);
@@ -158,7 +163,7 @@ StepMatrix implicit(const ModelView& m, const DataView& d, const ForwardDynamics
   return {nullptr, blocks};
 }
 
-// Factor the matrix in place.
+// Factors the matrix in place.
 Integration factor_step(const ModelView& m, const StepMatrix& matrix, Arena& arena) {
   Integration step{false, nullptr, {}, matrix.block};
   if (matrix.packed) {
@@ -173,7 +178,7 @@ Integration factor_step(const ModelView& m, const StepMatrix& matrix, Arena& are
   return step;
 }
 
-// The acceleration that a force makes in the step.
+// Returns (M + h Dhat)^-1 force.
 const double* accelerate(const ModelView& m, const Integration& step, const double* force,
                          Arena& arena) {
   double* w = arena.take<double>(m.nv);
@@ -188,29 +193,31 @@ const double* accelerate(const ModelView& m, const Integration& step, const doub
   return w;
 }
 
-// h d(D w) of one path force, D w = sum_ij m_i b m_j w_j over the pattern of D            (INT-5)
+// Adds h d(D w) of one path force, with D w = sum_ij m_i b m_j w_j over the pattern of D.  (INT-5)
 void add_path_damping_change(const ModelView& m, const DataView& d, const Topology& tree,
                              TreeBlock* const* blocks, const double* w, const PathForce& f,
                              const DofRows& residual, Arena& arena) {
   const Path& p = f.path;
   const double h = m.opt.timestep;
   double* rate = arena.take<double>(p.n);
-  double* turned = arena.take<double>(p.n);
+  double* ds = arena.take<double>(p.n);  // sum_j dm_j/dq w_j
   path_rate_derivative(p, d.qvel, rate);
   for (int a = 0; a < p.n; a++) {
+    // row i, over the dofs j of its pattern
     int i = p.dofs[a];
     double s = 0;  // sum_j m_j w_j
-    for (int k = 0; k < p.n; k++) turned[k] = 0;
+    for (int k = 0; k < p.n; k++) ds[k] = 0;
     for (int b = 0; b < p.n; b++) {
       int j = p.dofs[b];
       if (!in_damping(m, tree, blocks, i, j)) continue;
       s += p.moment[b] * w[j];
       if (!p.hessian) continue;
-      for (int k = 0; k < p.n; k++) turned[k] += p.hessian[b * p.n + k] * w[j];
+      for (int k = 0; k < p.n; k++) ds[k] += p.hessian[b * p.n + k] * w[j];
     }
+    // d(m_i b s)
     for (int k = 0; k < p.n; k++) {
       double slope = f.damping_dlength * p.dlength[k] + f.damping_drate * rate[k];
-      double change = p.moment[a] * (f.damping * turned[k] + s * slope);
+      double change = p.moment[a] * (f.damping * ds[k] + s * slope);
       if (p.hessian) change += p.hessian[a * p.n + k] * f.damping * s;
       residual.dq(i, p.dofs[k]) += h * change;
       residual.dv(i, p.dofs[k]) += h * p.moment[a] * s * f.damping_drate * p.moment[k];
@@ -246,6 +253,7 @@ StepMatrix step_matrix(const ModelView& m, const DataView& d, const ForwardDynam
 
 Integration integrate(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                       Arena& arena) {
+  // w is the constrained acceleration, unless the integrator has a matrix of its own
   StepMatrix matrix{};
   if (!has_metric(m)) matrix = step_matrix(m, d, f, /*inverse=*/false, arena);
   Integration step{true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
@@ -276,9 +284,9 @@ double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics
   return std::fmax(f.solver_error, solver_share(m, d, f, measure, arena));
 }
 
-// Subtract h d((dc/dv) w) by the bilinear identity: c is quadratic in v, so            (INT-12)
+// Uses the bilinear identity: c is quadratic in v, so                                  (INT-12)
 //   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
-// and the same holds for its derivatives. s makes the two velocities of one size.
+// and the same is true for its derivatives. The scale s makes v and s w equally large.
 void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
                           const double* w, const DofRows& residual, Arena& arena) {
   double speed = 0, size = 0;
@@ -290,6 +298,8 @@ void subtract_bias_change(const ModelView& m, const DataView& d, const Topology&
   const double s = (speed > 0 ? speed : 1) / size;
   ModelView weightless = m;
   weightless.opt.disableflags |= disable::kGravity;
+
+  // the two velocities
   const double* still = arena.zeros<double>(m.nv);
   for (double sign : {1.0, -1.0}) {
     double* velocity = arena.take<double>(m.nv);
@@ -312,6 +322,7 @@ void subtract_damping_change(const ModelView& m, const DataView& d, const Forwar
                              TreeBlock* const* blocks, const double* w, bool inverse,
                              const DofRows& residual, Arena& arena) {
   if (has_metric(m)) return;
+  // dofs
   const double h = m.opt.timestep;
   const bool euler = m.opt.integrator == integrator::kEuler;
   if (euler ? euler_is_damped(m, inverse) : dampers_enabled(m)) {
@@ -320,6 +331,8 @@ void subtract_damping_change(const ModelView& m, const DataView& d, const Forwar
     }
   }
   if (euler) return;
+
+  // paths and the medium
   f.paths.visit([&](const PathForce& force) {
     if (damping_is_constant(force)) return;
     add_path_damping_change(m, d, f.tree, blocks, w, force, residual, arena);
@@ -327,6 +340,8 @@ void subtract_damping_change(const ModelView& m, const DataView& d, const Forwar
   const bool fully = m.opt.integrator == integrator::kImplicit;
   add_fluid_damping_change(m, d, fully ? FluidPart::kAll : FluidPart::kSymmetric,
                            /*full_pattern=*/fully, w, h, residual, arena);
+
+  // bias force: of all trees, or of free bodies
   if (fully) return subtract_bias_change(m, d, f.tree, w, residual, arena);
   for (int t = 0; t < m.ntree; t++) {
     if (!blocks[t]) continue;

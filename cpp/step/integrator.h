@@ -1,6 +1,6 @@
-// The linear system of one step: the acceleration w that MuJoCo integrates solves
-//   (M + h Dhat) w = force,   v+ = v + h w,
-// and its derivative solves (M + h Dhat) dw = -dg(w). docs/derivations/integrators.md.
+// The linear system of one step. The acceleration w that MuJoCo integrates is the solution of
+//   (M + h Dhat) w = force,   v+ = v + h w.
+// Its derivative is the solution of (M + h Dhat) dw = -dg(w). docs/derivations/integrators.md.
 #pragma once
 
 #include "dynamics/forward.h"
@@ -8,10 +8,10 @@
 
 namespace mujacobian {
 
-// M + h Dhat.
+// The matrix M + h Dhat.
 struct StepMatrix {
-  double* packed;     // in the pattern of M; null where all trees have blocks, or it is M itself
-  TreeBlock** block;  // by tree where it is not symmetric, else null; null: there are none
+  double* packed;     // with the pattern of M; null if all trees have blocks or the matrix is M
+  TreeBlock** block;  // per tree: its block if it is not symmetric, or null; null: no blocks
 
   bool is_inertia() const { return !packed && !block; }
   double entry(const ModelView& m, const Topology& tree, int i, int j) const {
@@ -25,40 +25,42 @@ struct StepMatrix {
   }
 };
 
-// `inverse`: as MuJoCo's inverse dynamics takes it.
+// Returns the matrix. `inverse`: as MuJoCo's inverse dynamics computes it.
 StepMatrix step_matrix(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                        bool inverse, Arena& arena);
 
+// The solution of the system, and its factored matrix.
 struct Integration {
-  bool explicit_;  // w is the constrained acceleration itself
+  bool explicit_;  // the matrix is M, and w is the constrained acceleration
   const double* w;
   InertiaFactor factor;
-  TreeBlock* const* block;  // factored, by tree, null where `factor` serves; null: there are none
+  TreeBlock* const* block;  // per tree: its factored block, or null if `factor` contains the tree
 };
 
+// Returns the solution. Throws std::domain_error if the simulation has diverged.
 Integration integrate(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                       Arena& arena);
 
-// Relative distance (SOL-3) of MuJoCo's acceleration from the optimum: of qacc, and of the w that
-// it integrates, in which an error of the constraint forces shows that stiff constraints hide in
-// qacc.
+// Returns the relative distance (SOL-3) of MuJoCo's acceleration from the optimum: the larger one
+// of qacc and of the w that MuJoCo integrates. Stiff constraints hide an error of the constraint
+// forces in qacc, but not in w.
 double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const Integration& step, Arena& arena);
 
-// Euler treats dof damping implicitly unless nothing is damped or a flag forbids it. Until 4.0
-// inverse dynamics does so even where dampers are disabled.
+// Returns whether Euler treats dof damping implicitly. It does unless no dof is damped or a flag
+// disables it. Before 4.0 inverse dynamics does so even if dampers are disabled.
 bool euler_is_damped(const ModelView& m, bool inverse);
 
-// The implicit integrators' Dhat has the entry (i, j): the pattern of M, where a tree has a block
-// of its own all pairs of dofs on one chain.
+// Returns whether Dhat of the implicit integrators has the entry (i, j). It has the pattern of M,
+// and all pairs of dofs on one chain if the tree has a block of its own.
 bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j);
 
-// Subtract h d((dc/dv) w), c being the bias force, from the residual.
+// Subtracts h d((dc/dv) w) from the residual, where c is the bias force.
 void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
                           const double* w, const DofRows& residual, Arena& arena);
 
-// Subtract h d(Dhat) w, the change of the integrator's own damping, from the residual. The blocks
-// are those of the step's matrix, factored or not.
+// Subtracts h d(Dhat) w, the change of the damping of the integrator, from the residual. The blocks
+// are those of the step matrix, factored or not.
 void subtract_damping_change(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              TreeBlock* const* blocks, const double* w, bool inverse,
                              const DofRows& residual, Arena& arena);

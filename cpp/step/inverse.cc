@@ -16,8 +16,9 @@
 namespace mujacobian {
 namespace {
 
-// The forces of actuators are held, but the integrators still know their gains.
-void hold_forces(const ModelView& m, Actuation& actuation, Arena& arena) {
+// Sets the derivatives of actuator forces to zero, except for the terms of the implicit
+// integrators.
+void drop_force_derivatives(const ModelView& m, Actuation& actuation, Arena& arena) {
   actuation.frozen = no_actuation(m, arena).frozen;
   for (int k = 0; k < actuation.count; k++) {
     PathForce& f = actuation.forces[k];
@@ -27,12 +28,13 @@ void hold_forces(const ModelView& m, Actuation& actuation, Arena& arena) {
   }
 }
 
-// The given acceleration is (v+ - v) / h, not what the forces are evaluated at.
+// Returns whether the given acceleration is (v+ - v) / h (flag invdiscrete), so that the
+// acceleration at which the forces are evaluated must be computed from it.
 bool is_converted(const ModelView& m) {
   return (m.opt.enableflags & enable::kInvDiscrete) && !has_metric(m);
 }
 
-// M^-1 (M + h Dhat) w                                                                      (INV-4)
+// Returns M^-1 (M + h Dhat) w.                                                             (INV-4)
 const double* continuous_acceleration(const ModelView& m, const DataView& d, const Topology& tree,
                                       const StepMatrix& matrix, const double* w, Arena& arena) {
   if (matrix.is_inertia()) return w;
@@ -43,7 +45,8 @@ const double* continuous_acceleration(const ModelView& m, const DataView& d, con
   return a;
 }
 
-// The state as the forward dynamics sees it, but at the given acceleration.
+// Returns the forward dynamics of the state, but with the given acceleration in place of the
+// optimum.
 ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool actuated,
                                  Arena& arena) {
   ForwardDynamics f{};
@@ -52,9 +55,11 @@ ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool act
   f.paths.tendon_count = tendon_forces(m, d, f.paths.tendon, arena);
   const bool gains = is_converted(m) || has_metric(m);
   f.paths.actuation = actuated || gains ? actuation(m, d, arena) : no_actuation(m, arena);
-  if (gains && !actuated) hold_forces(m, f.paths.actuation, arena);
+  if (gains && !actuated) drop_force_derivatives(m, f.paths.actuation, arena);
+
+  // constraints and components
   f.blocks = make_blocks(m, d, arena, f.paths.count());
-  set_aside_idle(m, d, f.blocks, arena);
+  remove_idle(m, d, f.blocks, arena);
   f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);
@@ -62,16 +67,19 @@ ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool act
   return f;
 }
 
-// With respect to q, v and the given acceleration w, the residual's columns of applied force, the
-// acceleration changes by  M da = (M + h Dhat) dw + dM (w - a) + h dDhat w                (INV-5)
+// Writes da with respect to q, v and the given acceleration w to the residual:
+//   M da = (M + h Dhat) dw + dM (w - a) + h dDhat w.                                      (INV-5)
+// The columns of applied force contain the derivatives with respect to w.
 void convert_change(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const StepMatrix& matrix, const double* w, Arena& arena) {
+  // minus the terms with dM and dDhat
   double* lag = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) lag[i] = w[i] - f.acc[i];
   const DofRows change = make_like(m, f.residual, arena);
   inertia_derivative(m, d, f.tree, lag, change, arena);
   subtract_damping_change(m, d, f, matrix.block, w, /*inverse=*/true, change, arena);
   for (int c = 0; c < change.count; c++) {
+    // right-hand side, then the solve with M
     const Component &from = change.components[c], &part = f.residual.components[c];
     for (int i = 0; i < part.nv; i++) {
       double* row = f.residual.row[part.dofs[i]];
@@ -80,16 +88,15 @@ void convert_change(const ModelView& m, const DataView& d, const ForwardDynamics
         row[from.force_column() + k] = matrix.entry(m, f.tree, part.dofs[i], part.dofs[k]);
       }
     }
-    for (int i = 0; i < part.nv;) {
-      int t = m.dof_treeid[part.dofs[i]], num = m.tree_dofnum[t];
-      solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, m.tree_dofadr[t], num,
-                    f.residual.row[part.dofs[i]], part.stride, 0, part.end_column());
-      i += num;
-    }
+    visit_trees(m, part.dofs, part.nv, [&](int, int first, int last) {
+      const int dof = part.dofs[first];
+      solve_inertia(m, f.tree, {d.qLD, d.qLDiagInv}, dof, last - first, f.residual.row[dof],
+                    part.stride, 0, part.end_column());
+    });
   }
 }
 
-// df/da, row-major                                                                        (INV-2)
+// Returns df/da, row-major.                                                               (INV-2)
 double* force_rate(const ModelView& m, const ForwardDynamics& f, Arena& arena) {
   const std::size_t nv = m.nv;
   double* K = arena.take<double>(nv * nv);
@@ -103,7 +110,7 @@ double* force_rate(const ModelView& m, const ForwardDynamics& f, Arena& arena) {
   return K;
 }
 
-// DfDa: K da/dw, transposed
+// Writes DfDa = (K da/dw)^T.
 void write_rate(const ModelView& m, const DofRows& motion, const double* K, double* DfDa) {
   const std::size_t nv = m.nv;
   std::memset(DfDa, 0, nv * nv * sizeof(double));
@@ -120,7 +127,7 @@ void write_rate(const ModelView& m, const DofRows& motion, const double* K, doub
   }
 }
 
-// out (nv, width) <- scale * columns first .. first+nv-1 of the rows, transposed
+// Writes columns first .. first+nv-1 of `count` rows to out (nv, count), transposed.
 void transpose(const double* rows, int stride, int first, int nv, int count, double* out) {
   for (int k = 0; k < nv; k++)
     for (int r = 0; r < count; r++) {
@@ -129,7 +136,7 @@ void transpose(const double* rows, int stride, int first, int nv, int count, dou
     }
 }
 
-// DfDq and DfDv: -(-dg) + K da, with dof k of a component in its own column
+// Writes DfDq and DfDv: dg + K da, transposed.
 void write_forces(const ModelView& m, const DofRows& residual, const DofRows& motion,
                   const double* K, double* DfDq, double* DfDv) {
   const std::size_t nv = m.nv;
@@ -138,12 +145,14 @@ void write_forces(const ModelView& m, const DofRows& residual, const DofRows& mo
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     for (int i = 0; i < part.nv; i++) {
+      // -dg - K da
       double* row = residual.row[part.dofs[i]];
       for (int j = 0; j < part.nv; j++) {
         double rate = K[part.dofs[i] * nv + part.dofs[j]];
         const double* moved = motion.row[part.dofs[j]];
         for (int k = 0; rate != 0 && k < 2 * part.nv; k++) row[k] -= rate * moved[k];
       }
+      // its negative, transposed
       for (int k = 0; k < part.nv; k++) {
         const std::size_t at = part.dofs[k] * nv + part.dofs[i];
         if (DfDq) DfDq[at] = -row[k];
@@ -153,13 +162,14 @@ void write_forces(const ModelView& m, const DofRows& residual, const DofRows& mo
   }
 }
 
-// dM_ij/dq_k from d(M e_j)/dq for every dof j                                              (INV-3)
+// Writes dM_ij/dq_k, from d(M e_j)/dq for every dof j.                                     (INV-3)
 void write_inertia(const ModelView& m, const DataView& d, const ForwardDynamics& f, double* DmDq,
                    Arena& arena) {
   const DofRows change = make_like(m, f.residual, arena);
   double* unit = arena.zeros<double>(m.nv);
   Arena scratch;
   for (int j = 0; j < m.nv; j++) {
+    // change = -d(M e_j)/dq
     scratch.reset();
     for (int c = 0; c < change.count; c++) {
       const Component& part = change.components[c];
@@ -168,6 +178,7 @@ void write_inertia(const ModelView& m, const DataView& d, const ForwardDynamics&
     unit[j] = 1;
     inertia_derivative(m, d, f.tree, unit, change, scratch);
     unit[j] = 0;
+    // entries (i, j) of the packed M
     for (int i = j; i < f.tree.end[j]; i++) {
       for (int p = m.M_rowadr[i], last = p + m.M_rownnz[i]; p < last; p++) {
         if (m.M_colind[p] != j) continue;
@@ -180,8 +191,9 @@ void write_inertia(const ModelView& m, const DataView& d, const ForwardDynamics&
   }
 }
 
-// Sensors at fixed acceleration; the columns of applied force stand for those of acceleration.
-// mj_inverse does not evaluate the actuators: their forces are what they were.
+// Writes the derivatives of sensors. The columns of applied force contain the derivatives with
+// respect to the given acceleration. mj_inverse does not evaluate actuators, so their forces are
+// constant.
 void write_sensors(const ModelView& m, const DataView& d, ForwardDynamics f,
                    const InverseOutputs& out, Arena& arena) {
   f.paths.actuation = no_actuation(m, arena);
@@ -198,11 +210,13 @@ void write_sensors(const ModelView& m, const DataView& d, ForwardDynamics f,
 
 void inverse(const ModelView& given_m, const DataView& given_d, bool actuation,
              const InverseOutputs& out, Arena& arena) {
+  // qfrc_inverse does not contain applied forces
   const auto& [m, evaluated] = converge_inverse(given_m, given_d, actuation);
   DataView d = evaluated;
-  // qfrc_inverse balances applied forces, it does not contain them
   d.xfrc_applied = arena.zeros<double>(6 * m.nbody);
   ForwardDynamics f = evaluate_inverse(m, d, actuation, arena);
+
+  // the acceleration at which forces are evaluated, and the constraint forces there
   if (is_converted(m)) {
     const StepMatrix matrix = step_matrix(m, d, f, /*inverse=*/true, arena);
     f.solved = f.acc = continuous_acceleration(m, d, f.tree, matrix, d.qacc, arena);
@@ -210,11 +224,13 @@ void inverse(const ModelView& given_m, const DataView& given_d, bool actuation,
   }
   for (int k = 0; k < f.metric.blocks.count; k++) evaluate(m, d, f.acc, f.metric.blocks.block[k]);
 
-  // the residual holds da: with respect to q and v, and in the columns of applied force with
-  // respect to the given acceleration
+  // Sensors and M. The residual contains da with respect to q and v and, in the columns of applied
+  // force, with respect to the given acceleration.
   if (out.DsDq || out.DsDv || out.DsDa) write_sensors(m, d, f, out, arena);
   if (out.DmDq) write_inertia(m, d, f, out.DmDq, arena);
   if (!out.DfDq && !out.DfDv && !out.DfDa) return;
+
+  // forces
   const double* K = force_rate(m, f, arena);
   if (out.DfDa) write_rate(m, f.residual, K, out.DfDa);
   if (!out.DfDq && !out.DfDv) return;

@@ -17,17 +17,17 @@ namespace {
 
 constexpr int kStages = 4;
 constexpr double kNext[kStages - 1] = {0.5, 0.5, 1};                   // stage i+1 from stage i
-constexpr double kWeight[kStages] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.};  // of the stages in the sum
+constexpr double kWeight[kStages] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.};  // weights of the stages
 
-// A vector over the dofs or activations and its derivative with respect to all inputs of the step:
-// a row for each, columns (q, v, act, ctrl, applied force, whatever else there is).
+// A vector over the dofs or activations, and its derivative with respect to all inputs of the step.
+// The derivative has a row per entry and the columns (q, v, act, ctrl, applied force, extra).
 struct Varying {
   int rows;
   double* value;
   double* change;
 };
 
-// A copy of the caller's state in an mjData of our own.
+// An mjData of our own with a copy of the caller's state.
 class Scratch {
  public:
   Scratch(const ModelView& m, const DataView& d, Arena& arena) : data_(make_data(m.address)) {
@@ -37,7 +37,7 @@ class Scratch {
     engine().mj_setState(m.address, data_.get(), state, spec);
   }
 
-  // The data at another position, velocity and activation, evaluated.
+  // Runs mj_forward at another position, velocity and activation, and returns a view of the data.
   DataView at(const ModelView& m, const double* qpos, const double* qvel, const double* act) {
     DataView d = view_data(data_.get());
     std::memcpy(const_cast<double*>(d.qpos), qpos, m.nq * sizeof(double));
@@ -56,22 +56,27 @@ bool is_rotation(const ModelView& m, int dof) {
   return type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[joint] + 3);
 }
 
+// One step and its derivative.
 class RungeKutta {
  public:
-  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* beside,
+  RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* extra,
              Arena& arena)
-      : m_(m), d_(d), out_(out), beside_(beside), arena_(arena), forces_(out.Bf || out.Df) {
+      : m_(m), d_(d), out_(out), extra_(extra), arena_(arena), forces_(out.Bf || out.Df) {
     inputs_ = state_size(m) + m.nu + (forces_ ? m.nv : 0);
-    width_ = inputs_ + (beside ? beside->count : 0);
+    width_ = inputs_ + (extra ? extra->count : 0);
   }
 
   void run() {
+    // `turn` is the change of the position from the initial one, in tangent coordinates, and `rate`
+    // its rate
     Scratch scratch(m_, d_, arena_);
     double* qpos = arena_.take<double>(m_.nq);
     Varying rate = make(m_.nv), velocity = make(m_.nv), acc = make(m_.nv);
     Varying rate_sum = make(m_.nv), acc_sum = make(m_.nv), turn = make(m_.nv);
     Varying position = make(m_.nv);
     Varying act = make(m_.na), act_rate = make(m_.na), act_rate_sum = make(m_.na);
+
+    // initial state
     start(position, 0, d_.qpos);
     start(velocity, m_.nv, d_.qvel);
     start(act, 2 * m_.nv, d_.act);
@@ -80,6 +85,7 @@ class RungeKutta {
     DataView at = d_;
     Actuation actuation{}, first{};
     for (int i = 0; i < kStages; i++) {
+      // acceleration and rates of activations of this stage, and their weighted sums
       actuation = accelerate(at, i == 0, position, velocity, act, acc);
       if (i == 0) first = actuation;
       if (actuation.next) activate(at, actuation, position, velocity, act, act_rate);
@@ -88,7 +94,7 @@ class RungeKutta {
       add(act_rate_sum, kWeight[i], act_rate);
       if (i == kStages - 1) break;
 
-      // the next stage: a part of the step along this one's rates                        (INT-13)
+      // state of the next stage: a part of the step with the rates of this stage         (INT-13)
       const double h = kNext[i] * m_.opt.timestep;
       clear(turn);
       add(turn, h, rate);
@@ -101,7 +107,7 @@ class RungeKutta {
       at = scratch.at(m_, qpos, velocity.value, act.value);
     }
 
-    // activations see the lengths and speeds of the last stage, since 4.0 of the first
+    // next activations, at the lengths and speeds of the first stage; before 4.0 of the last stage
     if (engine().version >= kMuJoCo400) {
       restart(position, 0, d_.qpos);
       restart(velocity, m_.nv, d_.qvel);
@@ -109,6 +115,7 @@ class RungeKutta {
     } else {
       finish(at, actuation, position, velocity, act_rate_sum, act);
     }
+    // next position and velocity, with the mean rates
     clear(turn);
     add(turn, m_.opt.timestep, rate_sum);
     move(turn, qpos, position);
@@ -144,7 +151,8 @@ class RungeKutta {
     for (int c = 0; c < width_; c++) to[c] += scale * from[c];
   }
 
-  // A part of the initial state: its own columns start at `column`.
+  // Sets x to a part of the initial state, whose columns start at `column`. Quaternions are not
+  // copied.
   void start(Varying& x, int column, const double* value) const {
     for (int i = 0; i < x.rows; i++) {
       if (column) x.value[i] = value[i];
@@ -162,9 +170,10 @@ class RungeKutta {
       for (int s = 0; s < 3; s++) add_row(row(to, dof + r), g(r, s), row(from, dof + s));
   }
 
-  // The acceleration of a stage, as a function of the step's inputs.
+  // Computes the acceleration of a stage as a function of the inputs of the step.
   Actuation accelerate(const DataView& at, bool first, const Varying& position,
                        const Varying& velocity, const Varying& act, Varying& acc) {
+    // the acceleration as a function of the state of the stage
     require_rows(m_, at);
     const ForwardDynamics f = evaluate_forward(m_, at, forces_, arena_);
     fill_residual(m_, at, f, f.solved, arena_);
@@ -173,6 +182,7 @@ class RungeKutta {
     for (int c = 0; c < f.residual.count; c++) {
       const Component& part = f.residual.components[c];
       solve_acceleration(m_, at, f, c, 0, part.end_column(), arena_);
+      // chain rule: the state of the stage as a function of the inputs
       for (int i = 0; i < part.nv; i++) {
         const int dof = part.dofs[i];
         const double* from = f.residual.row[dof];
@@ -191,31 +201,31 @@ class RungeKutta {
         }
       }
     }
-    if (beside_) add_beside(at, f, acc);
-    // sensors are those of the first stage
+    if (extra_) add_extra(at, f, acc);
+    // sensors are evaluated in the first stage
     if (first && (out_.C || out_.D || out_.Df)) {
       sense(m_, at, f, {out_.C, out_.D, out_.Df, out_.sensors}, arena_);
     }
     return f.paths.actuation;
   }
 
-  void add_beside(const DataView& at, const ForwardDynamics& f, Varying& acc) {
+  // Adds the extra columns of the acceleration.
+  void add_extra(const DataView& at, const ForwardDynamics& f, Varying& acc) {
     ForwardDynamics driven = f;
-    driven.residual = make_columns(m_, f.residual, beside_->count, arena_);
-    const double* early = beside_->at(at, f);
+    driven.residual = make_columns(m_, f.residual, extra_->count, arena_);
+    const double* residual = extra_->at(at, f);
     for (int i = 0; i < m_.nv; i++) {
-      for (int k = 0; k < beside_->count; k++) driven.residual.row[i][k] = early[k * m_.nv + i];
+      for (int k = 0; k < extra_->count; k++) driven.residual.row[i][k] = residual[k * m_.nv + i];
     }
     for (int c = 0; c < f.residual.count; c++) {
-      solve_acceleration(m_, at, driven, c, 0, beside_->count, arena_);
+      solve_acceleration(m_, at, driven, c, 0, extra_->count, arena_);
     }
     for (int i = 0; i < m_.nv; i++) {
-      for (int k = 0; k < beside_->count; k++)
-        row(acc, i)[inputs_ + k] += driven.residual.row[i][k];
+      for (int k = 0; k < extra_->count; k++) row(acc, i)[inputs_ + k] += driven.residual.row[i][k];
     }
   }
 
-  // to += the change of a function of one actuator's length and rate
+  // Adds the change of x, a function of the length and rate of one actuator.
   void add_motion(const DataView& at, const NextActivation& next, const Number& x,
                   const Varying& position, const Varying& velocity, double* to) {
     const Path& p = next.path;
@@ -228,7 +238,7 @@ class RungeKutta {
     }
   }
 
-  // The rates of the activations of a stage.
+  // Computes the rates of the activations of a stage.
   void activate(const DataView& at, const Actuation& actuation, const Varying& position,
                 const Varying& velocity, const Varying& act, Varying& act_rate) {
     clear(act_rate);
@@ -247,14 +257,15 @@ class RungeKutta {
     }
   }
 
-  // The activations after the step: MuJoCo advances the initial ones with the mean rates, by the
-  // rules of one step, at the lengths and speeds of the given stage.                      (INT-15)
+  // Computes the activations after the step. MuJoCo advances the initial activations with the mean
+  // rates, by the rules of one step, at the lengths and speeds of the given stage.      (INT-15)
   void finish(const DataView& at, const Actuation& actuation, const Varying& position,
               const Varying& velocity, const Varying& mean, Varying& act) {
     restart(act, 2 * m_.nv, d_.act);
     if (!actuation.next) return;
-    constexpr int kMean = local::kCtrl;  // in the place of the controls: the mean rates
+    constexpr int kMean = local::kCtrl;  // the mean rates take the place of the controls
     for (int a = 0; a < m_.nactuator; a++) {
+      // the next activations as functions of length, rate, activations and mean rates
       const int first = m_.actuator_actadr[a], out = m_.actuator_outadr[a];
       Variables x{};
       Number rates[local::kMaxActs], next[local::kMaxActs];
@@ -266,6 +277,7 @@ class RungeKutta {
         rates[k] = variable<local::kCount>(mean.value[first + k], kMean + k);
       }
       next_activations(m_, a, x, rates, next);
+      // chain rule
       for (int k = 0; k < m_.actuator_actnum[a]; k++) {
         double* to = row(act, first + k);
         std::memset(to, 0, width_ * sizeof(double));
@@ -278,7 +290,8 @@ class RungeKutta {
     }
   }
 
-  // q = q0 [+] turn: numbers add, rotations turn by exp(turn)                              (INT-14)
+  // Computes q = q0 [+] turn: scalars are added, and rotations are multiplied by exp(turn).
+  // (INT-14)
   void move(const Varying& turn, double* qpos, Varying& position) const {
     std::memcpy(qpos, d_.qpos, m_.nq * sizeof(double));
     clear(position);
@@ -291,18 +304,20 @@ class RungeKutta {
         i++;
         continue;
       }
+      // q0 exp(u): dq = exp(u)^T dq0 + Jr(u) du
       double* quat = qpos + adr + (m_.jnt_type[joint] == joint::kFree ? 3 : 0);
       const Vec3 u = load3(turn.value + i);
       store_quaternion(quat, normalized(load_quaternion(quat)) * quaternion_exp(u));
-      const Mat3 carried = rotation_exp(u);
+      const Mat3 rotation = rotation_exp(u);
       for (int r = 0; r < 3; r++)
-        for (int s = 0; s < 3; s++) row(position, i + r)[i + s] = carried(s, r);
+        for (int s = 0; s < 3; s++) row(position, i + r)[i + s] = rotation(s, r);
       add_product(position, right_jacobian(u), turn, i);
       i += 3;
     }
   }
 
-  // The rate of the tangent coordinates: the velocity, since 4.0 for rotations Jr^-1(turn) v
+  // Computes the rate of the tangent coordinates: the velocity, for rotations Jr^-1(turn) v
+  // since 4.0.
   void rates(const Varying& velocity, const Varying& turn, Varying& rate) const {
     copy(rate, velocity);
     if (engine().version < kMuJoCo400) return;
@@ -318,7 +333,7 @@ class RungeKutta {
     }
   }
 
-  // Rows first .. of A, B, Bf
+  // Writes the rows of A, B and Bf from `first` on, and the extra columns.
   void write(const Varying& x, int first) const {
     const std::size_t nx = state_size(m_), nu = m_.nu, nv = m_.nv;
     for (int i = 0; i < x.rows; i++) {
@@ -327,27 +342,26 @@ class RungeKutta {
       if (out_.A) std::memcpy(out_.A + r * nx, from, nx * sizeof(double));
       if (out_.B) std::memcpy(out_.B + r * nu, from + nx, nu * sizeof(double));
       if (out_.Bf) std::memcpy(out_.Bf + r * nv, from + nx + nu, nv * sizeof(double));
-      if (!beside_) continue;
-      std::memcpy(beside_->out + r * beside_->count, from + inputs_,
-                  beside_->count * sizeof(double));
+      if (!extra_) continue;
+      std::memcpy(extra_->out + r * extra_->count, from + inputs_, extra_->count * sizeof(double));
     }
   }
 
   const ModelView& m_;
   const DataView& d_;
   const Outputs& out_;
-  const StageColumns* beside_;
+  const StageColumns* extra_;
   Arena& arena_;
   bool forces_;
-  int inputs_, width_;  // columns of the inputs, and all
+  int inputs_, width_;  // number of columns of the inputs, and of all columns
 };
 
 }  // namespace
 
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
-                 const StageColumns* beside, Arena& arena) {
-  // the contacts of later stages are not known yet
-  RungeKutta(converged_model(m), d, out, beside, arena).run();
+                 const StageColumns* extra, Arena& arena) {
+  // the contacts of later stages are not known yet, so the converged collider is used in all stages
+  RungeKutta(converged_model(m), d, out, extra, arena).run();
 }
 
 }  // namespace mujacobian

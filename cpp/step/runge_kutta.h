@@ -1,5 +1,5 @@
-// The Runge-Kutta integrator: four evaluations of the forward dynamics, chained on the manifold.
-// docs/derivations/integrators.md.
+// The derivative of the Runge-Kutta integrator: four evaluations of the forward dynamics, combined
+// by the chain rule on the manifold of positions. docs/derivations/integrators.md.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace mujacobian {
 
-// Whatever else drives the acceleration of the stages, in columns of its own.
+// Extra columns, for parameters that change the acceleration of the stages.
 struct StageColumns {
   int count;
-  double* out;  // (nx, count), of the next state
-  // -dg in a stage, (count, nv)
+  double* out;  // (nx, count): derivatives of the next state
+  // returns -dg of a stage, (count, nv)
   std::function<const double*(const DataView& at, const ForwardDynamics& forward)> at;
 };
 
-// As transition(), for integrator RK4; `beside` may be null.
+// The function `transition` for the integrator RK4. `extra` may be null.
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
-                 const StageColumns* beside, Arena& arena);
+                 const StageColumns* extra, Arena& arena);
 
 }  // namespace mujacobian

@@ -30,9 +30,10 @@ void require_option(const char* name, const double* x, int n) {
   }
 }
 
-// Hand every uncovered element of the model to report(element, reason).
+// Calls report(element, reason) for every element of the model that is not supported.
 template <class F>
 void visit_unsupported(const ModelView& m, F report) {
+  // integrator
   switch (m.opt.integrator) {
     case integrator::kEuler:
     case integrator::kImplicit:
@@ -54,24 +55,29 @@ void visit_unsupported(const ModelView& m, F report) {
     default:
       report("option integrator", "an integrator that is not known here");
   }
+
+  // flags: a flag that is newer than this code may change anything
   if (m.opt.enableflags & enable::kSleep) {
     report("flag sleep", "sleeping trees switch off parts of the step");
   }
-  // flags that are newer than the core may change anything
   constexpr int kIpc = 64, kSpeculative = 128, kKnown = 63;
   int flags = m.opt.enableflags & ~kKnown;
   if (flags & kIpc) report("flag ipc", "contacts by barriers");
   if (flags & kSpeculative) report("flag speculative", "contacts that depend on velocities");
   if (flags & ~(kIpc | kSpeculative)) report("an enable flag", "what it does is not known here");
+
+  // callbacks, flexible bodies and plugins
   for (const Engine::Callback& callback : engine().callbacks) {
     if (*callback.address) report(callback.name, "a user callback takes part in the step");
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
   for (int p = 0; p < m.nplugin; p++) {
-    // those of sensors are refused with their sensors, those of geoms with their contacts
+    // plugins of sensors and geoms are checked with their sensors and contacts
     const int acts = plugin_capabilities(m, p) & ~(capability::kSensor | capability::kSdf);
     if (acts) report(element_name(m, object::kPlugin, p), "plugins that exert forces");
   }
+
+  // tendons and actuators
   for (int t = 0; t < m.ntendon; t++) {
     if (tendon_wraps(m, t) && tendon_armature(m, t) != 0) {
       report(element_name(m, object::kTendon, t),
@@ -80,7 +86,7 @@ void visit_unsupported(const ModelView& m, F report) {
   }
   bool actuated = !(m.opt.disableflags & disable::kActuation);
   for (int a = 0; actuated && a < m.nactuator; a++) {
-    // activations are states even where they exert no force
+    // the activations of a disabled actuator are still states
     if (actuator_disabled(m, a) && m.actuator_actnum[a] == 0) continue;
     if (const char* reason = actuator_refusal(m, a)) {
       report(element_name(m, object::kActuator, a), reason);

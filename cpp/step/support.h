@@ -1,4 +1,4 @@
-// What is differentiated exactly and what is refused by name.
+// Checks whether models, states and sensors are supported.
 #pragma once
 
 #include <vector>
@@ -8,23 +8,23 @@
 
 namespace mujacobian {
 
-// Everything in the model that is not covered, whatever the state.
+// Returns all elements of the model that are not supported in any state, with the reasons.
 std::vector<Unsupported> list_unsupported(const ModelView& m);
 
-// Throw Unsupported if A and B of this model cannot be exact; called before mj_forward.
+// Throws Unsupported if A and B of this model cannot be exact. Called before mj_forward.
 void require_model(const ModelView& m);
 
-// Throw std::domain_error that names the field if the state is not one that MuJoCo can step.
+// Throws std::domain_error with the name of the field if MuJoCo cannot step this state.
 void require_state(const ModelView& m, const DataView& d);
 
-// The same two for inverse dynamics at the qacc in `d`.
+// Both checks for inverse dynamics at the qacc in `d`.
 void require_inverse(const ModelView& m, const DataView& d);
 
-// Throw Unsupported if something about the active constraint rows as a whole is not covered.
+// Throws Unsupported if a contact without constraint rows exerts a force (adhesion across a gap).
 void require_rows(const ModelView& m, const DataView& d);
 
-// Throw Unsupported naming the first sensor that is wanted, (nsensor) or null: all, and not
-// covered.
+// Throws Unsupported with the name of the first sensor that is wanted and not supported. `wanted`
+// is (nsensor); null means all sensors.
 void require_sensors(const ModelView& m, const unsigned char* wanted = nullptr);
 
 }  // namespace mujacobian

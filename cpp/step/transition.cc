@@ -14,21 +14,23 @@
 namespace mujacobian {
 namespace {
 
+// Returns whether the indices are consecutive.
 bool is_run(const int* index, int n) { return n == 0 || index[n - 1] - index[0] == n - 1; }
 
-// One block of output columns: the columns `index` of `out` come from `from` in a component's rows.
+// One block of output columns: the columns `index` of `out` are copied from the columns `from` ..
+// of the rows of a component.
 struct Target {
   double* out;
-  int width;  // columns of `out`
+  int width;  // number of columns of `out`
   int from;
   const int* index;
   int n;
-  bool run;  // the columns are consecutive
+  bool run;  // the columns `index` are consecutive
 
   double* row(int i) const { return out + static_cast<std::ptrdiff_t>(i) * width; }
 };
 
-// Velocity row h x and position row h^2 x of a dof that is integrated as a number.
+// Writes the velocity row h x and the position row h^2 x of a dof that is integrated as a scalar.
 void write_scalar(const Target& target, const double* x, double h, double* velocity,
                   double* position) {
   x += target.from;
@@ -48,7 +50,8 @@ void write_scalar(const Target& target, const double* x, double h, double* veloc
   }
 }
 
-// Velocity rows h x_r and position rows sum_s G_rs h x_s of the three dofs of a rotation.
+// Writes the velocity rows h x_r and the position rows sum_s G_rs h x_s of the three dofs of a
+// rotation.
 void write_rotation(const Target& target, double* const x[3], double h, const Mat3& g,
                     int velocity_row, int position_row) {
   int k = 0;
@@ -77,7 +80,7 @@ void write_rotation(const Target& target, double* const x[3], double h, const Ma
   }
 }
 
-// The blocks of output columns of a component, and which of its columns they need.
+// The blocks of output columns of a component, and the columns first .. last-1 that they need.
 struct Targets {
   Target target[5];
   int count;
@@ -103,7 +106,7 @@ Targets make_targets(const ModelView& m, const Component& part, const Outputs& o
   return t;
 }
 
-// Zero what no component writes.
+// Sets the blocks to zero of which the components do not write every entry.
 void clear_unwritten(const ModelView& m, const DofRows& residual, const Outputs& out) {
   const std::size_t nx = state_size(m);
   bool whole = residual.count == 1;
@@ -115,7 +118,8 @@ void clear_unwritten(const ModelView& m, const DofRows& residual, const Outputs&
   clear(out.Bf, m.nv, whole && m.na == 0);
 }
 
-// v+ = v + h w and q+ = q [+] h v+ for every joint of a component                 (INT-1, INT-2)
+// Writes the derivatives of v+ = v + h w and q+ = q [+] h v+ for every joint of a component, whose
+// rows contain dw.                                                                (INT-1, INT-2)
 void write_component(const ModelView& m, const DataView& d, const double* w,
                      const DofRows& residual, const Component& part, const Targets& targets,
                      double* A) {
@@ -125,6 +129,8 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
   for (int l = 0; l < part.nv;) {
     int dof = part.dofs[l], jnt = m.dof_jntid[dof], type = m.jnt_type[jnt];
     bool rotation = type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[jnt] + 3);
+
+    // scalar: dv+ = dv + h dw, dq+ = dq + h dv+
     if (!rotation) {
       for (int t = 0; t < targets.count; t++) {
         const Target& target = targets.target[t];
@@ -139,7 +145,7 @@ void write_component(const ModelView& m, const DataView& d, const double* w,
       continue;
     }
 
-    // q+ = q exp(h v+): dq+ = exp(h v+)^T dq + Jr(h v+) h dv+
+    // rotation: q+ = q exp(h v+), dq+ = exp(h v+)^T dq + Jr(h v+) h dv+
     Vec3 turn = {h * (d.qvel[dof] + h * w[dof]), h * (d.qvel[dof + 1] + h * w[dof + 1]),
                  h * (d.qvel[dof + 2] + h * w[dof + 2])};
     Mat3 jacobian = h * right_jacobian(turn), carried = rotation_exp(turn);
@@ -170,24 +176,24 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
 
 void transition(const ModelView& given_m, const DataView& given_d, const Outputs& out,
                 Arena& arena) {
+  // converged contacts; RK4 has a function of its own
   const bool wants_sensors = out.C || out.D || out.Df;
   const bool solved = wants_sensors && senses_solution(given_m, out.sensors);
   const auto& [m, d] = converge_collider(given_m, given_d, solved);
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
+
+  // right-hand sides and factors
   const bool senses = wants_sensors && senses_acceleration(m, out.sensors);
   const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
   const DofRows& residual = s.forward.residual;
 
+  // solve and write, component by component
   clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const Targets targets = make_targets(m, part, out);
-    if (s.held(c)) {
-      solve_acceleration(m, d, s.forward, c, targets.first, targets.last, arena);
-      if (s.twice) add_driven(m, d, s, c, targets.first, targets.last);
-    }
-    if (!s.held(c) || s.twice) solve_step(m, s, c, targets.first, targets.last, arena);
-    write_component(m, d, s.step.w, s.late, s.late.components[c], targets, out.A);
+    s.solve(m, d, c, targets.first, targets.last, arena);
+    write_component(m, d, s.step.w, s.step_rows, s.step_rows.components[c], targets, out.A);
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);
   if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);

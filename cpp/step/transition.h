@@ -1,4 +1,4 @@
-// A, B, C, D of one mj_step from an mjData on which mj_forward has just run.
+// The matrices A, B, C and D of one mj_step, from an mjData on which mj_forward has just run.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace mujacobian {
 
-// Row-major outputs; a null block is skipped, and its work.
+// Row-major outputs. The work for a null block is skipped.
 struct Outputs {
   double* A;                               // (nx, nx), nx = 2nv + na
   double* B;                               // (nx, nu)
@@ -16,13 +16,14 @@ struct Outputs {
   double* D;                               // (ns, nu)
   double* Bf;                              // (nx, nv), with respect to qfrc_applied
   double* Df;                              // (ns, nv)
-  const unsigned char* sensors = nullptr;  // (nsensor) whose rows are written; null: of all
+  const unsigned char* sensors = nullptr;  // (nsensor): sensors whose rows are written; null: all
 };
 
-// The blocks of item `index` of a batch, whose blocks follow one another in `out`.
+// Returns the blocks of item `index` of a batch. The blocks of all items are consecutive in `out`.
 Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index);
 
-// Throws Unsupported for what is not covered, std::domain_error where no derivative exists.
+// Writes the derivatives of the step. Throws Unsupported for elements that are not supported, and
+// std::domain_error if no derivative exists.
 void transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena);
 
 }  // namespace mujacobian

@@ -6,7 +6,7 @@ namespace {
 // N = d/dt(rotational inertia about the fixed reference point) - [angular momentum]x     (ID-8)
 Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l) {
   const double* i = inertia.i;
-  // columns of [w]x J, whose symmetric part is doubled by - J [w]x
+  // columns of [w]x J; with -J [w]x, its symmetric part is doubled
   Vec3 x = cross(v.ang, {i[0], i[3], i[4]});
   Vec3 y = cross(v.ang, {i[3], i[1], i[5]});
   Vec3 z = cross(v.ang, {i[4], i[5], i[2]});
@@ -24,6 +24,7 @@ Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l) {
 
 Composite* composites(const ModelView& m, const DataView& d, const Motion* acceleration,
                       Arena& arena) {
+  // each body alone
   Composite* composite = arena.take<Composite>(m.nbody);
   for (int b = 1; b < m.nbody; b++) {
     Inertia inertia{d.cinert + 10 * b};
@@ -33,6 +34,7 @@ Composite* composites(const ModelView& m, const DataView& d, const Motion* accel
     composite[b].rate = inertia_rate(inertia, v, momentum.ang);
     composite[b].momentum = momentum.lin;
   }
+  // add the children to their parents
   for (int b = m.nbody - 1; b > 0; b--) {
     int parent = m.body_parentid[b];
     if (parent == 0) continue;

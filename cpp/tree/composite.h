@@ -1,4 +1,4 @@
-// Sums over the subtree under each body that the derivative of inverse dynamics needs,
+// Sums over the subtree of each body, for the derivative of inverse dynamics,
 // docs/derivations/inverse_dynamics.md.
 #pragma once
 
@@ -9,20 +9,20 @@ namespace mujacobian {
 struct Composite {
   Force force;    // F = I A + V x* I V
   Mat3 rate;      // N, the angular block of B = V x* I - I V x + (I V) x~*            (ID-8)
-  Vec3 momentum;  // linear momentum
+  Vec3 momentum;  // linear momentum p
 };
 
-// B x = (N w, -2 p x w) acts on the angular part w only                                  (ID-8)
+// Returns B x = (N w, -2 p x w), which depends only on the angular part w of x.          (ID-8)
 inline Force apply_rate(const Composite& c, Vec3 w) {
   return {c.rate * w, -2.0 * cross(c.momentum, w)};
 }
 
-// angular part of B^T x; its linear part is zero
+// Returns the angular part of B^T x. Its linear part is zero.
 inline Vec3 apply_rate_transposed(const Composite& c, Motion x) {
   return transpose_mul(c.rate, x.ang) + 2.0 * cross(c.momentum, x.lin);
 }
 
-// Of every body but the world, at the given accelerations.
+// Returns the sums of every body except the world, at the given accelerations of the bodies.
 Composite* composites(const ModelView& m, const DataView& d, const Motion* acceleration,
                       Arena& arena);
 

@@ -5,15 +5,17 @@
 namespace mujacobian {
 namespace {
 
+// Returns the representative of the set that contains the tree, and shortens the path to it.
 int find(int* leader, int tree) {
   while (leader[tree] != tree) tree = leader[tree] = leader[leader[tree]];
   return tree;
 }
 
-// Component number of every tree: trees that share a tendon, an actuator or a coupling share a
-// component.
+// Returns the component of every tree. Trees that share a tendon, an actuator or a coupling are in
+// the same component.
 int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_count,
                   const Coupling* actuators, int& count, Arena& arena) {
+  // join the sets of trees that share something
   int* leader = arena.take<int>(m.ntree);
   for (int t = 0; t < m.ntree; t++) leader[t] = t;
   auto join = [&](const int* dofs, int n) {
@@ -25,6 +27,8 @@ int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_co
   for (int t = 0; t < m.ntendon; t++) join(m.ten_J_colind + m.ten_J_rowadr[t], m.ten_J_rownnz[t]);
   for (int a = 0; actuators && a < m.nactuator; a++) join(actuators[a].dofs, actuators[a].n);
   for (int k = 0; k < coupling_count; k++) join(couplings[k].dofs, couplings[k].n);
+
+  // number the sets
   int* number = arena.take<int>(m.ntree);
   count = 0;
   for (int t = 0; t < m.ntree; t++) {
@@ -34,7 +38,8 @@ int* couple_trees(const ModelView& m, const Coupling* couplings, int coupling_co
   return number;
 }
 
-// Component of every input, activations first: that of the dofs of its actuator, -1 if it has none.
+// Returns the component of every input, activations first: the component of the dofs of its
+// actuator, or -1 if the actuator has no dofs.
 int* place_inputs(const ModelView& m, const Coupling* actuators, const int* component,
                   Arena& arena) {
   int* place = arena.take<int>(m.na + m.nu);
@@ -46,20 +51,23 @@ int* place_inputs(const ModelView& m, const Coupling* actuators, const int* comp
   return place;
 }
 
-// Number the members 0 .. n-1 of one kind within their components: `column` gets the number, and
-// each component its list of members.
+// Numbers the members of one kind (dofs, activations or controls) within their components. Writes
+// the numbers to `column`, and a list of members to each component.
 void number_members(Component* components, int count, const int* component, int n,
                     int Component::* size, const int* Component::* members, int* column,
                     Arena& arena) {
+  // count
   for (int k = 0; k < n; k++) {
     if (component[k] >= 0) components[component[k]].*size += 1;
   }
+  // reserve the lists
   int* list = arena.take<int>(n);
   for (int c = 0; c < count; c++) {
     components[c].*members = list;
     list += components[c].*size;
     components[c].*size = 0;
   }
+  // fill them
   for (int k = 0; k < n; k++) {
     column[k] = -1;
     if (component[k] < 0) continue;
@@ -70,7 +78,7 @@ void number_members(Component* components, int count, const int* component, int 
   }
 }
 
-// Give every component its rows, all zero.
+// Takes memory for the rows of every component, and sets them to zero.
 void take_rows(const ModelView& m, DofRows& r, Arena& arena) {
   r.row = arena.take<double*>(m.nv);
   for (int c = 0; c < r.count; c++) {
@@ -86,6 +94,7 @@ void take_rows(const ModelView& m, DofRows& r, Arena& arena) {
 
 DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
                       const Coupling* actuators, bool forces, Arena& arena) {
+  // component of every dof and input
   DofRows r;
   const int* number = couple_trees(m, couplings, count, actuators, r.count, arena);
   r.components = arena.zeros<Component>(r.count);
@@ -93,6 +102,7 @@ DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
   for (int i = 0; i < m.nv; i++) component[i] = number[m.dof_treeid[i]];
   const int* place = place_inputs(m, actuators, component, arena);
 
+  // columns within the components
   int* column = arena.take<int>(m.nv);
   int* input_column = arena.take<int>(m.na + m.nu);
   number_members(r.components, r.count, component, m.nv, &Component::nv, &Component::dofs, column,
@@ -101,6 +111,7 @@ DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
                  arena);
   number_members(r.components, r.count, place + m.na, m.nu, &Component::nu, &Component::ctrls,
                  input_column + m.na, arena);
+  // the columns of applied force come last; input columns count from the first column of their kind
   for (int c = 0; c < r.count; c++) {
     Component& part = r.components[c];
     part.nf = forces ? part.nv : 0;
@@ -112,6 +123,7 @@ DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
     input_column[k] += k < m.na ? part.act_column() : part.ctrl_column();
   }
 
+  // rows of zeros, and the identity for applied forces
   r.column = column;
   r.component = component;
   r.input_column = input_column;

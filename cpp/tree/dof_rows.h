@@ -1,9 +1,10 @@
-// The right-hand side -dg of K da = -dg: how the generalized force that is left over changes with
-// position, velocity, activation, control and applied force while the acceleration is held.
+// Matrices with one row per dof. The most important one is the residual, the right-hand side -dg of
+// K da = -dg: the derivative of the unbalanced generalized force with respect to position,
+// velocity, activation, control and applied force, at fixed acceleration.
 //
-// Trees that no tendon, actuator or constraint couples cannot influence one another, so the dofs
-// fall into components, each with a dense block: a row per dof, columns (q, v, act, ctrl, applied
-// force) of the same component.
+// Kinematic trees that share no tendon, actuator or constraint do not influence one another. The
+// dofs therefore form components. Each component has a dense block with a row per dof and the
+// columns (q, v, act, ctrl, applied force) of the same component.
 #pragma once
 
 #include "layout/arena.h"
@@ -12,11 +13,11 @@
 namespace mujacobian {
 
 struct Component {
-  int nv, na, nu, nf;  // dofs, activations, controls, applied-force columns (0 or nv)
+  int nv, na, nu, nf;  // number of dofs, activations, controls, applied forces (0 or nv)
   const int* dofs;     // the dofs, increasing
   const int* acts;     // the activations, increasing
   const int* ctrls;    // the controls, increasing
-  int stride;          // distance of rows: the number of columns, padded to cache lines
+  int stride;          // distance between rows: the number of columns, padded to cache lines
   double* x;           // nv rows
 
   // first column of each kind of input
@@ -32,7 +33,7 @@ struct DofRows {
   double** row;             // row of each dof
   const int* column;        // column of each dof within its component
   const int* component;     // component of each dof
-  const int* input_column;  // column of each input, -1 if it moves nothing
+  const int* input_column;  // column of each input, -1 if it has no effect
 
   double& dq(int i, int k) const { return row[i][column[k]]; }
   double& dv(int i, int k) const { return row[i][column[k] + components[component[k]].nv]; }
@@ -40,24 +41,35 @@ struct DofRows {
   double& du(int i, int input) const { return row[i][input_column[input]]; }
 };
 
-// Dofs that influence one another, beyond those of one tree or tendon.
+// Calls visit(tree, first, last) for each kinematic tree among the dofs of a list, which has the
+// dofs of a tree next to each other: entries first .. last-1 belong to this tree.
+template <class F>
+void visit_trees(const ModelView& m, const int* dofs, int n, F visit) {
+  for (int first = 0, last; first < n; first = last) {
+    const int tree = m.dof_treeid[dofs[first]];
+    for (last = first + 1; last < n && m.dof_treeid[dofs[last]] == tree;) last++;
+    visit(tree, first, last);
+  }
+}
+
+// Dofs that influence one another, in addition to the dofs of one tree or tendon.
 struct Coupling {
   const int* dofs;
   int n;
 };
 
-// An empty (zero) residual. `actuators` has the dofs that each actuator moves or depends on, null:
-// none does; `forces` adds the columns of qfrc_applied, set to the identity.
+// Returns a residual that is zero. `actuators` lists the dofs that each actuator moves or depends
+// on; null means none. `forces` adds the columns of qfrc_applied, which are set to the identity.
 DofRows make_dof_rows(const ModelView& m, const Coupling* couplings, int count,
                       const Coupling* actuators, bool forces, Arena& arena);
 
-// A zero residual with the same components as `other`.
+// Returns a matrix of zeros with the same components and columns as `other`.
 DofRows make_like(const ModelView& m, const DofRows& other, Arena& arena);
 
-// A zero vector over the dofs of the same components: one column, in lanes.
+// Returns a vector of zeros over the dofs of the same components: one column, padded to lanes.
 DofRows make_vector(const ModelView& m, const DofRows& other, Arena& arena);
 
-// The same with `count` columns.
+// Returns a matrix of zeros with the same components and `count` columns.
 DofRows make_columns(const ModelView& m, const DofRows& other, int count, Arena& arena);
 
 }  // namespace mujacobian

@@ -5,11 +5,11 @@
 namespace mujacobian {
 namespace {
 
-// 4 n columns of a tree's rows at a time: both triangular solves while the columns are in cache.
+// Solves for 4 n columns of the rows of a tree. Both triangular solves run while the columns are in
+// the cache. Rows that were just written are read last, so that their stores have time to finish.
 template <int n>
 void solve_tile(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                 int num, double* x, int stride) {
-  // Rows just written are read last, so that their stores have time to finish.
   // L^T y = b, leaves first: y_i = b_i - sum over descendants k of L_ki y_k
   for (int i = num - 1; i >= 0; i--) {
     double* row = x + static_cast<std::ptrdiff_t>(i) * stride;
@@ -40,6 +40,7 @@ void solve_tile(const ModelView& m, const Topology& tree, const InertiaFactor& f
   }
 }
 
+// y += M x for 4 n columns of the rows of a tree.
 template <int n>
 void multiply_tile(const ModelView& m, const Topology& tree, const double* inertia, int adr,
                    int num, const double* x, double* y, int stride) {
@@ -52,7 +53,7 @@ void multiply_tile(const ModelView& m, const Topology& tree, const double* inert
       const double* row = x + static_cast<std::ptrdiff_t>(dof - adr) * stride;
       for (int c = 0; c < n; c++) sum[c] += factor * load_lanes(row + kLanes * c);
     };
-    // ancestors and itself, then descendants
+    // ancestors and the dof itself, then descendants
     const int first = m.M_rowadr[adr + i], last = first + m.M_rownnz[adr + i];
     for (int p = first; p < last; p++) add(inertia[p], m.M_colind[p]);
     const int depth = tree.depth[adr + i];
@@ -94,13 +95,15 @@ bool factor_inertia(const ModelView& m, double* packed, double* diagonal_inverse
 }
 
 void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
+  // L^T y = x
   for (int i = m.nv - 1; i >= 0; i--) {
     const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
     for (int p = first; p < last; p++) x[m.M_colind[p]] -= factor.packed[p] * x[i];
   }
+  // L x = D^-1 y, with two independent chains of additions
   for (int i = 0; i < m.nv; i++) {
     const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
-    double sum[2] = {x[i] * factor.diagonal_inverse[i], 0};  // two chains of additions
+    double sum[2] = {x[i] * factor.diagonal_inverse[i], 0};
     for (int p = first; p < last; p++) sum[p & 1] -= factor.packed[p] * x[m.M_colind[p]];
     x[i] = sum[0] + sum[1];
   }

@@ -7,7 +7,7 @@
 namespace mujacobian {
 namespace {
 
-// Six-vectors by component: component c of vector k is at [c * stride + k].
+// Spatial vectors stored by component: component c of vector k is at [c * stride + k].
 struct Vectors {
   double* p;
   int stride;
@@ -19,13 +19,13 @@ struct Vectors {
   }
 };
 
-// Room for n vectors and whatever a pair of lanes reads beyond them.
+// Returns room for n vectors, padded because a pair of lanes reads beyond the last one.
 Vectors make_vectors(int n, Arena& arena) {
   int stride = round_to_line(n + 2 * kLanes - 1);
   return {arena.zeros<double>(6 * stride), stride};
 }
 
-// Eight entries at a time.
+// Eight entries that are processed at once.
 struct Pair {
   Lanes a, b;
 };
@@ -36,7 +36,7 @@ inline void accumulate(Pair& sum, double f, const double* lanes) {
 }
 inline void store(double* p, Pair v) { store_lanes(p, v.a), store_lanes(p + kLanes, v.b); }
 
-// The first n of eight entries.
+// Stores the first n of eight entries.
 inline void store(double* p, Pair v, int n) {
   if (n >= 2 * kLanes) return store(p, v);
   double all[2 * kLanes];
@@ -48,17 +48,16 @@ inline void store(double* p, Pair v, int n) {
 
 void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const double* acc, const DofRows& residual, Arena& arena) {
-  bool weightless = m.opt.disableflags & disable::kGravity;
-  Vec3 base = weightless ? Vec3{0, 0, 0} : -load3(m.opt.gravity.v);
-  const MotionSweep motion = sweep_motion(m, d, acc, base, arena);
+  // accelerations of the bodies, rates of the axes and sums over subtrees
+  const MotionSweep motion = sweep_motion(m, d, acc, base_acceleration(m), arena);
   const Composite* composite = composites(m, d, motion.acceleration, arena);
   const DofRates* rates = motion.rates;
 
-  // what column i does to the rows of its ancestors, with the residual's sign              (ID-9)
+  // minus the change of the force on the subtree of dof i, with q_i and v_i               (ID-9)
   const Vectors force_q = make_vectors(m.nv, arena), force_v = make_vectors(m.nv, arena);
 
-  // The chain of the current dof: vectors of its k-th ancestor. Dofs are numbered depth first, so
-  // a dof only overwrites what no later dof needs.
+  // vectors of the ancestors of the current dof, by depth. Dofs are numbered depth first, so that a
+  // dof overwrites only vectors that no later dof needs.
   const Vectors axes = make_vectors(tree.max_depth, arena);
   const Vectors axes_dot = make_vectors(tree.max_depth, arena);
   const Vectors seconds = make_vectors(tree.max_depth, arena);
@@ -68,21 +67,25 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
   double* entries_v = arena.take<double>(axes.stride);
 
   for (int i = 0; i < m.nv; i++) {
+    // the dof and everything that it moves
     const int body = m.dof_bodyid[i], depth = tree.depth[i];
     const Composite& c = composite[body];
     const Inertia inertia{d.crb + 10 * body};
     const Motion axis = load_motion(d.cdof + 6 * i), axis_dot = load_motion(d.cdof_dot + 6 * i);
 
+    // column i: change of the force on its subtree                                       (ID-9)
     Force q = inertia * rates[i].second + apply_rate(c, axis_dot.ang) + cross(axis, c.force);
     Force v = inertia * rates[i].sum + apply_rate(c, axis.ang);
     force_q.put(i, -q.ang, -q.lin);
     force_v.put(i, -v.ang, -v.lin);
 
-    // row of i: its reaction to motions of its ancestors                                (ID-10)
+    // row i: -I S_i and the angular part of -B^T S_i                                    (ID-10)
     double momentum[6], rate[3];
-    Force carried = inertia * axis;
-    store3(momentum, -carried.ang), store3(momentum + 3, -carried.lin);
+    Force axis_momentum = inertia * axis;
+    store3(momentum, -axis_momentum.ang), store3(momentum + 3, -axis_momentum.lin);
     store3(rate, -apply_rate_transposed(c, axis));
+
+    // row i: their products with the vectors of all ancestors, eight at a time
     for (int k = 0; k < depth; k += 2 * kLanes) {
       Pair row_q{}, row_v{};
       for (int n = 0; n < 6; n++) {
@@ -93,6 +96,8 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
       }
       store(entries_q + k, row_q), store(entries_v + k, row_v);
     }
+
+    // scatter them: the columns of the ancestors need not be consecutive
     double* row = residual.row[i];
     double* row_v = row + residual.components[residual.component[i]].nv;
     for (int k = 0; k < depth; k++) {
@@ -100,6 +105,7 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
       row_v[ancestor_column[k]] = entries_v[k];
     }
 
+    // dof i is the ancestor at this depth for the dofs that follow
     axes.put(depth, axis.ang, axis.lin);
     axes_dot.put(depth, axis_dot.ang, axis_dot.lin);
     seconds.put(depth, rates[i].second.ang, rates[i].second.lin);
@@ -107,7 +113,7 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     ancestor_column[depth] = residual.column[i];
   }
 
-  // rows of i: the columns of itself and everything it moves, which are consecutive       (ID-9)
+  // row i: S_i . force in the columns of dof i and its descendants, which are consecutive (ID-9)
   for (int i = 0; i < m.nv; i++) {
     const double* axis = d.cdof + 6 * i;
     double* row = residual.row[i] + residual.column[i];
@@ -122,16 +128,17 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     }
   }
 
-  // rotations of one joint turn each other's axes: nothing is carried between them        (ID-11)
+  // The rotations of one ball or free joint turn one another's axes. The product of S_k with
+  // S_i x* F, which column i contains for ancestors k, does not apply between them.       (ID-11)
   for (int j = 0; j < m.njnt; j++) {
     int type = m.jnt_type[j];
     if (type != joint::kBall && type != joint::kFree) continue;
     int first = m.jnt_dofadr[j] + (type == joint::kFree ? 3 : 0);
     const Force& force = composite[m.jnt_bodyid[j]].force;
     for (int i = first; i < first + 3; i++) {
-      Force carried = cross(load_motion(d.cdof + 6 * i), force);
+      Force turned = cross(load_motion(d.cdof + 6 * i), force);
       for (int k = first; k < i; k++) {
-        residual.dq(k, i) += dot(load_motion(d.cdof + 6 * k), carried);
+        residual.dq(k, i) += dot(load_motion(d.cdof + 6 * k), turned);
       }
     }
   }

@@ -6,9 +6,9 @@
 
 namespace mujacobian {
 
-// Set the residual's q and v columns to -d(M a + c)/dq and -d(M a + c)/dv at acceleration `acc`,
-// in one pass over the bodies and O(nv depth) work. Rigid-body part only: armature is constant and
-// tendon armature is added by the tendons.
+// Sets the q and v columns of the residual to -d(M a + c)/dq and -d(M a + c)/dv at acceleration
+// `acc`. The cost is O(nv depth). This is the rigid-body part: armature is constant, and
+// add_tendon_armature (forces/tendon.h) adds the armature of tendons.
 void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const double* acc, const DofRows& residual, Arena& arena);
 

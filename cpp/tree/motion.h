@@ -1,4 +1,4 @@
-// Spatial accelerations of the bodies and the rates of the dofs' axes,
+// Spatial accelerations of the bodies, and rates of the axes of dofs,
 // docs/derivations/kinematics.md.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace mujacobian {
 
-// What derivatives with respect to a dof need besides its axis S and S' = cdof_dot.
+// Rates that derivatives with respect to a dof need in addition to its axis S and S' = cdof_dot.
 struct DofRates {
   Motion second;  // S'' = A_pre x S + V_pre x S'                                         (KIN-6)
   Motion sum;     // S' + V_post x S                                                      (KIN-7)
@@ -19,14 +19,18 @@ struct MotionSweep {
   const DofRates* rates;       // of each dof
 };
 
-// Accelerations at joint acceleration `acc` (null: zero) with the world accelerating by `base`,
-// MuJoCo's -gravity.
+// The acceleration of the world that replaces gravity in the equations of motion: -gravity, or zero
+// if gravity is disabled.
+Vec3 base_acceleration(const ModelView& m);
+
+// Returns the accelerations at joint acceleration `acc` (null: zero) if the world accelerates by
+// `base`.
 MotionSweep sweep_motion(const ModelView& m, const DataView& d, const double* acc, Vec3 base,
                          Arena& arena);
 
-// With V, A a body's velocity and acceleration, for a dof k that moves it:
-//   dV/dq_k = S' + S x V,   dA/dq_k = S'' + S x A + S' x V                               (KIN-4,
-//   KIN-5) dV/dv_k = S,            dA/dv_k = sum + S x V (KIN-7)
+// Derivatives of the velocity V and acceleration A of a body with respect to a dof k that moves it:
+//   dV/dq_k = S' + S x V,   dA/dq_k = S'' + S x A + S' x V                         (KIN-4, KIN-5)
+//   dV/dv_k = S,            dA/dv_k = sum + S x V                                         (KIN-7)
 inline Motion velocity_dq(Motion axis, Motion axis_dot, Motion v) {
   return axis_dot + cross(axis, v);
 }

@@ -3,7 +3,7 @@
 namespace mujacobian {
 namespace {
 
-// m_i dF through the rates of other paths                                               (PATH-4)
+// Adds the part m_i dF that depends on the rates of other paths.                        (PATH-4)
 void add_other_rates(const PathForce& f, const double* qvel, const unsigned char* frozen,
                      const DofRows& residual, double* rate) {
   const Path& p = f.path;
@@ -28,7 +28,7 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
                     const DofRows& residual, Arena& arena) {
   const Path& p = f.path;
 
-  // the usual actuator: one dof, constant moment
+  // the most common case: one dof and a constant moment
   if (p.n == 1 && !p.hessian) {
     int i = p.dofs[0];
     if (frozen && frozen[i]) return;
@@ -47,6 +47,7 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
     int i = p.dofs[a];
     if (frozen && frozen[i]) continue;
     double m = p.moment[a];
+    // positions and velocities of the path's dofs: m dF + F dm
     for (int b = 0; b < p.n; b++) {
       int k = p.dofs[b];
       double change = m * (f.dlength * p.dlength[b] + f.drate * rate[b]);
@@ -54,6 +55,7 @@ void add_path_force(const PathForce& f, const double* qvel, const unsigned char*
       residual.dq(i, k) += change;
       residual.dv(i, k) += m * f.drate * p.moment[b];
     }
+    // activations and controls
     for (int b = 0; b < f.input_count; b++) {
       residual.du(i, f.inputs[b].input) += m * f.inputs[b].force;
     }

@@ -1,6 +1,6 @@
-// Forces along a path: a scalar length l(q), a moment row m(q) and a force F(l, m v, inputs) that
-// enters the dynamics as m^T F. Tendons and actuator transmissions are paths,
-// docs/derivations/paths.md.
+// Forces along a path: a path has a scalar length l(q) and a row of moment arms m(q). A force
+// F(l, m v, inputs) along it enters the dynamics as m^T F. Tendons and actuator transmissions are
+// paths. docs/derivations/paths.md.
 #pragma once
 
 #include "layout/topology.h"
@@ -12,11 +12,11 @@ struct Path {
   int n;  // number of dofs
   const int* dofs;
   const double* moment;   // m
-  const double* dlength;  // dl/dq: the moment itself, except for rotations
+  const double* dlength;  // dl/dq: equal to the moment, except for rotations
   const double* hessian;  // dm_i/dq_k at [i * n + k]; null where the moment is constant
 };
 
-// An activation or control (numbered as the residual's inputs) that a force depends on.
+// An activation or control that a force depends on, numbered as the inputs of the residual.
 struct InputSlope {
   int input;
   double force;      // dF/dinput
@@ -24,10 +24,10 @@ struct InputSlope {
   double stiffness;  // d(stiffness)/dinput
 };
 
-// Another path, over the same dofs, on whose rate a force depends.
+// Another path over the same dofs, if a force depends on its rate.
 struct RateSlope {
   const Path* path;
-  double force;  // dF/d(m v) with the other's m
+  double force;  // dF/d(m v), with the moment m of the other path
 };
 
 struct PathForce {
@@ -39,7 +39,8 @@ struct PathForce {
   const RateSlope* others;
   int other_count;
 
-  // what MuJoCo's implicit integrators know of dF/d(m v) and dF/dl, and how that changes
+  // the parts of dF/d(m v) and dF/dl in the matrices of MuJoCo's implicit integrators, and the
+  // derivatives of these parts
   double damping;
   double damping_dlength, damping_drate;
   double stiffness;
@@ -56,7 +57,7 @@ inline void path_rate_derivative(const Path& path, const double* qvel, double* r
   }
 }
 
-// Add d(m^T F) to the residual, leaving out the rows with frozen[dof] set (null: none). (PATH-3)
+// Adds d(m^T F) to the residual, except to rows with frozen[dof] set (null: none).      (PATH-3)
 void add_path_force(const PathForce& f, const double* qvel, const unsigned char* frozen,
                     const DofRows& residual, Arena& arena);
 

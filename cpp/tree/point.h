@@ -1,4 +1,4 @@
-// Motion of a material point of a body and its second derivative, docs/derivations/kinematics.md.
+// The motion of a material point of a body, and its derivatives, docs/derivations/kinematics.md.
 #pragma once
 
 #include "layout/topology.h"
@@ -18,7 +18,7 @@ inline Point make_point(const ModelView& m, const DataView& d, int body, const d
 
 inline Motion dof_axis(const DataView& d, int dof) { return load_motion(d.cdof + 6 * dof); }
 
-// dp/dq_j for a dof that moves the point's body
+// dp/dq_j for a dof that moves the body of the point
 inline Vec3 point_jacobian(const DataView& d, Point p, int j) {
   return at_point(dof_axis(d, j), p.offset);
 }
@@ -30,7 +30,7 @@ inline Vec3 point_hessian(const ModelView& m, const DataView& d, Point p, int j,
   return cross(load3(d.cdof + 6 * j), point_jacobian(d, p, k));
 }
 
-// Velocity and acceleration of a point at the acceleration of the sweep, and their derivatives.
+// Velocity and acceleration of a point at the acceleration of the sweep, or their derivatives.
 struct PointMotion {
   Vec3 v, a;
 };
@@ -39,12 +39,13 @@ inline PointMotion point_motion(const DataView& d, const MotionSweep& sweep, Poi
   Vec3 pv = at_point(v, p.offset);
   return {pv, at_point(a, p.offset) + cross(v.ang, pv)};
 }
-// when the motion (v, a) of the body changes by (dv, da) and the point by dp
+// Their change if the motion (v, a) of the body changes by (dv, da) and the point moves by dp.
 inline PointMotion point_motion_change(Motion v, Motion a, Vec3 offset, Motion dv, Motion da,
                                        Vec3 dp) {
   Vec3 pv = at_point(v, offset), dpv = at_point(dv, offset) + cross(v.ang, dp);
   return {dpv, at_point(da, offset) + cross(a.ang, dp) + cross(dv.ang, pv) + cross(v.ang, dpv)};
 }
+// Their derivatives with respect to the position and the velocity of a dof that moves the body.
 inline PointMotion point_motion_dq(const DataView& d, const MotionSweep& sweep, Point p, int k) {
   Motion v = load_motion(d.cvel + 6 * p.body), a = sweep.acceleration[p.body];
   Motion axis = dof_axis(d, k), axis_dot = load_motion(d.cdof_dot + 6 * k);

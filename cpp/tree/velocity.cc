@@ -26,7 +26,7 @@ DataView at_velocity(const ModelView& m, const DataView& d, const double* qvel, 
         for (int k = 0; k < 3; k++, dof++) v = v + qvel[dof] * load_motion(d.cdof + 6 * dof);
       }
 
-      // the axes of a joint are carried by the motion before it
+      // the axes of a joint move with the motion before the joint
       int num = type == joint::kSlide || type == joint::kHinge ? 1 : 3;
       Motion before = v;
       for (int k = dof; k < dof + num; k++) {

@@ -1,4 +1,4 @@
-// The same state at another velocity.
+// Views of the same position at another velocity.
 #pragma once
 
 #include "layout/arena.h"
@@ -6,10 +6,11 @@
 
 namespace mujacobian {
 
-// Everything at rest: velocities and the rates of axes are zero.
+// Returns a view at rest: the velocities of bodies and the rates of axes are zero.
 DataView at_rest(const ModelView& m, const DataView& d, Arena& arena);
 
-// Velocities of bodies and the rates of axes at joint velocity `qvel`, which must outlive the view.
+// Returns a view with the velocities of bodies and the rates of axes at joint velocity `qvel`,
+// which must outlive the view.
 DataView at_velocity(const ModelView& m, const DataView& d, const double* qvel, Arena& arena);
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-#include "actuation/law.h"
+#include "actuation/force_law.h"
 
 #include "actuation/muscle.h"
 #include "layout/enums.h"
@@ -6,14 +6,15 @@
 namespace mujacobian {
 namespace {
 
-// The last activation, or its next value where forces see it early.
+// Returns the last activation, or its value after the step if the actuator has the flag actearly.
 Number last_activation(const ModelView& m, int actuator, const Variables& x) {
   int k = m.actuator_actnum[actuator] - 1;
   if (!m.actuator_actearly[actuator]) return x.act[k];
   return next_activation(m, actuator, x, k, x.act_rate[k]);
 }
 
-// kp (setpoint) + kv (velocity setpoint) + feedforward + ki (integral); the rest is the bias
+// Returns kp (setpoint) + kv (velocity setpoint) + feedforward + ki (integral). The terms with the
+// length and rate are in the bias.
 Number pid_input(const ModelView& m, int actuator, const Variables& x) {
   const double* prm = m.actuator_biasprm + kNBias * actuator;
   const int inputs = m.actuator_ctrlspec[actuator];
@@ -32,6 +33,7 @@ Number pid_input(const ModelView& m, int actuator, const Variables& x) {
   return force;
 }
 
+// Returns prm[0] + prm[1] length + prm[2] rate.
 Number affine(const double* prm, const Variables& x) {
   double value = prm[0] + prm[1] * x.length.v + prm[2] * x.rate.v;
   return chain(value, prm[1], x.length, prm[2], x.rate);
@@ -43,15 +45,16 @@ Number gain_input(const ModelView& m, int actuator, const Variables& x) {
   return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
 }
 
-// A constant gain times one control, which is what most actuators of robots have.
+// Returns whether the actuator has a constant gain times one control, as most actuators of robots
+// have.
 bool is_linear(const ModelView& m, int actuator) {
   int bias_type = m.actuator_biastype[actuator];
   return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
          (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
 }
 
-// The law of such an actuator, whose derivatives are its parameters.
-void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
+// Computes the force law of such an actuator. Its derivatives are its parameters.
+void linear_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw& law) {
   const int out = m.actuator_outadr[actuator];
   const double gain = m.actuator_gainprm[kNGain * actuator];
   const Control control = limited_control(m, d, m.actuator_ctrladr[actuator]);
@@ -66,16 +69,18 @@ void linear_law(const ModelView& m, const DataView& d, int actuator, Law& law) {
 
 }  // namespace
 
-Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
-  Law law{};
+ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
+  ForceLaw law{};
   if (is_linear(m, actuator)) {
-    linear_law(m, d, actuator, law);
+    linear_force_law(m, d, actuator, law);
     return law;
   }
   const Variables x = actuator_variables(m, d, actuator);
   const int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   const double* gain_prm = m.actuator_gainprm + kNGain * actuator;
   const double* bias_prm = m.actuator_biasprm + kNBias * actuator;
+
+  // gain times input
   if (gain_type == gain::kPid) {
     law.force = pid_input(m, actuator, x);
   } else if (gain_type == gain::kMotor) {
@@ -101,6 +106,8 @@ Law actuator_law(const ModelView& m, const DataView& d, int actuator) {
       law.stiffness = muscle.length_slope * input;
     }
   }
+
+  // bias
   if (bias_type == bias::kAffine) {
     law.force = law.force + affine(bias_prm, x);
     law.damping = law.damping + bias_prm[2];
@@ -117,12 +124,12 @@ double gain_input(const ModelView& m, const DataView& d, int actuator) {
   return gain_input(m, actuator, actuator_variables(m, d, actuator)).v;
 }
 
-const char* law_refusal(const ModelView& m, int actuator) {
+const char* force_law_refusal(const ModelView& m, int actuator) {
   int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   int dyn = m.actuator_dyntype[actuator];
   if (gain_type < gain::kFixed || gain_type > gain::kPid) return "its gain type";
   if (bias_type < bias::kNone || bias_type > bias::kSO3) return "its bias type";
-  // motors and orientation servos are defined as a whole
+  // the gain and the bias of motors and orientation servos belong together
   bool motor = gain_type == gain::kMotor, so3 = gain_type == gain::kSO3;
   if ((bias_type == bias::kMotor) != motor || (bias_type == bias::kSO3) != so3) {
     return "its combination of gain and bias";

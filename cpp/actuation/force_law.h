@@ -1,0 +1,27 @@
+// The force law of an actuator with one output, gain times input plus bias, before any limits.
+// docs/derivations/actuation.md.
+#pragma once
+
+#include "actuation/activation.h"
+
+namespace mujacobian {
+
+struct ForceLaw {
+  Number force;       // subject to force limits
+  Number mechanical;  // cogging and friction of motors, not subject to force limits
+
+  // the derivative with respect to the rate in the matrices of MuJoCo's implicit integrators, and
+  // the derivative with respect to the length in the metric of the discrete integrator
+  Number damping, stiffness;
+  double mechanical_damping = 0;
+};
+
+ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator);
+
+// Returns the input that a constant or affine gain multiplies: the control, or the last activation.
+double gain_input(const ModelView& m, const DataView& d, int actuator);
+
+// Returns the reason why the gain or bias is not supported, or null.
+const char* force_law_refusal(const ModelView& m, int actuator);
+
+}  // namespace mujacobian
