@@ -106,7 +106,7 @@ class Coordinates:
         self.child_inverse = -turn_back(self.free_R_c, self.free_child_position)  # of X_c^-1
         self.ball_R_c = matrix(self.ball_child_rotation)
         self.com_skew, self.inverse_skew = skew(self.com), skew(self.child_inverse)
-        # of free joints: turns g into r_p g r_c^-1
+        # for free joints: the matrix that maps g to r_p g r_c^-1
         self.around = sandwich(self.parent_rotation, self.free_child_rotation)
 
         # a step copies the coordinates of kinematic joints and does not write those of loop joints

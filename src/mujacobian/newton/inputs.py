@@ -199,7 +199,7 @@ class Inputs:
             q = self._target_quaternion(target, start)
             norm = np.linalg.norm(target[:, start : start + 4], axis=-1, keepdims=True)
             a = logarithm(q)
-            row = c.ball_R_c[:, c.ball_of[joint], axis]  # of R_c: the component's direction
+            row = c.ball_R_c[:, c.ball_of[joint], axis]  # row of R_c: direction of the component
             phi = pull_logarithm(a, row) * d_ctrl[..., actuator, None]
             result[..., start : start + 4] += 2 * left(q, phi) / norm
 

@@ -46,7 +46,11 @@ class _World:
         self._places: dict[tuple[int, int, int], int] = {}
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
-        """A term of an array's element, given by its place in the flat array."""
+        """Add the derivative `by` of a core parameter with respect to an element of an array.
+
+        target: index of the element in the flat array.
+        kind, row, component: the core parameter.
+        """
         self.terms.append((name, int(target), self._place((KINDS[kind], int(row), component)), by))
 
     def _place(self, raw: tuple[int, int, int]) -> int:

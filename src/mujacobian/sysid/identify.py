@@ -26,7 +26,7 @@ from mujacobian.sysid.quality import (
 )
 from mujacobian.sysid.result import Identification
 
-# tolerance of the parameters with which the estimation of first states begins
+# tolerance of the first fit, which holds the first states at their given values
 ROUGH = 1e-4
 _REMEDY = "Use a better start=, window= for long logs, or a larger max_evaluations"
 

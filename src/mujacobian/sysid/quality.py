@@ -10,9 +10,9 @@ from mujacobian._arguments import Array
 from mujacobian.sysid.linear_fit import LinearFit
 from mujacobian.sysid.numerics import gammaincinv
 
-# The reduced chi-square is far from 1 if noise of the stated size would be that far in fewer than
-# one of a thousand fits, and if it is also far in size: below this factor, standard errors, which
-# are scaled by its square root, are hardly affected.
+# The reduced chi-square is far from 1 under two conditions. Noise of the stated size would produce
+# such a value in fewer than one of a thousand fits. And it differs from 1 by more than this factor:
+# a smaller factor hardly changes the standard errors, which scale with its square root.
 CHANCE = 1e-3
 FACTOR = 1.5
 # A parameter is on a bound if the linearized optimum is beyond the bound and the value is near the

@@ -68,7 +68,7 @@ def _require_plain_state(model: mujoco.MjModel) -> None:
 
 
 def _cut(inputs: Inputs, first: int, last: int) -> Inputs:
-    """The inputs of steps first .. last-1."""
+    """Return the inputs of steps first .. last-1."""
     parts = inputs.rows(0, first, last).values()
     u, f, w, p = (None if part is None else np.ascontiguousarray(part)[None] for part in parts)
     assert u is not None
