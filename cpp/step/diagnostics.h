@@ -16,6 +16,7 @@ struct RowDiagnostic {
   double activation;  // until the row disappears, in its units of length or angle
   double region;      // until the collider uses other features, in units of length
   double contact_error;  // of MuJoCo's contact: its distance from that of a converged collider
+  std::string feature;   // name of the features of a contact, empty for other rows
 };
 
 struct ClampDiagnostic {
