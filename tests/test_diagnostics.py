@@ -43,10 +43,64 @@ def test_rows_are_named_and_measured():
     assert contact.state == "sticking"
     assert contact.activation == pytest.approx(0.001)
     assert contact.zone > 0
+    assert contact.feature == "sphere on face"
     limit = rows['joint "elbow" limit']
     assert limit.state == "pressing"
     assert limit.activation == pytest.approx(0.01)
+    assert limit.feature == ""
     assert rows['joint "elbow" friction'].activation == np.inf
+
+
+CORNERS = """
+<mujoco>
+  <option ccd_tolerance="1e-13"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="first" pos="0 0 .2"><freejoint/><geom name="first" {first}/></body>
+    <body name="second" pos="{offset}"><freejoint/><geom name="second" {second}/></body>
+  </worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "offset", "feature"),
+    [
+        ('size=".1"', 'size=".1"', "0 .12 .35", "point on point"),
+        ('type="capsule" size=".1 .2"', 'size=".1"', ".19 0 .25", "point on line"),
+        ('type="box" size=".1 .1 .1"', 'size=".1"', ".03 .02 .39", "sphere on face"),
+        (
+            'type="box" size=".1 .1 .1" euler="45 0 0"',
+            'type="box" size=".1 .1 .1" euler="0 45 0"',
+            "0 0 .48",
+            "edge on edge",
+        ),
+        (
+            'type="ellipsoid" size=".1 .12 .14"',
+            'type="box" size=".1 .1 .1"',
+            ".02 .01 .43",
+            "supports: curved surface on face",
+        ),
+    ],
+)
+def test_the_features_of_a_contact_are_named(first, second, offset, feature):
+    text = CORNERS.format(first=first, second=second, offset=offset)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[2] += 1  # off the floor
+    data.qpos[9] += 1
+    result = mujacobian.diagnose(model, data)
+    assert result.features == {feature: len(result.rows)}
+    assert f"contact features: {len(result.rows)} {feature}" in repr(result)
+
+
+def test_every_corner_of_a_box_on_a_plane_is_a_vertex_on_a_face():
+    text = CORNERS.format(first='type="box" size=".1 .1 .1"', second='size=".1"', offset="5 5 .099")
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[2] = 0.0999
+    result = mujacobian.diagnose(model, data)
+    assert result.features == {"vertex on face": 4, "sphere on face": 1}
+    assert "contact features: 4 vertex on face; 1 sphere on face" in repr(result)
 
 
 def test_clamps_are_measured_to_their_nearer_end():

@@ -33,11 +33,15 @@ REPEATED = """
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
-  adjoint/geom.cc:4 contact/along.cc:39 contact/box.cc:17 contact/capsule.cc:2
-  contact/capsule_box.cc:28 contact/clip.cc:14 contact/convex.cc:22 contact/curved.cc:11
-  contact/geometry.cc:13 contact/height_field.cc:8 contact/parallel.cc:3 contact/plane.cc:4
-  contact/polytope.cc:18 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh.cc:7
-  contact/simplex.cc:12 contact/sphere.cc:6 contact/turned.cc:2
+  contact/agreement.h:1 contact/box_pair.cc:16 contact/capsule_box_pair.cc:29
+  contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:14
+  contact/convex_pair.cc:22 contact/curved_pair.cc:9 contact/face_feature.cc:4 contact/geom.cc:3
+  contact/height_field_pair.cc:8 contact/identification.cc:5 contact/pair_table.cc:1
+  contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
+  contact/polytope.cc:17 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
+  contact/segment_direction.cc:35 contact/segment_on_face.cc:4 contact/segment_point.cc:1
+  contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/support_feature.cc:2
+  contact/variation.cc:4 contact/vertex_pairs.cc:11
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """

@@ -1,5 +1,6 @@
 #include "actuation/transmission.h"
 
+#include "contact/identification.h"
 #include "contact/wrench.h"
 #include "forces/tendon.h"
 #include "layout/engine.h"
@@ -253,7 +254,8 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     const int* geom = contact.geom.v;
     if (geom[0] < 0 || geom[1] < 0 || contact.exclude > 1) continue;
     if (m.geom_bodyid[geom[0]] != body && m.geom_bodyid[geom[1]] != body) continue;
-    geometries[count] = identify(m, d, contact, count ? geometries + count - 1 : nullptr);
+    new (geometries + count)
+        ContactGeometry(identify(m, d, contact, count ? geometries + count - 1 : nullptr));
     contacts[count] = contact_dofs(m, d, contact, arena);
     for (int k = 0; k < contacts[count].n; k++) local[contacts[count].dofs[k]] = 1;
     count++;

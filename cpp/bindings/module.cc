@@ -142,7 +142,8 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
 }
 
 // Fills K and returns (rows, clamps, residual before, residual, solver error, collider error).
-using Rows = std::vector<std::tuple<std::string, std::string, double, double, double, double>>;
+using Rows =
+    std::vector<std::tuple<std::string, std::string, double, double, double, double, std::string>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
 std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handle model,
                                                                        nb::handle data,
@@ -163,7 +164,8 @@ std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handl
   Rows rows;
   Clamps clamps;
   for (const RowDiagnostic& r : result.rows) {
-    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region, r.contact_error);
+    rows.emplace_back(r.element, r.state, r.zone, r.activation, r.region, r.contact_error,
+                      r.feature);
   }
   for (const ClampDiagnostic& c : result.clamps) {
     clamps.emplace_back(c.element, c.clamp, c.distance);

@@ -2,6 +2,7 @@
 // two bodies at the contact point.
 #include "constraint/shift.h"
 #include "constraint/wrench.h"
+#include "contact/identification.h"
 
 #include "forces/passive.h"
 #include "layout/engine.h"

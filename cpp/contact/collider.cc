@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "contact/geometry.h"
+#include "contact/pair_table.h"
 #include "contact/recollision.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -14,7 +14,7 @@
 namespace mujacobian {
 namespace {
 
-// Room for its polytopes, which MuJoCo takes from the arena of mjData.
+// Bytes for the collider's polytopes, which MuJoCo takes from the arena of mjData.
 constexpr std::uint64_t kMoreArena = 4 << 20;
 
 // Error of a contact that has no counterpart.
@@ -37,8 +37,8 @@ void copy(const double* to, const double* from, int n) {
   std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
 
-// Something that mj_forward computes before its constraint solver, other than the rows, depends on
-// contacts, or cannot be copied.
+// Whether a quantity that mj_forward computes before the constraint solver, other than the rows,
+// depends on contacts or cannot be copied.
 bool depends_on_contacts_early(const ModelView& m) {
   if (m.nplugin || m.nflex || m.opt.integrator == integrator::kDiscrete) return true;
   const int* transmissions = m.actuator_trntype;
@@ -46,7 +46,7 @@ bool depends_on_contacts_early(const ModelView& m) {
          transmissions + m.nactuator;
 }
 
-// The model and data with a converged collider, of one thread.
+// The model and data of one thread with a converged collider.
 class Converged {
  public:
   const ModelView& model(const ModelView& m) {
@@ -57,9 +57,9 @@ class Converged {
     return m_ = view_model(model_.address());
   }
 
-  // An mjData of that model.
+  // Returns an mjData of that model.
   void* data(const ModelView& m) {
-    // it serves every model of the same sizes, unless plugins keep something in it
+    // it serves every model of the same sizes, unless plugins store state in it
     if (!data_ || !has_sizes(m.address, sizes_) || m.nplugin) {
       data_ = make_data(model_.address());
       sizes_ = model_sizes(m.address);
@@ -69,7 +69,7 @@ class Converged {
     return data_.get();
   }
 
-  // The same with the caller's state.
+  // Returns the same with the caller's state.
   void* data(const ModelView& m, const DataView& d) {
     data(m);
     const int spec = engine().integration_spec;
@@ -81,7 +81,7 @@ class Converged {
 
   const DataView& view() { return d_ = view_data(data_.get()); }
 
-  // Evaluate the caller's state again; `view` shows the result.
+  // Evaluates the caller's state again; `view` returns the result.
   void evaluate(const ModelView& m, const DataView& d) {
     const Quiet quiet;
     if (depends_on_contacts_early(m)) {
@@ -92,26 +92,26 @@ class Converged {
     copy_contacts(m, d, data(m));
     given_ = &d;
     view();
-    copy(d_.qacc_warmstart, d.qacc, m.nv);  // MuJoCo's solver begins where the caller's has ended
+    copy(d_.qacc_warmstart, d.qacc, m.nv);  // MuJoCo's solver begins where the caller's ended
     find_contacts_again(m_, d_);
     make_constraints(model_.address(), data_.get());
     unsolved_ = true;
   }
 
-  // The caller's data where `d` is this one, else null.
+  // Returns the caller's data if `d` is this one, otherwise null.
   const DataView* given(const DataView& d) const {
     return d.address == data_.get() ? given_ : nullptr;
   }
 
   bool is_unsolved(const DataView& d) const { return unsolved_ && d.address == data_.get(); }
 
-  // Let MuJoCo solve for qacc and forces, if it has not yet; false if `d` is another data.
+  // Lets MuJoCo solve for qacc and forces if needed. Returns false if `d` is another data.
   bool solve(const DataView& d) {
     if (!is_unsolved(d)) return false;
     const Quiet quiet;
     unsolved_ = false;
     solve_constraints(model_.address(), data_.get());
-    view();  // islands may be elsewhere; those who hold the view see it
+    view();  // islands may have moved; holders of the view get the new pointers
     return true;
   }
 
@@ -131,7 +131,7 @@ Converged& converged() {
   return mine;
 }
 
-// How many contacts the geoms of a contact have.
+// Returns the number of contacts between the geoms of a contact.
 int count_pair(const DataView& d, const ContactView& contact) {
   int count = 0;
   for (int k = 0; k < d.ncon; k++) count += is_same_pair(contact, view_contact(d, k));
@@ -143,14 +143,15 @@ double difference(const ContactView& a, const ContactView& b) {
          norm(load3(a.frame.v) - load3(b.frame.v));
 }
 
-// Contact k of one is close to contact k of the other, as it is with few exceptions.
+// Whether contact k of one is close to contact k of the other, which is so with few exceptions.
 bool agree(const DataView& one, const DataView& other, int k) {
   if (k >= one.ncon || k >= other.ncon) return false;
   const ContactView a = view_contact(one, k), b = view_contact(other, k);
   return is_same_pair(a, b) && difference(a, b) <= kContactLimit;
 }
 
-// Notice contacts of the user's collider that are far from the converged ones, or not among them.
+// Adds notices for contacts of the user's collider that are far from the converged ones, or that
+// have no counterpart.
 void notice_contacts(const DataView& d, const DataView& converged) {
   auto notice = [](double error, const ContactView& c) {
     notices().add(Notices::kContact, {error, kContactLimit, {c.geom.v[0], c.geom.v[1]}});
@@ -228,7 +229,7 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
   if (has_converged_collider(m) || !is_iterative(m, pair)) {
     return geom_distance(m.address, d.address, geom1, geom2, most, fromto);
   }
-  // in our own data, as the caller's arena may be too small; it needs no more than poses
+  // in our own data, because the caller's arena may be too small; only poses are needed
   const ModelView& converging = converged().model(m);
   const DataView to = view_data(converged().data(m));
   copy(to.geom_xpos, d.geom_xpos, 3 * m.ngeom);

@@ -8,17 +8,17 @@
 namespace mujacobian {
 namespace {
 
-// corners of the faces -x +x -y +y -z +z of a box, clockwise seen from outside and in MuJoCo's
-// order; bit k of a corner: positive along axis k
+// Corners of the faces -x +x -y +y -z +z of a box, clockwise from outside and in MuJoCo's order.
+// Bit k of a corner is set if it is positive along axis k.
 constexpr int kBoxFaces[6][4] = {{2, 6, 4, 0}, {7, 3, 1, 5}, {4, 5, 1, 0},
                                  {2, 3, 7, 6}, {3, 2, 0, 1}, {6, 7, 5, 4}};
 
-constexpr int kCapSides = 16;
+constexpr int kCapSides = 16;  // of the polygon of a cap
 
-// Hulls with more faces than this are walked.
+// Searches walk on hulls with more faces than this.
 constexpr int kManyFaces = 40;
 
-// Places from which a walk may start; it starts from the best.
+// Number of places from which a walk may start. It starts from the best one.
 constexpr int kStarts = 8;
 
 bool on_segment(Vec3 p, Vec3 a, Vec3 b, double tolerance) {
@@ -103,8 +103,8 @@ Vec3 Polytope::clip_vertex(int face, int k) const {
   return face_vertex(face, vertices_ ? face_num_[face] - 1 - k : k);
 }
 
-// The vertex of the hull farthest along a direction, by its place in the graph: on a convex hull, a
-// vertex farther than its neighbours is farthest.
+// Returns the vertex of the hull that is farthest along a direction, by its place in the graph. On
+// a convex hull, a vertex that is farther than its neighbors is the farthest vertex.
 int Polytope::walk(Vec3 local) const {
   const int count = graph_[0];
   const int *edges_of = graph_ + 2, *id = graph_ + 2 + count, *edges = graph_ + 2 + 2 * count;
@@ -127,7 +127,7 @@ int Polytope::walk(Vec3 local) const {
   return best;
 }
 
-// The vertices around `best` that are as far within the flatness: they are connected.
+// Finds the vertices that are as far as `best`, within the flatness. They are connected.
 int Polytope::collect(Vec3 local, int best, int* out, int room) const {
   const int count = graph_[0];
   const int *edges_of = graph_ + 2, *id = graph_ + 2 + count, *edges = graph_ + 2 + 2 * count;
@@ -166,9 +166,9 @@ const Polytope::Support& Polytope::support(Vec3 direction) const {
   return support_;
 }
 
-Feature Polytope::facing(Vec3 direction) const {
+PolytopePart Polytope::facing(Vec3 direction) const {
   const Support& farthest = support(direction);
-  Feature f;
+  PolytopePart f;
   f.size = farthest.count;
   for (int k = 0; k < f.size; k++) f.point[k] = vertex(farthest.vertex[k]);
   return f;
@@ -247,7 +247,7 @@ int Polytope::sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) con
     if (length == 0) continue;
     side = (1 / length) * side;
     if (std::abs(dot(side, p - a)) > kOn) continue;
-    // neighbours share a corner: the start of the later side, or of the first after going round
+    // neighbors share a corner: the start of the later side, or of the first side if it is the last
     if (count == 1) corner = k == first + 1 ? a : face_vertex(face, first);
     if (count == 0) first = k;
     normals[count++] = side;
@@ -263,14 +263,6 @@ bool Polytope::crossed_side(int face, Vec3 p, Vec3 along, Vec3& normal) const {
     if (slope > steepest) steepest = slope, normal = sides[k];
   }
   return steepest > kOn;
-}
-
-FaceContact face_contact(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,
-                         const Geom& other, double flatness, const ContactGeometry& g) {
-  double distance = dot(outward, center - on_face) - radius;
-  if (std::abs(distance - g.distance) < flatness) distance = g.distance;
-  return {owner, outward, center, radius,  distance, FaceContact::kFixed, other, {}, {},
-          {},    {},      {},     outward, false};
 }
 
 }  // namespace mujacobian

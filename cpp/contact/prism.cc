@@ -3,7 +3,7 @@
 namespace mujacobian {
 namespace {
 
-// each quadrilateral side by three of its vertices
+// Vertices of the edges, and three vertices of each face.
 constexpr int kEdges[9][2] = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5},
                               {5, 3}, {0, 3}, {1, 4}, {2, 5}};
 constexpr int kFaces[5][3] = {{0, 1, 2}, {3, 4, 5}, {0, 1, 4}, {1, 2, 5}, {2, 0, 3}};
@@ -12,12 +12,12 @@ constexpr int kFaces[5][3] = {{0, 1, 2}, {3, 4, 5}, {0, 1, 4}, {1, 2, 5}, {2, 0,
 
 SupportSide Prism::side(Vec3 n, Vec3 witness) const {
   for (const Vec3& v : vertex) {
-    if (norm(v - witness) < fuzz) return {v, 0, {}, {}, 0};
+    if (norm(v - witness) < fuzz) return {.point = v};
   }
   for (const auto& edge : kEdges) {
     const Vec3 a = vertex[edge[0]], along = unit(vertex[edge[1]] - a);
     const Vec3 foot = a + dot(witness - a, along) * along;
-    if (norm(foot - witness) < fuzz) return {foot, 0, {}, {along, {}}, 1};
+    if (norm(foot - witness) < fuzz) return {.point = foot, .slide = {along, {}}, .slides = 1};
   }
   const Vec3 inside = 0.25 * (vertex[0] + vertex[4]) + 0.5 * vertex[2];
   SupportSide best{};
@@ -29,7 +29,7 @@ SupportSide Prism::side(Vec3 n, Vec3 witness) const {
     if (dot(normal, n) < squarely) continue;
     squarely = dot(normal, n);
     const Vec3 foot = witness - dot(normal, witness - a) * normal;
-    best = {foot, 0, {}, {along, cross(normal, along)}, 2};
+    best = {.point = foot, .slide = {along, cross(normal, along)}, .slides = 2};
   }
   return best;
 }

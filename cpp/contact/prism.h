@@ -1,17 +1,17 @@
-// The convex pieces of which a height field is made for collisions: each cell of the grid is cut
-// along its diagonal into two triangles, each reaching down to the base.
+// A convex piece of a height field: for collisions, MuJoCo cuts each cell of the grid along its
+// diagonal into two triangles and extends them down to the base.
 #pragma once
 
-#include "contact/geometry.h"
+#include "contact/support_feature.h"
 
 namespace mujacobian {
 
 struct Prism {
-  Vec3 vertex[6];    // world; the lower triangle, then the upper one above it
+  Vec3 vertex[6];    // in the world: the lower triangle, then the upper one
   double inflation;  // radius that MuJoCo adds to the other geom
-  double fuzz;       // how far witness points may be off their feature
+  double fuzz;       // largest distance of a witness point from its feature
 
-  // The feature at a witness point: a vertex, an edge, or the face that faces n most squarely.
+  // The vertex or edge at a witness point, otherwise the face whose normal is closest to n.
   SupportSide side(Vec3 n, Vec3 witness) const;
 };
 

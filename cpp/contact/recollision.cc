@@ -2,19 +2,19 @@
 
 #include <cmath>
 
-#include "contact/geometry.h"
+#include "contact/pair_table.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-// Length of an axis below which MuJoCo takes it as not given, and the component of a normal from
-// which on its first tangent follows the z axis instead of the y axis.
+// Length below which MuJoCo ignores a given axis, and the component of a normal above which its
+// first tangent follows the z axis instead of the y axis.
 constexpr double kNoAxis = 0.5, kAlongY = 0.5;
 
-// The frame that MuJoCo gives a contact: the tangent of the collision function, or an axis of the
-// world, made perpendicular to the normal.
+// Computes the frame of a contact like MuJoCo: the tangent of the collision function, or an axis of
+// the world, is made perpendicular to the normal.
 void make_frame(const PreContact& found, double frame[9]) {
   const Vec3 normal = unit(load3(found.normal));
   Vec3 along = load3(found.tangent);
@@ -31,13 +31,14 @@ bool has_margin(const ModelView& m, int geom) {
   return m.geom_margin[geom] != 0 || m.geom_gap[geom] != 0;
 }
 
-// The pairs of geoms collide within a margin of zero.
+// Whether the geoms of a contact collide with a margin of zero.
 bool has_no_margins(const ModelView& m, const ContactView& c) {
   return m.npair == 0 && !(m.opt.enableflags & enable::kOverride) && c.includemargin == 0 &&
          !has_margin(m, c.geom.v[0]) && !has_margin(m, c.geom.v[1]);
 }
 
-// Contacts first .. last-1, of one pair of geoms; false if others take their place.
+// Replaces contacts first .. last-1, of one pair of geoms. Returns false if their number changes,
+// or if one of them begins or ceases to act.
 bool replace_pair(const ModelView& m, const DataView& d, int first, int last) {
   const ContactView c = view_contact(d, first);
   PreContact found[kMaxPairContacts];

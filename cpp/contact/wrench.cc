@@ -23,7 +23,8 @@ LaneVec3 cross(const LaneVec3& a, Vec3 b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-// `wrench`, by component, turned by `turn` and shifted by `shift`, over `columns` on whole lanes.
+// Computes the change of `wrench` for rotations `turn` and shifts `shift`, all by component, over
+// `columns` in whole lanes.
 void move_wrench(Force wrench, const double* turn, const double* shift, int columns, double* out) {
   for (int k = 0; k < columns; k += kLanes) {
     const LaneVec3 t = load_rows(turn + k, columns), s = load_rows(shift + k, columns);
@@ -32,7 +33,7 @@ void move_wrench(Force wrench, const double* turn, const double* shift, int colu
   }
 }
 
-// The columns k .. k+3 of as many rows of add_rows, for the bodies that one of these dofs moves.
+// Adds columns k .. k+3 of some rows of add_rows, for the bodies that one of these dofs moves.
 template <int rows>
 void add_tile(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int k,
               double* out) {
@@ -50,7 +51,7 @@ void add_tile(const ContactDofs& c, const double (*coefficients)[ContactMap::kCo
   for (int r = 0; r < rows; r++) store_lanes(out + r * c.stride + k, sum[r]);
 }
 
-// Of the wrenches at columns first .. first+3, (6, n) by component.
+// Returns the products of a motion with four wrenches, which are stored by component.
 Lanes project(Motion axis, const double* wrenches, int stride) {
   double a[6];
   store_motion(a, axis);
@@ -59,7 +60,7 @@ Lanes project(Motion axis, const double* wrenches, int stride) {
   return sum;
 }
 
-// Ones for the first `count` of a lane's four numbers, zeros for the others.
+// Returns ones for the first `count` of four numbers, zeros for the others.
 Lanes first_lanes(int count) {
   static constexpr double kOnes[2 * kLanes] = {1, 1, 1, 1, 0, 0, 0, 0};
   return load_lanes(kOnes + kLanes - std::clamp(count, 0, kLanes));
@@ -99,7 +100,7 @@ ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactVie
 
 namespace {
 
-// What dof k does to the two bodies.
+// The motions of the two bodies with dof k.
 struct BodyMotions {
   Motion of[2];
 };

@@ -1,10 +1,11 @@
-// A wrench that is fixed to the frame of a contact and acts between its two bodies: how the
-// generalized force J^T W changes with the configuration. docs/derivations/constraints.md.
+// The derivative of the generalized force J^T W of a wrench W that is fixed to the frame of a
+// contact and acts between its two bodies. docs/derivations/constraints.md.
 #pragma once
 
-#include "contact/geometry.h"
+#include "contact/variation.h"
 #include "layout/arena.h"
 #include "layout/topology.h"
+#include "layout/views.h"
 
 namespace mujacobian {
 
@@ -13,10 +14,10 @@ struct ContactDofs {
   int n;
   const int* dofs;             // increasing
   const unsigned char* moves;  // bit 0: body 0, bit 1: body 1
-  int all_moves;               // the bits of any dof
-  const Motion* axis;          // about the contact
+  int all_moves;               // the union of these bits
+  const Motion* axis;          // of each dof, about the contact
   int body[2];
-  Vec3 offset[2];  // of the contact from the reference point of each body's tree
+  Vec3 offset[2];  // from the reference point of each body's tree to the contact
 
   // the axes by component, (12, n): six rows for the dofs that move body 0, zero for others, then
   // the same for body 1
@@ -31,19 +32,19 @@ struct ContactDofs {
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
                          Arena& arena);
 
-// How the contact moves with dof k.
+// Derivative of the contact with dof k.
 ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
 
-// The dofs among those of c whose motion selects the twin of the contact, or does not; the others
-// do not move anything.
+// Returns the dofs of c whose motion selects the twin of the contact, or does not select it. The
+// axes of the other dofs are zero.
 ContactDofs select_dofs(const ContactGeometry& geometry, const ContactDofs& c, bool twin,
                         Arena& arena);
 
-// Calls visit(dofs, map) so that each dof meets the map of the features that its motion selects.
+// Calls visit(dofs, map) so that each dof is used with the map that its motion selects.
 template <class Visit>
 void visit_maps(const ContactGeometry& geometry, const ContactDofs& c, Arena& arena,
                 Visit&& visit) {
-  if (!geometry.has_twin) return visit(c, vary_units(geometry, c.all_moves));
+  if (!geometry.twin) return visit(c, vary_units(geometry, c.all_moves));
   visit(select_dofs(geometry, c, false, arena), vary_units(geometry, c.all_moves));
   visit(select_dofs(geometry, c, true, arena), vary_units(twin_of(geometry), c.all_moves));
 }
@@ -53,12 +54,12 @@ inline Force moved_wrench(Force wrench, const ContactVariation& v) {
   return {cross(v.turn, wrench.ang) + cross(v.position, wrench.lin), cross(v.turn, wrench.lin)};
 }
 
-// Add to `out`, (rows, n) with the stride of c, for every dof the values of linear functions of the
-// motions of both bodies: their coefficients are (rows, 12), columns as in ContactMap.
+// Adds linear functions of the motions of both bodies to `out`, (rows, n) with the stride of c: one
+// value per dof. The coefficients are (rows, 12), with columns as in ContactMap.
 void add_rows(const ContactDofs& c, const double (*coefficients)[ContactMap::kColumns], int rows,
               double* out);
 
-// Add to `out` d(J^T W)/dq, (n, n) with the stride of c, for a wrench on body 1 about the contact
+// Adds d(J^T W)/dq to `out`, (n, n) with the stride of c, for a wrench on body 1 about the contact
 // that turns with its frame.                                                              (ROW-5)
 void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map, Force wrench,
                  double* out, Arena& arena);

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "contact/collider.h"
+#include "contact/identification.h"
+#include "contact/parallel_features.h"
 #include "contact/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"

@@ -2,7 +2,7 @@
 // nearest surface.
 #include <cmath>
 
-#include "contact/geometry.h"
+#include "contact/geom.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"

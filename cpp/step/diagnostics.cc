@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "contact/collider.h"
+#include "contact/identification.h"
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -128,12 +129,13 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   // constraint rows
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
-    RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever, 0};
+    RowDiagnostic row{row_name(m, b), "", kNever, kNever, kNever, 0, ""};
     set_zone(d, b, optimum.acc, row);
     if (b.type >= constraint::kLimitJoint) row.activation = d.efc_margin[b.row] - d.efc_pos[b.row];
     if (b.geometry) {
       row.region = b.geometry->region;
       row.contact_error = contact_error(given_d, d, b.id);
+      row.feature = describe(*b.geometry);
     }
     all.rows.push_back(row);
   }

@@ -16,6 +16,7 @@ struct RowDiagnostic {
   double activation;     // distance from the state where the row disappears, a length or angle
   double region;         // distance from the state where the collider uses other features, a length
   double contact_error;  // distance of MuJoCo's contact from that of a converged collider
+  std::string feature;   // name of the features of a contact, empty for other rows
 };
 
 struct ClampDiagnostic {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import mujoco
@@ -29,6 +30,8 @@ class Row:
     contact_error: distance between MuJoCo's contact and that of a converged collider, which is
         differentiated: the sum of the changes of position and depth (m) and of the normal (rad).
         It is infinite if the converged collider finds another number of contacts.
+    feature: name of the features of the geoms that determine a contact, such as "vertex on face" or
+        "edge on edge"; empty for other constraints.
     """
 
     element: str
@@ -37,6 +40,7 @@ class Row:
     activation: float
     region: float
     contact_error: float
+    feature: str
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,18 @@ class Diagnostics:
             if np.isfinite(least):
                 element = self.rows[distances.index(least)].element
                 facts.append(f"nearest {name} {least:.3g}: {element}")
+        if self.features:
+            counts = [f"{number} {name}" for name, number in self.features.items()]
+            facts.append(f"contact features: {'; '.join(counts)}")
         if self.clamps:
             clamp = min(self.clamps, key=lambda each: each.distance)
             facts.append(f"nearest clamp {clamp.distance:.3g}: {clamp.clamp} of {clamp.element}")
         return describe(f"Diagnostics: {len(self.rows)} constraints", facts, K=self.K)
+
+    @property
+    def features(self) -> dict[str, int]:
+        """Number of contacts by the name of their features, the most frequent first."""
+        return dict(Counter(row.feature for row in self.rows if row.feature).most_common())
 
     @property
     def contact_error(self) -> float:

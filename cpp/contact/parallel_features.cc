@@ -1,24 +1,25 @@
-// Geoms whose nearest features are parallel, so that the nearest points are not unique.
-#include "contact/geometry.h"
+#include "contact/parallel_features.h"
+
+#include "contact/geom.h"
 #include "contact/polytope.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-constexpr double kParallel = 1e-9;  // rad, within which features are parallel
+constexpr double kParallel = 1e-9;  // rad, angle below which features are parallel
 
-// The directions along which the nearest point of a geom can slide at no change of distance.
+// The directions in which the nearest point of a geom can slide without a change of distance.
 struct Slide {
   int dimension;
-  Vec3 along;  // of a line
+  Vec3 along;  // the direction, if there is one
 };
 
 Slide slide_of(const ModelView& m, const DataView& d, int id, Vec3 outward) {
   const Geom geom = load_geom(m, d, id);
   if (geom.type == geom::kBox || geom.type == geom::kMesh) {
-    const Feature feature = Polytope(m, d, id).facing(outward);
-    return {feature.size - 1, feature.size == 2 ? feature.along() : Vec3{0, 0, 0}};
+    const PolytopePart part = Polytope(m, d, id).facing(outward);
+    return {part.size - 1, part.size == 2 ? part.along() : Vec3{0, 0, 0}};
   }
   const bool cylinder = geom.type == geom::kCylinder;
   if (!cylinder && geom.type != geom::kCapsule) return {0, {0, 0, 0}};

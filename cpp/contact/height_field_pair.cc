@@ -1,19 +1,22 @@
-// Height fields against everything they meet: one prism of the field against a convex geom.
+// Pairs of a height field: one prism of the field against a convex geom.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "contact/agreement.h"
+#include "contact/curved_pair.h"
+#include "contact/pair_table.h"
 #include "contact/prism.h"
-#include "contact/simplex.h"
+#include "contact/vertex_pairs.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // distance at which a point is on a feature
+constexpr double kOn = 1e-9;  // distance within which a point is on a feature
 
-// MuJoCo's detection distance of the pair: margin and gap.
+// Returns MuJoCo's detection distance of the pair: margin plus gap.
 double detection(const ModelView& m, const ContactView& contact) {
   const int* g = contact.geom.v;
   for (int k = 0; k < m.npair; k++) {
@@ -25,8 +28,7 @@ double detection(const ModelView& m, const ContactView& contact) {
   return contact.includemargin + m.geom_gap[g[0]] + m.geom_gap[g[1]];
 }
 
-// How well contacts of boxes and meshes rounded by a margin are reproduced: the collider's
-// tolerance over that radius.
+// How well features must reproduce contacts of boxes and meshes that a margin rounds.
 double rounded_agreement(const ModelView& m, double margin) {
   return curved_agreement(m) + 4 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance) / margin);
 }
@@ -41,10 +43,10 @@ class HeightField {
     size_ = m.hfield_size + 4 * id;
     heights_ = m.hfield_data + m.hfield_adr[id];
     step_[0] = 2 * size_[0] / (columns_ - 1), step_[1] = 2 * size_[1] / (rows_ - 1);
-    // until 4.0 a detection distance lifts the field, and half of it inflates the other geom
-    lift_ = engine().version < 4000000 ? margin : 0;
-    // points of geoms rounded by a margin are off by as much as the collider's tolerance lets a
-    // chord of that radius be
+    // before 4.0 the detection distance lifts the field, and half of it inflates the other geom
+    lift_ = engine().version < kMuJoCo400 ? margin : 0;
+    // points of geoms that a margin rounds are off by half a chord of that radius whose height is
+    // the collider's tolerance
     fuzz_ = kOn + 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));
   }
 
@@ -78,7 +80,7 @@ class HeightField {
             heights_[r * columns_ + c] * size_[2] + lift_};
   }
 
-  // over the triangle of the cell's diagonal and one of its other corners
+  // Returns the prism over the triangle of the cell's diagonal and one of its other corners.
   Prism prism(int r, int c, int corner_r, int corner_c) const {
     const Vec3 tops[3] = {top(r, c), top(r + 1, c + 1), top(corner_r, corner_c)};
     Prism p;
@@ -98,6 +100,7 @@ class HeightField {
   double step_[2], lift_, fuzz_;
 };
 
+// Returns the other geom as a core with a radius.
 Core make_core(const Geom& geom, const Polytope* polytope) {
   if (polytope) return {polytope, polytope->vertex_count(), {}, 0};
   if (geom.type == geom::kSphere) return {nullptr, 1, {geom.position, {}}, geom.size[0]};
@@ -127,24 +130,25 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
         return identify_simplex(prism.vertex, 6, core, search, g);
       });
     };
-    // fewer than three pairs only where the cores are apart; where they are not, MuJoCo stops early
+    // fewer than three pairs only if the cores are apart; otherwise MuJoCo may stop early
     const bool apart = g.distance + core.radius > 0;
     const int least = apart ? 1 : 3;
     if (find({least, kOn, kOn, apart})) return true;
     if (sharp) {
-      // a margin rounds boxes and meshes, which are then found as curved geoms are
+      // a margin rounds boxes and meshes, so that the collider's tolerance matters
       if (margin == 0) return false;
       const double error = rounded_agreement(m, margin), reach = m.geom_rbound[id];
       return find({least, normal_error(m) * reach, error, true}) ||
              find({least, error * reach, error, true});
     }
-    // inside the prism MuJoCo sees the surface of the round geom, not its core
+    // inside the prism MuJoCo uses the surface of the round geom, not its core
     if (g.distance + core.radius > m.opt.ccd_tolerance) return false;
   }
-  // a witness on a side that two prisms share is that of only one of them
+  // a witness point on a side that two prisms share belongs to only one of them
   return (round || curved) && field.find(witness, [&](const Prism& prism) {
-    return identify_optimum(m, d, contact, g, &prism) &&
-           norm(g.supports.side[0].point - witness) < curved_agreement(m);
+    if (!find_supports(m, d, contact, &prism, g)) return false;
+    const Vec3 point = std::get<SupportFeature>(g.feature).side[0].point;
+    return norm(point - witness) < curved_agreement(m);
   });
 }
 

@@ -1,16 +1,17 @@
-// Capsules against boxes: spheres at up to two points of the capsule's segment, the one nearest to
-// the box and a second one from which the capsule lies along a face or an edge.
+// Pairs of a capsule and a box: spheres at up to two points of the capsule's segment. The first one
+// is nearest to the box, and the second one is ahead of it along a face or an edge. (CON-15)
 #include <cmath>
 #include <limits>
 
-#include "contact/geometry.h"
+#include "contact/pair_table.h"
+#include "contact/sphere_pair.h"
 
 namespace mujacobian {
 namespace {
 
 constexpr double kParallel = 1e-15;  // mjMINVAL
 constexpr double kTie = 1e-12;       // m: distance of an end from the plane of a side that it is in
-constexpr double kAtEnd = 1e-9;      // of half the segment
+constexpr double kAtEnd = 1e-9;      // distance from an end, relative to half the segment
 
 // A segment in the frame of a box; its points are middle + t half, t from -1 to 1.
 struct Segment {
@@ -25,18 +26,20 @@ Segment in_box_frame(const Geom& capsule, const Geom& box) {
   return s;
 }
 
-// Where a segment is nearest to a box: at an end over a face, or over an edge.
+// The point at which a segment is nearest to a box: an end over a face, or a point over an edge.
 struct Nearest {
-  double gap;  // squared distance
-  double t;    // on the segment
-  bool inner;  // t is between the ends
-  int face;    // axis of the face under the end, -1: the end is inside the box, or over an edge
-  int edge;    // axis of the edge, -1: over a face
-  int corner;  // positive sides of the edge and of its end, as bits; of its lower end if `along`
-  double on_edge;  // -1 to 1
+  double gap;      // squared distance
+  double t;        // place on the segment, -1 to 1
+  bool inner;      // t is between the ends
+  int face;        // axis of the face under the end, -1: the end is inside the box, or over an edge
+  int edge;        // axis of the edge, -1: over a face
+  int corner;      // bit k: positive along axis k; of the end of the edge, or of its lower end if
+                   // `along`
+  double on_edge;  // place on the edge, -1 to 1
   bool along;      // on_edge is between the ends
 };
 
+// Compares the ends of the segment that are over a face, or inside, with the best point.
 void over_faces(const Segment& s, const double* size, Nearest& best) {
   for (int end = -1; end <= 1; end += 2) {
     int outside = 0, face = -1;
@@ -52,13 +55,14 @@ void over_faces(const Segment& s, const double* size, Nearest& best) {
   }
 }
 
-// t within -1 to 1; `end` is set to the sign of the end that it is beyond, and left alone otherwise
+// Returns t clamped to -1 .. 1. If it was outside, sets `end` to the sign of that end.
 double clamped(double t, int& end) {
   if (t >= -1 && t <= 1) return t;
   return end = t > 0 ? 1 : -1;
 }
 
-// The edge along `axis` through `corner`, whose bit `axis` is not set.
+// Compares the nearest point over an edge with the best point: the edge along `axis` through
+// `corner`, whose bit `axis` is not set.
 void over_edge(const Segment& s, const double* size, int axis, int corner, Nearest& best) {
   double from[3];  // from the segment's middle to the middle of the edge
   for (int k = 0; k < 3; k++) {
@@ -73,7 +77,7 @@ void over_edge(const Segment& s, const double* size, int axis, int corner, Neare
   int edge_end = 0, segment_end = 0;
   n.on_edge = clamped((ss * u - es * v) / det, edge_end);
   n.t = clamped((v - es * n.on_edge) / ss, segment_end);
-  // MuJoCo remembers that it was at the end of an edge though it has gone back from there
+  // like MuJoCo, keep edge_end even if the point leaves the end of the edge again
   if (segment_end != 0) n.on_edge = clamped((u - es * n.t) / ee, edge_end);
   n.inner = segment_end == 0;
   n.along = edge_end == 0;
@@ -96,7 +100,7 @@ Nearest nearest(const Segment& s, const double* size) {
   return best;
 }
 
-// An end of a segment that is not parallel to a side of the face under it lies over that side.
+// Whether an end of the segment is exactly over a side of a face, to which it is not parallel.
 bool ends_over_edge(const Segment& s, const double* size) {
   for (int end = -1; end <= 1; end += 2) {
     bool tied = false;
@@ -115,12 +119,12 @@ bool ends_over_edge(const Segment& s, const double* size) {
   return false;
 }
 
-// From the nearest point to the second: how far, and what ends the way.
+// The way from the first point to the second one.
 struct Step {
-  double length;  // of t, 0: there is no second point
-  int axis;       // of the box, along which the way ends; -1: at the end of the segment
+  double length;  // in units of t; zero if there is no second point
+  int axis;       // axis of the box along which the way ends; -1: at the end of the segment
   SegmentPoint::Rule rule;
-  bool to_end;
+  bool to_end;  // see SegmentPoint
 };
 
 void shorten(Step& step, double length, int axis, bool to_end = false) {
@@ -132,11 +136,13 @@ Step signed_by(Step step, double sign) {
   return step;
 }
 
+// Change of t over the width of the box along axis k.
 double width(const Segment& s, const double* size, int k) {
   return 2 * size[k] / std::abs(s.half[k]);
 }
 
-// From a corner: along the edge that the segment follows, or along a face
+// The way from a corner: along the edge that the segment follows, or along a face. Bit k of
+// `against` is set if the segment points from the corner into the box along axis k.
 Step from_corner(const Segment& s, const double* size, const Nearest& n, int against) {
   if (against == 0 || against == 7) return {};  // towards the corner or away from it
   bool one = against == 1 || against == 2 || against == 4;
@@ -157,7 +163,7 @@ Step from_corner(const Segment& s, const double* size, const Nearest& n, int aga
   return signed_by(step, -forward);
 }
 
-// From an edge that the segment crosses: over the face to which it is less inclined
+// The way from an edge that the segment crosses: over the face to which it is less inclined.
 Step from_edge(const Segment& s, const double* size, const Nearest& n, int against) {
   against &= 7 - (1 << n.edge);
   if (against != 1 && against != 2 && against != 4) return {};
@@ -171,7 +177,7 @@ Step from_edge(const Segment& s, const double* size, const Nearest& n, int again
   return signed_by(step, forward);
 }
 
-// From an end over a face: to where the segment leaves the face
+// The way from an end over a face: to the point where the segment leaves the face.
 Step from_face(const Segment& s, const double* size, const Nearest& n) {
   if (n.face < 0) return {};
   Step step{2, -1, SegmentPoint::kStart, false};
@@ -192,23 +198,24 @@ Step second(const Segment& s, const double* size, const Nearest& n) {
   return n.along ? from_edge(s, size, n, against) : from_corner(s, size, n, against);
 }
 
-CenterContact centers_at(const Nearest& n, const Geom& capsule, const Geom& box) {
-  CenterContact c{};
+// The nearest points of the segment and the box, and how they slide.
+CenterPair centers_at(const Nearest& n, const Geom& capsule, const Geom& box) {
+  CenterPair c;
   c.center[0] = capsule.position + (n.t * capsule.size[1]) * capsule.axis();
   c.axis[0] = capsule.axis();
-  c.slide[0] = n.inner ? CenterContact::kLine : CenterContact::kFixed;
+  c.slide[0] = n.inner ? CenterPair::kLine : CenterPair::kFixed;
   if (n.edge < 0) return c;
   double p[3];
   for (int k = 0; k < 3; k++) p[k] = n.corner >> k & 1 ? box.size[k] : -box.size[k];
   p[n.edge] = n.on_edge * box.size[n.edge];
   c.center[1] = box.to_world(load3(p));
   c.axis[1] = column(box.frame, n.edge);
-  c.slide[1] = n.along ? CenterContact::kLine : CenterContact::kFixed;
+  c.slide[1] = n.along ? CenterPair::kLine : CenterPair::kFixed;
   return c;
 }
 
-// The contact at an end of the segment where ends tie with edges: over a side of the face, where
-// whichever of the two is farther inside has the point, or within the face.             (CON-27)
+// The contact at an end of the segment if an end is exactly over a side of a face. Over that side,
+// whichever of the two is farther inside has the point.                                    (CON-27)
 bool identify_end(const Segment& s, const Geom& capsule, const Geom& box, ContactGeometry& g) {
   const Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
   const double t = dot(witness - capsule.position, capsule.axis()) / capsule.size[1];
@@ -224,52 +231,44 @@ bool identify_end(const Segment& s, const Geom& capsule, const Geom& box, Contac
     }
   }
   if (sides > 1 || faces != 1) return false;
-  Geom sphere = capsule;
-  sphere.position = capsule.position + (end * capsule.size[1]) * capsule.axis();
+  const Vec3 center = capsule.position + (end * capsule.size[1]) * capsule.axis();
   const Vec3 up = column(box.frame, face), outward = s.at(end, face) > 0 ? up : -up;
   const double height = std::abs(s.at(end, face)) - box.size[face] - capsule.size[0];
-  g.kind = ContactGeometry::kFace;
-  g.face = {1,
-            outward,
-            sphere.position,
-            capsule.size[0],
-            height,
-            FaceContact::kFixed,
-            capsule,
-            {},
-            {},
-            {},
-            {},
-            {},
-            outward,
-            false};
-  if (sides == 0) return true;
-  g.face.slide = FaceContact::kSegment;
-  g.segment = {};
-  g.segment.rule = SegmentPoint::kPlane;
-  g.segment.start = g.segment.point = sphere.position;
-  g.segment.axis = capsule.axis();
-  g.segment.side = column(box.frame, side);
-  g.segment.share = 0.5;
+  FaceFeature f{.owner = 1,
+                .outward = outward,
+                .center = center,
+                .radius = capsule.size[0],
+                .distance = height};
+  if (sides > 0) {
+    f.slide = SegmentPoint{.axis = capsule.axis(),
+                           .start = center,
+                           .point = center,
+                           .rule = SegmentPoint::kPlane,
+                           .side = column(box.frame, side),
+                           .share = 0.5};
+  }
+  g.feature = f;
   return true;
 }
 
 }  // namespace
 
-bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry& g) {
+bool identify_capsule_box(const ModelView& m, const DataView& d, const ContactView& contact,
+                          ContactGeometry& g) {
+  const Geom capsule = load_geom(m, d, contact.geom.v[0]), box = load_geom(m, d, contact.geom.v[1]);
   const double half = capsule.size[1];
   const Segment segment = in_box_frame(capsule, box);
   if (ends_over_edge(segment, box.size)) return identify_end(segment, capsule, box, g);
   const Nearest first = nearest(segment, box.size);
   const Step step = second(segment, box.size, first);
 
-  // which of the two this contact is
+  // which of the two points this contact is
   Vec3 witness = g.position - (g.distance / 2 + capsule.size[0]) * g.normal;
   double t = dot(witness - capsule.position, capsule.axis()) / half;
   bool is_first = std::abs(t - first.t) <= std::abs(t - first.t - step.length);
 
-  SegmentPoint& p = g.segment;
-  p = {};
+  // the point of the segment
+  SegmentPoint p;
   p.nearest = centers_at(first, capsule, box);
   p.nearest_start = first.inner;
   p.start = p.nearest.center[0];
@@ -285,15 +284,18 @@ bool identify_capsule_box(const Geom& capsule, const Geom& box, ContactGeometry&
   bool fixed = is_first ? !first.inner : step.axis < 0;
   if (is_first && first.inner) g.region = half * (1 - std::abs(first.t));
 
+  // the sphere around it
   Geom sphere = capsule;
   sphere.position =
       fixed && !is_first ? capsule.position + ((step.length > 0 ? half : -half) * p.axis) : p.point;
-  identify_sphere_box(sphere, box, g);
+  find_sphere_on_box(sphere, box, g);
   if (fixed) return true;
-  if (g.kind == ContactGeometry::kFace) {
-    g.face.slide = FaceContact::kSegment;
+  if (auto* face = std::get_if<FaceFeature>(&g.feature)) {
+    face->slide = p;
   } else {
-    g.centers.slide[0] = CenterContact::kSegment;
+    CenterFeature& centers = std::get<CenterFeature>(g.feature);
+    centers.pair.slide[0] = CenterPair::kSegment;
+    centers.segment = p;
   }
   return true;
 }

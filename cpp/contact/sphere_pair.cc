@@ -1,48 +1,47 @@
-// Spheres against sphere, capsule, cylinder and box.
+// Pairs of a sphere with a sphere, capsule, cylinder or box.
+#include "contact/sphere_pair.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "contact/geometry.h"
+#include "contact/pair_table.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-void against_point(const Geom& sphere, Vec3 point, double radius, ContactGeometry& g) {
-  g.kind = ContactGeometry::kCenters;
-  g.centers = {};
-  g.centers.center[0] = sphere.position, g.centers.center[1] = point;
-  g.centers.radius[0] = sphere.size[0], g.centers.radius[1] = radius;
+// Feature of two spheres, the given one and one around `point`.
+CenterFeature against_point(const Geom& sphere, Vec3 point, double radius) {
+  return {.pair = {.center = {sphere.position, point}}, .radius = {sphere.size[0], radius}};
 }
 
-// `height`: of the sphere's center above the face
-void against_face(const Geom& sphere, Vec3 outward, double height, ContactGeometry& g) {
-  g.kind = ContactGeometry::kFace;
-  g.face = {1,
-            outward,
-            sphere.position,
-            sphere.size[0],
-            height - sphere.size[0],
-            FaceContact::kFixed,
-            sphere,
-            {},
-            {},
-            {},
-            {},
-            {},
-            outward,
-            false};
+// The same if the second center slides along a line.
+CenterFeature against_line(const Geom& sphere, Vec3 point, Vec3 axis, double radius) {
+  CenterFeature f = against_point(sphere, point, radius);
+  f.pair.slide[1] = CenterPair::kLine;
+  f.pair.axis[1] = axis;
+  return f;
+}
+
+// Feature of a face of geom 1 at the given height under the center of the sphere.
+FaceFeature against_face(const Geom& sphere, Vec3 outward, double height) {
+  return {.owner = 1,
+          .outward = outward,
+          .center = sphere.position,
+          .radius = sphere.size[0],
+          .distance = height - sphere.size[0]};
 }
 
 void against_capsule(const Geom& sphere, const Geom& capsule, ContactGeometry& g) {
   double x = dot(capsule.axis(), sphere.position - capsule.position);
   double clipped = std::clamp(x, -capsule.size[1], capsule.size[1]);
-  against_point(sphere, capsule.position + clipped * capsule.axis(), capsule.size[0], g);
+  const Vec3 nearest = capsule.position + clipped * capsule.axis();
   g.region = std::abs(std::abs(x) - capsule.size[1]);
   // tie: sphere at the end of a capsule
   if (clipped == x) {
-    g.centers.slide[1] = CenterContact::kLine;
-    g.centers.axis[1] = capsule.axis();
+    g.feature = against_line(sphere, nearest, capsule.axis(), capsule.size[0]);
+  } else {
+    g.feature = against_point(sphere, nearest, capsule.size[0]);
   }
 }
 
@@ -54,30 +53,29 @@ void against_cylinder(const Geom& sphere, const Geom& cylinder, ContactGeometry&
   double distance = norm(lateral);
 
   g.region = std::fmin(std::abs(std::abs(x) - height), std::abs(distance - radius));
-  // inside both extents, the nearer of cap and side counts
+  // if the center is inside, the nearer of cap and side counts
   // tie: sphere at the rim of a cylinder
   bool side = std::abs(x) < height, cap = distance < radius;
   // tie: sphere in a cylinder
   if (side && cap) (height - std::abs(x) < radius - distance ? side : cap) = false;
   if (side) {
-    against_point(sphere, cylinder.position + x * axis, radius, g);
-    g.centers.slide[1] = CenterContact::kLine;
-    g.centers.axis[1] = axis;
+    g.feature = against_line(sphere, cylinder.position + x * axis, axis, radius);
   } else if (cap) {
     // tie: cap of a cylinder
-    against_face(sphere, x > 0 ? axis : -axis, std::abs(x) - height, g);
+    g.feature = against_face(sphere, x > 0 ? axis : -axis, std::abs(x) - height);
   } else {
-    Vec3 middle = cylinder.position + (x > 0 ? height : -height) * axis;
-    against_point(sphere, middle + (radius / distance) * lateral, 0, g);
-    g.centers.slide[1] = CenterContact::kCircle;
-    g.centers.axis[1] = axis;
-    g.centers.middle[1] = middle;
+    const Vec3 middle = cylinder.position + (x > 0 ? height : -height) * axis;
+    CenterFeature rim = against_point(sphere, middle + (radius / distance) * lateral, 0);
+    rim.pair.slide[1] = CenterPair::kCircle;
+    rim.pair.axis[1] = axis;
+    rim.pair.middle[1] = middle;
+    g.feature = rim;
   }
 }
 
 }  // namespace
 
-void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g) {
+void find_sphere_on_box(const Geom& sphere, const Geom& box, ContactGeometry& g) {
   Vec3 local = box.to_local(sphere.position);
   double p[3] = {local.x, local.y, local.z}, nearest[3];
   int outside = 0, free_axis = 0, face_axis = 0;
@@ -92,7 +90,7 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
     }
   }
   if (outside == 0) {
-    // center inside the box: out through the nearest face
+    // the center is inside the box: the nearest face counts
     double least = box.size[0] - std::abs(p[0]);
     face_axis = 0;
     for (int k = 1; k < 3; k++) {
@@ -105,13 +103,14 @@ void identify_sphere_box(const Geom& sphere, const Geom& box, ContactGeometry& g
     Vec3 outward = column(box.frame, face_axis);
     double height = std::abs(p[face_axis]) - box.size[face_axis];
     // tie: face of a box
-    against_face(sphere, p[face_axis] > 0 ? outward : -outward, height, g);
+    g.feature = against_face(sphere, p[face_axis] > 0 ? outward : -outward, height);
     return;
   }
-  against_point(sphere, box.to_world({nearest[0], nearest[1], nearest[2]}), 0, g);
+  const Vec3 point = box.to_world({nearest[0], nearest[1], nearest[2]});
   if (outside == 2) {
-    g.centers.slide[1] = CenterContact::kLine;
-    g.centers.axis[1] = column(box.frame, free_axis);
+    g.feature = against_line(sphere, point, column(box.frame, free_axis), 0);
+  } else {
+    g.feature = against_point(sphere, point, 0);
   }
 }
 
@@ -121,7 +120,7 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
              other = load_geom(m, d, contact.geom.v[1]);
   switch (other.type) {
     case geom::kSphere:
-      against_point(sphere, other.position, other.size[0], g);
+      g.feature = against_point(sphere, other.position, other.size[0]);
       return true;
     case geom::kCapsule:
       against_capsule(sphere, other, g);
@@ -130,10 +129,8 @@ bool identify_sphere(const ModelView& m, const DataView& d, const ContactView& c
       against_cylinder(sphere, other, g);
       return true;
     case geom::kBox:
-      identify_sphere_box(sphere, other, g);
+      find_sphere_on_box(sphere, other, g);
       return true;
-    case geom::kMesh:
-      return identify_mesh_round(m, d, contact, g);
     default:
       return false;
   }

@@ -1,12 +1,14 @@
-// Planes against everything they meet: the plane is a face, the other geom touches it with a point.
+// Pairs of a plane: the plane is a face, and the other geom touches it with a point.
 #include <cmath>
 
+#include "contact/pair_table.h"
 #include "contact/polytope.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
+// Whether p is a corner of the box.
 bool is_corner(const Geom& box, Vec3 p) {
   Vec3 local = box.to_local(p);
   // tie: corner of a box
@@ -15,7 +17,7 @@ bool is_corner(const Geom& box, Vec3 p) {
          std::abs(std::abs(local.z) - box.size[2]) < 1e-9;
 }
 
-// The point of an ellipsoid lowest along n
+// The point of an ellipsoid that is lowest along n.                                       (CON-7)
 Vec3 lowest(const Geom& ellipsoid, Vec3 n) {
   const double* s = ellipsoid.size;
   Vec3 local = transpose_mul(ellipsoid.frame, n);
@@ -25,8 +27,9 @@ Vec3 lowest(const Geom& ellipsoid, Vec3 n) {
       {-s[0] * scaled.x / length, -s[1] * scaled.y / length, -s[2] * scaled.z / length});
 }
 
-// p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of the
-// lowest line, and two more on the lower rim that make an equilateral triangle with it.
+// Whether p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of
+// the lowest line, and two points of the lower rim that form an equilateral triangle with its lower
+// end.                                                                                     (CON-8)
 bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
   Vec3 local = transpose_mul(cylinder.frame, n);
   double flat = std::sqrt(local.x * local.x + local.y * local.y);
@@ -37,7 +40,7 @@ bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
   Vec3 q = cylinder.to_local(p);
   // tie: lower cap of a cylinder
   double lower = local.z > 0 ? -height : height;
-  // nearly upright, rounding of the frame turns the lowest line
+  // for a cylinder that is nearly upright, rounding of the frame turns the lowest line
   double slack = 1e-9 + (flat < 1e-15 ? 0 : radius * 1e-14 / flat);
   auto is = [&](double along, double across, double z) {
     Vec3 gap = radius * (along * e + across * f) + Vec3{0, 0, z} - q;
@@ -52,48 +55,47 @@ bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
 bool identify_plane(const ModelView& m, const DataView& d, const ContactView& contact,
                     ContactGeometry& g) {
   const Geom plane = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
-  g.kind = ContactGeometry::kFace;
-  g.face = {0,  plane.axis(), {}, 0,  0,  FaceContact::kFixed, other,
-            {}, {},           {}, {}, {}, plane.axis(),        false};
-  // the other geom's point nearest to or deepest in the plane
+  FaceFeature face{.owner = 0, .outward = plane.axis()};
+  // the point of the other geom that is nearest to the plane, or deepest in it
   Vec3 touch = g.position + (g.distance / 2) * g.normal;
   switch (other.type) {
     case geom::kSphere:
-      g.face.center = other.position;
-      g.face.radius = other.size[0];
+      face.center = other.position;
+      face.radius = other.size[0];
       break;
     case geom::kCapsule: {
       Vec3 sphere = touch + other.size[0] * plane.axis();
       Vec3 half = other.size[1] * other.axis();
       // tie: lower end of a capsule
-      g.face.center = other.position + (dot(sphere - other.position, half) > 0 ? half : -half);
-      g.face.radius = other.size[0];
+      face.center = other.position + (dot(sphere - other.position, half) > 0 ? half : -half);
+      face.radius = other.size[0];
       g.hint_owner = 1;
       break;
     }
     case geom::kBox:
       if (!is_corner(other, touch)) return false;
-      g.face.center = touch;
+      face.center = touch;
       break;
     case geom::kMesh:
       if (!Polytope(m, d, contact.geom.v[1], &g.walked[1]).is_vertex(touch, -plane.axis())) {
         return false;
       }
-      g.face.center = touch;
+      face.center = touch;
       break;
     case geom::kEllipsoid:
-      g.face.slide = FaceContact::kEllipsoid;
-      g.face.center = lowest(other, plane.axis());
+      face.slide = EllipsoidPoint{other};
+      face.center = lowest(other, plane.axis());
       break;
     case geom::kCylinder:
-      g.face.slide = FaceContact::kCylinder;
+      face.slide = CylinderPoint{other};
       if (!on_cylinder(other, plane.axis(), touch)) return false;
-      g.face.center = touch;
+      face.center = touch;
       break;
     default:
       return false;
   }
-  g.face.distance = dot(plane.axis(), g.face.center - plane.position) - g.face.radius;
+  face.distance = dot(plane.axis(), face.center - plane.position) - face.radius;
+  g.feature = face;
   return true;
 }
 

@@ -1,6 +1,5 @@
-// Before 4.0 MuJoCo looks for more points of a pair that touches in one: it turns both geoms a
-// little, in opposite ways, about the first point and an axis of its frame, and adds the contact
-// that it then finds, with the distance of the first. (CON-24)
+#include "contact/perturbed_manifold.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,14 +11,14 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kAngle = 1e-3;
+constexpr double kAngle = 1e-3;  // rad, MuJoCo's
 
 Mat3 rotation(Vec3 axis, double angle) {
   const Mat3 k = skew(axis);
   return identity3() + std::sin(angle) * k + (1 - std::cos(angle)) * (k * k);
 }
 
-// How far the geom reaches along n.
+// Returns the largest n . x over the points x of a geom.
 double reach(const ModelView& m, const DataView& d, int id, Vec3 n) {
   const Geom g = load_geom(m, d, id);
   const double along = dot(n, g.axis()), middle = dot(n, g.position);
@@ -33,12 +32,13 @@ double reach(const ModelView& m, const DataView& d, int id, Vec3 n) {
   }
 }
 
-// The poses of two geoms, turned about a point.
-class TurnedPoses {
+// A copy of the poses of two geoms, which can be turned about a point.
+class PerturbedPoses {
  public:
-  TurnedPoses(const DataView& d, const int geom[2])
+  PerturbedPoses(const DataView& d, const int geom[2])
       : original_(d), room_(std::max(geom[0], geom[1]) + 1), poses_(12 * room_) {}
 
+  // Returns a view of the data with the geoms turned about a point, geom 0 by `by` and geom 1 back.
   DataView turn(const int geom[2], Vec3 about, const Mat3& by) {
     double *position = poses_.data(), *frame = position + 3 * room_;
     for (int s = 0; s < 2; s++) {
@@ -63,14 +63,15 @@ bool is_round(int type) { return type == geom::kSphere || type == geom::kEllipso
 
 }  // namespace
 
-bool identify_turned(const ModelView& m, const DataView& d, const ContactView& contact,
-                     const ContactGeometry* first, const FindFeatures& find, ContactGeometry& g) {
+bool identify_perturbed(const ModelView& m, const DataView& d, const ContactView& contact,
+                        const ContactGeometry* first, const FindFeatures& find,
+                        ContactGeometry& g) {
   const int* id = contact.geom.v;
-  if (engine().version >= 4000000 || m.opt.disableflags & disable::kMultiCCD || !first)
+  if (engine().version >= kMuJoCo400 || m.opt.disableflags & disable::kMultiCCD || !first)
     return false;
   if (first->geom[0] != id[0] || first->geom[1] != id[1]) return false;
   if (is_round(m.geom_type[id[0]]) || is_round(m.geom_type[id[1]])) return false;
-  TurnedPoses poses(d, id);
+  PerturbedPoses poses(d, id);
   for (const Vec3& axis : first->tangent) {
     for (double angle : {-kAngle, kAngle}) {
       const Mat3 turn = rotation(axis, angle);
@@ -79,26 +80,11 @@ bool identify_turned(const ModelView& m, const DataView& d, const ContactView& c
       const double separation = -reach(m, turned, id[1], -n) - reach(m, turned, id[0], n);
       if (!find(turned, separation, g)) continue;
       g.first = first;
-      g.turned = turn;
+      g.perturbation = turn;
       return true;
     }
   }
   return false;
-}
-
-// The geoms are turned in the frame of the first contact, and follow it.                 (CON-24)
-ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Motion turned[2]) {
-  const ContactGeometry& f = *g.first;
-  const Vec3 to_first = f.position - g.position;
-  const Motion at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
-  const ContactVariation v = vary(f, at_first);
-  for (int s = 0; s < 2; s++) {
-    const Mat3 r = s ? transposed(g.turned) : g.turned;
-    const Motion moved = {v.turn + r * (at_first[s].ang - v.turn),
-                          v.position + r * (at_first[s].lin - v.position)};
-    turned[s] = about(moved, -to_first);
-  }
-  return v;
 }
 
 }  // namespace mujacobian

@@ -1,4 +1,4 @@
-#include "contact/clip.h"
+#include "contact/clipped_polygon.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,23 +6,23 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;         // distance at which a point is on a feature
+constexpr double kOn = 1e-9;         // distance within which a vertex is at a point
 constexpr double kInside = -1e-15;   // height over a side from which a point is inside (mjMINVAL)
-constexpr double kRounding = 1e-14;  // of heights, relative to the coordinates of the vertices
-constexpr int kRoom = 64;            // vertices of a polygon
-constexpr int kNodes = 3 * kRoom;    // vertices ever made of one polygon
+constexpr double kRounding = 1e-14;  // error of heights, relative to coordinates of vertices
+constexpr int kRoom = 64;            // largest number of vertices of a polygon
+constexpr int kNodes = 3 * kRoom;    // largest number of vertices over all cuts
 
-// A vertex of the polygon before it was cut, or where the line between two others crosses a side.
+// A vertex of the original polygon, or the point where the line between two others crosses a side.
 struct Node {
   Vec3 point;
-  int from, to;  // negative: not a crossing
-  double t;      // of the way
+  int from, to;  // the two others; negative for an original vertex
+  double t;      // place between them, 0 to 1
   Vec3 normal;   // of the plane through the side
   double
-      share;  // of the motion along the line: 1, or 1/2 for an end of an edge that is in the plane
+      share;  // of the motion along the line: 1, or 1/2 for an end of an edge in the plane (CON-25)
 };
 
-// A polygon and its history: how its vertices move is asked of one of them only.
+// A polygon with the history of its vertices, from which the motion of one of them is computed.
 class Clipper {
  public:
   bool add(Vec3 vertex) {
@@ -32,7 +32,7 @@ class Clipper {
     return true;
   }
 
-  // Keeps the part on the side of the plane to which its normal points; false without room.
+  // Keeps the part on the side of the plane to which its normal points. Returns false without room.
   bool cut(Vec3 on_plane, Vec3 normal) {
     double height[kRoom];
     for (int i = 0; i < size_; i++) height[i] = dot(normal, node_[polygon_[i]].point - on_plane);
@@ -52,7 +52,7 @@ class Clipper {
     return true;
   }
 
-  // The vertex that is seen at x along `ray`, the nearest.
+  // Returns the vertex nearest to x in projection along `ray`, -1 if none is close.
   int find(Vec3 x, Vec3 ray) const {
     int found = -1;
     double least = kOn * kOn;
@@ -64,7 +64,7 @@ class Clipper {
     return found;
   }
 
-  // How a vertex moves with the polygon's geom, which turns about `from` and moves.
+  // Returns a vertex with its motions about `from`.
   ClippedVertex vertex(int node, Vec3 from) const {
     ClippedVertex v{node_[node].point, {}};
     slide(node, from, v.motion);
@@ -82,9 +82,9 @@ class Clipper {
     return make({p + t * (q - p), a, b, t, normal, 1});
   }
 
-  // An edge of the polygon in the plane of the side, up to rounding: whichever of the two is
-  // farther inside has its ends, and each end goes along the edge that it shares with a vertex
-  // inside, half as far as the side. The plane then does not cut it. (CON-25)
+  // Treats edges of the polygon that are in the plane of the side, up to rounding. Each end slides
+  // along the other edge that meets it there, half as far as the side does. The plane then does not
+  // cut the edge.                                                                          (CON-25)
   bool share_edges(Vec3 normal, double* height) {
     int ends[kRoom], count = 0;
     for (int i = 0; i < size_; i++) {
@@ -108,8 +108,8 @@ class Clipper {
     return k < 3 ? cross(unit3(k), point - from) : unit3(k - 3);
   }
 
-  // How a vertex moves relative to the geom: a crossing slides along its line, and stays in its
-  // plane.                                                                               (CON-23)
+  // Velocities of a vertex relative to the geom: a crossing slides along its line and stays in its
+  // plane.                                                                                 (CON-23)
   void slide(int node, Vec3 from, Vec3 out[6]) const {
     const Node& v = node_[node];
     std::fill_n(out, 6, Vec3{0, 0, 0});

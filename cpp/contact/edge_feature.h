@@ -1,0 +1,22 @@
+// Feature: two edges that cross. The normal is perpendicular to both, and the contact is between
+// the nearest points of their lines. (CON-9)
+#pragma once
+
+#include "contact/contact_point.h"
+
+namespace mujacobian {
+
+struct EdgeFeature {
+  Vec3 point[2]{};  // a point of each edge, nearest to the other edge
+  Vec3 axis[2]{};   // unit directions
+  double sign = 1;  // normal = sign (axis[0] x axis[1]) / |.|
+};
+
+ContactPoint rederive(const EdgeFeature& f, Vec3 normal);
+double slack(const EdgeFeature& f, Vec3 normal);
+double agreement(const EdgeFeature& f, double curved);
+ContactPoint vary(const EdgeFeature& f, const ContactPoint& at, const Motion motion[2]);
+Growth grow(const EdgeFeature& f, const Geom& geom, int side, int component);
+std::string describe(const EdgeFeature& f);
+
+}  // namespace mujacobian

@@ -1,0 +1,170 @@
+#include "contact/identification.h"
+
+#include <cmath>
+#include <limits>
+
+#include "contact/agreement.h"
+#include "contact/kinematics.h"
+#include "contact/pair_table.h"
+#include "contact/perturbed_manifold.h"
+#include "contact/polytope.h"
+#include "layout/engine.h"
+#include "layout/enums.h"
+#include "layout/unsupported.h"
+
+namespace mujacobian {
+namespace {
+
+// Returns MuJoCo's contact without features.
+ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* before) {
+  ContactGeometry g;
+  g.position = load3(contact.pos.v);
+  g.normal = load3(contact.frame.v);
+  g.tangent[0] = load3(contact.frame.v + 3);
+  g.tangent[1] = load3(contact.frame.v + 6);
+  g.distance = contact.dist;
+  for (int s = 0; s < 2; s++) {
+    g.geom[s] = contact.geom.v[s];
+    g.walked[s] = before && before->geom[s] == g.geom[s] ? before->walked[s] : Polytope::kAnywhere;
+  }
+  return g;
+}
+
+// The vector that directs the first tangent: the axis of a capsule on a plane, otherwise the y axis
+// of the world, or its z axis where the normal is close to y.
+Vec3 frame_hint(const ContactGeometry& g, const Geom& owner) {
+  if (g.hint_owner >= 0) return owner.axis();
+  // tie: hint of a frame
+  if (g.normal.y < 0.5 && g.normal.y > -0.5) return {0, 1, 0};
+  return {0, 0, 1};
+}
+
+// Searches for the features of one contact.
+class Search {
+ public:
+  Search(const ModelView& m, const DataView& d, const ContactView& contact)
+      : m_(m), d_(d), contact_(contact) {}
+
+  // A function has found features, which need not reproduce the contact.
+  bool found_any() const { return found_any_; }
+
+  // Identifies the features of g by `way`; false if they do not reproduce MuJoCo's contact. The
+  // functions of the table know one normal, that from geom 0 to geom 1.
+  bool identify(Identify* way, ContactGeometry& g) { return identify(way, d_, g); }
+  bool identify(Identify* way, const DataView& d, ContactGeometry& g) {
+    const Vec3 normal = g.normal;
+    g.normal = g.between();
+    double error = std::numeric_limits<double>::infinity(), limit = 0;
+    if (way(m_, d, contact_, g)) {
+      found_any_ = true;
+      auto compare = [&](const auto& feature) {
+        error = mismatch(rederive(feature, g.normal), g) + slack(feature, g.normal);
+        limit = agreement(feature, curved_agreement(m_));
+      };
+      std::visit(compare, g.feature);
+    }
+    g.normal = normal;
+    // tie: features of a contact
+    return error < limit;
+  }
+
+ private:
+  const ModelView& m_;
+  const DataView& d_;
+  const ContactView& contact_;
+  bool found_any_ = false;
+};
+
+// The center of a sphere or the segment of a capsule is in a mesh. There the collider uses the
+// surface of the round geom, and its accuracy is that of other curved geoms.
+bool is_deep(const ModelView& m, const ContactView& contact) {
+  return contact.dist < -m.geom_size[3 * contact.geom.v[0]];
+}
+
+bool has_mesh(const ModelView& m, const ContactView& contact) {
+  return m.geom_type[contact.geom.v[0]] == geom::kMesh ||
+         m.geom_type[contact.geom.v[1]] == geom::kMesh;
+}
+
+// Features of the contact of a pair, also with a reversed normal or between perturbed geoms.
+bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
+                   const ContactView& contact, const ContactGeometry* before, Search& search,
+                   ContactGeometry& g) {
+  auto attempt = [&](Identify* way, bool everywhere) {
+    // some colliders of MuJoCo 3.15 occasionally reverse the normal, but nothing else
+    for (bool flipped : {false, true}) {
+      if (flipped && !pair.collider) break;
+      g = load_contact(contact, before);
+      g.flipped = flipped;
+      if (everywhere) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
+      if (search.identify(way, g)) return true;
+    }
+    return false;
+  };
+  if (attempt(pair.contact, false)) return true;
+  if (pair.deep && is_deep(m, contact) && attempt(pair.deep, false)) return true;
+  // hulls are convex to single precision only, so that a walk occasionally ends too early
+  if (has_mesh(m, contact) && attempt(pair.contact, true)) return true;
+  if (!pair.collider) return false;
+
+  const ContactGeometry* first = before && before->first ? before->first : before;
+  auto find = [&](const DataView& perturbed, double separation, ContactGeometry& at) {
+    at = load_contact(contact, nullptr);
+    at.distance = separation;
+    return search.identify(pair.contact, perturbed, at);
+  };
+  return identify_perturbed(m, d, contact, first, find, g);
+}
+
+}  // namespace
+
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
+                         const ContactGeometry* before) {
+  auto refuse = [&](const char* reason) { throw Unsupported(contact_name(m, contact), reason); };
+  if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
+    throw Unsupported("a flex contact", "flexible bodies");
+  }
+  const PairEntry* pair = find_pair(m, contact);
+  if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
+    refuse("the legacy collider");
+  }
+
+  // the features
+  ContactGeometry g;
+  Search search(m, d, contact);
+  const bool found = pair && identify_pair(*pair, m, d, contact, before, search, g);
+  if (!search.found_any()) refuse("unsupported contact configuration");
+  if (!found) refuse("its features were not recognized");
+
+  // the frame
+  g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
+  Vec3 tangent = across(g.hint, g.normal);
+  g.hint_length = norm(tangent);
+  if (!(norm(tangent - g.hint_length * g.tangent[0]) < kAgreement)) {
+    refuse("its frame was not recognized");
+  }
+  return g;
+}
+
+bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& contact,
+                      ContactGeometry& g) {
+  const PairEntry* pair = find_pair(m, contact);
+  const bool legacy = m.opt.disableflags & disable::kNativeCCD;
+  if (!pair || !pair->nearest || (legacy && pair->collider)) return false;
+  // the legacy functions find the points of a pair as they find its contacts
+  for (Identify* way : {legacy ? pair->contact : pair->nearest, pair->deep}) {
+    if (!way) break;
+    g = load_contact(contact, nullptr);
+    if (Search(m, d, contact).identify(way, g)) return true;
+  }
+  return false;
+}
+
+std::string describe(const ContactGeometry& g) {
+  std::string name = std::visit([](const auto& feature) { return describe(feature); }, g.feature);
+  if (g.twin) name += ", parallel faces";
+  if (g.first) name += ", perturbed geoms";
+  return name;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,31 @@
+#include "contact/pair_table.h"
+
+namespace mujacobian {
+
+const PairEntry* find_pair(const ModelView& m, const ContactView& contact) {
+  const unsigned first = type_bit(m.geom_type[contact.geom.v[0]]);
+  const unsigned second = type_bit(m.geom_type[contact.geom.v[1]]);
+  for (const PairEntry& pair : kPairs) {
+    if ((pair.first & first) && (pair.second & second)) return &pair;
+  }
+  return nullptr;
+}
+
+bool uses_collider(const ModelView& m, const ContactView& contact) {
+  const PairEntry* pair = find_pair(m, contact);
+  return pair && pair->collider;
+}
+
+bool is_iterative(const ModelView& m, const ContactView& contact) {
+  const int* id = contact.geom.v;
+  if (id[0] < 0 || id[1] < 0 || !uses_collider(m, contact)) return false;
+  auto is_sharp = [&](int geom) {
+    const int type = m.geom_type[geom];
+    return type == geom::kBox || type == geom::kMesh || type == geom::kHField;
+  };
+  const bool margin =
+      contact.includemargin != 0 || m.geom_margin[id[0]] != 0 || m.geom_margin[id[1]] != 0;
+  return margin || !is_sharp(id[0]) || !is_sharp(id[1]);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,20 @@
+// More points of a pair before MuJoCo 4.0. If a pair touches in one point, MuJoCo turns both geoms
+// a little, in opposite directions, about this point and an axis of its frame. It adds the contact
+// that it then finds, with the distance of the first one. (CON-24)
+#pragma once
+
+#include <functional>
+
+#include "contact/geometry.h"
+#include "layout/views.h"
+
+namespace mujacobian {
+
+// Identifies the contact among geoms at given poses, which are that far apart.
+using FindFeatures = std::function<bool(const DataView&, double, ContactGeometry&)>;
+
+// Identifies a contact of geoms that were turned about the contact `first` of the pair.
+bool identify_perturbed(const ModelView& m, const DataView& d, const ContactView& contact,
+                        const ContactGeometry* first, const FindFeatures& find, ContactGeometry& g);
+
+}  // namespace mujacobian

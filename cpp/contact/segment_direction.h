@@ -1,0 +1,16 @@
+// The direction from the segment of a capsule or cylinder to the line of its surface that MuJoCo
+// cuts by the sides of a face. (CON-16)
+#pragma once
+
+#include "contact/polytope.h"
+#include "contact/segment_point.h"
+
+namespace mujacobian {
+
+// Finds the direction that explains `off`, the vector from the segment to the contact's point on
+// the line. The segment is that of `geom`, and the face is one of `p`. `tolerance` is that of the
+// collider. Sets direction, towards, nearest and rim of s, whose other members are given.
+bool find_direction(const Geom& geom, const Polytope& p, int face, Vec3 off, double tolerance,
+                    SegmentPoint& s);
+
+}  // namespace mujacobian

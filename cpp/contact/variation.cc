@@ -1,0 +1,166 @@
+#include "contact/variation.h"
+
+#include <cmath>
+
+#include "contact/kinematics.h"
+#include "layout/enums.h"
+
+namespace mujacobian {
+namespace {
+
+// A capsule whose axis is closer to the normal than this has no direction along a plane.
+constexpr double kUpright = 1e-12;
+
+// Normals of faces that are parallel up to rounding.
+constexpr double kParallel = 1e-14;
+
+// Rotation of the frame for changes dn of the normal and dhint of the hint: the first tangent stays
+// in the plane of both.                                                                     (CON-6)
+Vec3 frame_turn(const ContactGeometry& g, Vec3 dn, Vec3 dhint) {
+  double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
+  // a capsule standing on end has no direction along the plane: any spin describes the same contact
+  // unless its friction depends on the direction, where there is no derivative
+  // tie: upright capsule
+  spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
+  return cross(g.normal, dn) + spin * g.normal;
+}
+
+// Derivative of the first contact, and motions of the perturbed geoms about the position of this
+// one: the geoms are turned in the frame of the first contact, and follow it. (CON-24)
+ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Motion perturbed[2]) {
+  const ContactGeometry& f = *g.first;
+  const Vec3 to_first = f.position - g.position;
+  const Motion at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
+  const ContactVariation v = vary(f, at_first);
+  for (int s = 0; s < 2; s++) {
+    const Mat3 r = s ? transposed(g.perturbation) : g.perturbation;
+    const Motion moved = {v.turn + r * (at_first[s].ang - v.turn),
+                          v.position + r * (at_first[s].lin - v.position)};
+    perturbed[s] = about(moved, -to_first);
+  }
+  return v;
+}
+
+// Half the extent of a box along a direction.
+double box_reach(const Geom& box, Vec3 direction) {
+  double sum = 0;
+  for (int k = 0; k < 3; k++) sum += box.size[k] * std::abs(dot(column(box.frame, k), direction));
+  return sum;
+}
+
+void put(ContactMap& map, int column, const ContactVariation& v) {
+  const double position[3] = {v.position.x, v.position.y, v.position.z};
+  const double turn[3] = {v.turn.x, v.turn.y, v.turn.z};
+  map.distance[column] = v.distance;
+  for (int c = 0; c < 3; c++) map.position[c][column] = position[c], map.turn[c][column] = turn[c];
+}
+
+// Both geoms together carry the contact along, unless it reproduces MuJoCo's normal only within the
+// collider's tolerance, or turns with the frame of another contact.
+bool is_relative(const ContactGeometry& g) {
+  return !std::holds_alternative<SupportFeature>(g.feature) && !g.first;
+}
+
+}  // namespace
+
+ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
+  if (g.twin && takes_twin(g, given)) return vary(twin_of(g), given);
+  const Motion* motion = given;
+  Motion perturbed[2];
+  ContactVariation first;
+  if (g.first) first = vary_first(g, given, perturbed), motion = perturbed;
+
+  const ContactPoint at{g.distance, g.position, g.between()};
+  const ContactPoint rate =
+      std::visit([&](const auto& feature) { return vary(feature, at, motion); }, g.feature);
+
+  const Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
+  const Vec3 turn = frame_turn(g, g.flipped ? -rate.normal : rate.normal, dhint);
+  return {g.first ? first.distance : rate.distance, rate.position, turn};
+}
+
+ContactMap vary_units(const ContactGeometry& g, int moves) {
+  if (g.twin) {
+    ContactGeometry alone = g;
+    alone.twin.reset();
+    return vary_units(alone, moves);
+  }
+  ContactMap map{};
+  const Vec3 none{0, 0, 0}, axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  for (int k = 0; k < 6; k++) {
+    const Motion unit = k < 3 ? Motion{axis[k], none} : Motion{none, axis[k - 3]};
+
+    // geom 1 moves alone
+    const Motion motion[2] = {{none, none}, unit};
+    const ContactVariation second = vary(g, motion);
+    if (moves & 2) put(map, 6 + k, second);
+    if (!(moves & 1)) continue;
+
+    // geom 0 moves alone
+    if (!is_relative(g)) {
+      const Motion first[2] = {unit, {none, none}};
+      put(map, k, vary(g, first));
+      continue;
+    }
+    // the same from the motion of both geoms, which does not carry a frame that is tied to the
+    // axes of the world
+    const Vec3 dhint = g.hint_owner >= 0 ? cross(unit.ang, g.hint) : none;
+    const Vec3 turn = frame_turn(g, cross(unit.ang, g.normal), dhint);
+    put(map, k, {-second.distance, unit.lin - second.position, turn - second.turn});
+  }
+  return map;
+}
+
+std::optional<ContactVariation> grow(const ContactGeometry& g, const Geom& geom, int side,
+                                     int component) {
+  const bool round = geom.type == geom::kSphere || geom.type == geom::kCapsule;
+  Growth growth{Growth::kRadius};
+  if (!round || component != 0) {
+    growth = std::visit([&](const auto& f) { return grow(f, geom, side, component); }, g.feature);
+  }
+  switch (growth.kind) {
+    case Growth::kUnsupported:
+      return {};
+    case Growth::kRadius:
+      // the surface comes nearer by one, the contact by half of that
+      return ContactVariation{-1, 0.5 * (side ? -g.between() : g.between()), {0, 0, 0}};
+    case Growth::kShift: {
+      if (g.first) return {};
+      Motion moved[2] = {};
+      moved[side].lin = geom.frame * growth.shift;
+      return vary(g, moved);
+    }
+  }
+  return {};
+}
+
+ContactGeometry twin_of(const ContactGeometry& g) {
+  ContactGeometry other = g;
+  other.feature = g.twin->face;
+  other.twin.reset();
+  return other;
+}
+
+// MuJoCo takes the face along whose normal the boxes are farther apart. `wider` and `leaning` say
+// by how much the face of box 1 gains on that of box 0 when the boxes turn relative to one another.
+bool takes_twin(const ContactGeometry& g, const Motion motion[2]) {
+  const Geom &first = g.twin->box[0], &second = g.twin->box[1];
+  const Vec3 n = g.normal, tilt = cross(motion[1].ang - motion[0].ang, n);
+  const Vec3 centers = second.position - first.position;
+  const double leaning = dot(centers - dot(centers, n) * n, tilt);
+  const double wider = box_reach(second, tilt) - box_reach(first, tilt);
+  const double rounding = kParallel * norm(tilt);
+  int owner = 0;
+  if (std::abs(leaning) <= rounding && std::abs(wider) <= rounding) {
+    // to second order, by how the boxes slide where their centers' line meets the contact's plane
+    const Vec3 meeting = first.position + dot(g.position - first.position, n) * n - g.position;
+    // tie: reference face by motion
+    owner = dot(at_point(motion[1], meeting) - at_point(motion[0], meeting), tilt) > 0;
+  } else {
+    // tie: reference face by width
+    owner = wider > std::abs(leaning);
+  }
+  return owner == g.twin->face.owner;
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,33 @@
+// The search for the pairs of vertices with which the convex collider ends, see SimplexFeature.
+#pragma once
+
+#include "contact/geometry.h"
+#include "contact/polytope.h"
+
+namespace mujacobian {
+
+// A polytope with a radius. Its vertices are those of a box or mesh or of one of their faces, the
+// ends of a capsule, or the center of a sphere.
+struct Core {
+  static constexpr int kRoom = 8;
+  const Polytope* polytope;  // null: the vertices are `points`
+  int count;
+  Vec3 points[kRoom];
+  double radius;
+  Vec3 vertex(int i) const { return polytope ? polytope->vertex(i) : points[i]; }
+};
+
+// Conditions on the pairs.
+struct PairSearch {
+  int least;         // least number of pairs
+  double level;      // tolerance of their height over the plane of the contact
+  double agreement;  // tolerance of the contact that they determine
+  bool outermost;    // the contact is optimal; false if the collider stops early
+};
+
+// Finds the pairs that make the contact, each with one of `count` vertices of geom 0 and a vertex
+// of the core of geom 1. Returns false if there are none.
+bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
+                      ContactGeometry& g);
+
+}  // namespace mujacobian
