@@ -208,10 +208,11 @@ class Differences:
         The other step is that of the same model with other settings, at the same state. Two things
         are compared: the velocities after the step (see `gap`), and central differences over the
         same lengths. A difference is relative to the largest entry in the same group of rows, along
-        directions of the same kind, of the converged step with or without constraints. The scale of
-        velocities is at least the change by gravity in a step, per unit of the direction. For each
-        direction, the length with the best agreement counts: solvers and colliders that stop early
-        are not smooth over short lengths, and both steps have the same kinks.
+        directions of the same kind, of the converged step with or without constraints. The scales
+        of velocities and positions are at least the changes by gravity in a step, per unit of the
+        direction: a muscle without effect moves them by rounding only. For each direction, the
+        length with the best agreement counts: solvers and colliders that stop early are not smooth
+        over short lengths, and both steps have the same kinks.
         """
         free = copy.copy(self.model)
         free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -232,7 +233,9 @@ class Differences:
             error = np.zeros(len(best))
             for lo, hi in itertools.pairwise(self.blocks[:4]):
                 size = np.maximum(abs(other[lo:hi]), abs(loose[lo:hi])).max(axis=0, initial=0.0)
-                if lo == self.model.nv:
+                if lo == 0:
+                    size = np.maximum(size, self.model.opt.timestep * fall)
+                elif lo == self.model.nv:
                     size = np.maximum(size, fall)
                 scale = np.array([size[kinds == kind].max() for kind in kinds])
                 apart = abs(own - other)[lo:hi].max(axis=0, initial=0.0)
