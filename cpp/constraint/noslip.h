@@ -31,9 +31,8 @@ struct Noslip {
   const FrictionUpdate* first;  // every update that changed a force, in the order of execution
 
   // written by differentiate_noslip, for sensors
-  DofRows start;  // d(acc) at the optimum
-  double**
-      dforce;  // per friction block: d(force) after the sweeps, (rows, columns of its component)
+  DofRows start;    // d(acc) at the optimum
+  double** dforce;  // per friction block: d(force) after the sweeps, (rows, columns)
 };
 
 // Repeats MuJoCo's sweeps from the optimum. Throws Unsupported if the forces differ from MuJoCo's.

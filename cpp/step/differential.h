@@ -10,12 +10,10 @@ namespace mujacobian {
 struct StepDifferential {
   ForwardDynamics forward;  // with -dg as its residual
   Integration step;
-  DofRows
-      step_rows;  // right-hand side of the second system; the residual itself without two systems
-  const double* at;   // acceleration at which g is differentiated: the optimum if d(acc) is solved
-                      // for, otherwise w
+  DofRows step_rows;  // right-hand side of the second system, or the residual itself
+  const double* at;   // acceleration at which g is differentiated: the optimum, or w without d(acc)
   const double* lag;  // w - acc if d(acc) is solved for, otherwise 0
-  bool two_systems;  // step_rows is a matrix of its own, and the second system is solved everywhere
+  bool two_systems;  // step_rows is a matrix of its own, and all components solve the second system
   bool senses;       // sensors need d(acc) of all components
 
   // The first system is solved for component c. A component without constraints skips it: g is
@@ -24,12 +22,12 @@ struct StepDifferential {
   // The second system is solved for component c. Without it, w is the constrained acceleration.
   bool solves_step(int c) const { return !solves_acceleration(c) || two_systems; }
 
-  // Solve for columns first .. last-1 of component c: step_rows becomes dw, and the residual
+  // Solves for columns first .. last-1 of component c: step_rows becomes dw, and the residual
   // becomes d(acc) where the first system is solved.
   void solve(const ModelView& m, const DataView& d, int c, int first, int last, Arena& arena) const;
 };
 
-// Differentiate a step with any integrator except RK4, which has several stages. `forces` asks for
+// Differentiates a step with any integrator except RK4, which has several stages. `forces` asks for
 // the columns of qfrc_applied, `senses` for d(acc) of all components.
 StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,
                                     Arena& arena);

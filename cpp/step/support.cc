@@ -47,13 +47,14 @@ void visit_unsupported(const ModelView& m, F report) {
         report("option noslip_iterations", "the noslip solver with the discrete integrator");
       }
       if (m.opt.solver == solver::kPGS && (m.ntendon || m.nactuator)) {
-        report("option solver=\"PGS\"", "tendons and actuators outside of the metric");
+        report("option solver=\"PGS\"",
+               "PGS with tendons or actuators and the discrete integrator");
       }
       break;
     case integrator::kRK4:
       break;
     default:
-      report("option integrator", "an integrator that is not known here");
+      report("option integrator", "this version of mujacobian does not support this integrator");
   }
 
   // flags: a flag that is newer than this code may change anything
@@ -62,9 +63,10 @@ void visit_unsupported(const ModelView& m, F report) {
   }
   constexpr int kIpc = 64, kSpeculative = 128, kKnown = 63;
   int flags = m.opt.enableflags & ~kKnown;
-  if (flags & kIpc) report("flag ipc", "contacts by barriers");
-  if (flags & kSpeculative) report("flag speculative", "contacts that depend on velocities");
-  if (flags & ~(kIpc | kSpeculative)) report("an enable flag", "what it does is not known here");
+  if (flags & kIpc) report("flag ipc", "contacts are computed with barrier functions");
+  if (flags & kSpeculative) report("flag speculative", "contacts depend on velocities");
+  if (flags & ~(kIpc | kSpeculative))
+    report("an enable flag", "this version of mujacobian does not support this flag");
 
   // callbacks, flexible bodies and plugins
   for (const Engine::Callback& callback : engine().callbacks) {
