@@ -1,6 +1,7 @@
 #include "contact/face_feature.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "contact/kinematics.h"
 
@@ -24,7 +25,7 @@ struct FaceMotion {
 
 // Velocity of the point p of a polygon that the sides of a face of geom `cutter` have clipped. It
 // moves with the cutter, and relative to it by `relative_motion`. (CON-23)
-Vec3 clipped_velocity(const Vec3 relative_motion[6], int cutter, Vec3 p, const FaceMotion& x) {
+Vec3 clipped_velocity(const Vec3 relative_motion[6], int cutter, Vec3 p, FaceMotion x) {
   double relative[6];
   store_motion(relative, x.motion[1 - cutter] + -1.0 * x.motion[cutter]);
   Vec3 moved = velocity(x.motion[cutter], x.from, p);
@@ -33,41 +34,39 @@ Vec3 clipped_velocity(const Vec3 relative_motion[6], int cutter, Vec3 p, const F
 }
 
 // Velocity of the owner's point whose projection is the foot.
-Vec3 above_velocity(const FootPoint& foot, const FaceMotion& x) {
+Vec3 above_velocity(const FootPoint& foot, FaceMotion x) {
   Vec3 above = x.with_owner(foot.above);
   double slope = dot(foot.side, foot.along);
   if (slope == 0) return above;
   return above + (dot(foot.side, x.with_other(foot.above) - above) / slope) * foot.along;
 }
 
-Vec3 above_velocity(const ClippedFoot& foot, const FaceMotion& x) {
+Vec3 above_velocity(const ClippedFoot& foot, FaceMotion x) {
   return clipped_velocity(foot.motion, 1 - x.f.owner, foot.above, x);
 }
 
-// Velocity of the foot, on the other's face, of the owner's point. (CON-13)
+// Motion of the point that touches the face.
+struct PointMotion {
+  Vec3 velocity;
+  double distance;  // change of its distance from the face
+};
+
+// The foot, on the other's face, of the owner's point. Its distance is measured from the plane
+// through the owner's point, because faces of meshes are flat to 1e-7 only. (CON-13)
 template <class Foot>
-Vec3 foot_velocity(const Foot& foot, const FaceMotion& x) {
-  Vec3 above = above_velocity(foot, x), below = x.with_other(foot.above);
-  double height = dot(foot.base, foot.above - x.f.center);
-  return above - dot(foot.base, above - below) * foot.base -
-         height * cross(x.other().ang, foot.base);
+PointMotion move_foot(const Foot& foot, FaceMotion x) {
+  const Vec3 above = above_velocity(foot, x), below = x.with_other(foot.above);
+  const double height = dot(foot.base, foot.above - x.f.center);
+  const Vec3 moved =
+      above - dot(foot.base, above - below) * foot.base - height * cross(x.other().ang, foot.base);
+  return {moved, dot(x.f.outward, moved - above) +
+                     dot(cross(x.owner().ang, x.f.outward), x.f.center - foot.above)};
 }
 
-// Change of distance of a foot, measured from the plane through the owner's point: faces of meshes
-// are flat to 1e-7 only.
-template <class Foot>
-double foot_distance(const Foot& foot, Vec3 center, const FaceMotion& x) {
-  Vec3 above = above_velocity(foot, x);
-  return dot(x.f.outward, center - above) +
-         dot(cross(x.owner().ang, x.f.outward), x.f.center - foot.above);
-}
-
-// The functions below return the velocity of the point that touches the face.
-
-Vec3 point_velocity(const FixedPoint&, const FaceMotion& x) { return x.carried; }
+// The functions below return the velocity of a point that slides.
 
 // x = -S^2 n / |S n| in the frame of the ellipsoid
-Vec3 point_velocity(const EllipsoidPoint& point, const FaceMotion& x) {
+Vec3 point_velocity(const EllipsoidPoint& point, FaceMotion x) {
   const Geom& other = point.ellipsoid;
   Vec3 turn = x.owner().ang - x.other().ang;
   Vec3 n = transpose_mul(other.frame, x.f.outward);
@@ -80,7 +79,7 @@ Vec3 point_velocity(const EllipsoidPoint& point, const FaceMotion& x) {
 }
 
 // The direction e = -(n_x, n_y)/|.| turns about the axis of the cylinder.
-Vec3 point_velocity(const CylinderPoint& point, const FaceMotion& x) {
+Vec3 point_velocity(const CylinderPoint& point, FaceMotion x) {
   const Geom& other = point.cylinder;
   Vec3 turn = x.owner().ang - x.other().ang;
   Vec3 n = transpose_mul(other.frame, x.f.outward);
@@ -96,29 +95,44 @@ Vec3 point_velocity(const CylinderPoint& point, const FaceMotion& x) {
 }
 
 // The point slides along the edge so that it stays in the plane of the side. (CON-10)
-Vec3 point_velocity(const EdgeCrossing& edge, const FaceMotion& x) {
+Vec3 point_velocity(const EdgeCrossing& edge, FaceMotion x) {
   double gap = dot(edge.side, x.with_owner(x.f.center) - x.carried);
   return x.carried + (gap / dot(edge.side, edge.along)) * edge.along;
 }
 
 // The point stays over the corner and in the other's face.                                (CON-11)
-Vec3 point_velocity(const CornerPoint& at, const FaceMotion& x) {
+Vec3 point_velocity(const CornerPoint& at, FaceMotion x) {
   const Vec3 outward = x.f.outward;
   double height = dot(x.f.center - at.corner, outward);
   Vec3 base = x.with_owner(at.corner) + height * cross(x.owner().ang, outward);
   return base + (dot(at.face, x.carried - base) / dot(at.face, outward)) * outward;
 }
 
-Vec3 point_velocity(const FootPoint& foot, const FaceMotion& x) { return foot_velocity(foot, x); }
-
-Vec3 point_velocity(const ClippedFoot& foot, const FaceMotion& x) { return foot_velocity(foot, x); }
-
-Vec3 point_velocity(const ClippedPoint& point, const FaceMotion& x) {
+Vec3 point_velocity(const ClippedPoint& point, FaceMotion x) {
   return clipped_velocity(point.motion, x.f.owner, x.f.center, x);
 }
 
-Vec3 point_velocity(const SegmentPoint& point, const FaceMotion& x) {
+Vec3 point_velocity(const SegmentPoint& point, FaceMotion x) {
   return segment_velocity(point, x.from, x.motion);
+}
+
+// The functions below set the velocity of the point and the change of its distance from the face.
+// On entry the velocity is that of a point that is fixed to the other geom.
+
+template <class Slide>
+void move_point(const Slide& slide, FaceMotion x, Vec3& moved, double& distance) {
+  if constexpr (!std::is_same_v<Slide, FixedPoint>) moved = point_velocity(slide, x);
+  distance = dot(x.f.outward, moved - x.with_owner(x.f.center));
+}
+
+void move_point(const FootPoint& foot, FaceMotion x, Vec3& moved, double& distance) {
+  const PointMotion p = move_foot(foot, x);
+  moved = p.velocity, distance = p.distance;
+}
+
+void move_point(const ClippedFoot& foot, FaceMotion x, Vec3& moved, double& distance) {
+  const PointMotion p = move_foot(foot, x);
+  moved = p.velocity, distance = p.distance;
 }
 
 // Names of the points.
@@ -158,16 +172,13 @@ double agreement(const FaceFeature&, double) { return kAgreement; }
 ContactPoint vary(const FaceFeature& f, const ContactPoint& at, const Motion motion[2]) {
   const Vec3 carried = velocity(motion[1 - f.owner], at.position, f.center);
   const FaceMotion x{f, at.position, motion, carried};
-  const Vec3 center = std::visit([&](const auto& s) { return point_velocity(s, x); }, f.slide);
+  PointMotion point{carried, 0};
+  auto move = [&](const auto& slide) { move_point(slide, x, point.velocity, point.distance); };
+  std::visit(move, f.slide);
   const Vec3 turned = cross(f.shift_with_other ? x.other().ang : x.owner().ang, f.shift);
   ContactPoint v;
-  v.distance = dot(f.outward, center - x.with_owner(f.center));
-  if (const auto* foot = std::get_if<FootPoint>(&f.slide)) {
-    v.distance = foot_distance(*foot, center, x);
-  } else if (const auto* clipped = std::get_if<ClippedFoot>(&f.slide)) {
-    v.distance = foot_distance(*clipped, center, x);
-  }
-  v.position = center - (f.radius + at.distance / 2) * turned - (v.distance / 2) * f.shift;
+  v.distance = point.distance;
+  v.position = point.velocity - (f.radius + at.distance / 2) * turned - (v.distance / 2) * f.shift;
   v.normal = f.owner == 0 ? turned : -turned;
   return v;
 }

@@ -15,19 +15,22 @@
 namespace mujacobian {
 namespace {
 
-// Returns MuJoCo's contact without features.
-ContactGeometry load_contact(const ContactView& contact, const ContactGeometry* before) {
-  ContactGeometry g;
+// Sets g to MuJoCo's contact, whose features are not known yet.
+void load_contact(const ContactView& contact, const ContactGeometry* before, ContactGeometry& g) {
+  g.twin.reset();
   g.position = load3(contact.pos.v);
   g.normal = load3(contact.frame.v);
   g.tangent[0] = load3(contact.frame.v + 3);
   g.tangent[1] = load3(contact.frame.v + 6);
   g.distance = contact.dist;
+  g.flipped = false;
+  g.region = std::numeric_limits<double>::infinity();
+  g.hint_owner = -1;
+  g.first = nullptr;
   for (int s = 0; s < 2; s++) {
     g.geom[s] = contact.geom.v[s];
     g.walked[s] = before && before->geom[s] == g.geom[s] ? before->walked[s] : Polytope::kAnywhere;
   }
-  return g;
 }
 
 // The vector that directs the first tangent: the axis of a capsule on a plane, otherwise the y axis
@@ -94,7 +97,7 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
     // some colliders of MuJoCo 3.15 occasionally reverse the normal, but nothing else
     for (bool flipped : {false, true}) {
       if (flipped && !pair.collider) break;
-      g = load_contact(contact, before);
+      load_contact(contact, before, g);
       g.flipped = flipped;
       if (everywhere) g.walked[0] = g.walked[1] = Polytope::kEverywhere;
       if (search.identify(way, g)) return true;
@@ -109,7 +112,7 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
 
   const ContactGeometry* first = before && before->first ? before->first : before;
   auto find = [&](const DataView& perturbed, double separation, ContactGeometry& at) {
-    at = load_contact(contact, nullptr);
+    load_contact(contact, nullptr, at);
     at.distance = separation;
     return search.identify(pair.contact, perturbed, at);
   };
@@ -154,7 +157,7 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
   // the legacy functions find the points of a pair as they find its contacts
   for (Identify* way : {legacy ? pair->contact : pair->nearest, pair->deep}) {
     if (!way) break;
-    g = load_contact(contact, nullptr);
+    load_contact(contact, nullptr, g);
     if (Search(m, d, contact).identify(way, g)) return true;
   }
   return false;
