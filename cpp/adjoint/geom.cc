@@ -7,7 +7,7 @@
 namespace mujacobian {
 namespace {
 
-// What the motion of a contact does to its rows, the bodies standing still.               (PAR-13)
+// Adds the change of a contact's rows by its own motion, while the bodies do not move. (PAR-13)
 void add_shifted(const ModelView& m, const DataView& d, const Block& b, const BlockMotion& motion,
                  const ContactVariation& variation, double* column) {
   const ContactChange change = shift_contact(m, d, b, motion, variation);
