@@ -32,9 +32,9 @@ from benchmarks import speed
 from benchmarks.own_settings import OwnSettings
 from benchmarks.refusals import linearize, reason
 from benchmarks.states import driven
-from benchmarks.suite import directional
 from mujacobian import reference
 from mujacobian.check._judge import Judge, stack
+from tests.oracle import directional
 
 BLOCKS = ("A", "B", "C", "D")
 EXACT = {"exact", directional.CONVERGED}

@@ -1,8 +1,8 @@
 """Judge linearizations of random poses of every pair of geoms: python -m benchmarks.pairs.
 
-Each pair gets `--poses` poses of every kind in tests/random_pairs.py, for each cone and contact
-dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table and writes
-build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses raise
+Each pair gets `--poses` poses of every kind in tests/scenes/random_pairs.py, for each cone and
+contact dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table and
+writes build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses raise
 `UnsupportedFeatureError`.
 """
 
@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.suite import directional, random_pairs
 from mujacobian import reference
+from tests.oracle import directional
+from tests.scenes import random_pairs
 
 Pair = tuple[str, str]
 WORDS = (

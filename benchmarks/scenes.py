@@ -1,9 +1,9 @@
 """Judge linearizations of random scenes: python -m benchmarks.scenes --count 10000.
 
-Every scene is a seed of tests/random_scenes.py: shapes of all kinds dropped onto one another. The
-verdict on a derivative is one of these: exact, exact with a converged collider, limited by the
-precision of the collider, untrusted (the reference is at a kink or below rounding), not supported,
-wrong, or a crash. Wrong results and crashes are listed by seed, and make the exit status 1.
+Every scene is a seed of tests/scenes/random_scenes.py: shapes of all kinds dropped onto one
+another. The verdict on a derivative is one of these: exact, exact with a converged collider,
+limited by the precision of the collider, untrusted (the reference is at a kink or below rounding),
+not supported, wrong, or a crash. Wrong results and crashes are listed by seed, and make the exit status 1.
 """
 
 import argparse
@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.suite import directional, random_scenes
 from mujacobian import reference
+from tests.oracle import directional
+from tests.scenes import random_scenes
 
 
 def main() -> None:

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, random_state, sample
-from judge import CONTACT_TOLERANCE, SMOOTH_TOLERANCE, judge, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, SMOOTH_TOLERANCE, judge, judge_constrained
+from tests.scenes.cases import INTEGRATORS, random_state, sample
 
 TRUSTED_SHARE = 0.9
 NEWEST = tuple(int(x) for x in mujoco.__version__.split(".")[:2]) >= (4, 0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state
+from tests.scenes.cases import load, random_state
 
 SENSOR_MODEL = """
 <mujoco>

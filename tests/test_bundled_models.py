@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-from directional import COLLIDER_SLOPE
 from mujacobian import reference
 from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN, converged, stack, tolerance_at
 from mujacobian.check._states import states
+from tests.oracle.directional import COLLIDER_SLOPE
 
 
 def folder(package):

@@ -9,9 +9,9 @@ import mujoco
 import pytest
 
 import mujacobian
-from cases import FOLDER
 from mujacobian import _cli as cli
 from mujacobian import _core
+from tests.scenes.cases import FOLDER
 
 ARM = str(FOLDER / "hinge_chain.xml")
 QUADRUPED = str(FOLDER / "contacts" / "quadruped.xml")

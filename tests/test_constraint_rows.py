@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, INTEGRATORS, constrained_states, load
-from judge import ROW_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import ROW_TOLERANCE, judge_constrained
+from tests.scenes.cases import CONSTRAINT_MODELS, INTEGRATORS, constrained_states, load
 
 # Columns on a kink are left out, and entries below rounding (none in these states). A test that
 # left out more would prove little.

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
-from contact_scenes import PAIRS, STATES, pose, scene, set_motion
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
+from tests.scenes.cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
+from tests.scenes.contact_scenes import PAIRS, STATES, pose, scene, set_motion
 
 # Columns on a kink are left out, and entries below rounding (none in these states). A test that
 # left out more would prove little.

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from control_models import quadratic_cost, random_state, slides, tumbler
 from mujacobian import _core, control
+from tests.scenes.control_models import quadratic_cost, random_state, slides, tumbler
 
 NORMS = [
     control.Null(),

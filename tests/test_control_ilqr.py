@@ -15,8 +15,15 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import mujacobian
-from control_models import falling_cylinder, pendulum, quadratic_cost, random_state, slides, tumbler
 from mujacobian import control
+from tests.scenes.control_models import (
+    falling_cylinder,
+    pendulum,
+    quadratic_cost,
+    random_state,
+    slides,
+    tumbler,
+)
 
 OPTIMUM = 1e-8
 STATE = np.array([1.0, -0.5, 0.3, 0.0, 0.2, 0.0])
@@ -365,9 +372,8 @@ def test_a_planner_does_not_survive_a_fork(monkeypatch):
 def test_threads_are_as_many_as_the_system_gives():
     """The process continues if a thread cannot be created, here because its stack is too large."""
     code = """
-        import resource, sys
-        sys.path.insert(0, {tests!r})
-        from control_models import quadratic_cost, slides
+        import resource
+        from tests.scenes.control_models import quadratic_cost, slides
         from mujacobian import control
         model = slides()
         state = [1.0, -0.5, 0.3, 0.0, 0.2, 0.0]
@@ -377,10 +383,13 @@ def test_threads_are_as_many_as_the_system_gives():
         many = control.ILQR(model, quadratic_cost(model), 10, threads=500).solve(state)
         assert many.controls.tobytes() == few.controls.tobytes()
     """
-    code = textwrap.dedent(code).format(tests=str(Path(__file__).parent))
+    code, root = textwrap.dedent(code), Path(__file__).parent.parent
     stack = resource.RLIMIT_STACK, (2**29, resource.getrlimit(resource.RLIMIT_STACK)[1])
     subprocess.run(
-        [sys.executable, "-c", code], check=True, preexec_fn=lambda: resource.setrlimit(*stack)
+        [sys.executable, "-c", code],
+        cwd=root,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(*stack),
     )
 
 

@@ -12,8 +12,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from control_models import falling_cylinder, pendulum, slides, tumbler
 from mujacobian import control
+from tests.scenes.control_models import falling_cylinder, pendulum, slides, tumbler
 
 
 def test_the_swing_up_is_repeated_bit_by_bit():

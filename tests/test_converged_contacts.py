@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from converged import ConvergedStep
 from mujacobian import reference
-from random_scenes import random_scene
+from tests.oracle.converged import ConvergedStep
+from tests.scenes.random_scenes import random_scene
 
 TOLERANCE = 1e-8
 POSES = 3

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
 from mujacobian import SolverNotConvergedWarning, control, sysid
 from mujacobian import _notices as notices
+from tests.scenes.cases import (
+    CONSTRAINT_MODELS,
+    CONTACT_MODELS,
+    constrained_states,
+    load,
+    simulated_states,
+)
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 LANDED = 0.1  # s

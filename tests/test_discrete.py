@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
-from test_contacts import CONES, OPTIONS, prepare
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
+from tests.scenes.cases import CONTACT_MODELS, INTEGRATORS, load, sample, simulated_states
+from tests.test_contacts import CONES, OPTIONS, prepare
 
 TRUSTED_SHARE = 0.8
 Disable = mujoco.mjtDisableBit

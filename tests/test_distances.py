@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
-import cases
 import mujacobian
 from mujacobian import reference
+from tests.scenes import cases
 
 TOLERANCE = 1e-8
 LIMIT_TOLERANCE = 1e-5  # the comparison uses points of MuJoCo, which have errors of about 1e-6

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from directional import EXACT, judge_directions
 from mujacobian import reference
+from tests.oracle.directional import EXACT, judge_directions
 
 # K dv'/df = h without damping; the rest is the rounding of a solve.
 SOLVE_TOLERANCE = 1e-9

@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 
 SIDES = 74  # of the roller: MuJoCo treats its neighboring faces as aligned
 RADIUS, HALF = 0.05, 0.04  # m: radius of the roller, half the width of both

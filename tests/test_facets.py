@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from converged import ConvergedStep
 from mujacobian import reference
+from tests.oracle.converged import ConvergedStep
 
 Array = np.ndarray
 RADII = np.array([0.03, 0.04, 0.02])  # m: semiaxes of the ellipsoid

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, random_state
-from judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge, judge_constrained
+from tests.scenes.cases import INTEGRATORS, random_state
 
 TRUSTED_SHARE = 0.9
 STATES = 1

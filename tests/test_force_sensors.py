@@ -4,10 +4,10 @@ import mujoco
 import numpy as np
 import pytest
 
-import cases
 import mujacobian
 from mujacobian import reference
-from test_sensors import CONSTRAINED_TOLERANCE, SMOOTH_TOLERANCE, judge
+from tests.scenes import cases
+from tests.test_sensors import CONSTRAINED_TOLERANCE, SMOOTH_TOLERANCE, judge
 
 SITES = ("hip", "shank", "sole", "base", "hook")
 WRENCHES = "".join(f'<force site="{s}"/><torque site="{s}"/>' for s in SITES)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-from contact_scenes import DEPTH, UP, Pair, scene, set_motion
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
 from mujacobian.check import _extrapolation
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
+from tests.scenes.contact_scenes import DEPTH, UP, Pair, scene, set_motion
 
 SHARP = ("box", "mesh")
 EXACT = ("sphere", "capsule", *SHARP)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 
 # A turret on a vertical axis that penetrates the floor, as in Menagerie's ur10e: J of its contact
 # is zero, R is 2e-15 and the force is 1e16.

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import (
+from mujacobian.reference import converge
+from tests.scenes.cases import (
     CONSTRAINT_MODELS,
     INTEGRATORS,
     MODELS,
@@ -13,7 +14,6 @@ from cases import (
     load,
     random_state,
 )
-from mujacobian.reference import converge
 
 TOLERANCE = 1e-8
 LEVELS = 9

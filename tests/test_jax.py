@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from rollout_cases import row, scene
+from tests.scenes.rollout_cases import row, scene
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.jax")

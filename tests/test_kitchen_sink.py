@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 import pytest
 
-import cases
 import mujacobian
 from mujacobian import reference
+from tests.scenes import cases
 
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-6

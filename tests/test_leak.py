@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state
+from tests.scenes.cases import load, random_state
 
 CALLS = 100_000
 WARM_UP = 2_000

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, snapshot
-from control_models import quadratic_cost, slides
 from mujacobian import MujacobianError, control, rods, sysid
+from tests.scenes.cases import load, snapshot
+from tests.scenes.control_models import quadratic_cost, slides
 
 SOURCES = Path(mujacobian.__file__).parent
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -325,9 +325,12 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_an_interrupt_is_answered_at_once(name):
     """The test runs in a separate process, because a worker of pytest is not a main thread."""
-    code = f"import test_misuse; test_misuse.interrupt({name!r})"
+    code = f"from tests import test_misuse; test_misuse.interrupt({name!r})"
     result = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
     )
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) < PROMPT

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from cases import MODELS, load, states
+from tests.scenes.cases import MODELS, load, states
 
 
 @pytest.mark.parametrize("name", MODELS)

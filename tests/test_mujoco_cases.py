@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, snapshot
+from tests.scenes.cases import INTEGRATORS, snapshot
 
 CLOSED_FORM_TOLERANCE = 1e-12  # MuJoCo's tests require 1e-6 of its finite differences
 ROTATION_TOLERANCE = 1e-12  # MuJoCo's tests require 1e-7

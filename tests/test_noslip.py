@@ -5,10 +5,16 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, INTEGRATORS, constrained_states, load, simulated_states
-from judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge_constrained
 from mujacobian import reference
 from mujacobian.check._noslip import sweep
+from tests.oracle.judge import CONTACT_TOLERANCE, ROW_TOLERANCE, judge_constrained
+from tests.scenes.cases import (
+    CONSTRAINT_MODELS,
+    INTEGRATORS,
+    constrained_states,
+    load,
+    simulated_states,
+)
 
 # Columns on a kink are left out, and entries below rounding: bodies that friction holds do not move
 # at all after noslip. A test that left out more would prove little.

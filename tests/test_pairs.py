@@ -11,7 +11,7 @@ import mujacobian
 from mujacobian import reference
 from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, describe
-from random_pairs import PAIRS, is_curved, poses, refused_share
+from tests.scenes.random_pairs import PAIRS, is_curved, poses, refused_share
 
 # Even a converged collider may leave an angle between its normal and the surface at its witness
 # point. The force of a stiff contact then has an error of some hundred times this angle, and so

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, random_state
-from judge import judge
+from tests.oracle.judge import judge
+from tests.scenes.cases import INTEGRATORS, random_state
 
 pytestmark = pytest.mark.skipif(
     not hasattr(mujoco.MjData, "plastic"), reason="plastic springs are new in MuJoCo 4.0"

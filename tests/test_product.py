@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import (
+from tests.scenes.cases import (
     CONSTRAINT_MODELS,
     CONTACT_MODELS,
     INTEGRATORS,

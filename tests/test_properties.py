@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mujacobian
-from cases import INTEGRATORS, load, random_state
+from tests.scenes.cases import INTEGRATORS, load, random_state
 
 ROUNDING = 1e-11  # identities in double precision, relative to the largest entry
 EXAMPLES = 40

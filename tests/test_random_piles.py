@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
-from random_piles import random_pile
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
+from tests.scenes.random_piles import random_pile
 
 PILES = 14
 BODIES = 4

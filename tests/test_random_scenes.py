@@ -5,9 +5,9 @@ from collections import Counter
 import mujoco
 import pytest
 
-from directional import CONVERGED, EXACT, FAILURES, REFUSED, judge_directions
 from mujacobian import reference
-from random_scenes import random_scene
+from tests.oracle.directional import CONVERGED, EXACT, FAILURES, REFUSED, judge_directions
+from tests.scenes.random_scenes import random_scene
 
 # Scenes at rest are at kinks, where there is no verdict; these must be exceptions.
 EXACT_SHARE = 0.7

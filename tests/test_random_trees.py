@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cases import sample
-from judge import judge
-from random_trees import random_tree
+from tests.oracle.judge import judge
+from tests.scenes.cases import sample
+from tests.scenes.random_trees import random_tree
 
 TREES = 500
 BATCH = 25  # trees per test; a failure lists its seeds
@@ -36,11 +36,13 @@ def test_random_trees(first):
 
 def test_a_seed_gives_one_tree():
     """The tree is the same in every process, so nothing depends on the order of a set."""
-    code = "from random_trees import random_tree; print(random_tree(7)[1].ctrl.tolist())"
+    code = (
+        "from tests.scenes.random_trees import random_tree; print(random_tree(7)[1].ctrl.tolist())"
+    )
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],
-            cwd=Path(__file__).parent,
+            cwd=Path(__file__).parent.parent,
             env=os.environ | {"PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,

@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 
 import mujacobian
-from cases import load, snapshot, states
 from mujacobian import reference
 from mujacobian.check import _extrapolation
+from tests.scenes.cases import load, snapshot, states
 
 CLOSED_FORM_TOLERANCE = 1e-11  # a hundred times below the tolerances of the tests
 ESTIMATE_MARGIN = 3  # errors may exceed their estimates by this factor; TRUST has a larger margin

@@ -13,7 +13,7 @@ from mujacobian.rods.body import moments
 from mujacobian.rods.rotation import project
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
 from mujacobian.rods.trajectory import core_inputs
-from rods_cases import STEPS, everything, inputs, weights
+from tests.scenes.rods_cases import STEPS, everything, inputs, weights
 
 DIFFERENCES = 1e-7  # relative to the gradient, along random directions of each family
 SENSITIVITIES = 1e-10

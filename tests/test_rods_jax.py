@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mujacobian import rods
-from rods_cases import everything, inputs, weights
+from tests.scenes.rods_cases import everything, inputs, weights
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.rods.jax")

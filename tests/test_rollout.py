@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state, snapshot
 from mujacobian._manifold import Manifold
 from mujacobian.reference import converge
-from rollout_cases import MODELS, STEPS, row, scene
+from tests.scenes.cases import load, random_state, snapshot
+from tests.scenes.rollout_cases import MODELS, STEPS, row, scene
 
 # relative to the size of the compared quantities
 PRODUCT_TOLERANCE = 1e-10

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, snapshot, states
 from mujacobian import _core
 from mujacobian import _linearization as linearization
+from tests.scenes.cases import load, snapshot, states
 
 FAULT = 1e-6  # relative to the largest entry: a thousand times the tolerance
 

@@ -6,11 +6,11 @@ import mujoco
 import numpy as np
 import pytest
 
-import cases
 import mujacobian
 from mujacobian import reference
-from test_inverse import judge_inverse
-from test_plastic import WIRE, deformed
+from tests.scenes import cases
+from tests.test_inverse import judge_inverse
+from tests.test_plastic import WIRE, deformed
 
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-6

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import FLAGS, INTEGRATORS, MODELS, load, sample, states
-from judge import SMOOTH_TOLERANCE, judge
+from tests.oracle.judge import SMOOTH_TOLERANCE, judge
+from tests.scenes.cases import FLAGS, INTEGRATORS, MODELS, load, sample, states
 
 # Columns on a kink or below rounding are left out; a test that left out more would prove little. On
 # average 99.8 % of the entries are trusted.

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from judge import CONTACT_TOLERANCE
 from mujacobian import reference
 from mujacobian.reference import converge
+from tests.oracle.judge import CONTACT_TOLERANCE
 
 MARGIN = 0.008
 

@@ -5,9 +5,15 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import CONSTRAINT_MODELS, CONTACT_MODELS, constrained_states, load, simulated_states
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
+from tests.scenes.cases import (
+    CONSTRAINT_MODELS,
+    CONTACT_MODELS,
+    constrained_states,
+    load,
+    simulated_states,
+)
 
 # Solvers stop at their own tolerance; after Newton refinement they are at the same optimum.
 SOLVER_AGREEMENT = 1e-7

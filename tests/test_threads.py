@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state
+from tests.scenes.cases import load, random_state
 
 THREADS = 4
 CALLS = 200

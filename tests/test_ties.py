@@ -15,28 +15,30 @@ import numpy as np
 import pytest
 
 import mujacobian
-import tie_actuators
-import tie_contacts
-import tie_exemptions
-import tie_motors
-import tie_rays
-import tie_rows
-import tie_sensors
-import tie_shapes
-import tie_tendons
-import tie_zones
-from tie_judge import Tie, judge, load, one_sided
+from tests.ties import (
+    actuators,
+    contacts,
+    exemptions,
+    motors,
+    rays,
+    rows,
+    sensors,
+    shapes,
+    tendons,
+    zones,
+)
+from tests.ties.judge import Tie, judge, load, one_sided
 
 TABLES = (
-    tie_actuators,
-    tie_contacts,
-    tie_motors,
-    tie_rays,
-    tie_rows,
-    tie_sensors,
-    tie_shapes,
-    tie_tendons,
-    tie_zones,
+    actuators,
+    contacts,
+    motors,
+    rays,
+    rows,
+    sensors,
+    shapes,
+    tendons,
+    zones,
 )
 TIES: tuple[Tie, ...] = tuple(tie for table in TABLES for tie in table.TIES)
 SOURCES = Path(__file__).parent.parent / "cpp"
@@ -78,14 +80,14 @@ def test_every_tie_has_a_state() -> None:
 def test_every_comparison_is_classified() -> None:
     """Every line that compares is marked as a tie, or counted as an exemption."""
     exempt: Counter[str] = Counter()
-    for reason in tie_exemptions.REASONS:
+    for reason in exemptions.REASONS:
         for entry in reason.split():
             name, count = entry.split(":")
             exempt[name] += int(count)
     found = Counter(
         {path.relative_to(SOURCES).as_posix(): len(list(_unmarked(path))) for path in _sources()}
     )
-    assert exempt == +found, "mark new comparisons, or count them in tests/tie_exemptions.py"
+    assert exempt == +found, "mark new comparisons, or count them in tests/ties/exemptions.py"
 
 
 def test_muscle_at_rest_follows_its_control() -> None:

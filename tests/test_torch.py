@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state
 from mujacobian.reference import converge
-from rollout_cases import row, scene
+from tests.scenes.cases import load, random_state
+from tests.scenes.rollout_cases import row, scene
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 bridge = pytest.importorskip("mujacobian.torch")

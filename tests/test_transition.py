@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load, random_state, snapshot
+from tests.scenes.cases import load, random_state, snapshot
 
 NAME = "everything"
 # results of mj_forward that a user may read after the call

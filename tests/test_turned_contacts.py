@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 
 pytestmark = pytest.mark.skipif(
     int(mujoco.__version__.split(".")[0]) >= 4, reason="MuJoCo 4.0 does not turn geoms"

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mujacobian
-from judge import CONTACT_TOLERANCE, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 
 HALF = np.array([0.1, 0.1, 0.05])  # m: half sizes of the slab
 TWIST = 1e-5  # m: excess height of two opposite corners of its top

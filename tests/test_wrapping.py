@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import INTEGRATORS, random_state
-from judge import ROW_TOLERANCE, judge, judge_constrained
 from mujacobian import reference
+from tests.oracle.judge import ROW_TOLERANCE, judge, judge_constrained
+from tests.scenes.cases import INTEGRATORS, random_state
 
 TRUSTED_SHARE = 0.95  # a column on a kink (a wrap that begins or ends there) is left out
 STATES = 2

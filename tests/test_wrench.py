@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from cases import load
+from tests.scenes.cases import load
 
 STEP = 1e-3  # the step is affine in applied forces where nothing constrains it
 

@@ -30,7 +30,7 @@ STEP = 0.01  # largest relative change of the parameters
 # were no rounding. The distance of the samples must be similar to that of the differences, which is
 # up to `STEP`. A smooth map adds only its fourth derivative times (1e-5)^4.
 NOISE_STEP = 1e-5
-COLLIDER_SLOPE = 1e-4  # error of MuJoCo's collider on curved geoms, see tests/directional.py
+COLLIDER_SLOPE = 1e-4  # error of MuJoCo's collider on curved geoms, see tests/oracle/directional.py
 # Tolerance with constraints. The forces of constraint rows are stiff functions of the acceleration.
 # Products with parameters compute it with an inverse, and lose digits by its condition number.
 SENSOR_TOLERANCE = CONTACT_TOLERANCE

@@ -8,10 +8,10 @@ import mujoco
 import numpy as np
 
 import mujacobian
-from benchmarks.suite import directional
 from mujacobian import reference
 from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN, Judge, stack
 from mujacobian.check._study import ENOUGH, MAX_COLUMNS
+from tests.oracle import directional
 
 Array = np.ndarray
 PATIENCE = 20.0  # seconds after which no other directions are tried
@@ -25,7 +25,7 @@ COLLIDER_UNKNOWN = "collider not converged"
 CONVERGED_INTEGRATORS = (
     mujoco.mjtIntegrator.mjINT_EULER,
     mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
-)  # those that tests/converged.py supports
+)  # those that tests/oracle/converged.py supports
 STANDARD_GRAVITY = 9.81  # m/s^2
 CONFIRMED = 2  # shortest differences above rounding that must agree with the extrapolation
 ROUNDING = 8.0  # standard deviations

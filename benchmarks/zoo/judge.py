@@ -21,10 +21,10 @@ import numpy as np
 
 import mujacobian
 from benchmarks import refusals
-from benchmarks.suite import cases
 from benchmarks.zoo.differences import COLLIDER_UNKNOWN, Differences
 from mujacobian import reference
 from mujacobian.check._judge import converged, tolerance_at
+from tests.scenes import cases
 
 EXACT, REFUSED, NOT_JUDGED, WRONG = "exact", "refused", "not judged", "wrong"
 SOLVER, COLLIDER = "solver", "collider"

@@ -12,8 +12,8 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from contact_scenes import STATES, Pair, scene, set_motion
 from mujacobian import reference
+from tests.scenes.contact_scenes import STATES, Pair, scene, set_motion
 
 TYPES = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 PAIRS = [

@@ -10,10 +10,10 @@ import mujoco
 import numpy as np
 
 import mujacobian
-from converged import ConvergedStep
 from mujacobian import reference
 from mujacobian.check._judge import CONTACT_TOLERANCE as TOLERANCE
 from mujacobian.check._judge import SETTLED_MARGIN, TRUST_MARGIN
+from tests.oracle.converged import ConvergedStep
 
 # Witness points of curved geoms are the last iterates of MuJoCo's collider. Compared with closed
 # forms (rim of a cylinder on an edge, 2.5 mm apart), their slopes have errors of up to 3e-5.

@@ -1,8 +1,8 @@
 """Ties of sensors, singular poses and fluids."""
 
-from tie_actuators import slider
-from tie_contacts import BALL, BOX, CAPSULE, FLOOR, MOVING, SHAPES, pair
-from tie_judge import LEFT, RAISES, RIGHT, SMOOTH, SUBGRADIENT, Tie
+from tests.ties.actuators import slider
+from tests.ties.contacts import BALL, BOX, CAPSULE, FLOOR, MOVING, SHAPES, pair
+from tests.ties.judge import LEFT, RAISES, RIGHT, SMOOTH, SUBGRADIENT, Tie
 
 FAR = 0.5  # m: distance between surfaces, beyond any contact
 

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-from cases import load
+from tests.scenes.cases import load
 
 STEPS = 200
 MODELS = {

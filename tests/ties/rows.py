@@ -1,6 +1,6 @@
 """Ties of constraint rows and their parameters."""
 
-from tie_judge import AVERAGE, LEFT, RIGHT, SMOOTH, Tie
+from tests.ties.judge import AVERAGE, LEFT, RIGHT, SMOOTH, Tie
 
 DEPTH = 2.0**-10  # m: a power of two, so that widths and depths are equal without rounding
 LIMIT = """

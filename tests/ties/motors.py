@@ -4,8 +4,8 @@ from math import pi
 
 import mujoco
 
-from tie_actuators import slider, tendon
-from tie_judge import AVERAGE, LEFT, RAISES, RIGHT, SMOOTH, Tie
+from tests.ties.actuators import slider, tendon
+from tests.ties.judge import AVERAGE, LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 IMPLICIT = 'integrator="implicitfast"'
 # before 4.0, the implicit integrators use only the force ranges of actuators

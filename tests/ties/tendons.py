@@ -1,6 +1,6 @@
 """Ties of tendons that wrap around geoms."""
 
-from tie_judge import LEFT, RAISES, RIGHT, SMOOTH, Tie
+from tests.ties.judge import LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 SHAPES = {"sphere": 'type="sphere" size=".25"', "cylinder": 'type="cylinder" size=".25 1"'}
 

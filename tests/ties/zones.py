@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 
 from mujacobian import reference
-from tie_judge import LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
-from tie_rows import LIMIT, RANGE, ball
-from tie_sensors import SITES
+from tests.ties.judge import LEFT, ONE_SIDE, RAISES, RIGHT, SMOOTH, Tie
+from tests.ties.rows import LIMIT, RANGE, ball
+from tests.ties.sensors import SITES
 
 ELLIPTIC = ball('friction=".4 .01 .02"')
 FRICTIONLESS = ball('condim="1"')

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parent / "models"
+FOLDER = Path(__file__).parent.parent / "models"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.xml"))
 CONSTRAINT_MODELS = sorted(path.stem for path in (FOLDER / "constraints").glob("*.xml"))
 CONTACT_MODELS = sorted(path.stem for path in (FOLDER / "contacts").glob("*.xml"))

@@ -1,7 +1,7 @@
 """Ties of rays, touch sensors, cameras and contact sensors."""
 
-from tie_contacts import BALL, BOX, CUBE, CYLINDER, FLOOR, SHAPES, pair
-from tie_judge import LEFT, RAISES, RIGHT, SMOOTH, Tie
+from tests.ties.contacts import BALL, BOX, CUBE, CYLINDER, FLOOR, SHAPES, pair
+from tests.ties.judge import LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 TURNED = 'euler="0 45 0"'
 

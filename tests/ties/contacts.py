@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from tie_judge import AVERAGE, JUMPS, LEFT, RAISES, RIGHT, SMOOTH, Tie
+from tests.ties.judge import AVERAGE, JUMPS, LEFT, RAISES, RIGHT, SMOOTH, Tie
 
 CUBE = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.125, 0.125), repeat=3))
 SHAPES = {"box": 'type="box" size=".125 .125 .125"', "mesh": 'type="mesh" mesh="cube"'}

@@ -1,6 +1,6 @@
 """Ties of actuators, muscles, tendons and springs."""
 
-from tie_judge import AVERAGE, LEFT, RIGHT, SMOOTH, Tie
+from tests.ties.judge import AVERAGE, LEFT, RIGHT, SMOOTH, Tie
 
 SLIDE = '<joint name="j" type="slide" axis="1 0 0" {joint}/><geom size=".1" mass="1"/>'
 

@@ -4,7 +4,6 @@ import mujoco
 import numpy as np
 
 import mujacobian
-from cases import snapshot
 from mujacobian import reference
 from mujacobian.check._judge import (
     CONTACT_TOLERANCE,
@@ -14,6 +13,7 @@ from mujacobian.check._judge import (
     TRUST_MARGIN,
     describe,
 )
+from tests.scenes.cases import snapshot
 
 __all__ = [
     "CONTACT_TOLERANCE",

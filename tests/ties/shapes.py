@@ -1,7 +1,7 @@
 """Ties of segments along faces, of rays, and of rotations."""
 
-from tie_contacts import BOX, CAPSULE, CYLINDER, FLOOR, MOVING, SHAPES, pair
-from tie_judge import AVERAGE, LEFT, RIGHT, SMOOTH, STEP, Tie
+from tests.ties.contacts import BOX, CAPSULE, CYLINDER, FLOOR, MOVING, SHAPES, pair
+from tests.ties.judge import AVERAGE, LEFT, RIGHT, SMOOTH, STEP, Tie
 
 LYING = 'euler="0 90 0"'  # along the x axis
 BALL_JOINT = """

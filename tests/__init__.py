@@ -1,0 +1,1 @@
+"""The test suite. Its packages `oracle`, `scenes` and `ties` also serve the benchmarks."""

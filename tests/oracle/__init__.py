@@ -1,0 +1,1 @@
+"""Judges of derivatives and the reference solutions that they compare with."""

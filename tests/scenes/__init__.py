@@ -1,0 +1,1 @@
+"""Models and states that several tests and benchmarks use."""

@@ -1,0 +1,1 @@
+"""States exactly between two branches, by subject, and the judge of their derivatives."""
