@@ -2,8 +2,8 @@
 
 Each pair gets `--poses` poses of every kind in tests/scenes/random_pairs.py, for each cone and
 contact dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table and
-writes build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses raise
-`UnsupportedFeatureError`.
+writes build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses
+raise `UnsupportedFeatureError`.
 """
 
 import argparse

@@ -3,7 +3,8 @@
 Every scene is a seed of tests/scenes/random_scenes.py: shapes of all kinds dropped onto one
 another. The verdict on a derivative is one of these: exact, exact with a converged collider,
 limited by the precision of the collider, untrusted (the reference is at a kink or below rounding),
-not supported, wrong, or a crash. Wrong results and crashes are listed by seed, and make the exit status 1.
+not supported, wrong, or a crash. Wrong results and crashes are listed by seed, and make the exit
+status 1.
 """
 
 import argparse
