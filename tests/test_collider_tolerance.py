@@ -430,6 +430,7 @@ def test_the_solver_is_judged_without_the_collider() -> None:
     model, data = crossed("beyond")
     model.opt.iterations = 1
     model.opt.ls_iterations = 1
+    model.opt.ccd_tolerance = 1e-4
     data.qvel[:] = np.linspace(-3, 3, model.nv)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -222,6 +222,40 @@ def test_the_distance_is_also_that_of_the_velocities(integrator):
     assert found.solver_error == pytest.approx(of_velocity, rel=1e-6)
 
 
+EGGS = """
+<mujoco>
+  <option iterations="{iterations}" cone="elliptic" impratio="10"/>
+  <worldbody>
+    <geom type="box" size="1 1 .1" pos="0 0 -.1"/>
+    <body pos="0 0 .09"><freejoint/><geom type="ellipsoid" size=".1 .2 .1" mass="1"/></body>
+    <body pos=".15 .1 .09"><freejoint/><geom type="ellipsoid" size=".1 .12 .1" mass="3"/></body>
+    <body pos=".1 0 .28"><freejoint/><geom type="ellipsoid" size=".15 .12 .1" mass="10"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_the_error_of_the_solver_is_not_that_of_the_collider(iterations):
+    """Contacts of ellipsoids are computed again, and then the solver stops as early as before."""
+    model = mujoco.MjModel.from_xml_string(EGGS.format(iterations=iterations))
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, nstep=30)
+    with pytest.warns(SolverNotConvergedWarning):
+        mujacobian.linearize(model, data)
+    found = mujacobian.diagnose(model, data)
+
+    solved = copy.copy(model)
+    solved.opt.iterations, solved.opt.tolerance = 100, 0
+    optimum = same_state(model, data, solved)
+    mujoco.mj_forward(model, data)
+    size = max(abs(data.qacc).max(), abs(data.qacc_smooth).max())
+    error = abs(data.qacc - optimum.qacc).max() / size
+    assert error > 0.1
+    assert found.solver_error == pytest.approx(error, rel=0.02)
+    assert found.collider_error < 0.01
+
+
 def test_a_warning_may_be_an_error():
     model = quadruped(**FEW)
     data = moving(model)

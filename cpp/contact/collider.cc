@@ -89,10 +89,10 @@ class Converged {
       given_ = &d;
       return;
     }
+    // with the warm start: if MuJoCo's solver runs again, it stops as early as the caller's solver
     copy_contacts(m, d, data(m));
     given_ = &d;
     view();
-    copy(d_.qacc_warmstart, d.qacc, m.nv);  // MuJoCo's solver begins where the caller's ended
     find_contacts_again(m_, d_);
     make_constraints(model_.address(), data_.get());
     unsolved_ = true;
