@@ -1,7 +1,7 @@
 """States exactly on ties between branches: the derivative, the documented rule, or an error.
 
 docs/ties.md states the rule. A comparison of the core that selects a branch of a differentiated
-quantity is marked in the source with a comment, "// tie: name". The tables `tie_*.py` have states
+quantity is marked in the source with a comment, "// tie: name". The tables `ties/*.py` have states
 exactly on these ties. This module checks their derivatives, and that no comparison is missing.
 """
 
