@@ -1,6 +1,7 @@
 """`print` of a result shows a few lines: shapes and key figures, not all entries."""
 
 import pickle
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import mujacobian
 from mujacobian import control
+from mujacobian._summary import MOST_ROWS, html_table
 from mujacobian.control import tasks
 
 MOST_LINES, MOST_COLUMNS = 12, 100
@@ -74,3 +76,21 @@ def test_shapes_and_figures_are_those_of_the_arrays() -> None:
 def test_entries_that_are_not_finite_are_named() -> None:
     lin = mujacobian.Linearization(A=np.full((1, 1), np.nan), B=np.zeros((1, 1)))
     assert "A (1, 1), not finite" in str(lin)
+
+
+@pytest.mark.parametrize("name", ["Parameters", "Diagnostics"])
+def test_a_notebook_shows_a_table(results: dict[str, object], name: str) -> None:
+    table = ElementTree.fromstring(results[name]._repr_html_())
+    caption, header, *rows = table
+    assert caption.text.startswith(name)
+    count = len(results[name] if name == "Parameters" else results[name].rows)
+    assert len(rows) == count
+    assert all(len(row) == len(header) for row in rows)
+
+
+def test_tables_are_short_and_escaped() -> None:
+    text = html_table("a < b", ("x",), [("<script>",)] * 60)
+    table = ElementTree.fromstring(text)
+    assert "<script>" not in text
+    assert len(table) == 2 + MOST_ROWS + 1
+    assert table[-1][0].text == f"and {60 - MOST_ROWS} more"

@@ -1,6 +1,7 @@
 """Diagnostics of an identification: chi-square, rank, bounds, convergence, intervals."""
 
 import pickle
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -56,6 +57,10 @@ def test_a_good_fit_does_not_warn(recwarn):
         assert part in text
     assert len(repr(found)) < 120
     assert "2 parameters" in repr(found)
+    caption, header, *rows = ElementTree.fromstring(found._repr_html_())
+    assert "converged" in caption.text
+    assert [row[0].text for row in rows] == list(found.parameters.names)
+    assert all(len(row) == len(header) for row in rows)
     again = pickle.loads(pickle.dumps(found))
     assert str(again) == text
 

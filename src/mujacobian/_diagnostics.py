@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mujacobian import _core
 from mujacobian._arguments import require_model
 from mujacobian._notices import collider_text, solver_text
-from mujacobian._summary import describe
+from mujacobian._summary import describe, html_table
 
 SOLVER_LIMIT = _core.solver_limit()
 COLLIDER_LIMIT = _core.collider_limit()
@@ -98,6 +98,23 @@ class Diagnostics:
             clamp = min(self.clamps, key=lambda each: each.distance)
             facts.append(f"nearest clamp {clamp.distance:.3g}: {clamp.clamp} of {clamp.element}")
         return describe(f"Diagnostics: {len(self.rows)} constraints", facts, K=self.K)
+
+    def _repr_html_(self) -> str:
+        title = (
+            f"Diagnostics: solver error {self.solver_error:.1e}, collider error"
+            f" {self.collider_error:.1e}, contact error {self.contact_error:.1e}"
+        )
+        header = ("constraint", "state", "zone", "activation", "region", "contact error", "feature")
+        rows = [
+            (
+                row.element,
+                row.state,
+                *(f"{x:.3g}" for x in (row.zone, row.activation, row.region, row.contact_error)),
+                row.feature,
+            )
+            for row in self.rows
+        ]
+        return html_table(title, header, rows)
 
     @property
     def features(self) -> dict[str, int]:

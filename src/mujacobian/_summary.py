@@ -1,11 +1,14 @@
-"""Short texts about results, for `print` and notebooks: shapes and key figures only."""
+"""Short texts about results for `print`, and tables for notebooks: key figures only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+MOST_ROWS = 50  # of a table
 
 
 def describe_array(name: str, array: NDArray[np.float64]) -> str:
@@ -22,3 +25,15 @@ def describe(title: str, facts: Iterable[str] = (), **arrays: NDArray[np.float64
     """Return a title and one line per fact and per array, without arrays that are None."""
     lines = [*facts, *(describe_array(k, v) for k, v in arrays.items() if v is not None)]
     return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def html_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table for notebooks, with at most `MOST_ROWS` rows."""
+
+    def line(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    lines = [line(header, "th"), *(line(row, "td") for row in rows[:MOST_ROWS])]
+    if len(rows) > MOST_ROWS:
+        lines.append(line([f"and {len(rows) - MOST_ROWS} more"], "td"))
+    return f"<table><caption>{html.escape(title)}</caption>{''.join(lines)}</table>"

@@ -30,7 +30,7 @@ from mujacobian._parameters.inertia import (
     inertial_slopes,
     restore_derived,
 )
-from mujacobian._summary import describe
+from mujacobian._summary import describe, html_table
 from mujacobian._threads import borrowed
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
@@ -163,6 +163,11 @@ class Parameters:
         if len(self) > SHOWN:
             facts.append(f"and {len(self) - SHOWN} more")
         return describe(f"Parameters: {len(self)} numbers", facts)
+
+    def _repr_html_(self) -> str:
+        entries = zip(self.names, self.values, self.units, strict=True)
+        rows = [(name, f"{value:.6g}", unit) for name, value, unit in entries]
+        return html_table(f"Parameters: {len(self)} numbers", ("name", "value", "unit"), rows)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

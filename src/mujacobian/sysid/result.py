@@ -9,6 +9,7 @@ import numpy as np
 
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
+from mujacobian._summary import html_table
 from mujacobian.errors import ArgumentError
 from mujacobian.sysid.numerics import stdtrit
 from mujacobian.sysid.problem import Iterate
@@ -74,6 +75,24 @@ class Identification:
         state = "converged" if self.converged else "not converged"
         found = f"{len(self.values)} parameters, reduced chi-square {self.reduced_chi_square:.3g}"
         return f"<Identification: {found}, {state}, {len(self.warnings)} warnings>"
+
+    def _repr_html_(self) -> str:
+        entries = zip(
+            self.parameters.names,
+            self.values,
+            self.standard_errors,
+            self.intervals(),
+            self.parameters.units,
+            strict=True,
+        )
+        rows = [
+            (name, f"{value:.6g}", f"{error:.2g}", f"{low:.6g} to {high:.6g}", unit)
+            for name, value, error, (low, high), unit in entries
+        ]
+        header = ("parameter", "value", "standard error", "95 % interval", "unit")
+        state = "converged" if self.converged else "not converged"
+        title = f"Identification: reduced chi-square {self.reduced_chi_square:.4g}, {state}"
+        return html_table(title, header, rows)
 
     def __str__(self) -> str:
         names = self.parameters.names
