@@ -55,7 +55,8 @@ bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
 bool identify_plane(const ModelView& m, const DataView& d, const ContactView& contact,
                     ContactGeometry& g) {
   const Geom plane = load_geom(m, d, contact.geom.v[0]), other = load_geom(m, d, contact.geom.v[1]);
-  FaceFeature face{.owner = 0, .outward = plane.axis()};
+  FaceFeature& face = g.feature.emplace<FaceFeature>();
+  face.outward = face.shift = plane.axis();
   // the point of the other geom that is nearest to the plane, or deepest in it
   Vec3 touch = g.position + (g.distance / 2) * g.normal;
   switch (other.type) {
@@ -95,7 +96,6 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       return false;
   }
   face.distance = dot(plane.axis(), face.center - plane.position) - face.radius;
-  g.feature = face;
   return true;
 }
 
