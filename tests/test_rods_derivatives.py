@@ -6,8 +6,7 @@ import pytest
 from mujacobian import _core, rods
 from mujacobian.rods.state import INPUTS, PARAMETERS, Inputs
 from mujacobian.rods.trajectory import core_inputs
-
-reference = pytest.importorskip("rods_reference", reason="mpmath is not installed")
+from tests.oracle import rods_reference as reference
 
 TOLERANCE = 1e-10  # relative to the largest entry
 RNG = np.random.default_rng(7)
