@@ -31,6 +31,7 @@ constexpr double kFast = 0.01;
 // The line search ends when the slope is this share of the first one, or after so many bisections.
 constexpr double kSlope = 0.01;
 constexpr int kMaxHalvings = 40;
+
 // A point of the search, with the constraint forces and the gradient of the cost at `acc`.
 struct NewtonIterate {
   double *acc, *force, *gradient;
