@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from mujacobian.reference import quiet
+from mujacobian.reference import converge, jacobian, quiet
 
 
 def arm(*, option="", joint="", world="", rest="", asset=""):
@@ -244,6 +244,23 @@ def test_contacts_without_a_feature_are_refused_with_the_names_of_both_geoms():
         refuses(model, data, name)
     data.qpos[2] += 1.0
     assert mujacobian.linearize(model, data).A.any(), "apart, there is nothing to refuse"
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_a_contact_without_force_needs_no_feature(cone):
+    """The cylinder leaves the height field so fast that their contacts do not push."""
+    model, data = standing_on_a_plain()
+    model.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+    converge(model)
+    data.qvel[2] = 5.0
+    mujoco.mj_forward(model, data)
+    assert data.ncon > 0
+    assert not data.efc_force.any()
+    lin = mujacobian.linearize(model, data)
+    expected = jacobian(model, data)
+    assert np.abs(lin.A - expected.A).max() < 1e-8
+    rows = mujacobian.diagnose(model, data).rows
+    assert any(row.feature.startswith("unknown") for row in rows)
 
 
 def test_the_legacy_collider_is_refused():

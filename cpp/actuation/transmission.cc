@@ -256,6 +256,7 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     if (m.geom_bodyid[geom[0]] != body && m.geom_bodyid[geom[1]] != body) continue;
     new (geometries + count)
         ContactGeometry(identify(m, d, contact, count ? geometries + count - 1 : nullptr));
+    require_features(m, contact, geometries[count]);
     contacts[count] = contact_dofs(m, d, contact, arena);
     for (int k = 0; k < contacts[count].n; k++) local[contacts[count].dofs[k]] = 1;
     count++;

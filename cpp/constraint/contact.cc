@@ -196,6 +196,7 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
 
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& b,
                            const BlockMotion& motion, BlockChange& change, Arena& arena) {
+  require_features(m, b.contact, *b.geometry);
   const ContactGeometry& g = *b.geometry;
   const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
@@ -262,7 +263,8 @@ ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& 
   return change;
 }
 
-const ContactVariation* contact_variations(const Block& b, Arena& arena) {
+const ContactVariation* contact_variations(const ModelView& m, const Block& b, Arena& arena) {
+  require_features(m, b.contact, *b.geometry);
   ContactVariation* all = arena.take<ContactVariation>(b.n);
   for (int k = 0; k < b.n; k++) all[k] = vary(*b.geometry, *b.chain, k);
   return all;
@@ -291,7 +293,7 @@ BlockWrench contact_wrench(const ModelView& m, const Block& b, Arena& arena) {
     w.value += force.value[r] * w.unit[r];
   }
   // its change with each dof
-  const ContactVariation* moved = contact_variations(b, arena);
+  const ContactVariation* moved = contact_variations(m, b, arena);
   w.change[0] = w.change[1] = arena.take<Force>(b.n);
   for (int k = 0; k < b.n; k++) w.change[0][k] = moved_wrench(w.value, moved[k]);
   return w;

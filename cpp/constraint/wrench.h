@@ -23,7 +23,7 @@ bool has_wrench(const ModelView& m, const Block& block);
 BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& block, Arena& arena);
 
 // Returns the motion of a contact with each dof of its block.
-const ContactVariation* contact_variations(const Block& block, Arena& arena);
+const ContactVariation* contact_variations(const ModelView& m, const Block& block, Arena& arena);
 
 // Force and torque of a contact in its frame, including adhesion along the normal.
 struct ContactForce {

@@ -19,6 +19,9 @@ struct Twin {
 
 struct ContactGeometry {
   Feature feature{};
+  // why the features are not known; null if they are. The contact then has no derivative, which
+  // matters only if it carries a force or a sensor reads it.
+  const char* refusal = nullptr;
   std::optional<Twin> twin{};  // only if the feature is a FaceFeature
 
   // MuJoCo's contact

@@ -119,34 +119,44 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
   return identify_perturbed(m, d, contact, first, find, g);
 }
 
-}  // namespace
-
-ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
-                         const ContactGeometry* before) {
-  auto refuse = [&](const char* reason) { throw Unsupported(contact_name(m, contact), reason); };
-  if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
-    throw Unsupported("a flex contact", "flexible bodies");
-  }
+// Sets g to the contact with its features. Returns why they are not known, null if they are.
+const char* find_features(const ModelView& m, const DataView& d, const ContactView& contact,
+                          const ContactGeometry* before, ContactGeometry& g) {
   const PairEntry* pair = find_pair(m, contact);
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
-    refuse("the legacy collider");
+    return "the legacy collider";
   }
 
   // the features
-  ContactGeometry g;
   Search search(m, d, contact);
   const bool found = pair && identify_pair(*pair, m, d, contact, before, search, g);
-  if (!search.found_any()) refuse("unsupported contact configuration");
-  if (!found) refuse("its features were not recognized");
+  if (!search.found_any()) return "unsupported contact configuration";
+  if (!found) return "its features were not recognized";
 
   // the frame
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
   Vec3 tangent = across(g.hint, g.normal);
   g.hint_length = norm(tangent);
-  if (!(norm(tangent - g.hint_length * g.tangent[0]) < kAgreement)) {
-    refuse("its frame was not recognized");
+  const bool same = norm(tangent - g.hint_length * g.tangent[0]) < kAgreement;
+  return same ? nullptr : "its frame was not recognized";
+}
+
+}  // namespace
+
+ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
+                         const ContactGeometry* before) {
+  if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
+    throw Unsupported("a flex contact", "flexible bodies");
   }
+  if (before && before->refusal) before = nullptr;
+  ContactGeometry g;
+  g.refusal = find_features(m, d, contact, before, g);
+  if (g.refusal) load_contact(contact, nullptr, g);
   return g;
+}
+
+void require_features(const ModelView& m, const ContactView& contact, const ContactGeometry& g) {
+  if (g.refusal) throw Unsupported(contact_name(m, contact), g.refusal);
 }
 
 bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& contact,
@@ -164,6 +174,7 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
 }
 
 std::string describe(const ContactGeometry& g) {
+  if (g.refusal) return std::string("unknown: ") + g.refusal;
   std::string name = std::visit([](const auto& feature) { return describe(feature); }, g.feature);
   if (g.twin) name += ", parallel faces";
   if (g.first) name += ", perturbed geoms";

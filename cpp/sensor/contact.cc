@@ -148,7 +148,7 @@ void identify(Sensing& s, MatchedContact& matched) {
   block->type = constraint::kContactElliptic;
   make_contact(s.m, s.d, *block, nullptr, nullptr, s.arena);
   matched.block = block;
-  matched.change = contact_variations(*block, s.arena);
+  matched.change = contact_variations(s.m, *block, s.arena);
 }
 
 // Rows first .. first + 2 of a sensor.

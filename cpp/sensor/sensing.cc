@@ -138,7 +138,7 @@ const BlockWrench& Sensing::wrench(int k) {
 
 const ContactVariation* Sensing::variations(int k) {
   if (!variations_) variations_ = arena.zeros<const ContactVariation*>(f.blocks.count);
-  if (!variations_[k]) variations_[k] = contact_variations(f.blocks.block[k], arena);
+  if (!variations_[k]) variations_[k] = contact_variations(m, f.blocks.block[k], arena);
   return variations_[k];
 }
 
