@@ -43,6 +43,36 @@ SUMMIT = """
   </worldbody>
 </mujoco>
 """
+# Two links whose capsules share an end at the joint between them, as in dm_control's ant: the
+# contact point is a pivot of both bodies, and its normal is a fallback.
+LINKS = """
+<mujoco>
+  <option integrator="{integrator}" cone="{cone}"/>
+  <worldbody>
+    <body>
+      <freejoint/><geom name="trunk" type="box" size=".1 .1 .1"/>
+      <body name="upper">
+        <geom name="thigh" type="capsule" size=".08" fromto="0 0 0 .2 .2 0"/>
+        <body name="lower" pos=".2 .2 0">
+          <joint {joint}/><geom name="shin" type="capsule" size="{size}" fromto="0 0 0 .2 .1 -.3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <contact><pair geom1="thigh" geom2="shin" condim="{condim}"/></contact>
+</mujoco>
+"""
+
+
+def links(integrator="Euler", cone="pyramidal", joint='axis="1 2 3"', size=".08", condim=3, seed=0):
+    text = LINKS.format(integrator=integrator, cone=cone, joint=joint, size=size, condim=condim)
+    model = reference.converge(mujoco.MjModel.from_xml_string(text))
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(seed)
+    mujoco.mj_integratePos(model, data.qpos, 0.3 * rng.standard_normal(model.nv), 1)
+    data.qvel[:] = 0.3 * rng.standard_normal(model.nv)
+    mujoco.mj_forward(model, data)
+    return model, data
 
 
 def turret(integrator="Euler", cone="pyramidal", pose=""):
@@ -108,3 +138,32 @@ def test_a_row_that_is_zero_only_here_is_not_left_out():
     mujoco.mjd_transitionFD(model, data, 1e-7, True, expected, None, None, None)
     assert abs(expected[1, 0]) > 1e-3
     assert pytest.approx(expected, rel=1e-6) == A
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize("joint", ['axis="1 2 3"', 'type="ball"'])
+def test_a_pivot_at_the_joint_of_two_capsules_is_left_out(joint, integrator, cone):
+    for condim in (1, 3):
+        model, data = links(integrator, cone, joint, condim=condim)
+        assert data.ncon == 1
+        assert judge_constrained(model, data, CONTACT_TOLERANCE) > 0.8
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"size": ".07"},
+        {"condim": 4},
+        {"joint": 'type="slide" axis="1 2 3"'},
+        {"joint": 'axis="1 2 3" pos="0 0 .1"'},
+    ],
+    ids=str,
+)
+def test_other_coincident_centers_raise(changed):
+    model, data = links(**changed)
+    data.qpos[7] = 0  # the centers coincide in this position only, or in every one
+    mujoco.mj_forward(model, data)
+    assert data.ncon
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"thigh.*shin.*centers.*coincide"):
+        mujacobian.linearize(model, data)

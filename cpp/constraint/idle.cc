@@ -52,6 +52,9 @@ bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block&
     if (std::abs(b.J[k]) > kCertain) return false;
   }
   const double limit = kRounding * scale_of(b);
+  // a pivot that no dof moves relative to its geoms stays one; spin and rolls turn, however
+  if (b.geometry->pivot) return b.count <= 3 && largest(b.J, size) <= limit;
+  if (b.geometry->refusal) return false;
   std::memset(b.force, 0, sizeof b.force);  // not set yet; rho does not depend on it
   return largest(b.J, size) <= limit && stays_zero(m, d, blocks, b, limit, arena);
 }

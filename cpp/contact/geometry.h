@@ -22,6 +22,9 @@ struct ContactGeometry {
   // why the features are not known; null if they are. The contact then has no derivative, which
   // matters only if it carries a force or a sensor reads it.
   const char* refusal = nullptr;
+  // The contact point is the common center of two equal spheres, and therefore fixed to both geoms,
+  // whatever the normal is.                                                               (ROW-15)
+  bool pivot = false;
   std::optional<Twin> twin{};  // only if the feature is a FaceFeature
 
   // MuJoCo's contact

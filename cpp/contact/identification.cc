@@ -15,6 +15,9 @@
 namespace mujacobian {
 namespace {
 
+// Centers at a smaller distance, in meters, coincide up to rounding.
+constexpr double kCoincident = 1e-12;
+
 // Sets g to MuJoCo's contact, whose features are not known yet.
 void load_contact(const ContactView& contact, const ContactGeometry* before, ContactGeometry& g) {
   g.twin.reset();
@@ -119,6 +122,14 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
   return identify_perturbed(m, d, contact, first, find, g);
 }
 
+// Returns whether the feature consists of two spheres whose centers coincide up to rounding. The
+// span of the centers then has no direction, and MuJoCo takes a normal from the axes of the geoms.
+const CenterFeature* coincident_centers(const ContactGeometry& g) {
+  const auto* f = std::get_if<CenterFeature>(&g.feature);
+  // tie: coincident centers
+  return f && norm(f->pair.center[1] - f->pair.center[0]) < kCoincident ? f : nullptr;
+}
+
 // Sets g to the contact with its features. Returns why they are not known, null if they are.
 const char* find_features(const ModelView& m, const DataView& d, const ContactView& contact,
                           const ContactGeometry* before, ContactGeometry& g) {
@@ -131,7 +142,13 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
   Search search(m, d, contact);
   const bool found = pair && identify_pair(*pair, m, d, contact, before, search, g);
   if (!search.found_any()) return "unsupported contact configuration";
-  if (!found) return "its features were not recognized";
+  if (!found) {
+    if (const CenterFeature* centers = coincident_centers(g)) {
+      g.pivot = centers->radius[0] == centers->radius[1];
+      return "the centers of its geoms coincide, so that its normal is a fallback of MuJoCo";
+    }
+    return "its features were not recognized";
+  }
 
   // the frame
   g.hint = frame_hint(g, load_geom(m, d, contact.geom.v[g.hint_owner < 0 ? 0 : g.hint_owner]));
