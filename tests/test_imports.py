@@ -13,9 +13,9 @@ import mujacobian
 NAMES = [
     *("ColliderNotConvergedWarning", "Diagnostics", "Gradient", "Jacobian", "Linearization"),
     *("MujacobianError", "Parameters", "Pullback", "SelfCheckError", "SolverNotConvergedWarning"),
-    *("Trajectory", "Unsupported", "UnsupportedFeatureError", "converged", "diagnose", "fd_count"),
-    *("inverse", "jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
-    *("support", "transition", "vjp", "wrench"),
+    *("Trajectory", "Unsupported", "UnsupportedFeatureError", "callbacks", "converged", "diagnose"),
+    *("fd_count", "inverse", "jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count"),
+    *("smoothed", "support", "transition", "vjp", "wrench"),
 ]
 SUBMODULES = ["check", "control", "errors", "reference", "rods"]
 

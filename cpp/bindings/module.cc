@@ -72,7 +72,8 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
 
 // Writes all blocks of one state into the caller's arrays. None: not computed.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
-                    nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward) {
+                    nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward, bool control,
+                    bool passive) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
   DataView d = view_data(pair.data);
@@ -80,7 +81,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
   run(model, [&] {
-    require_model(m);
+    require_model(m, {control, passive});
     if (c.data() || dd.data() || df.data()) require_sensors(m);
     require_state(m, d);
     if (run_forward) {
@@ -95,7 +96,7 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
 
 void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                      nb::handle D, bool run_forward) {
-  linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward);
+  linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false);
 }
 
 void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle DfDv,
@@ -222,7 +223,8 @@ NB_MODULE(_core, module) {
              arg("argument_type_error"), arg("domain_error"), arg("require_data"), arg("notice"));
   module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
-             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true);
+             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true,
+             arg("control") = false, arg("passive") = false);
   module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
              nanobind::kw_only(), arg("forward") = true);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <string_view>
 
 #include "actuation/actuation.h"
 #include "forces/passive.h"
@@ -32,7 +33,7 @@ void require_option(const char* name, const double* x, int n) {
 
 // Calls report(element, reason) for every element of the model that is not supported.
 template <class F>
-void visit_unsupported(const ModelView& m, F report) {
+void visit_unsupported(const ModelView& m, KnownCallbacks known, F report) {
   // integrator
   switch (m.opt.integrator) {
     case integrator::kEuler:
@@ -70,6 +71,10 @@ void visit_unsupported(const ModelView& m, F report) {
 
   // callbacks, flexible bodies and plugins
   for (const Engine::Callback& callback : engine().callbacks) {
+    const std::string_view name = callback.name;
+    if ((known.control && name == "mjcb_control") || (known.passive && name == "mjcb_passive")) {
+      continue;
+    }
     if (*callback.address) report(callback.name, "a user callback takes part in the step");
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
@@ -103,7 +108,7 @@ std::vector<Unsupported> list_unsupported(const ModelView& m) {
   auto add = [&](const std::string& element, const std::string& reason) {
     all.emplace_back(element, reason);
   };
-  visit_unsupported(m, add);
+  visit_unsupported(m, {}, add);
   for (int s = 0; s < m.nsensor; s++) {
     if (const char* reason = sensor_refusal(m, s)) {
       add(element_name(m, object::kSensor, s), reason);
@@ -112,8 +117,8 @@ std::vector<Unsupported> list_unsupported(const ModelView& m) {
   return all;
 }
 
-void require_model(const ModelView& m) {
-  visit_unsupported(m, [](const std::string& element, const std::string& reason) {
+void require_model(const ModelView& m, KnownCallbacks known) {
+  visit_unsupported(m, known, [](const std::string& element, const std::string& reason) {
     throw Unsupported(element, reason);
   });
 }

@@ -11,8 +11,13 @@ namespace mujacobian {
 // Returns all elements of the model that are not supported in any state, with the reasons.
 std::vector<Unsupported> list_unsupported(const ModelView& m);
 
+// The user callbacks whose derivatives the caller adds.
+struct KnownCallbacks {
+  bool control = false, passive = false;  // mjcb_control, mjcb_passive
+};
+
 // Throws Unsupported if A and B of this model cannot be exact. Called before mj_forward.
-void require_model(const ModelView& m);
+void require_model(const ModelView& m, KnownCallbacks known = {});
 
 // Throws std::domain_error with the name of the field if MuJoCo cannot step this state.
 void require_state(const ModelView& m, const DataView& d);

@@ -13,6 +13,7 @@ from mujacobian import _layout
 
 _layout.install()
 
+from mujacobian._callbacks import callbacks  # noqa: E402
 from mujacobian._convergence import converged  # noqa: E402
 from mujacobian._core import inverse  # noqa: E402
 from mujacobian._diagnostics import Diagnostics, diagnose  # noqa: E402
@@ -55,6 +56,7 @@ __all__ = [
     "Trajectory",
     "Unsupported",
     "UnsupportedFeatureError",
+    "callbacks",
     "converged",
     "diagnose",
     "fd_count",

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian import _core
+from mujacobian import _callbacks, _core
 from mujacobian._arguments import Array, numbers, require_model
 from mujacobian._manifold import tangent_size
 from mujacobian._summary import describe
@@ -94,6 +94,22 @@ def linearize_without_selfcheck(
 ) -> Linearization:
     """Return what `linearize` returns, also in a program that compares every result."""
     require_model(model)
+    if _callbacks.current() is not _callbacks.NONE:
+        return _linearize_closed_loop(model, data, sensors, forces, forward)
+    return _linearize(model, data, sensors, forces, forward)
+
+
+def _linearize(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    sensors: bool,
+    forces: bool,
+    forward: bool,
+    *,
+    control: bool = False,
+    passive: bool = False,
+) -> Linearization:
+    """Return the Jacobians of the open loop; `control` and `passive`: ignore these callbacks."""
     nv, nu, ns = model.nv, model.nu, model.nsensordata
     nx = tangent_size(model)
     lin = Linearization(
@@ -114,8 +130,44 @@ def linearize_without_selfcheck(
         Bf=lin.Bf,
         Df=lin.Df,
         forward=forward,
+        control=control,
+        passive=passive,
     )
     return lin
+
+
+def _linearize_closed_loop(
+    model: mujoco.MjModel, data: mujoco.MjData, sensors: bool, forces: bool, forward: bool
+) -> Linearization:
+    """Return the Jacobians of a step with callbacks, by the chain rule.
+
+    The control callback runs between the velocity stage and the actuators, and the passive
+    callback adds a generalized force, as `qfrc_applied` does: (EXT-5), (EXT-6)
+
+        A + B du/dx + Bf dp/dx,   B du/du,   C + D du/dx + Df dp/dx,   D du/du
+    """
+    known = _callbacks.current()
+    control, passive = known.differentiates_control, known.differentiates_passive
+    if control or passive:
+        _callbacks.require_single_stage(model)
+    ctrl = data.ctrl.copy()  # mj_forward sets it to the result of the callback
+    lin = _linearize(
+        model, data, sensors, forces or passive, forward, control=control, passive=passive
+    )
+    A, B, C, D = lin.A, lin.B, lin.C, lin.D
+    if passive:
+        assert lin.Bf is not None
+        slopes = _callbacks.passive_slopes(model, data)
+        A = A + lin.Bf @ slopes
+        C = C if C is None or lin.Df is None else C + lin.Df @ slopes
+    if control:
+        data.ctrl[:] = ctrl
+        state, before = _callbacks.control_slopes(model, data)
+        A, B = A + B @ state, B @ before
+        if C is not None and D is not None:
+            C, D = C + D @ state, D @ before
+    Bf, Df = (lin.Bf, lin.Df) if forces else (None, None)
+    return Linearization(A, B, C, D, Bf, Df)
 
 
 def linearize_batch(
