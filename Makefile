@@ -88,10 +88,12 @@ parameters: .venv/.tools .venv/.installed  ## check all parameter families on th
 pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
+docs: .venv/.tools .venv/.docs .venv/.installed build/mathjax/.installed  ## build the site in build/html; check links, equations, reference, language, cycles
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
 	$(BIN)/python tools/check_language.py
+	$(BIN)/python -m sphinx -b html -d build/doctrees -j auto --quiet --fail-on-warning --keep-going docs build/html
+	$(BIN)/python tools/check_site.py build/html
 
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
 # tests cover
@@ -157,6 +159,16 @@ build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCE
 .venv/.bench: .venv/.tools
 	@echo "installing the competitors into .venv"
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
+	@touch $@
+
+.venv/.docs: .venv/.tools
+	@echo "installing Sphinx into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) docs)
+	@touch $@
+
+build/mathjax/.installed: .venv/.docs tools/install_mathjax.py
+	@echo "installing MathJax"
+	@$(BIN)/python tools/install_mathjax.py build/mathjax
 	@touch $@
 
 # packages that replace those of .venv; PYTHONPATH puts them in front
