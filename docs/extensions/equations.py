@@ -31,7 +31,7 @@ class Definitions(SphinxTransform):
                 self.define(label, block)
             # Sphinx would wrap several lines into an environment that admits no tags
             block["no-wrap"] = True
-            block.children = [nodes.Text(rf"\[{block.astext()}\]")]
+            block[:] = [nodes.Text(rf"\[{block.astext()}\]")]
         for strong in self.document.findall(nodes.strong):
             if statement := STATEMENT.fullmatch(strong.astext()):
                 self.define(statement[1], strong)
@@ -40,9 +40,8 @@ class Definitions(SphinxTransform):
         """Make the node the target of a label."""
         anchor = label.lower()
         node["ids"].append(anchor)
-        self.env.domains.standard_domain.note_hyperlink_target(
-            label, self.env.docname, anchor, label
-        )
+        domain = self.env.domains.standard_domain
+        domain.note_hyperlink_target(anchor, self.env.docname, anchor, label)
 
 
 def link_citations(app: Sphinx, doctree: nodes.document, docname: str) -> None:
