@@ -26,7 +26,7 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs docs sanitize clean
 
 help:  ## this list
@@ -46,6 +46,9 @@ test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
+
+test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
+	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
 	$(BIN)/ruff check .
@@ -182,7 +185,7 @@ build/sanitized/.installed: build/wheels-sanitize/.built
 
 .venv-newton/.installed: build/wheels/.built
 	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
-	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8'
+	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8' 'sybil>=10'
 	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
 	@touch $@
 
