@@ -69,8 +69,4 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 # MathJax and its fonts are part of the site, which therefore works without a network
 mathjax_path = "mathjax/tex-chtml.js"
-mathjax4_config = {
-    "loader": {"paths": {"fonts": "[mathjax]"}},
-    "options": {"enableMenu": False, "enableExplorer": False, "enableSpeech": False},
-    "output": {"displayOverflow": "linebreak", "linebreaks": {"inline": True}},
-}
+mathjax_config_path = "mathjax.js"

@@ -15,6 +15,8 @@ def translate(
     app: Sphinx, kind: str, name: str, documented: object, options: object, lines: list[str]
 ) -> None:
     """Keep indented blocks as they are, instead of quoting them; keep bars; allow `Name`s."""
+    if lines[0].startswith(name.rpartition(".")[2] + "("):
+        del lines[0]  # the signature of a compiled function, which the page states
     translated: list[str] = []
     section, literal = "", False
     for before, line in pairwise(["", *lines]):
