@@ -26,7 +26,7 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs docs sanitize clean
 
 help:  ## this list
@@ -46,6 +46,9 @@ test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
+
+test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
+	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
 	$(BIN)/ruff check .
@@ -88,10 +91,12 @@ parameters: .venv/.tools .venv/.installed  ## check all parameter families on th
 pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
+docs: .venv/.tools .venv/.docs .venv/.installed build/mathjax/.installed  ## build the site in build/html; check links, equations, reference, language, cycles
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
 	$(BIN)/python tools/check_language.py
+	$(BIN)/python -m sphinx -b html -d build/doctrees -j auto --quiet --fail-on-warning --keep-going docs build/html
+	$(BIN)/python tools/check_site.py build/html
 
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
 # tests cover
@@ -159,6 +164,16 @@ build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCE
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) bench)
 	@touch $@
 
+.venv/.docs: .venv/.tools
+	@echo "installing Sphinx into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) docs)
+	@touch $@
+
+build/mathjax/.installed: .venv/.docs tools/install_mathjax.py
+	@echo "installing MathJax"
+	@$(BIN)/python tools/install_mathjax.py build/mathjax
+	@touch $@
+
 # packages that replace those of .venv; PYTHONPATH puts them in front
 build/mujoco-315/.installed: .venv/.basis
 	@$(BIN)/python $(PIP) --no-deps --target build/mujoco-315 'mujoco==3.15.*'
@@ -170,7 +185,7 @@ build/sanitized/.installed: build/wheels-sanitize/.built
 
 .venv-newton/.installed: build/wheels/.built
 	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
-	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8'
+	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8' 'sybil>=10'
 	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
 	@touch $@
 

@@ -1,4 +1,7 @@
-"""Fewer cases for slow machines: `--cases N` runs N parameter sets of each test, evenly spread."""
+"""Fewer cases for slow machines, and a count of the code blocks of pages.
+
+`--cases N` runs N parameter sets of each test, evenly spread.
+"""
 
 from itertools import groupby
 
@@ -22,3 +25,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter):
+    """Print how many code blocks of pages ran, and which packages others need."""
+    reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    properties = [each for report in reports for each in report.user_properties]
+    ran = [value for name, value in properties if name == "block"]
+    if ran:
+        pages = {value.rpartition(":")[0] for value in ran}
+        terminalreporter.write_line(f"{len(ran)} code blocks of {len(pages)} pages ran")
+    for name, value in properties:
+        if name == "skipped":
+            terminalreporter.write_line(f"not run: blocks of {value}")

@@ -29,3 +29,11 @@ def test_examples(name):
             raise
         pytest.skip(str(error))
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("function", [mujacobian.transition, mujacobian.inverse])
+def test_examples_of_the_core(function):
+    name = function.__name__
+    example = doctest.DocTestParser().get_doctest(function.__doc__, {}, name, None, None)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("cpp", "src", "tests", "benchmarks", "examples")
+COPIES = ROOT / "docs" / "notebooks"  # made for the site
 DERIVATIONS = ROOT / "docs" / "derivations"
 LINE_LENGTH = 120
 
@@ -15,7 +16,8 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 LABEL = re.compile(r"[A-Z]{2,}-\d+[a-z]?")
 CITATION = re.compile(rf"\(({LABEL.pattern}(?:(?:, | and |-){LABEL.pattern})*)\)")
-DEFINITION = re.compile(rf"^ {{4,}}\S.*\S +\(({LABEL.pattern})\)$", re.MULTILINE)
+# the label of a displayed equation, and of a statement in the text
+DEFINITION = re.compile(rf"\\tag\{{({LABEL.pattern})\}}|\*\*\(({LABEL.pattern})\)\*\*")
 PAGE = re.compile(r"docs/[\w/]+\.md")
 
 
@@ -25,15 +27,17 @@ def main() -> int:
     for problem in problems:
         print(problem)
     pages = len(list(markdown_pages()))
-    print(f"{pages} pages, {len(defined_labels())} equations, {len(problems)} problems")
+    print(f"{pages} pages, {len(list(definitions()))} equations, {len(problems)} problems")
     return int(bool(problems))
 
 
 def markdown_pages() -> Iterator[Path]:
     """Yield the pages of the repository, not those of environments and build folders."""
     yield from sorted(ROOT.glob("*.md"))
-    for folder in ("docs", *SOURCES):
-        yield from sorted((ROOT / folder).rglob("*.md"))
+    for folder in ("docs", "notebooks", *SOURCES):
+        yield from (
+            page for page in sorted((ROOT / folder).rglob("*.md")) if COPIES not in page.parents
+        )
 
 
 def broken_links() -> Iterator[str]:
@@ -67,9 +71,9 @@ def anchors(page: Path) -> set[str]:
 
 
 def unknown_citations() -> Iterator[str]:
-    """Yield equation labels and pages that sources cite and the documentation lacks."""
-    known = defined_labels()
-    for path in source_files():
+    """Yield equation labels and pages that pages and sources cite and the documentation lacks."""
+    known = {label for _, label in definitions()}
+    for path in (*source_files(), *markdown_pages()):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             place = f"{path.relative_to(ROOT)}:{number}"
             for citation in CITATION.findall(line):
@@ -82,21 +86,19 @@ def unknown_citations() -> Iterator[str]:
 
 
 def repeated_definitions() -> Iterator[str]:
-    """Yield labels that stand at the end of more than one displayed equation."""
+    """Yield labels that more than one equation has."""
     places: dict[str, str] = {}
+    for page, label in definitions():
+        if label in places:
+            yield f"{page.relative_to(ROOT)}: ({label}) is also an equation of {places[label]}"
+        places[label] = page.name
+
+
+def definitions() -> Iterator[tuple[Path, str]]:
+    """Yield the labels of all equations and statements in docs/derivations, with their pages."""
     for page in sorted(DERIVATIONS.glob("*.md")):
-        for label in DEFINITION.findall(page.read_text()):
-            if label in places:
-                yield f"{page.relative_to(ROOT)}: ({label}) is also an equation of {places[label]}"
-            places[label] = page.name
-
-
-def defined_labels() -> set[str]:
-    """Return the labels of all equations in docs/derivations: in parentheses or as a tag."""
-    text = "\n".join(page.read_text() for page in DERIVATIONS.glob("*.md"))
-    tagged = re.findall(rf"\\tag\{{({LABEL.pattern})\}}", text)
-    cited = [label for group in CITATION.findall(text) for label in LABEL.findall(group)]
-    return {*tagged, *cited}
+        for displayed, stated in DEFINITION.findall(page.read_text()):
+            yield page, displayed or stated
 
 
 def source_files() -> Iterator[Path]:

@@ -99,6 +99,61 @@ void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle
   linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false);
 }
 
+constexpr const char* kTransitionDoc = R"(Write the exact Jacobians of one `mj_step` into arrays.
+
+The arguments are those of `mjd_transitionFD` without its step size. The result is that of
+`linearize`, but no memory is allocated.
+
+Args:
+  model: any model that MuJoCo loads.
+  data: the state, controls and applied forces; the state is not changed.
+  A: `(nx, nx)`, derivatives of the next state with respect to the state, with nx = 2 nv + na. This
+    array and the others are outputs of double precision; None leaves one out.
+  B: `(nx, nu)`, derivatives of the next state with respect to the controls.
+  C: `(ns, nx)`, derivatives of the sensors with respect to the state.
+  D: `(ns, nu)`, derivatives of the sensors with respect to the controls.
+  forward: run `mj_forward` first. Use False if you have just called it on this state.
+
+Example:
+  >>> import mujoco, mujacobian, numpy as np
+  >>> model = mujoco.MjModel.from_xml_string(
+  ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+  ...     "</worldbody></mujoco>")
+  >>> data, A = mujoco.MjData(model), np.empty((2, 2))
+  >>> mujacobian.transition(model, data, A)
+  >>> bool((A == mujacobian.linearize(model, data).A).all())
+  True
+)";
+
+constexpr const char* kInverseDoc = R"(Write the exact Jacobians of `mj_inverse` into arrays.
+
+The arguments are those of `mjd_inverseFD` without its step size. As there, the rows of all outputs
+are the inputs: row i of `DfDq` contains the derivatives of all forces with respect to position i.
+
+Args:
+  model: any model that MuJoCo loads.
+  data: the positions, velocities and accelerations, which are not changed.
+  DfDq: `(nv, nv)`, derivatives of `qfrc_inverse` with respect to positions. This array and the
+    others are outputs of double precision; None leaves one out.
+  DfDv: `(nv, nv)`, the same with respect to velocities.
+  DfDa: `(nv, nv)`, the same with respect to accelerations.
+  DsDq: `(nv, ns)`, derivatives of `sensordata` with respect to positions.
+  DsDv: `(nv, ns)`, the same with respect to velocities.
+  DsDa: `(nv, ns)`, the same with respect to accelerations.
+  DmDq: `(nv, nC)`, derivatives of the entries of the mass matrix `data.M`.
+  actuation: subtract `qfrc_actuator` from the force.
+
+Example:
+  >>> import mujoco, mujacobian, numpy as np
+  >>> model = mujoco.MjModel.from_xml_string(
+  ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1' mass='2'/>"
+  ...     "</body></worldbody></mujoco>")
+  >>> data, DfDa = mujoco.MjData(model), np.empty((1, 1))
+  >>> mujacobian.inverse(model, data, DfDa=DfDa)
+  >>> round(float(DfDa[0, 0]), 3)  # the inertia of the pendulum
+  2.008
+)";
+
 void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle DfDv,
                   nb::handle DfDa, nb::handle DsDq, nb::handle DsDv, nb::handle DsDa,
                   nb::handle DmDq, bool actuation) {
@@ -227,11 +282,11 @@ NB_MODULE(_core, module) {
              arg("control") = false, arg("passive") = false);
   module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
-             nanobind::kw_only(), arg("forward") = true);
+             nanobind::kw_only(), arg("forward") = true, kTransitionDoc);
   module.def("inverse", &inverse_into, arg("model").none(), arg("data").none(),
              arg("DfDq") = none(), arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(),
              arg("DsDv") = none(), arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
-             arg("actuation") = false);
+             arg("actuation") = false, kInverseDoc);
   module.def("batch_into", &batch_into, arg("model").none(), arg("states"), arg("controls"),
              arg("nstate"), arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(),
              arg("threads"));

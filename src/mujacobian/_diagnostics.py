@@ -23,15 +23,17 @@ CONTACT_LIMIT = _core.contact_limit()
 class Row:
     """A constraint and its distances to the nearest kinks, which are infinite if there is none.
 
-    state: "held", "sticking", "slipping", "pressing" or "free".
-    zone: distance of `J a - aref` to the boundary of this state.
-    activation: distance of the constraint's position to the point where its row disappears.
-    region: distance of a contact to the point where it uses other features of its geoms.
-    contact_error: distance between MuJoCo's contact and that of a converged collider, which is
-        differentiated: the sum of the changes of position and depth (m) and of the normal (rad).
-        It is infinite if the converged collider finds another number of contacts.
-    feature: name of the features of the geoms that determine a contact, such as "vertex on face" or
-        "edge on edge"; empty for other constraints.
+    Attributes:
+      element: name of the constraint.
+      state: "held", "sticking", "slipping", "pressing" or "free".
+      zone: distance of `J a - aref` to the boundary of this state.
+      activation: distance of the constraint's position to the point where its row disappears.
+      region: distance of a contact to the point where it uses other features of its geoms.
+      contact_error: distance between MuJoCo's contact and that of a converged collider, which is
+        differentiated: the sum of the changes of position and depth (m) and of the normal (rad). It
+        is infinite if the converged collider finds another number of contacts.
+      feature: name of the features of the geoms that determine a contact, such as "vertex on face"
+        or "edge on edge"; empty for other constraints.
     """
 
     element: str
@@ -56,15 +58,16 @@ class Clamp:
 class Diagnostics:
     """The result of `diagnose`.
 
-    rows: the constraints.
-    clamps: the ranges of controls and forces.
-    residual_before, residual: relative residuals of `M a = qfrc_smooth + J^T f` at MuJoCo's `qacc`
-        and after Newton steps from it.
-    solver_error: distance of MuJoCo's `qacc` from the optimum, relative to the largest
+    Attributes:
+      rows: the constraints.
+      clamps: the ranges of controls and forces.
+      residual_before: relative residual of `M a = qfrc_smooth + J^T f` at MuJoCo's `qacc`.
+      residual: the same after Newton steps from `qacc`.
+      solver_error: distance of MuJoCo's `qacc` from the optimum, relative to the largest
         acceleration of the bodies that constraints couple.
-    collider_error: distance between MuJoCo's `qacc` and that of a step with a converged collider,
+      collider_error: distance between MuJoCo's `qacc` and that of a step with a converged collider,
         relative to the largest acceleration of the same tree.
-    K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
+      K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
 
     Functions that differentiate the step warn if `solver_error` exceeds 1e-3, `collider_error`
     exceeds 1e-3, or the error of a contact exceeds 1e-4.

@@ -29,14 +29,15 @@ NO_MOCAP_GRADIENT = "option noslip_iterations", "gradients of mocap poses"
 class Gradient:
     """Derivatives of a scalar of a trajectory. Batches have a leading axis.
 
-    state: with respect to the first state, in the layout of `states` or in tangent coordinates.
-    controls: `(T, nu)`.
-    forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout has none.
-    wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout has none.
-    mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, with quaternions normalized
-        to q / |q|; None if the rollout has none, or with noslip, which is not supported.
-    params: one number per parameter; None if the rollout has none.
-    norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
+    Attributes:
+      state: with respect to the first state, in the layout of `states` or in tangent coordinates.
+      controls: `(T, nu)`.
+      forces: `(T, nv)`, with respect to `qfrc_applied`; None if the rollout has none.
+      wrenches: `(T, nbody, 6)`, with respect to `xfrc_applied`; None if the rollout has none.
+      mocap: `(T, nmocap, 7)`, with respect to the poses of mocap bodies, with quaternions
+        normalized to q / |q|; None if the rollout has none, or with noslip, which is not supported.
+      params: one number per parameter; None if the rollout has none.
+      norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
         last state, in tangent coordinates. They show where gradients vanish and where they explode.
     """
 

@@ -32,6 +32,14 @@ class Linearization:
         ds  = C dx + D du + Df df        C (ns, nx), D (ns, nu), Df (ns, nv)
 
     where f is `qfrc_applied`. Blocks that were not requested are None. Batches have a leading axis.
+
+    Attributes:
+      A: derivatives of the next state with respect to the state.
+      B: derivatives of the next state with respect to the controls.
+      C: derivatives of the sensors with respect to the state.
+      D: derivatives of the sensors with respect to the controls.
+      Bf: derivatives of the next state with respect to the applied forces.
+      Df: derivatives of the sensors with respect to the applied forces.
     """
 
     A: Array

@@ -27,8 +27,9 @@ Result = TypeVar("Result", "Gradient", "Jacobian")
 class Jacobian:
     """Derivatives of all states and sensors of a trajectory. Batches have a leading axis.
 
-    states: `(T + 1, rows, columns)`.
-    sensordata: `(T, ns, columns)`; None if not requested.
+    Attributes:
+      states: `(T + 1, rows, columns)`.
+      sensordata: `(T, ns, columns)`; None if not requested.
     """
 
     states: Array
@@ -42,10 +43,11 @@ class Jacobian:
 class Trajectory:
     """The result of `mujacobian.rollout`. Batches have a leading axis.
 
-    states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then the state
+    Attributes:
+      states: `(T + 1, nq + nv + na)`, rows of (qpos, qvel, act): the first state, then the state
         after every step.
-    sensordata: `(T, ns)`, the sensor values of each step, at the state before the step.
-    model: the simulated model. Do not change it before you compute gradients.
+      sensordata: `(T, ns)`, the sensor values of each step, at the state before the step.
+      model: the simulated model. Do not change it before you compute gradients.
 
     The other attributes are what `gradient` and `jacobian` need.
     """

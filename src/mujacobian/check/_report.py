@@ -13,25 +13,29 @@ from mujacobian.errors import Unsupported
 class StateReport:
     """The results at one state.
 
-    name: how the state was reached.
-    rows, contacts: numbers of constraint rows and of contacts.
-    verdict: "exact", "wrong", "refused" (a feature is not supported), "unconverged" (at the model's
-        own settings the solver or the collider stops before the optimum, which is differentiated),
-        "loose" (exact with a converged collider, but the model's own `ccd_tolerance` is larger) or
-        "unknown" (the reference is not accurate enough).
-    reason: an explanation of any verdict but "exact".
-    sensors_refused: the reason if C and D are not supported.
-    tolerance: of the relative errors.
-    columns: number of compared columns.
-    share: share of the entries for which the reference is trusted.
-    ours, fd: worst relative errors of each block, of mujacobian and of `mjd_transitionFD`, compared
-        with the step of the model as it is.
-    times: in microseconds.
-    solver: `solver_error` of `diagnose`.
-    converged: errors compared with the converged step, if the verdict is "unconverged".
-    solver_share, collider_share: shares of the error that the solver and the collider cause. If
-        both stop early, they are the same.
-    collider: the larger one of `collider_error` and `contact_error` of `diagnose`.
+    Attributes:
+      name: how the state was reached.
+      rows: number of constraint rows.
+      contacts: number of contacts.
+      verdict: "exact", "wrong", "refused" (a feature is not supported), "unconverged" (at the
+        model's own settings the solver or the collider stops before the optimum, which is
+        differentiated), "loose" (exact with a converged collider, but the model's own
+        `ccd_tolerance` is larger) or "unknown" (the reference is not accurate enough).
+      reason: an explanation of any verdict but "exact".
+      sensors_refused: the reason if C and D are not supported.
+      tolerance: of the relative errors.
+      columns: number of compared columns.
+      share: share of the entries for which the reference is trusted.
+      ours: worst relative errors of each block of mujacobian, compared with the step of the model
+        as it is.
+      fd: the same of `mjd_transitionFD`.
+      times: in microseconds.
+      solver: `solver_error` of `diagnose`.
+      converged: errors compared with the converged step, if the verdict is "unconverged".
+      solver_share: share of the error that the solver causes.
+      collider: the larger one of `collider_error` and `contact_error` of `diagnose`.
+      collider_share: share of the error that the collider causes. If both stop early, it is equal
+        to `solver_share`.
     """
 
     name: str

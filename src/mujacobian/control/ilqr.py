@@ -60,7 +60,8 @@ class ILQR:
         one-sided), "fd_central" (the same, central), "wasp" (approximate, warm-started) and
         "isolation" (exact A and B, one-sided C and D).
       threads: number of threads; by default one per available core.
-      lower, upper: `(nu,)`, bounds of the controls; by default the model's `ctrlrange`.
+      lower: `(nu,)`, lower bounds of the controls; by default those of the model's `ctrlrange`.
+      upper: `(nu,)`, upper bounds of the controls; by default those of the model's `ctrlrange`.
       regularization: "control" (mu is added to Quu, the default), "state" (to Vxx) or "none".
       mu: initial regularization; by default 1.
       mu_bounds: (min, max) of the regularization; by default (1e-6, 1e6).

@@ -33,24 +33,25 @@ PHASES = ("derivatives", "nominal", "backward", "rollouts", "total")
 class MPCResult:
     """The result of a run under model-predictive control, with one row per simulated step.
 
-    times: `(n,)`, s, times before each step.
-    states: `(n, nq + nv + na)`, states before each step.
-    controls: `(n, nu)`, controls of each step.
-    sensordata: `(n, ns)`, sensor readings at the state before each step.
-    costs: `(n,)`, cost of each step.
-    terms: `(n, terms)`, norms of the terms of the cost, without weights.
-    names: names of the terms.
-    weights: `(terms,)`, weights of the terms.
-    plan_times: `(plans,)`, s, initial times of the plans.
-    plan_costs: `(plans,)`, costs of the plans.
-    step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
-    refused: for each plan, the reason why it improved only a part of its horizon; empty if it
+    Attributes:
+      times: `(n,)`, s, times before each step.
+      states: `(n, nq + nv + na)`, states before each step.
+      controls: `(n, nu)`, controls of each step.
+      sensordata: `(n, ns)`, sensor readings at the state before each step.
+      costs: `(n,)`, cost of each step.
+      terms: `(n, terms)`, norms of the terms of the cost, without weights.
+      names: names of the terms.
+      weights: `(terms,)`, weights of the terms.
+      plan_times: `(plans,)`, s, initial times of the plans.
+      plan_costs: `(plans,)`, costs of the plans.
+      step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
+      refused: for each plan, the reason why it improved only a part of its horizon; empty if it
         improved the whole horizon.
-    timings: computing times of each plan.
-    seconds: wall-clock time of the run, s.
-    derivatives: backend of the planner.
-    threads: number of threads of the planner.
-    plan: last plan.
+      timings: computing times of each plan.
+      seconds: wall-clock time of the run, s.
+      derivatives: backend of the planner.
+      threads: number of threads of the planner.
+      plan: last plan.
     """
 
     times: Array

@@ -13,9 +13,10 @@ from mujacobian.errors import ArgumentError
 class Norm:
     """A function of the rows r of a term; unless stated otherwise, its minimum is 0 at r = 0.
 
-    p: half-width of the region near 0 in which the norm is smoothed, in the unit of the rows; for
+    Attributes:
+      p: half-width of the region near 0 in which the norm is smoothed, in the unit of the rows; for
         `Power`, the exponent.
-    q: exponent that determines the shape within this region.
+      q: exponent that determines the shape within this region.
     """
 
     kind: ClassVar[str]

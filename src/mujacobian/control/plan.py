@@ -21,13 +21,15 @@ class Policy:
     x_t along geodesics. Otherwise, each knot applies until the next one. The first and the last
     knot also apply before and after the trajectory.
 
-    model: model of the trajectory.
-    times: `(n,)`, s, ascending times of the knots.
-    states: `(n, nq + nv + na)`, rows (qpos, qvel, act).
-    controls: `(n, nu)`.
-    gains: `(n, nu, nx)`, for differences of states in tangent coordinates.
-    lower, upper: `(nu,)`, bounds of the controls.
-    is_linear: whether values between knots are interpolated; by default True.
+    Attributes:
+      model: model of the trajectory.
+      times: `(n,)`, s, ascending times of the knots.
+      states: `(n, nq + nv + na)`, rows (qpos, qvel, act).
+      controls: `(n, nu)`.
+      gains: `(n, nu, nx)`, for differences of states in tangent coordinates.
+      lower: `(nu,)`, lower bounds of the controls.
+      upper: `(nu,)`, upper bounds of the controls.
+      is_linear: whether values between knots are interpolated; by default True.
     """
 
     model: mujoco.MjModel = field(repr=False)
@@ -73,12 +75,13 @@ class Policy:
 class Timings:
     """Time that one plan took, s.
 
-    derivatives: processor time for A, B, C and D, summed over all threads.
-    nominal: wall-clock time of the rollout of the initial policy, including derivatives.
-    expansion: wall-clock time of derivatives after a line search, in `ILQR.solve`.
-    backward: wall-clock time of backward passes.
-    rollouts: wall-clock time of line searches.
-    total: wall-clock time of the whole plan.
+    Attributes:
+      derivatives: processor time for A, B, C and D, summed over all threads.
+      nominal: wall-clock time of the rollout of the initial policy, including derivatives.
+      expansion: wall-clock time of derivatives after a line search, in `ILQR.solve`.
+      backward: wall-clock time of backward passes.
+      rollouts: wall-clock time of line searches.
+      total: wall-clock time of the whole plan.
     """
 
     derivatives: float = 0.0
@@ -93,11 +96,12 @@ class Timings:
 class History:
     """Iterations of the optimization: arrays with one entry per iteration.
 
-    cost: cost after the iteration.
-    expected: decrease of the cost that the backward pass predicts for the step size.
-    step: step size, 0 if no step size decreased the cost.
-    regularization: regularization mu of the backward pass.
-    candidates: number of rollouts in the line search.
+    Attributes:
+      cost: cost after the iteration.
+      expected: decrease of the cost that the backward pass predicts for the step size.
+      step: step size, 0 if no step size decreased the cost.
+      regularization: regularization mu of the backward pass.
+      candidates: number of rollouts in the line search.
     """
 
     cost: Array
@@ -111,22 +115,23 @@ class History:
 class Plan:
     """A planned trajectory of T knots with its controls and feedback policy.
 
-    times: `(T,)`, s, times of the knots.
-    states: `(T, nq + nv + na)`, rows (qpos, qvel, act).
-    controls: `(T - 1, nu)`, controls between knots; the last knot keeps the last control.
-    gains: `(T - 1, nu, nx)`, feedback gains.
-    sensordata: `(T, ns)`, sensor readings at the state of each knot.
-    terms: `(T, terms)`, norms of all terms at each knot, without weights.
-    cost: mean over the knots of the weighted sum of the terms.
-    initial_cost: cost of the trajectory before the first iteration.
-    policy: feedback policy along the trajectory.
-    history: record of the iterations.
-    timings: computing times.
-    status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
+    Attributes:
+      times: `(T,)`, s, times of the knots.
+      states: `(T, nq + nv + na)`, rows (qpos, qvel, act).
+      controls: `(T - 1, nu)`, controls between knots; the last knot keeps the last control.
+      gains: `(T - 1, nu, nx)`, feedback gains.
+      sensordata: `(T, ns)`, sensor readings at the state of each knot.
+      terms: `(T, terms)`, norms of all terms at each knot, without weights.
+      cost: mean over the knots of the weighted sum of the terms.
+      initial_cost: cost of the trajectory before the first iteration.
+      policy: feedback policy along the trajectory.
+      history: record of the iterations.
+      timings: computing times.
+      status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
         decreased the cost), "not convex" (the backward pass failed at the largest regularization),
         or "refused" (one of the first two knots has no derivative).
-    refused: knot without an exact derivative and the reason, in plans of `ILQR.improve`, which then
-        improves only the knots before it; empty if all knots have derivatives.
+      refused: knot without an exact derivative and the reason, in plans of `ILQR.improve`, which
+        then improves only the knots before it; empty if all knots have derivatives.
     """
 
     times: Array

@@ -20,8 +20,9 @@ class Rows:
     `sensor` and `controls` make rows. Rows can be added, subtracted, indexed, scaled by numbers and
     arrays, and multiplied by a matrix from the left. A single row is broadcast as in NumPy.
 
-    matrix: `(k, nsensordata + nu)`, coefficients.
-    constant: `(k,)`, constant parts.
+    Attributes:
+      matrix: `(k, nsensordata + nu)`, coefficients.
+      constant: `(k,)`, constant parts.
     """
 
     matrix: Array

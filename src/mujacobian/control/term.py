@@ -25,9 +25,10 @@ class UserResidual:
     (qpos, qvel, act), and controls `(n, nu)`. The planner calls them a few times per trajectory. A
     value that is not finite makes the cost infinite, so the line search rejects the trajectory.
 
-    dim: number of rows k.
-    value: function that returns the residual, `(n, k)`.
-    jacobian: function that returns the derivatives with respect to the state, `(n, k, nx)` in the
+    Attributes:
+      dim: number of rows k.
+      value: function that returns the residual, `(n, k)`.
+      jacobian: function that returns the derivatives with respect to the state, `(n, k, nx)` in the
         tangent coordinates of `mujacobian.linearize`, and to the controls, `(n, k, nu)`.
 
     Example:
@@ -53,13 +54,14 @@ class UserResidual:
 class Term:
     """A term weight * norm(residual - target) of a cost.
 
-    name: name in tables and plots.
-    residual: `Rows` of sensors and controls, or a `UserResidual`.
-    norm: instance of a subclass of `control.Norm`; by default `Quadratic()`.
-    weight: initial weight, at least 0; by default 1. `Cost.weights` holds the current weights.
-    target: `(k,)`, or a function of times `(n,)` that returns `(n, k)` and is called once per plan;
-        by default zero. One number instead of k applies to all rows. A NaN switches a row off at
-        that time, as if the term did not have this row.
+    Attributes:
+      name: name in tables and plots.
+      residual: `Rows` of sensors and controls, or a `UserResidual`.
+      norm: instance of a subclass of `control.Norm`; by default `Quadratic()`.
+      weight: initial weight, at least 0; by default 1. `Cost.weights` holds the current weights.
+      target: `(k,)`, or a function of times `(n,)` that returns `(n, k)` and is called once per
+        plan; by default zero. One number instead of k applies to all rows. A NaN switches a row off
+        at that time, as if the term did not have this row.
     """
 
     name: str

@@ -15,11 +15,12 @@ from mujacobian.newton.coordinates import Coordinates
 class Layout:
     """Names of the rows and columns of A, and of the columns of B.
 
-    state: slices of the rows and columns of A: "joint_q", "joint_qd", "act".
-    inputs: slices of the columns of B, for the inputs that the model has: "joint_f",
+    Attributes:
+      state: slices of the rows and columns of A: "joint_q", "joint_qd", "act".
+      inputs: slices of the columns of B, for the inputs that the model has: "joint_f",
         "joint_target_q", "joint_target_qd", "ctrl", "body_f".
-    rows: name of each row of A, which is also the name of the column with this index.
-    columns: name of each column of B.
+      rows: name of each row of A, which is also the name of the column with this index.
+      columns: name of each column of B.
     """
 
     state: dict[str, slice]

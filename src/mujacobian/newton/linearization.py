@@ -40,7 +40,8 @@ class NewtonLinearization:
     def block(self, name: str) -> Array:
         """Return the columns of B of one input.
 
-        name: name of the input, a key of `layout.inputs` such as "joint_f".
+        Args:
+          name: name of the input, a key of `layout.inputs` such as "joint_f".
         """
         if name not in self.layout.inputs:
             raise ArgumentError(

@@ -22,10 +22,11 @@ class Attachment:
 
     The energy is stiffness/2 |first - second|^2.
 
-    first: material point of a body or rod, from `RigidBody.at`, `Rod.node` or `Rod.beside`.
-    second: another material point; or `(3,)`, m, a position in the world. Such a position is an
+    Attributes:
+      first: material point of a body or rod, from `RigidBody.at`, `Rod.node` or `Rod.beside`.
+      second: another material point; or `(3,)`, m, a position in the world. Such a position is an
         anchor, which the argument `targets` of `rods.rollout` moves.
-    stiffness: spring constant, N/m.
+      stiffness: spring constant, N/m.
     """
 
     first: Point
@@ -47,11 +48,12 @@ class Weld:
     The energy is stiffness (1 - cos angle) (ROD-18). The angle is that of the rotation between
     R_first first_axes and R_second second_axes.
 
-    first: frame of a body or of an edge, from `RigidBody.frame` or `Rod.frame`.
-    second: another frame, or None for the axes of the world.
-    stiffness: torsion constant, N m.
-    first_axes, second_axes: `(3, 3)` rotation matrices, in the axes of the respective frame; by
-        default the identity.
+    Attributes:
+      first: frame of a body or of an edge, from `RigidBody.frame` or `Rod.frame`.
+      second: another frame, or None for the axes of the world.
+      stiffness: torsion constant, N m.
+      first_axes: `(3, 3)` rotation matrix in the axes of `first`; by default the identity.
+      second_axes: `(3, 3)` rotation matrix in the axes of `second`; by default the identity.
     """
 
     first: Frame
@@ -77,7 +79,8 @@ class Cable:
     The energy is tension times length. The argument `tensions` of `rods.rollout` gives the tension
     in N.
 
-    path: at least two material points of bodies or rods.
+    Attributes:
+      path: at least two material points of bodies or rods.
     """
 
     path: Sequence[Point]

@@ -19,17 +19,18 @@ from mujacobian.rods.rotation import rotations
 class RigidBody:
     """A rigid body. Its position is the position of its center of mass.
 
-    mass: mass, kg.
-    inertia: `(3,)` principal moments or `(3, 3)` matrix, kg m^2, about the center of mass in the
+    Attributes:
+      mass: mass, kg.
+      inertia: `(3,)` principal moments or `(3, 3)` matrix, kg m^2, about the center of mass in the
         axes of the body.
-    position: `(3,)`, m, initial position in the world; by default the origin.
-    rotation: `(3, 3)`, initial rotation matrix from body axes to world axes; by default the
+      position: `(3,)`, m, initial position in the world; by default the origin.
+      rotation: `(3, 3)`, initial rotation matrix from body axes to world axes; by default the
         identity.
-    velocity: `(3,)`, m/s, initial velocity in world axes; by default zero.
-    angular_velocity: `(3,)`, rad/s, initial angular velocity in world axes; by default zero.
-    drag: coefficient of the damping force -drag v, N s/m; by default 0.
-    spin_drag: coefficient of the damping torque -spin_drag w, N m s; by default 0.
-    fixed: whether the body keeps its initial pose; by default False.
+      velocity: `(3,)`, m/s, initial velocity in world axes; by default zero.
+      angular_velocity: `(3,)`, rad/s, initial angular velocity in world axes; by default zero.
+      drag: coefficient of the damping force -drag v, N s/m; by default 0.
+      spin_drag: coefficient of the damping torque -spin_drag w, N m s; by default 0.
+      fixed: whether the body keeps its initial pose; by default False.
 
     Example:
       >>> from mujacobian import rods

@@ -21,14 +21,15 @@ class Contact:
     friction * force * v / sqrt(|v|^2 + slip^2) with the sliding velocity v over the step (ROD-24).
     The normal and the normal force are those at the beginning of the step.
 
-    points: material points of bodies and rods.
-    shape: solid that the spheres must not enter, in the axes of `body` with its center of mass as
+    Attributes:
+      points: material points of bodies and rods.
+      shape: solid that the spheres must not enter, in the axes of `body` with its center of mass as
         origin, or in world axes.
-    stiffness: contact stiffness, N/m.
-    friction: coefficient of friction; by default 0.
-    radius: radius of the spheres, m; by default 0.
-    slip: sliding velocity, m/s, at which friction changes from viscous to dry; by default 1e-3.
-    body: body that the shape is fixed to; by default None, the world.
+      stiffness: contact stiffness, N/m.
+      friction: coefficient of friction; by default 0.
+      radius: radius of the spheres, m; by default 0.
+      slip: sliding velocity, m/s, at which friction changes from viscous to dry; by default 1e-3.
+      body: body that the shape is fixed to; by default None, the world.
     """
 
     points: Sequence[Point]

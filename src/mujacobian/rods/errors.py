@@ -8,8 +8,9 @@ from mujacobian.errors import MujacobianError
 class ConvergenceError(MujacobianError):
     """Newton's method did not find a minimum of the incremental potential of a step.
 
-    step: index of the step.
-    residual: largest entry of the remaining gradient, N or N m.
+    Attributes:
+      step: index of the step.
+      residual: largest entry of the remaining gradient, N or N m.
     """
 
     def __init__(self, message: str, step: int, residual: float) -> None:

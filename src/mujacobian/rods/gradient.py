@@ -12,12 +12,17 @@ from mujacobian.rods.state import Parameters, State
 class Gradient:
     """Derivatives of a scalar function of a trajectory.
 
-    state: derivatives with respect to the first state; those of rotations are matrices, or vectors
-        in tangent coordinates.
-    forces, torques, tensions, rest, targets: derivatives with respect to the inputs, in the shapes
-        of the inputs; None for an input that the rollout did not have.
-    params: derivatives with respect to the parameters, such as masses and stiffnesses.
-    norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
+    Attributes:
+      state: derivatives with respect to the first state; those of rotations are matrices, or
+        vectors in tangent coordinates.
+      forces: derivatives with respect to the forces, in their shape, or None if the rollout had
+        none.
+      torques: the same for the torques.
+      tensions: the same for the tensions of cables.
+      rest: the same for the rest curvatures.
+      targets: the same for the positions of attachments.
+      params: derivatives with respect to the parameters, such as masses and stiffnesses.
+      norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
         change that led to it, and of the last one. They show where a gradient vanishes or explodes.
     """
 

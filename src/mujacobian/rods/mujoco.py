@@ -50,9 +50,10 @@ class Link:
 
     One link transmits a force. Three links that are not collinear also hold an orientation.
 
-    attachment: attachment of the world of rods to a position. The link replaces this position.
-    body: name of a body of the MuJoCo model.
-    offset: `(3,)`, m, position of the anchor in the axes of the body; by default its origin.
+    Attributes:
+      attachment: attachment of the world of rods to a position. The link replaces this position.
+      body: name of a body of the MuJoCo model.
+      offset: `(3,)`, m, position of the anchor in the axes of the body; by default its origin.
     """
 
     attachment: Attachment
@@ -70,10 +71,11 @@ class Link:
 class CoupledGradient:
     """Derivatives of a scalar function of a coupled trajectory.
 
-    model_state: `(2 nv + na,)`, derivatives with respect to the first state of the MuJoCo model, in
-        tangent coordinates.
-    controls: `(T, nu)`, derivatives with respect to the controls.
-    rods_state: derivatives with respect to the first state of the rods.
+    Attributes:
+      model_state: `(2 nv + na,)`, derivatives with respect to the first state of the MuJoCo model,
+        in tangent coordinates.
+      controls: `(T, nu)`, derivatives with respect to the controls.
+      rods_state: derivatives with respect to the first state of the rods.
     """
 
     model_state: Array
@@ -168,12 +170,15 @@ def rollout(
 class CoupledTrajectory:
     """The result of `rollout`.
 
-    model: MuJoCo model.
-    world: world of rods.
-    states: `(T + 1, nq + nv + na)`, states of the model.
-    positions: `(T + 1, points, 3)`, m, positions of the rods.
-    rotations: `(T + 1, frames, 3, 3)`, rotations of the rods.
-    data, steps, carried: data that `gradient` reads.
+    Attributes:
+      model: MuJoCo model.
+      world: world of rods.
+      states: `(T + 1, nq + nv + na)`, states of the model.
+      positions: `(T + 1, points, 3)`, m, positions of the rods.
+      rotations: `(T + 1, frames, 3, 3)`, rotations of the rods.
+      data: data of the model, which `gradient` reads.
+      steps: rollouts of both engines in each step, which `gradient` reads.
+      carried: bodies that carry the links, which `gradient` reads.
     """
 
     model: mujoco.MjModel

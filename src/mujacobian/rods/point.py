@@ -24,11 +24,12 @@ class Point:
     `RigidBody.at`, `Rod.node` and `Rod.beside` make such points. The position is a weighted sum of
     one or two points of the owner plus an offset in the axes of a frame or of the world.
 
-    owner: body or rod.
-    points: indices of one or two points of the owner.
-    weights: weights of these points.
-    frame: index of the owner's frame in which `offset` is given; None for world axes.
-    offset: `(3,)`, m.
+    Attributes:
+      owner: body or rod.
+      points: indices of one or two points of the owner.
+      weights: weights of these points.
+      frame: index of the owner's frame in which `offset` is given; None for world axes.
+      offset: `(3,)`, m.
     """
 
     owner: RigidBody | Rod
@@ -56,8 +57,9 @@ class Frame:
 
     `RigidBody.frame` and `Rod.frame` make frames.
 
-    owner: body or rod.
-    frame: index of the frame among those of the owner.
+    Attributes:
+      owner: body or rod.
+      frame: index of the frame among those of the owner.
     """
 
     owner: RigidBody | Rod

@@ -23,29 +23,31 @@ class Rod:
     It has a position at each node and a frame at each edge. The third axis of the frame follows the
     edge. l is the rest length of an edge, or the mean rest length of two adjacent edges.
 
-    nodes: `(n + 1, 3)`, m, initial positions of the nodes.
-    mass: total mass, kg, distributed along the rest length and lumped at the nodes.
-    radius: radius of the cross section, m, which determines the inertia of the edges.
-    stretch: stiffness in N, a number or `(n,)`; the energy is stretch/2 l (|edge|/l - 1)^2.
-    shear: stiffness in N, a number or `(n,)`; the energy is shear/2 l (1 - cos a) with the angle a
-        between the edge and the third axis of its frame.
-    bend: stiffness in N m^2, `(3,)` or `(n - 1, 3)`, against bending about the first two axes and
+    Attributes:
+      nodes: `(n + 1, 3)`, m, initial positions of the nodes.
+      mass: total mass, kg, distributed along the rest length and lumped at the nodes.
+      radius: radius of the cross section, m, which determines the inertia of the edges.
+      stretch: stiffness in N, a number or `(n,)`; the energy is stretch/2 l (|edge|/l - 1)^2.
+      shear: stiffness in N, a number or `(n,)`; the energy is shear/2 l (1 - cos a) with the angle
+        a between the edge and the third axis of its frame.
+      bend: stiffness in N m^2, `(3,)` or `(n - 1, 3)`, against bending about the first two axes and
         twist about the third; the energy is l/2 sum_i bend_i (Darboux vector - rest)_i^2.
-    frames: `(n, 3, 3)`, initial frames; by default `rods.frames_along(nodes)`, without twist.
-    rest_lengths: `(n,)`, m; by default the initial lengths.
-    rest_curvature: `(3,)` or `(n - 1, 3)`, 1/m, Darboux vectors at rest; by default those of the
+      frames: `(n, 3, 3)`, initial frames; by default `rods.frames_along(nodes)`, without twist.
+      rest_lengths: `(n,)`, m; by default the initial lengths.
+      rest_curvature: `(3,)` or `(n - 1, 3)`, 1/m, Darboux vectors at rest; by default those of the
         initial frames. They are zero for a rod that is straight at rest.
-    velocities: `(3,)` or `(n + 1, 3)`, m/s, initial velocities of the nodes in world axes; by
+      velocities: `(3,)` or `(n + 1, 3)`, m/s, initial velocities of the nodes in world axes; by
         default zero.
-    angular_velocities: `(3,)` or `(n, 3)`, rad/s, initial angular velocities of the edges in world
-        axes; by default zero.
-    stretch_damping: Kelvin-Voigt damping of the stretch rate, N s; by default 0.
-    bend_damping: Kelvin-Voigt damping of the rate of the Darboux vector, N m^2 s, a number, `(3,)`
-        or `(n - 1, 3)`; by default 0.
-    drag: damping of the velocity of each node, N s/m; by default 0.
-    spin_drag: damping of the angular velocity of each edge, N m s; by default 0.
-    fixed_nodes, fixed_edges: indices of nodes and edges that keep their initial pose; by default
-        none. A clamp fixes a node and its edge.
+      angular_velocities: `(3,)` or `(n, 3)`, rad/s, initial angular velocities of the edges in
+        world axes; by default zero.
+      stretch_damping: Kelvin-Voigt damping of the stretch rate, N s; by default 0.
+      bend_damping: Kelvin-Voigt damping of the rate of the Darboux vector, N m^2 s, a number,
+        `(3,)` or `(n - 1, 3)`; by default 0.
+      drag: damping of the velocity of each node, N s/m; by default 0.
+      spin_drag: damping of the angular velocity of each edge, N m s; by default 0.
+      fixed_nodes: indices of nodes that keep their initial position; by default none.
+      fixed_edges: indices of edges that keep their initial orientation; by default none. A clamp
+        fixes a node and its edge.
 
     Example:
       >>> import numpy as np

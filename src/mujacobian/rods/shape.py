@@ -30,8 +30,9 @@ class Shape(ABC):
 class Plane(Shape):
     """The half-space normal . p < offset.
 
-    normal: `(3,)`, direction out of the solid, which is normalized; by default +z.
-    offset: distance of the surface from the origin along the unit normal, m; by default 0.
+    Attributes:
+      normal: `(3,)`, direction out of the solid, which is normalized; by default +z.
+      offset: distance of the surface from the origin along the unit normal, m; by default 0.
     """
 
     normal: ArrayLike = (0, 0, 1)
@@ -55,8 +56,9 @@ class Tube(Shape):
 
     A curved tube is a polyline with many vertices.
 
-    vertices: `(n, 3)`, m, with n >= 1; consecutive vertices differ.
-    radius: radius of the tube, m.
+    Attributes:
+      vertices: `(n, 3)`, m, with n >= 1; consecutive vertices differ.
+      radius: radius of the tube, m.
     """
 
     vertices: ArrayLike
@@ -91,9 +93,10 @@ def Capsule(start: ArrayLike, end: ArrayLike, radius: float) -> Tube:
 class Box(Shape):
     """A box.
 
-    half: `(3,)`, m, half of the edge lengths.
-    center: `(3,)`, m; by default the origin.
-    axes: `(3, 3)` rotation matrix whose columns are the directions of the edges; by default the
+    Attributes:
+      half: `(3,)`, m, half of the edge lengths.
+      center: `(3,)`, m; by default the origin.
+      axes: `(3, 3)` rotation matrix whose columns are the directions of the edges; by default the
         identity.
     """
 
@@ -129,7 +132,8 @@ Box.__init__ = accept_former("centre", "center")(Box.__init__)  # type: ignore[m
 class Union(Shape):
     """All points that are in at least one of the shapes.
 
-    parts: one shape or more.
+    Attributes:
+      parts: one shape or more.
     """
 
     parts: Sequence[Shape]
@@ -147,7 +151,8 @@ class Union(Shape):
 class Outside(Shape):
     """All points outside a shape: its contacts keep points inside the shape, as in a hollow tube.
 
-    shape: solid whose complement this is.
+    Attributes:
+      shape: solid whose complement this is.
     """
 
     shape: Shape

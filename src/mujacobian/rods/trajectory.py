@@ -25,10 +25,11 @@ STATUS = ("converged", "too many iterations", "no decrease along a line", "not f
 class Report:
     """Convergence of each time step.
 
-    status: "converged", or the reason why Newton's method stopped.
-    iterations: numbers of Newton iterations; each assembles and factors one Hessian.
-    corrections: largest entries of the last Newton steps, m or rad.
-    residuals: largest entries of the gradients before these Newton steps, N or N m.
+    Attributes:
+      status: "converged", or the reason why Newton's method stopped.
+      iterations: numbers of Newton iterations; each assembles and factors one Hessian.
+      corrections: largest entries of the last Newton steps, m or rad.
+      residuals: largest entries of the gradients before these Newton steps, N or N m.
     """
 
     status: list[str]
@@ -52,9 +53,10 @@ class Report:
 class Energies:
     """Energies of a trajectory, J, each `(T + 1,)`.
 
-    kinetic: kinetic energy with the mean velocities of the preceding step.
-    stored: elastic energy of edges, bends, attachments, cables and contacts.
-    gravity: potential energy in the gravity field.
+    Attributes:
+      kinetic: kinetic energy with the mean velocities of the preceding step.
+      stored: elastic energy of edges, bends, attachments, cables and contacts.
+      gravity: potential energy in the gravity field.
     """
 
     kinetic: Array
@@ -84,12 +86,15 @@ class Bars:
 class Trajectory:
     """The result of `rods.rollout`.
 
-    world: simulated world.
-    first: initial state.
-    positions: `(T + 1, points, 3)`, m, initially and after each step; read-only.
-    rotations: `(T + 1, frames, 3, 3)`, initially and after each step; read-only.
-    report: convergence of the steps.
-    inputs, params, model: data that `gradient` and `energies` read.
+    Attributes:
+      world: simulated world.
+      first: initial state.
+      positions: `(T + 1, points, 3)`, m, initially and after each step; read-only.
+      rotations: `(T + 1, frames, 3, 3)`, initially and after each step; read-only.
+      report: convergence of the steps.
+      inputs: forces and other inputs, which `gradient` reads.
+      params: parameters, which `gradient` and `energies` read.
+      model: compiled world, which `gradient` and `energies` read.
     """
 
     world: World

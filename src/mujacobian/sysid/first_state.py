@@ -11,10 +11,11 @@ from mujacobian._arguments import Array
 class FirstState:
     """The first state of a window, given or estimated.
 
-    start: row of mjSTATE_INTEGRATION at the start of the simulation.
-    noise: standard deviations in tangent coordinates: 0 if the given coordinate is exact, inf if it
-        is only an initial value.
-    unknown: indices of the tangent coordinates that are estimated.
+    Attributes:
+      start: row of mjSTATE_INTEGRATION at the start of the simulation.
+      noise: standard deviations in tangent coordinates: 0 if the given coordinate is exact, inf if
+        it is only an initial value.
+      unknown: indices of the tangent coordinates that are estimated.
     """
 
     def __init__(self, model: mujoco.MjModel, start: Array, noise: Array) -> None:

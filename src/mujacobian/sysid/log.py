@@ -16,19 +16,20 @@ from mujacobian.errors import ArgumentError
 class Log:
     """The inputs of a system in T steps, and its measurements.
 
-    state: first state, an array (qpos, qvel, act) or an `MjData`.
-    controls: controls of each step, `(T, nu)`.
-    sensordata: sensor values of each step, `(T, ns)`, at the state before the step. Missing
+    Attributes:
+      state: first state, an array (qpos, qvel, act) or an `MjData`.
+      controls: controls of each step, `(T, nu)`.
+      sensordata: sensor values of each step, `(T, ns)`, at the state before the step. Missing
         measurements are NaN. None (default) if no sensor was measured.
-    states: measured states, `(T + 1, nq + nv + na)`, beginning with the first state. Missing
+      states: measured states, `(T + 1, nq + nv + na)`, beginning with the first state. Missing
         measurements are NaN. None (default) if no state was measured.
-    sensor_noise: standard deviations of the columns of `sensordata`, `(ns,)`. The default is the
+      sensor_noise: standard deviations of the columns of `sensordata`, `(ns,)`. The default is the
         attribute `noise` of each sensor in the model, or 1 where that is zero.
-    state_noise: standard deviations of the columns of `states`, `(nq + nv + na,)`; by default 1.
-    forces: generalized forces of each step, as for `mujacobian.rollout`; by default none.
-    wrenches: wrenches on bodies of each step, as for `mujacobian.rollout`; by default none.
-    mocap: poses of mocap bodies of each step, as for `mujacobian.rollout`; by default constant.
-    first_state_noise: standard deviations of `state` in the tangent coordinates of `A` (rotations
+      state_noise: standard deviations of the columns of `states`, `(nq + nv + na,)`; by default 1.
+      forces: generalized forces of each step, as for `mujacobian.rollout`; by default none.
+      wrenches: wrenches on bodies of each step, as for `mujacobian.rollout`; by default none.
+      mocap: poses of mocap bodies of each step, as for `mujacobian.rollout`; by default constant.
+      first_state_noise: standard deviations of `state` in the tangent coordinates of `A` (rotations
         in rad), `(2 nv + na,)`. They are used if the first state is estimated. A coordinate with 0
         is exact, and a coordinate with inf (default) has no prior.
 

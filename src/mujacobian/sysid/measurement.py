@@ -11,9 +11,10 @@ from mujacobian._arguments import Array
 class Measurement:
     """Rows of measured numbers, with NaN for missing ones, and their noise.
 
-    values: measured numbers, one row per time.
-    noise: standard deviation of each column, in the unit of the column.
-    known: whether the log or the model states the noise of each column; if not, it is 1.
+    Attributes:
+      values: measured numbers, one row per time.
+      noise: standard deviation of each column, in the unit of the column.
+      known: whether the log or the model states the noise of each column; if not, it is 1.
     """
 
     def __init__(self, values: Array, noise: Array, known: NDArray[np.bool_]) -> None:

@@ -32,8 +32,9 @@ Result = TypeVar("Result")
 class Iterate:
     """An iterate of the optimizer.
 
-    cost: half the sum of squared residuals.
-    values: values of the parameters.
+    Attributes:
+      cost: half the sum of squared residuals.
+      values: values of the parameters.
     """
 
     cost: float
@@ -51,9 +52,10 @@ class Stop(Exception):
 class Evaluation:
     """All windows for given values of the parameters, each with its best first state.
 
-    slopes, residual: triangular factor of the reduced problem, with the same norms and products as
-        all its rows.
-    points: the simulated windows of each log.
+    Attributes:
+      slopes, residual: triangular factor of the reduced problem, with the same norms and products
+        as all its rows.
+      points: the simulated windows of each log.
     """
 
     def __init__(self, values: Array, points: Sequence[Sequence[Point]]) -> None:

@@ -19,25 +19,26 @@ from mujacobian.sysid.problem import Iterate
 class Identification:
     """Result of `identify`. Residuals are in units of the noise.
 
-    parameters: the identified parameters, as passed to `identify`.
-    values: identified values, in the order of `parameters.names`.
-    standard_errors: standard errors of the values; inf for undetermined parameters.
-    covariance: covariance of the values. It is scaled by the variance of the residuals and includes
-        the uncertainty of estimated first states (SID-5).
-    model: copy of the model with the identified values.
-    first_states: given or estimated first states per log, `(windows, nq + nv + na)`.
-    residuals: predicted minus measured numbers per log: first all sensors, then all states.
-    cost: half the sum of squares of all residuals, including the priors of first states.
-    degrees_of_freedom: number of residuals minus the number of unknowns that they determine.
-    reduced_chi_square: sum of squares divided by the degrees of freedom. It is near 1 if the model
-        is right and the noise is as stated; nan without degrees of freedom.
-    undetermined: names of the parameters that the logs do not determine.
-    on_bounds: names of the parameters whose unconstrained optimum is beyond a bound.
-    history: the iterates at which Jacobians were computed, then the optimum.
-    steps: number of simulated steps of all logs; each of them is also differentiated.
-    converged: whether the optimizer and all first states converged.
-    message: message of the optimizer.
-    warnings: texts of the issued `IdentificationWarning`s.
+    Attributes:
+      parameters: the identified parameters, as passed to `identify`.
+      values: identified values, in the order of `parameters.names`.
+      standard_errors: standard errors of the values; inf for undetermined parameters.
+      covariance: covariance of the values. It is scaled by the variance of the residuals and
+        includes the uncertainty of estimated first states (SID-5).
+      model: copy of the model with the identified values.
+      first_states: given or estimated first states per log, `(windows, nq + nv + na)`.
+      residuals: predicted minus measured numbers per log: first all sensors, then all states.
+      cost: half the sum of squares of all residuals, including the priors of first states.
+      degrees_of_freedom: number of residuals minus the number of unknowns that they determine.
+      reduced_chi_square: sum of squares divided by the degrees of freedom. It is near 1 if the
+        model is right and the noise is as stated; nan without degrees of freedom.
+      undetermined: names of the parameters that the logs do not determine.
+      on_bounds: names of the parameters whose unconstrained optimum is beyond a bound.
+      history: the iterates at which Jacobians were computed, then the optimum.
+      steps: number of simulated steps of all logs; each of them is also differentiated.
+      converged: whether the optimizer and all first states converged.
+      message: message of the optimizer.
+      warnings: texts of the issued `IdentificationWarning`s.
     """
 
     parameters: Parameters
@@ -61,7 +62,8 @@ class Identification:
     def intervals(self, level: float = 0.95) -> Array:
         """Return confidence intervals `(n, 2)` of the values, from Student's t distribution.
 
-        level: probability that an interval contains the true value if the model is right, by
+        Args:
+          level: probability that an interval contains the true value if the model is right, by
             default 0.95.
         """
         if not 0 < level < 1:

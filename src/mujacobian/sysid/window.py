@@ -29,11 +29,12 @@ ROUNDING = 1e-12
 class Point:
     """A window simulated from one first state.
 
-    state: the first state.
-    last: the state after the last step.
-    residuals: residuals of sensors and of states, without the prior.
-    squares: sum of all squared residuals.
-    fit: linear least-squares problem of the unknown coordinates of the first state.
+    Attributes:
+      state: the first state.
+      last: the state after the last step.
+      residuals: residuals of sensors and of states, without the prior.
+      squares: sum of all squared residuals.
+      fit: linear least-squares problem of the unknown coordinates of the first state.
     """
 
     def __init__(
