@@ -2,13 +2,14 @@
 
 import re
 import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 
 from mujacobian import _core
-from tools import smoke_test
+from tools import make_wheels, smoke_test
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -44,6 +45,13 @@ def test_there_is_one_repository():
     assert urls["Changelog"].startswith(home)
 
 
+def test_links_of_the_page_on_pypi_are_absolute():
+    page = metadata("mujacobian")["Description"]
+    links = re.findall(r"\]\((.*?)\)", page)
+    assert len(links) > 10
+    assert all(link.startswith("https://") for link in links)
+
+
 def test_the_license_is_the_same_everywhere():
     assert CITATION["license"] == RECIPE["about"]["license"] == PROJECT["project"]["license"]
 
@@ -65,8 +73,6 @@ def test_conda_has_the_requirements_of_the_wheel():
 
 
 def test_classifiers_name_the_versions_of_python_that_the_wheels_are_tried_with():
-    from tools import make_wheels
-
     named = re.findall(r":: Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
     assert tuple(named) == make_wheels.VERSIONS
 
