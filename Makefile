@@ -6,6 +6,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 MENAGERIE_ARGS ?=
 ZOO_ARGS ?=
 PARAMETERS_ARGS ?=
+CLANG_TARGETS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # pip does not compile bytecode, because most modules are never imported; Python compiles the others
 # at their first import
@@ -27,10 +28,10 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
-  menagerie zoo parameters pairs docs sanitize clean
+  menagerie zoo parameters pairs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
@@ -50,11 +51,15 @@ test-newton: .venv-newton/.installed  ## the tests and examples of the Newton br
 test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
 	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
 
-lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
+lint: type  ## ruff, clang-format, codespell (American English), mypy and schemas of files, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	find cpp benchmarks tests -name '*.cc' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/codespell
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format --default-filetype yaml CITATION.cff
 
 format: .venv/.tools  ## put all sources into the house style
 	$(BIN)/ruff check --fix-only .
@@ -109,8 +114,20 @@ sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.bu
 	$(BIN)/python $(PYTEST) -m "not slow" \
 	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
+GENERIC_TESTS := tests/unit tests/test_contacts.py tests/test_smooth_models.py tests/test_transition.py \
+  tests/test_rollout.py tests/test_control_ilqr.py tests/test_rods_simulation.py
+test-generic: .venv/.tools build/generic/.installed build/primitives-generic/.built  ## a sample of the tests on a build without AVX2
+	PYTHONPATH="$(CURDIR)/build/generic:$(CURDIR)/build/primitives-generic" \
+	$(BIN)/python $(PYTEST) -m "not slow" $(GENERIC_TESTS) $(PYTEST_ARGS)
+
+compile-clang: .venv/.release  ## compile the core with Clang for Linux, macOS and Windows, or for CLANG_TARGETS; nothing is linked
+	$(BIN)/python tools/compile_clang.py $(CLANG_TARGETS)
+
+wheels: .venv/.release  ## build, check and try the sdist and the wheels of this machine: dist
+	$(BIN)/python tools/make_wheels.py
+
 clean:  ## remove everything that make created, including the environments
-	rm -rf build .venv .venv-newton .venv-zoo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .venv .venv-newton .venv-zoo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/mujacobian/_core.pyi
 	find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +
 
@@ -127,28 +144,24 @@ clean:  ## remove everything that make created, including the environments
 	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) dev)
 	@touch $@
 
-# one wheel for all environments
-build/wheels/.built: .venv/.basis $(SOURCES)
-	@echo "building the core"
-	@rm -rf build/wheels && mkdir -p build/wheels
+# one wheel for all environments, one with sanitizers, one without AVX2
+DEFINE := --config-settings=cmake.define.MUJACOBIAN
+build/wheels-sanitize/.built: SETTINGS := --config-settings=build-dir=build/sanitize \
+  --config-settings=cmake.build-type=Debug $(DEFINE)_SANITIZE=ON $(DEFINE)_WERROR=ON
+build/wheels-generic/.built: SETTINGS := --config-settings=build-dir=build/cmake-generic \
+  $(DEFINE)_GENERIC=ON $(DEFINE)_WERROR=ON
+build/wheels/.built build/wheels-sanitize/.built build/wheels-generic/.built: .venv/.basis $(SOURCES)
+	@echo "building the core into $(@D)"
+	@rm -rf $(@D) && mkdir -p $(@D)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
-	  --wheel-dir build/wheels
-	@touch $@
-
-build/wheels-sanitize/.built: .venv/.basis $(SOURCES)
-	@echo "building the core with sanitizers"
-	@rm -rf build/wheels-sanitize && mkdir -p build/wheels-sanitize
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
-	  --wheel-dir build/wheels-sanitize \
-	  --config-settings=build-dir=build/sanitize --config-settings=cmake.build-type=Debug \
-	  --config-settings=cmake.define.MUJACOBIAN_SANITIZE=ON \
-	  --config-settings=cmake.define.MUJACOBIAN_WERROR=ON
+	  --wheel-dir $(@D) $(SETTINGS)
 	@touch $@
 
 # the module of tests/unit, which is part of no wheel; Ninja finds what has changed
 build/primitives-sanitized/.built: OPTIONS := -DCMAKE_BUILD_TYPE=Debug -DMUJACOBIAN_SANITIZE=ON \
   -DMUJACOBIAN_WERROR=ON
-build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCES) $(UNIT)
+build/primitives-generic/.built: OPTIONS := -DMUJACOBIAN_GENERIC=ON
+build/primitives/.built build/primitives-sanitized/.built build/primitives-generic/.built: .venv/.basis $(SOURCES) $(UNIT)
 	@echo "building the primitives for tests/unit"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(@D) -G Ninja -DMUJACOBIAN_PRIMITIVES=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 $(OPTIONS) > /dev/null
@@ -157,6 +170,11 @@ build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCE
 
 .venv/.installed: build/wheels/.built
 	@$(BIN)/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
+	@touch $@
+
+.venv/.release: .venv/.basis
+	@echo "installing the tools of a release into .venv"
+	@$(BIN)/python $(PIP) $$($(REQUIREMENTS) release)
 	@touch $@
 
 .venv/.bench: .venv/.tools
@@ -180,7 +198,9 @@ build/mujoco-315/.installed: .venv/.basis
 	@touch $@
 
 build/sanitized/.installed: build/wheels-sanitize/.built
-	@$(BIN)/python $(PIP) --no-deps --target build/sanitized build/wheels-sanitize/*.whl
+build/generic/.installed: build/wheels-generic/.built
+build/sanitized/.installed build/generic/.installed:
+	@$(BIN)/python $(PIP) --no-deps --target $(@D) $(<D)/*.whl
 	@touch $@
 
 .venv-newton/.installed: build/wheels/.built

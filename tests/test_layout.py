@@ -75,3 +75,25 @@ def test_pointers_of_live_objects_are_where_the_layout_says():
             assert address == array.ctypes.data, f"{struct}.{name}"
             checked += 1
     assert checked > 60
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        "site-packages/mujoco/libmujoco.so.4.0.0",
+        "site-packages/mujoco/libmujoco.4.0.0.dylib",
+        "site-packages/mujoco/mujoco.dll",
+        "lib/libmujoco.so.4.0.0",
+        "lib/libmujoco.dylib",
+        "Library/bin/mujoco.dll",
+    ],
+)
+def test_the_library_is_found_where_wheels_and_conda_have_it(library, monkeypatch, tmp_path):
+    monkeypatch.setattr(mujoco, "__file__", str(tmp_path / "site-packages/mujoco/__init__.py"))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    with pytest.raises(ImportError, match=r"its library is in none of .*mujoco"):
+        layout._library_path()
+    path = tmp_path / library
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert layout._library_path() == str(path)

@@ -1,6 +1,7 @@
 #include "actuation/activation.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "actuation/muscle.h"
 #include "layout/enums.h"
@@ -73,8 +74,8 @@ void anchor(Number a[3]) {
   Number square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
   double angle = std::sqrt(square.v);
   // tie: activation of half a turn
-  if (angle <= M_PI) return;
-  double turned = 2 * M_PI * std::round(angle / (2 * M_PI));
+  if (angle <= std::numbers::pi) return;
+  double turned = 2 * std::numbers::pi * std::round(angle / (2 * std::numbers::pi));
   Number scale = chain(1 - turned / angle, turned / (2 * angle * square.v), square);
   for (int k = 0; k < 3; k++) a[k] = scale * a[k];
 }
@@ -178,11 +179,11 @@ double wrap_period(const ModelView& m, int actuator) {
   const int *id = m.actuator_trnid + 2 * actuator, trn = m.actuator_trntype[actuator];
   if (trn == transmission::kSite) {
     bool rotational = id[1] >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
-    return rotational ? 2 * M_PI * norm(load3(gear + 3)) : 0;
+    return rotational ? 2 * std::numbers::pi * norm(load3(gear + 3)) : 0;
   }
   bool on_joint = trn == transmission::kJoint || trn == transmission::kJointInParent;
   bool ball = on_joint && m.jnt_type[id[0]] == joint::kBall;
-  return ball ? 2 * M_PI * norm(load3(gear)) : 0;
+  return ball ? 2 * std::numbers::pi * norm(load3(gear)) : 0;
 }
 
 Number nearest_setpoint(const Number& setpoint, double length, double period) {

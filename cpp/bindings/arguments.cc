@@ -9,7 +9,7 @@
 namespace mujacobian {
 namespace {
 
-std::string class_name(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
+std::string class_name(nb::handle object) { return nb::inst_name(object).c_str(); }
 
 // The object of the last call and its address, which is constant while the object lives. A call of
 // MuJoCo's binding for the address takes as long as the derivative of a small arm.
@@ -18,15 +18,8 @@ struct Known {
   void* address = nullptr;
 
   bool is(nb::handle object) const {
-    if (!weak || object.is_none()) return false;  // a dead reference is None
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject* alive = nullptr;
-    if (PyWeakref_GetRef(weak, &alive) < 1) return false;
-    Py_DECREF(alive);
-    return alive == object.ptr();
-#else
-    return PyWeakref_GetObject(weak) == object.ptr();
-#endif
+    if (!weak || object.is_none()) return false;
+    return nb::steal(PyObject_CallNoArgs(weak)).is(object);  // a dead reference returns None
   }
 };
 

@@ -14,6 +14,9 @@ namespace {
 // Returns the exception that a Python callback raised inside of MuJoCo on this thread, and clears
 // it. Null: none.
 nb::object take_raised() {
+#if PY_VERSION_HEX >= 0x030C0000
+  return nb::steal(PyErr_GetRaisedException());
+#else
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   if (!type) return {};
@@ -22,6 +25,7 @@ nb::object take_raised() {
   Py_XDECREF(type);
   Py_XDECREF(traceback);
   return nb::steal(value);
+#endif
 }
 
 // Sets a Python error with a cause. A cause that is not an error, such as KeyboardInterrupt, is set

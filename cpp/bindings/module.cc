@@ -242,17 +242,9 @@ std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
   return all;
 }
 
-bool processor_supported() {
-#if defined(__x86_64__) && defined(__AVX2__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  return true;
-#endif
-}
-
 // Returns the instruction sets beyond the architecture's baseline that the core was compiled for.
 std::vector<std::string> processor_features() {
-#if defined(__AVX2__) && defined(__FMA__)
+#ifdef __AVX2__
   return {"AVX2", "FMA"};
 #else
   return {};
@@ -262,11 +254,14 @@ std::vector<std::string> processor_features() {
 }  // namespace
 }  // namespace mujacobian
 
+// processor.cc defines the entry point PyInit__core, which calls the function that NB_MODULE
+// defines
+#define PyInit__core mujacobian_create_module
+
 NB_MODULE(_core, module) {
   using namespace mujacobian;
   using nanobind::arg, nanobind::none;
   module.doc() = "Compiled core of mujacobian.";
-  module.def("processor_supported", &processor_supported);
   module.def("processor_features", &processor_features);
   module.def("version", [] { return std::string(MUJACOBIAN_VERSION); });
   module.def("fields", &list_fields);

@@ -7,10 +7,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 
 #include "bindings/errors.h"
+#include "layout/platform.h"
 #include "rods/trajectory.h"
 
 namespace mujacobian {
@@ -289,16 +289,16 @@ std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
   sum.gradient = &gradient;
   sum.hessian = &H;
   const std::vector<char> fixed = m.fixed();
-  const std::clock_t begin = std::clock();  // processor time, which other processes do not change
+  const long long begin = processor_time();  // other processes do not change it
   for (int k = 0; k < repeats; k++) evaluate(problem, q, sum);
-  const std::clock_t middle = std::clock();
+  const long long middle = processor_time();
   for (int k = 0; k < repeats; k++) {
     factor.compute(H, fixed, 0, true);
     solution = gradient;
     factor.solve(solution);
   }
-  const std::clock_t end = std::clock();
-  const double tick = 1.0 / CLOCKS_PER_SEC / repeats;
+  const long long end = processor_time();
+  const double tick = 1e-9 / repeats;
   return {tick * static_cast<double>(middle - begin), tick * static_cast<double>(end - middle)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "layout/enums.h"
 
@@ -69,7 +70,7 @@ Vec3 Polytope::local_vertex(int i) const {
   if (vertices_) return {vertices_[3 * i], vertices_[3 * i + 1], vertices_[3 * i + 2]};
   const double* s = geom_.size;
   if (geom_.type == geom::kCylinder) {
-    double angle = 2 * M_PI / kCapSides * (i % kCapSides);
+    double angle = 2 * std::numbers::pi / kCapSides * (i % kCapSides);
     return {s[0] * std::cos(angle), s[0] * std::sin(angle), i < kCapSides ? -s[1] : s[1]};
   }
   return {i & 1 ? s[0] : -s[0], i & 2 ? s[1] : -s[1], i & 4 ? s[2] : -s[2]};

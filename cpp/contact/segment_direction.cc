@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "layout/enums.h"
 
@@ -196,7 +197,8 @@ bool rim_to_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, Seg
       return dot(side[1].point - rim, across);
     };
     for (int k = 0; k < kAngles; k++) {
-      double low = M_PI / 2 * k / kAngles, high = M_PI / 2 * (k + 1) / kAngles;
+      double low = std::numbers::pi / 2 * k / kAngles,
+             high = std::numbers::pi / 2 * (k + 1) / kAngles;
       const bool rising = gap(high) > gap(low);
       if (gap(low) * gap(high) > 0) continue;
       for (int h = 0; h < kHalvings; h++) {

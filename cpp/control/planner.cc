@@ -1,23 +1,16 @@
 #include "control/planner.h"
 
-#include <ctime>
 #include <deque>
 
 #include "layout/enums.h"
 #include "layout/interrupt.h"
+#include "layout/platform.h"
 #include "linear/lanes.h"
 
 namespace mujacobian {
 namespace {
 
 constexpr int kSnapshots = 8;  // steps that may wait for differentiation with a copy of their data
-
-// Processor time of this thread, ns.
-long long processor_time() {
-  std::timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1000000000LL * now.tv_sec + now.tv_nsec;
-}
 
 // Part of `all` that belongs to one candidate of a line search.
 Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candidate) {
@@ -95,8 +88,7 @@ class Planner::Feed {
 
 Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
                  int threads)
-    : model_(model),
-      cost_(std::move(cost)),
+    : cost_(std::move(cost)),
       sensors_(used_sensors(view_model(model), cost_)),
       differentiator_(model, backend, eps, warm_start),
       pool_(threads),

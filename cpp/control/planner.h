@@ -73,7 +73,6 @@ class Planner {
   // Record the current exception as the failure at this index, unless an earlier one has failed.
   void fail(int index);
 
-  const void* model_;
   CostRows cost_;
   std::vector<unsigned char> sensors_;  // whether the cost reads each sensor
   Differentiator differentiator_;

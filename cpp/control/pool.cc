@@ -37,7 +37,7 @@ void Pool::run(const std::function<void(int)>& work) {
 }
 
 void Pool::serve(int thread) {
-  long round = 0;
+  long long round = 0;
   std::unique_lock lock(mutex_);
   while (true) {
     begin_.wait(lock, [&] { return closing_ || round_ != round; });

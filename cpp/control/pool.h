@@ -32,7 +32,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable begin_, end_;
   const std::function<void(int)>* work_ = nullptr;
-  long round_ = 0;
+  long long round_ = 0;
   int busy_ = 0;
   bool closing_ = false;
   Notices found_;  // of the other threads

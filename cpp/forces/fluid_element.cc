@@ -1,6 +1,7 @@
 #include "forces/fluid_element.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "spatial/dual.h"
 
@@ -24,8 +25,8 @@ FluidBox make_box(const ModelView& m, int body) {
   FluidBox box;
   for (int i = 0; i < 3; i++) {
     double a = size[kNext[i]], b = size[kAfter[i]];
-    box.linear[i] = M_PI * diameter * diameter * diameter * viscosity;
-    box.linear[3 + i] = 3 * M_PI * diameter * viscosity;
+    box.linear[i] = std::numbers::pi * diameter * diameter * diameter * viscosity;
+    box.linear[3 + i] = 3 * std::numbers::pi * diameter * viscosity;
     box.quadratic[i] = density * size[i] * (a * a * a * a + b * b * b * b) / 64;
     box.quadratic[3 + i] = 0.5 * density * a * b;
   }
@@ -50,18 +51,19 @@ FluidEllipsoid make_ellipsoid(const ModelView& m, int id) {
   FluidEllipsoid e;
   e.density = m.opt.density, e.viscosity = m.opt.viscosity;
   e.scale = p[0], e.blunt = p[1], e.slender = p[2], e.angular = p[3], e.kutta = p[4];
-  e.magnus = p[5] * 4.0 / 3.0 * M_PI * s[0] * s[1] * s[2];
+  e.magnus = p[5] * 4.0 / 3.0 * std::numbers::pi * s[0] * s[1] * s[2];
 
   // areas and moments of the shape
-  e.widest = M_PI * longest * middle;
+  e.widest = std::numbers::pi * longest * middle;
   const double diameter = 2.0 / 3.0 * (s[0] + s[1] + s[2]);
-  e.drag = 3 * M_PI * diameter, e.torque = M_PI * diameter * diameter * diameter;
-  const double most = 8.0 / 15.0 * M_PI * middle * fourth(longest);
+  e.drag = 3 * std::numbers::pi * diameter,
+  e.torque = std::numbers::pi * diameter * diameter * diameter;
+  const double most = 8.0 / 15.0 * std::numbers::pi * middle * fourth(longest);
   for (int i = 0; i < 3; i++) {
     double a = s[kNext[i]], b = s[kAfter[i]];
     e.mass[i] = p[6 + i], e.inertia[i] = p[9 + i];
     e.face[i] = a * a * b * b;
-    double own = 8.0 / 15.0 * M_PI * s[i] * fourth(std::max(a, b));
+    double own = 8.0 / 15.0 * std::numbers::pi * s[i] * fourth(std::max(a, b));
     e.moment[i] = e.angular * own + e.slender * (most - own);
   }
   return e;
@@ -97,9 +99,9 @@ Flow<T> make_flow(const FluidEllipsoid& e, const T u[3]) {
   // tie: body at rest in a fluid
   if (value(f.den) == 0) return f;
   f.per_square = 1.0 / f.square, f.per_num = 1.0 / f.num, f.per_den = 1.0 / f.den;
-  f.area = M_PI * sqrt(f.den * f.per_num);
+  f.area = std::numbers::pi * sqrt(f.den * f.per_num);
   f.drag = f.drag + e.density * (sqrt(f.square) * drag_per_density(e, f.area));
-  f.lift = M_PI * e.kutta * e.density * sqrt(f.num * f.per_den * f.per_square);
+  f.lift = std::numbers::pi * e.kutta * e.density * sqrt(f.num * f.per_den * f.per_square);
   return f;
 }
 

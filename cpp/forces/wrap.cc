@@ -1,5 +1,7 @@
 #include "forces/wrap.h"
 
+#include <numbers>
+
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
@@ -100,7 +102,7 @@ T touching_angle_by_sine(const T& a, const T& b, const T& gamma) {
 template <class T>
 T touching_angle(const T& a, const T& b, const T& gamma) {
   using std::asin, std::cos, std::sin, std::sqrt;
-  T phi = M_PI / 2;
+  T phi = std::numbers::pi / 2;
   for (int i = 0; i < kMaxIterations; i++) {
     T s = sin(phi), c = cos(phi);
     T f = asin(a * s) + asin(b * s) - 2.0 * phi + gamma;
@@ -141,7 +143,7 @@ T arc(Branch branch, const Planar<T>& p, const Planar<T>& q, double radius) {
   T angle = atan2(area(p, q), dot(p, q));
   if (branch == Branch::kOutsideRight) angle = -angle;
   // tie: wrap of opposite sites
-  return radius * (value(angle) < 0 ? angle + 2 * M_PI : angle);
+  return radius * (value(angle) < 0 ? angle + 2 * std::numbers::pi : angle);
 }
 
 // Computes the two touching points for ends p and q, all in the frame of the geom.

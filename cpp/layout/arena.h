@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -68,14 +67,13 @@ class Arena {
   void grow(std::size_t bytes) {
     std::size_t size = chunks_.empty() ? 1 << 16 : 2 * chunks_.back().size;
     while (size < bytes) size *= 2;
-    void* memory = std::aligned_alloc(kAlign, size);
-    if (!memory) throw std::bad_alloc();
+    void* memory = ::operator new(size, std::align_val_t(kAlign));
     chunks_.push_back({static_cast<char*>(memory), size});
     used_ = 0;
   }
 
   void release() {
-    for (const Chunk& chunk : chunks_) std::free(chunk.memory);
+    for (const Chunk& chunk : chunks_) ::operator delete(chunk.memory, std::align_val_t(kAlign));
     chunks_.clear();
   }
 

@@ -1,12 +1,39 @@
-// SIMD vectors of four doubles, by the vector extension of the compilers: AVX2 on x86-64, pairs of
-// NEON registers on ARM.
+// SIMD vectors of four doubles.
 #pragma once
 
 #include <cstring>
 
 namespace mujacobian {
 
+// GCC and Clang translate their vector extension into AVX registers, or into pairs of NEON
+// registers on ARM. For other compilers and processors, a struct has the same operators.
+#if (defined(__GNUC__) || defined(__clang__)) && (defined(__AVX__) || defined(__aarch64__))
 typedef double Lanes __attribute__((vector_size(32)));
+#else
+struct Lanes {
+  double v[4];
+
+  double operator[](int i) const { return v[i]; }
+
+  Lanes& operator+=(Lanes b) {
+    for (int i = 0; i < 4; i++) v[i] += b.v[i];
+    return *this;
+  }
+  Lanes& operator-=(Lanes b) {
+    for (int i = 0; i < 4; i++) v[i] -= b.v[i];
+    return *this;
+  }
+  Lanes& operator*=(Lanes b) {
+    for (int i = 0; i < 4; i++) v[i] *= b.v[i];
+    return *this;
+  }
+  friend Lanes operator+(Lanes a, Lanes b) { return a += b; }
+  friend Lanes operator-(Lanes a, Lanes b) { return a -= b; }
+  friend Lanes operator*(Lanes a, Lanes b) { return a *= b; }
+  friend Lanes operator*(Lanes a, double s) { return a *= Lanes{s, s, s, s}; }
+};
+#endif
+
 inline constexpr int kLanes = 4;
 
 inline int round_to_lanes(int n) { return (n + kLanes - 1) / kLanes * kLanes; }

@@ -13,7 +13,7 @@ Skyline::Skyline(int rows, const std::vector<std::pair<int, int>>& couplings)
     int low = std::min(i, j), high = std::max(i, j);
     first_[high] = std::min(first_[high], low);
   }
-  long size = 0;
+  std::ptrdiff_t size = 0;
   for (int i = 0; i < rows; i++) {
     start_[i] = size;
     size += i - first_[i] + 1;
@@ -79,7 +79,7 @@ bool Factor::compute(const Skyline& a, const std::vector<char>& fixed, double sh
   for (int i = 0; i < a.rows(); i++) {
     if (fixed[i]) continue;
     const int begin = a.first_[i];
-    const long row = a.start_[i] - begin;  // block (i, j) is at row + j
+    const std::ptrdiff_t row = a.start_[i] - begin;  // block (i, j) is at row + j
     // shifted diagonal block
     Mat3 diagonal = a.at(i, i);
     if (shift > 0) {
@@ -91,7 +91,7 @@ bool Factor::compute(const Skyline& a, const std::vector<char>& fixed, double sh
     for (int j = begin; j < i; j++) {
       if (fixed[j]) continue;
       Mat3 u = a.at(i, j);  // L_ij D_j
-      const long other = a.start_[j] - a.first_[j];
+      const std::ptrdiff_t other = a.start_[j] - a.first_[j];
       for (int k = std::max(begin, a.first_[j]); k < j; k++) {
         if (!fixed[k]) u = difference(u, times_transposed(scratch_[k], lower_[other + k]));
       }
@@ -114,7 +114,7 @@ void Factor::solve(std::vector<Vec3>& b) const {
       b[i] = {};
       continue;
     }
-    const long row = pattern_.start_[i] - pattern_.first_[i];
+    const std::ptrdiff_t row = pattern_.start_[i] - pattern_.first_[i];
     for (int j = pattern_.first_[i]; j < i; j++) {
       if (!fixed_[j]) b[i] = b[i] - lower_[row + j] * b[j];
     }
@@ -126,7 +126,7 @@ void Factor::solve(std::vector<Vec3>& b) const {
   // L^T x = z
   for (int i = n - 1; i >= 0; i--) {
     if (fixed_[i]) continue;
-    const long row = pattern_.start_[i] - pattern_.first_[i];
+    const std::ptrdiff_t row = pattern_.start_[i] - pattern_.first_[i];
     for (int j = pattern_.first_[i]; j < i; j++) {
       if (!fixed_[j]) b[j] = b[j] - transpose_mul(lower_[row + j], b[i]);
     }

@@ -3,6 +3,8 @@
 // blocks.
 #pragma once
 
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "spatial/vector.h"
@@ -21,14 +23,14 @@ class Skyline {
   void multiply(const std::vector<Vec3>& x, std::vector<Vec3>& y) const;
 
   int rows() const { return static_cast<int>(first_.size()); }
-  long blocks() const { return static_cast<long>(blocks_.size()); }
+  std::ptrdiff_t blocks() const { return static_cast<std::ptrdiff_t>(blocks_.size()); }
   int first(int row) const { return first_[row]; }
   const Mat3& at(int row, int column) const { return blocks_[start_[row] + column - first_[row]]; }
 
  private:
   friend class Factor;
   std::vector<int> first_;
-  std::vector<long> start_;
+  std::vector<std::ptrdiff_t> start_;
   std::vector<Mat3> blocks_;
 };
 

@@ -2,6 +2,7 @@
 #include "sensor/camera.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -47,7 +48,7 @@ Vec3 focal_lengths(const ModelView& m, int camera) {
     return {static_cast<double>(lens[0] / size[0] * static_cast<float>(resolution[0])),
             static_cast<double>(lens[1] / size[1] * static_cast<float>(resolution[1])), 0};
   }
-  const double focal = 0.5 / std::tan(m.cam_fovy[camera] * M_PI / 360) * resolution[1];
+  const double focal = 0.5 / std::tan(m.cam_fovy[camera] * std::numbers::pi / 360) * resolution[1];
   return {focal, focal, 0};
 }
 

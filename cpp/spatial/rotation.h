@@ -1,6 +1,8 @@
 // Exponential and logarithm of rotations and their Jacobians, docs/derivations/rotation.md.
 #pragma once
 
+#include <numbers>
+
 #include "spatial/vector.h"
 
 namespace mujacobian {
@@ -60,7 +62,7 @@ inline double kappa_slope(double t) {
     constexpr double kZeta[] = {1.0823232337111382, 1.0173430619844491, 1.0040773561979443,
                                 1.0009945751278181, 1.0002460865533080, 1.0000612481350587,
                                 1.0000152822594086, 1.0000038172932650, 1.0000009539620339};
-    const double step = 1 / (4 * M_PI * M_PI);
+    const double step = 1 / (4 * std::numbers::pi * std::numbers::pi);
     double sum = 0, power = 2 * step * step;
     for (int n = 2; n < 11; n++, power *= step * t) sum += (n - 1) * kZeta[n - 2] * power;
     return sum;
@@ -89,7 +91,7 @@ inline Vec3 quaternion_difference(const double a[4], const double b[4]) {
   if (s == 0) return {0, 0, 0};
   double angle = 2 * std::atan2(s, w);
   // tie: half a turn
-  if (angle > M_PI) angle -= 2 * M_PI;
+  if (angle > std::numbers::pi) angle -= 2 * std::numbers::pi;
   return (angle / s) * v;
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -218,16 +219,21 @@ def _addresses() -> dict[str, int]:
 
 
 def _library_path() -> str:
-    """Return the path of libmujoco in the mujoco package, which `import mujoco` has loaded."""
-    for path in sorted(Path(mujoco.__file__).parent.glob("libmujoco*")):
-        return str(path)
-    raise _refuse("its library is not in the package")
+    """Return the path of MuJoCo's library, which `import mujoco` has loaded.
+
+    Wheels have it in the package, conda has it in the folder of libraries of the environment.
+    """
+    prefix = Path(sys.prefix)
+    folders = (Path(mujoco.__file__).parent, prefix / "lib", prefix / "Library" / "bin")
+    for folder in folders:
+        for pattern in ("libmujoco.so*", "libmujoco*.dylib", "mujoco.dll"):
+            for path in sorted(folder.glob(pattern)):
+                return str(path)
+    raise _refuse(f"its library is in none of {', '.join(map(str, folders))}")
 
 
 def install() -> None:
     """Pass the layout of the installed MuJoCo to the core; raise if something is not readable."""
-    if not _core.processor_supported():
-        raise UnusableError("mujacobian needs a processor with AVX2 and FMA (x86-64-v3)")
     places = find_places()
     _check_enumerators()
     _check_structs()
