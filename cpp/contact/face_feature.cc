@@ -174,11 +174,7 @@ ContactPoint vary(const FaceFeature& f, const ContactPoint& at, const Motion mot
   const FaceMotion x{f, at.position, motion, carried};
   PointMotion point{carried, 0};
   auto move = [&](const auto& slide) { move_point(slide, x, point.velocity, point.distance); };
-  if (const auto* fixed = std::get_if<FixedPoint>(&f.slide)) {
-    move(*fixed);  // most contacts of most models
-  } else {
-    std::visit(move, f.slide);
-  }
+  std::visit(move, f.slide);
   const Vec3 turned = cross(f.shift_with_other ? x.other().ang : x.owner().ang, f.shift);
   ContactPoint v;
   v.distance = point.distance;
