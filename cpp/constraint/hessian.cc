@@ -95,7 +95,7 @@ bool HessianFactor::remember() {
     const Block& b = blocks_.block[k];
     const std::size_t bytes = hessian_size(b) * sizeof(double);
     const double* now = b.active ? b.hessian : none_;
-    if (std::memcmp(kept, now, bytes) == 0) continue;
+    if (has_factor_ && std::memcmp(kept, now, bytes) == 0) continue;
     std::memcpy(kept, now, bytes);
     changed = true;
   }
@@ -170,6 +170,10 @@ void HessianFactor::start_dense(int c) {
 }
 
 void HessianFactor::add(const Block& b, double* sum) {
+  if (b.n == 1 && b.count == 1) {
+    sum[0] += b.J[0] * (b.hessian[0] * b.J[0]);
+    return;
+  }
   multiply_hessian(b, 1, b.J, scratch_);
   for (int i = 0; i < b.n; i++) {
     combine_rows<true>(sum + i * b.stride, b.J + i, b.stride, 1, scratch_, b.count, b.stride,

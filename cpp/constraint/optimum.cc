@@ -93,8 +93,8 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   std::memcpy(p.acc, d.qacc, m.nv * sizeof(double));
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
-  hessian.factor();
   bool done = p.residual <= kConverged, old_factor = false;
+  if (!done) hessian.factor();
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // full Newton step
     std::memcpy(step, p.gradient, m.nv * sizeof(double));

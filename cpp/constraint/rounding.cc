@@ -31,7 +31,11 @@ void add_inertia_sizes(const ModelView& m, const DataView& d, const double* x, d
 
 double largest(const double* x, int n) {
   double result = 0;
-  for (int i = 0; i < n; i++) result = std::fmax(result, std::abs(x[i]));
+  for (int i = 0; i < n; i++) {
+    // unlike std::fmax, this is not a function call; both ignore NaN
+    const double size = std::abs(x[i]);
+    result = size > result ? size : result;
+  }
   return result;
 }
 

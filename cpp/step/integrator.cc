@@ -178,19 +178,46 @@ Integration factor_step(const ModelView& m, const StepMatrix& matrix, Arena& are
   return step;
 }
 
-// Returns (M + h Dhat)^-1 force.
-const double* accelerate(const ModelView& m, const Integration& step, const double* force,
-                         Arena& arena) {
-  double* w = arena.take<double>(m.nv);
-  std::memcpy(w, force, m.nv * sizeof(double));
-  if (step.factor.packed) solve_inertia(m, step.factor, w);
+// w <- (M + h Dhat)^-1 force for the trees that have blocks.
+void accelerate_blocks(const ModelView& m, const Integration& step, const double* force, double* w,
+                       Arena& arena) {
   for (int t = 0; step.block && t < m.ntree; t++) {
     const TreeBlock* b = step.block[t];
     if (!b) continue;
     for (int i = b->dof; i < b->dof + b->n; i++) w[i] = force[i];
     solve_lu(b->n, b->matrix, b->order, w + b->dof, 1, 0, 1, arena);
   }
+}
+
+// Returns (M + h Dhat)^-1 force.
+const double* accelerate(const ModelView& m, const Integration& step, const double* force,
+                         Arena& arena) {
+  double* w = arena.take<double>(m.nv);
+  std::memcpy(w, force, m.nv * sizeof(double));
+  if (step.factor.packed) solve_inertia(m, step.factor, w);
+  accelerate_blocks(m, step, force, w, arena);
   return w;
+}
+
+// Returns MuJoCo's own constraint forces plus qfrc_smooth.
+double* given_force(const ModelView& m, const DataView& d, Arena& arena) {
+  double* force = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
+  return force;
+}
+
+// Sets step.w and step.given. The two solutions take little more time than one.
+void accelerate_twice(const ModelView& m, const DataView& d, const double* force, Integration& step,
+                      Arena& arena) {
+  const double* given = given_force(m, d, arena);
+  double* both = arena.take<double>(2 * m.nv);
+  for (int i = 0; i < m.nv; i++) both[2 * i] = force[i], both[2 * i + 1] = given[i];
+  if (step.factor.packed) solve_inertia_twice(m, step.factor, both);
+  double *w = arena.take<double>(m.nv), *w_given = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) w[i] = both[2 * i], w_given[i] = both[2 * i + 1];
+  accelerate_blocks(m, step, force, w, arena);
+  accelerate_blocks(m, step, given, w_given, arena);
+  step.w = w, step.given = w_given;
 }
 
 // Adds h d(D w) of one path force, with D w = sum_ij m_i b m_j w_j over the pattern of D.  (INT-5)
@@ -259,7 +286,11 @@ Integration integrate(const ModelView& m, const DataView& d, const ForwardDynami
   Integration step{true, f.acc, {d.qLD, d.qLDiagInv}, nullptr};
   if (!matrix.is_inertia()) {
     step = factor_step(m, matrix, arena);
-    step.w = accelerate(m, step, f.force, arena);
+    if (f.blocks.count) {
+      accelerate_twice(m, d, f.force, step, arena);
+    } else {
+      step.w = accelerate(m, step, f.force, arena);
+    }
   }
   for (int i = 0; i < m.nv; i++) {
     if (!(std::abs(step.w[i]) <= kMaxVal)) {
@@ -273,13 +304,18 @@ Integration integrate(const ModelView& m, const DataView& d, const ForwardDynami
 
 double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                     const Integration& step, Arena& arena) {
-  if (!f.blocks.count || step.explicit_) return f.solver_error;
+  if (!step.given) return f.solver_error;
+  const bool unsolved = is_unsolved(d);
   auto measure = [&](const double* optimum) {
-    double *force = arena.take<double>(m.nv), *exact = arena.zeros<double>(m.nv);
-    for (int i = 0; i < m.nv; i++) force[i] = d.qfrc_smooth[i] + d.qfrc_constraint[i];
-    if (optimum) multiply_inertia(m, d, optimum, exact);
-    const double* w = optimum ? accelerate(m, step, exact, arena) : step.w;
-    return acceleration_distance(m, d, f, accelerate(m, step, force, arena), w);
+    const double *given = step.given, *w = step.w;
+    // the solver has run in the meantime
+    if (is_unsolved(d) != unsolved) given = accelerate(m, step, given_force(m, d, arena), arena);
+    if (optimum) {
+      double* exact = arena.zeros<double>(m.nv);
+      multiply_inertia(m, d, optimum, exact);
+      w = accelerate(m, step, exact, arena);
+    }
+    return acceleration_distance(m, d, f, given, w);
   };
   return std::fmax(f.solver_error, solver_share(m, d, f, measure, arena));
 }

@@ -35,6 +35,9 @@ struct Integration {
   const double* w;
   InertiaFactor factor;
   TreeBlock* const* block;  // per tree: its factored block, or null if `factor` contains the tree
+
+  // The w of MuJoCo's own constraint forces, for solver_error. Null if explicit or unconstrained.
+  const double* given = nullptr;
 };
 
 // Returns the solution. Throws std::domain_error if the simulation has diverged.

@@ -94,7 +94,14 @@ bool factor_inertia(const ModelView& m, double* packed, double* diagonal_inverse
   return true;
 }
 
-void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
+namespace {
+
+// Two numbers in one register.
+typedef double Twins __attribute__((vector_size(16)));
+
+// Number is double or Twins.
+template <class Number>
+void solve_numbers(const ModelView& m, const InertiaFactor& factor, Number* x) {
   // L^T y = x
   for (int i = m.nv - 1; i >= 0; i--) {
     const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
@@ -103,10 +110,20 @@ void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
   // L x = D^-1 y, with two independent chains of additions
   for (int i = 0; i < m.nv; i++) {
     const int first = m.M_rowadr[i], last = first + m.M_rownnz[i] - 1;
-    double sum[2] = {x[i] * factor.diagonal_inverse[i], 0};
+    Number sum[2] = {x[i] * factor.diagonal_inverse[i], Number{}};
     for (int p = first; p < last; p++) sum[p & 1] -= factor.packed[p] * x[m.M_colind[p]];
     x[i] = sum[0] + sum[1];
   }
+}
+
+}  // namespace
+
+void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x) {
+  solve_numbers(m, factor, x);
+}
+
+void solve_inertia_twice(const ModelView& m, const InertiaFactor& factor, double* x) {
+  solve_numbers(m, factor, reinterpret_cast<Twins*>(x));
 }
 
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,

@@ -31,6 +31,9 @@ bool factor_inertia(const ModelView& m, double* packed, double* diagonal_inverse
 // x <- (L^T D L)^-1 x for one vector.
 void solve_inertia(const ModelView& m, const InertiaFactor& factor, double* x);
 
+// The same for two vectors, whose entries alternate in x.
+void solve_inertia_twice(const ModelView& m, const InertiaFactor& factor, double* x);
+
 // The same for columns first .. last-1 of the rows of one tree, which has dofs adr .. adr+num-1.
 void solve_inertia(const ModelView& m, const Topology& tree, const InertiaFactor& factor, int adr,
                    int num, double* rows, int stride, int first, int last);

@@ -47,7 +47,7 @@ FEATURES = """
 NUMERICS = """
   adjoint/pass.cc:4 adjoint/row_parameter.cc:1 constraint/block.cc:2 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:8 constraint/regularization.h:1
-  constraint/rounding.cc:7 contact/collider.cc:13 contact/recollision.cc:3 dynamics/convergence.cc:3
+  constraint/rounding.cc:7 contact/collider.cc:13 contact/recollision.cc:3 dynamics/convergence.cc:4
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
   step/integrator.cc:9
