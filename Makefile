@@ -28,7 +28,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
-  menagerie zoo parameters pairs docs sanitize test-generic compile-clang wheels clean
+  menagerie zoo parameters pairs check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -96,10 +96,12 @@ parameters: .venv/.tools .venv/.installed  ## check all parameter families on th
 pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (half an hour): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
-docs: .venv/.tools .venv/.docs .venv/.installed build/mathjax/.installed  ## build the site in build/html; check links, equations, reference, language, cycles
+check-docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders
 	$(BIN)/python tools/check_docs.py
 	$(BIN)/python tools/check_graph.py
 	$(BIN)/python tools/check_language.py
+
+docs: check-docs .venv/.docs .venv/.installed build/mathjax/.installed  ## build the site in build/html, without warnings
 	$(BIN)/python -m sphinx -b html -d build/doctrees -j auto --quiet --fail-on-warning --keep-going docs build/html
 	$(BIN)/python tools/check_site.py build/html
 

@@ -26,6 +26,7 @@ extensions = [
     "github_markdown",
     "markdown_docstrings",
     "myst_nb",
+    "numeric_cells",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
@@ -44,7 +45,7 @@ repository = PROJECT.get("urls", {}).get("Repository", "https://github.com/mujac
 default_role = "py:obj"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -60,6 +61,7 @@ html_theme = "furo"
 html_title = f"{project} {version}"
 html_static_path = ["static", "../build/mathjax/static"]
 html_css_files = ["site.css"]
+pygments_dark_style = "github-dark"
 html_theme_options = {
     "source_repository": repository,
     "source_branch": "main",

@@ -9,11 +9,15 @@ The pages of this project are read on GitHub as well as on the site. There are t
   contents.
 """
 
+from __future__ import annotations
+
 import os.path
 import re
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 FORMULA = re.compile(r"\$`([^`]+)`\$")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(?=[)#])")

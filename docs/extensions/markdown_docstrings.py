@@ -1,9 +1,13 @@
 """Read docstrings as Markdown does, where reStructuredText would read something else."""
 
+from __future__ import annotations
+
 import re
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 BLOCK = re.compile(r" {4,}\S")
 SECTION = re.compile(r"\w+:")

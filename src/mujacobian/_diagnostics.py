@@ -167,6 +167,15 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     `linearize` differentiates the branch that MuJoCo is in. The distances tell how far this branch
     extends. The state in `data` is not changed. Use `forward=False` if you have just called
     `mj_forward` on this state.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><geom type='plane' size='1 1 1'/>"
+      ...     "<body pos='0 0 .0999'><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
+      >>> row = mujacobian.diagnose(model, mujoco.MjData(model)).rows[0]
+      >>> row.state, row.feature, round(row.activation, 4)  # the contact ends 0.1 mm higher
+      ('sticking', 'sphere on face', 0.0001)
     """
     require_model(model)
     K = np.empty((model.nv, model.nv))

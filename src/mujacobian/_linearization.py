@@ -198,6 +198,15 @@ def linearize_batch(
     All inputs that are not in these rows are as after `mj_resetData`: applied forces are zero,
     mocap bodies have their initial poses, `eq_active0` of the model decides which equality
     constraints are active, and the solver has no warm start.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> states = [[0, 0.1, 0], [0, 0.2, 0], [0, 0.3, 0]]  # time, qpos, qvel
+      >>> mujacobian.linearize_batch(model, states, np.zeros((3, 0))).A.shape
+      (3, 2, 2)
     """
     require_model(model)
     nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -264,6 +273,17 @@ def wrench(
       data: the data that `linearize` has just evaluated.
       lin: a result of `linearize(forces=True)`.
       body: index of the body. The six columns are force, then torque, at its center of mass.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> lin = mujacobian.linearize(model, data, forces=True)
+      >>> d_next, d_sensors = mujacobian.wrench(model, data, lin, body=1)
+      >>> d_next.shape
+      (2, 6)
     """
     if lin.Bf is None:
         raise ArgumentError("lin has no derivatives of applied forces: use linearize(forces=True)")
@@ -291,6 +311,14 @@ def support(model: mujoco.MjModel) -> list[Unsupported]:
     """Return the elements of this model without exact derivatives; empty if all are covered.
 
     Constraints depend on the state and are not listed. They raise an error when they are active.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> mujacobian.support(model)
+      []
     """
     return [Unsupported(element, reason) for element, reason in _core.unsupported(model)]
 

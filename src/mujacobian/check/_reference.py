@@ -79,6 +79,17 @@ def jacobian(
     With `forces`, columns with respect to `qfrc_applied` follow those of `ctrl`. Use `constrained`
     for states with constraint rows, after `converge(model)`. A column is finished when its relative
     error estimate is below `settled`.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> reference = mujacobian.reference.jacobian(model, data)
+      >>> lin = mujacobian.linearize(model, data)
+      >>> bool(np.abs(reference.A - lin.A).max() < 1e-9)
+      True
     """
     nz = tangent_size(model) + model.nu + model.nv
     columns = nz if forces else nz - model.nv

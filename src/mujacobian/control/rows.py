@@ -93,7 +93,16 @@ def _vector(name: str, values: ArrayLike) -> Array:
 
 
 def sensor(model: mujoco.MjModel, name: str) -> Rows:
-    """Return the readings of the sensor with this name as rows."""
+    """Return the readings of the sensor with this name as rows.
+
+    Example:
+      >>> from mujacobian import control
+      >>> model = control.tasks.load("arm").model
+      >>> tip = control.sensor(model, "tip")
+      >>> (tip - [0.5, 0, 0.3]).matrix.shape[0]  # the distance to a target has three rows
+      3
+      >>> height = tip[2]  # rows can be indexed, scaled and added
+    """
     require_model(model)
     index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SENSOR, name)
     if index < 0:

@@ -30,6 +30,14 @@ class Contact:
       radius: radius of the spheres, m; by default 0.
       slip: sliding velocity, m/s, at which friction changes from viscous to dry; by default 1e-3.
       body: body that the shape is fixed to; by default None, the world.
+
+    Example:
+      >>> from mujacobian import rods
+      >>> ball = rods.RigidBody(mass=1, inertia=[1, 1, 1], position=[0, 0, 0.5])
+      >>> floor = rods.Contact([ball.at([0, 0, 0])], rods.Plane([0, 0, 1]), 1e4, radius=0.1)
+      >>> world = rods.World(timestep=0.01, bodies=[ball], contacts=[floor])
+      >>> float(rods.rollout(world, steps=200).positions[-1, 0, 2].round(3))  # at rest
+      0.099
     """
 
     points: Sequence[Point]

@@ -34,6 +34,11 @@ class Log:
         is exact, and a coordinate with inf (default) has no prior.
 
     The constructor checks sizes that follow from the log; `identify` checks the others.
+
+    Example:
+      >>> import numpy as np
+      >>> from mujacobian.sysid import Log
+      >>> log = Log([0, 0], controls=np.zeros((100, 1)), sensordata=np.zeros((100, 2)))
     """
 
     state: mujoco.MjData | ArrayLike
