@@ -26,7 +26,7 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-newton notebooks lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs docs sanitize clean
 
 help:  ## this list
@@ -46,6 +46,9 @@ test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
+
+notebooks: .venv/.tools .venv/.installed  ## execute the notebooks; PYTEST_ARGS="-n 0 --overwrite" stores their outputs
+	$(BIN)/python $(PYTEST) --nbmake notebooks $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format, codespell (American English) and mypy, changing nothing
 	$(BIN)/ruff check .
