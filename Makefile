@@ -28,7 +28,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
-  menagerie zoo parameters pairs check-docs docs sanitize test-generic compile-clang wheels clean
+  menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ test-newton: .venv-newton/.installed  ## the tests and examples of the Newton br
 
 test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
 	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
+
+notebooks: .venv/.tools .venv/.installed  ## execute the notebooks; PYTEST_ARGS="-n 0 --overwrite" stores their outputs
+	$(BIN)/python $(PYTEST) --nbmake notebooks $(PYTEST_ARGS)
 
 lint: type  ## ruff, clang-format, codespell (American English), mypy and schemas of files, changing nothing
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ a question, and no private word appears that the glossary of docs/architecture.m
 
 import ast
 import io
+import json
 import re
 import sys
 import tokenize
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("cpp", "src", "tests", "benchmarks", "examples", "tools", "docs")
+FOLDERS = ("cpp", "src", "tests", "benchmarks", "examples", "tools", "docs", "notebooks")
 # the page with bad examples, and this list
 SKIPPED = {ROOT / "docs" / "style.md", Path(__file__).resolve()}
 
@@ -135,7 +136,20 @@ def page_texts(source: str) -> Iterator[Text]:
             parts.append(re.sub(r"^([-*>]|\d+\.) ", "", words))
 
 
-READERS = {".h": cpp_texts, ".cc": cpp_texts, ".py": python_texts, ".md": page_texts}
+def notebook_texts(source: str) -> Iterator[Text]:
+    """Yield the texts of the Markdown cells of a notebook, with lines as if they were a page."""
+    cells = json.loads(source)["cells"]
+    pages = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    yield from page_texts("\n\n".join(pages))
+
+
+READERS = {
+    ".h": cpp_texts,
+    ".cc": cpp_texts,
+    ".py": python_texts,
+    ".md": page_texts,
+    ".ipynb": notebook_texts,
+}
 
 
 if __name__ == "__main__":
