@@ -41,8 +41,8 @@ test: .venv/.tools .venv/.installed build/primitives/.built  ## the test suite o
 test-all: .venv/.tools .venv/.installed build/primitives/.built  ## the slow tests too: all combinations, large populations
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315/.installed  ## the test suite on MuJoCo 3.15
-	PYTHONPATH="$(CURDIR)/build/mujoco-315" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-3.15/.installed  ## the test suite on MuJoCo 3.15
+	PYTHONPATH="$(CURDIR)/build/mujoco-3.15" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
@@ -160,8 +160,9 @@ build/primitives/.built build/primitives-sanitized/.built: .venv/.basis $(SOURCE
 	@touch $@
 
 # packages that replace those of .venv; PYTHONPATH puts them in front
-build/mujoco-315/.installed: .venv/.basis
-	@$(BIN)/python $(PIP) --no-deps --target build/mujoco-315 'mujoco==3.15.*'
+build/mujoco-%/.installed: .venv/.basis
+	@echo "installing MuJoCo $*"
+	@$(BIN)/python $(PIP) --no-warn-conflicts --target $(@D) 'mujoco==$*.*'
 	@touch $@
 
 build/sanitized/.installed: build/wheels-sanitize/.built
