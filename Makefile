@@ -26,11 +26,11 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton lint format type bench bench-rods bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-versions test-newton lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs docs sanitize clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
@@ -43,6 +43,10 @@ test-all: .venv/.tools .venv/.installed build/primitives/.built  ## the slow tes
 
 test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-3.15/.installed  ## the test suite on MuJoCo 3.15
 	PYTHONPATH="$(CURDIR)/build/mujoco-3.15" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-versions: export MENAGERIE_ROOT ?= $(wildcard ../shared/menagerie)
+test-versions: .venv/.tools .venv/.installed  ## a sample of the tests and of Menagerie on every supported MuJoCo
+	$(BIN)/python tools/test_versions.py
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)

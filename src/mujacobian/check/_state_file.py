@@ -18,7 +18,11 @@ from mujacobian.errors import MujacobianError
 
 FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS
 KEYS = ("states", "controls")
-FORMATS = (".npy", ".npz", ".csv")
+CONTENTS = {
+    ".npy": "an array of numbers",
+    ".npz": "arrays of numbers",
+    ".csv": "numbers and commas, without a header",
+}
 
 
 class StateFile:
@@ -60,8 +64,8 @@ class StateFile:
 
 def _read(path: Path) -> Mapping[str, NDArray[np.generic]]:
     """Return the arrays of a file by name."""
-    if path.suffix not in FORMATS:
-        raise MujacobianError(f"must be a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file")
+    if path.suffix not in CONTENTS:
+        raise MujacobianError(f"must be a file of type {', '.join(CONTENTS)}")
     try:
         if path.suffix == ".csv":
             with warnings.catch_warnings():
@@ -73,7 +77,8 @@ def _read(path: Path) -> Mapping[str, NDArray[np.generic]]:
         with loaded:
             return {key: loaded[key] for key in loaded.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise MujacobianError(in_one_line(error)) from None
+        expected = CONTENTS[path.suffix]
+        raise MujacobianError(f"must contain {expected}: {in_one_line(error)}") from None
 
 
 def _rows(model: mujoco.MjModel, arrays: Mapping[str, NDArray[np.generic]]) -> tuple[Array, Array]:

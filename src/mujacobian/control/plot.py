@@ -89,7 +89,7 @@ class Poses:
         right = max(pose.right for pose in self.sketches)
         gap = GAP * max(pose.right - pose.left for pose in self.sketches)
         overlaps = [a.right - b.left for a, b in pairwise(self.sketches)]
-        self.shift = max(0.0, max(overlaps, default=0.0) + gap)
+        self.shift = max(0.0, max(overlaps, default=np.inf) + gap)
         self.travels = self.shift < TRAVEL * (right - left)
         if not self.travels:
             self.shift = (1 + GAP) * (right - left)

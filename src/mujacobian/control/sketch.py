@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,31 +50,36 @@ class Sketch:
         self, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
     ) -> None:
         right, up, toward = _camera(np.radians(azimuth), np.radians(elevation))
-        plane = np.stack([right, up], axis=1)
+        picture = np.stack([right, up], axis=1)
         drawn = [g for g in range(model.ngeom) if model.geom_type[g] in DRAWN]
+        if not drawn:
+            raise ArgumentError("nothing to draw: all geoms are planes, meshes or height fields")
         # geoms in one plane keep their order, whatever rounding does
         depths = np.round(data.geom_xpos[drawn] @ toward, DIGITS)
-        light = 1 - SHADE * (depths.max(initial=0) - depths) / max(np.ptp([*depths, 0]), 1e-9)
-        self.shapes: list[tuple[Array, Array]] = []  # outlines with their colors, back to front
-        below = [np.zeros((0, 3))]
-        for k in np.argsort(depths, kind="stable"):
-            g = drawn[k]
-            points = data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
-            self.shapes.append((_hull(points @ plane), _color(model, g) * light[k]))
-            below.append(points * [1, 1, 0])
-        self.paths = [path @ plane for path in _tendon_paths(model, data)]
+        order = np.argsort(depths, kind="stable")
+        light = 1 - SHADE * (depths.max() - depths) / max(np.ptp(depths), 1e-9)
+        surfaces = [
+            data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
+            for g in drawn
+        ]
+        # outlines with their colors, back to front
+        self.shapes = [
+            (_hull(surfaces[k] @ picture), _color(model, drawn[k]) * light[k]) for k in order
+        ]
+        self.paths = [path @ picture for path in _tendon_paths(model, data)]
         corners = np.concatenate([*(outline for outline, _ in self.shapes), *self.paths])
         self.left, self.bottom = corners.min(axis=0)
         self.right, self.top = corners.max(axis=0)
-        floor = np.concatenate(below) @ up + floor_height(model) * up[2]
-        self.near, self.far = floor.min(), floor.max()
+        points = np.concatenate(surfaces)
+        points[:, 2] = floor_height(model)
+        self.near, self.far = min(points @ up), max(points @ up)
 
     def draw(self, axes: Axes, shift: float = 0.0) -> None:
         """Draw on Matplotlib axes, shifted to the right."""
         from matplotlib.patches import Polygon
 
         for outline, color in self.shapes:
-            corners = outline + [shift, 0]
+            corners = outline + np.array([shift, 0.0])
             axes.add_patch(Polygon(corners, facecolor=color, edgecolor="#475569", linewidth=0.7))
         for path in self.paths:
             x, y = path.T
