@@ -27,7 +27,8 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-newton test-crocoddyl lint format type bench bench-rods bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl lint format type bench bench-rods \
+  bench-newton table3 \
   menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
@@ -42,8 +43,12 @@ test: .venv/.tools .venv/.installed build/primitives/.built  ## the test suite o
 test-all: .venv/.tools .venv/.installed build/primitives/.built  ## the slow tests too: all combinations, large populations
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-315/.installed  ## the test suite on MuJoCo 3.15
-	PYTHONPATH="$(CURDIR)/build/mujoco-315" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-3.15/.installed  ## the test suite on MuJoCo 3.15
+	PYTHONPATH="$(CURDIR)/build/mujoco-3.15" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-versions: export MENAGERIE_ROOT ?= $(wildcard ../shared/menagerie)
+test-versions: .venv/.tools .venv/.installed  ## a sample of the tests and of Menagerie on every supported MuJoCo
+	$(BIN)/python tools/test_versions.py
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
 	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
@@ -198,8 +203,9 @@ build/mathjax/.installed: .venv/.docs tools/install_mathjax.py
 	@touch $@
 
 # packages that replace those of .venv; PYTHONPATH puts them in front
-build/mujoco-315/.installed: .venv/.basis
-	@$(BIN)/python $(PIP) --no-deps --target build/mujoco-315 'mujoco==3.15.*'
+build/mujoco-%/.installed: .venv/.basis
+	@echo "installing MuJoCo $*"
+	@$(BIN)/python $(PIP) --no-warn-conflicts --target $(@D) 'mujoco==$*.*'
 	@touch $@
 
 build/sanitized/.installed: build/wheels-sanitize/.built

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import mujoco
 import pytest
@@ -41,6 +42,9 @@ URDF = """
 </robot>"""
 
 
+NO_DIFFERENCES = "mjd_transitionFD does not support the integrator RK4"
+
+
 def run_json(capsys, *arguments):
     """Return the exit status and the parsed standard output."""
     status = cli.main(["check", "--json", *arguments])
@@ -61,7 +65,7 @@ def test_an_exact_model(capsys):
     assert report["sizes"]["nv"] == report["covered"]["joint"]["total"]
 
 
-def test_runge_kutta_has_no_differences_to_compare_with(capsys, tmp_path):
+def test_runge_kutta_has_no_differences_and_the_report_says_why(capsys, tmp_path):
     path = tmp_path / "arm.xml"
     option = '<option integrator="RK4"/></mujoco>'
     path.write_text((FOLDER / "hinge_chain.xml").read_text().replace("</mujoco>", option))
@@ -69,8 +73,11 @@ def test_runge_kutta_has_no_differences_to_compare_with(capsys, tmp_path):
     assert status == 0
     assert report["states"][0]["error_fd_centred"] == {}
     assert report["states"][0]["fd_over_ours"] is None
+    assert report["fd_missing"] == NO_DIFFERENCES
     assert cli.main(["check", str(path), "--states", "1"]) == 0
-    assert "FDc" in capsys.readouterr().out
+    assert f"FDc is missing: {NO_DIFFERENCES}." in " ".join(capsys.readouterr().out.split())
+    _, report = run_json(capsys, ARM, "--states", "1")
+    assert report["fd_missing"] is None
 
 
 def test_sensors_are_judged(capsys, tmp_path):
@@ -264,13 +271,69 @@ def test_missing_files_and_folders(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["check"], ["check", ARM, "--states", "0"], ["check", ARM, "--seed", "-1"]]
+    "arguments",
+    [[], ["check", ARM, "--states", "0"], ["check", ARM, "--seed", "-1"], ["mpc", "--seed", "-1"]],
 )
 def test_wrong_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
     assert caught.value.code == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_model_must_be_given(capsys):
+    for arguments in (["check"], ["check", "--json"]):
+        assert cli.main(arguments) == 2
+        assert "MODEL.xml" in one_line(capsys)
+
+
+@pytest.mark.parametrize("name", ["", "check", "mpc", "info"])
+def test_help_has_an_example_for_each_command(capsys, name):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([name, "--help"] if name else ["--help"])
+    assert caught.value.code == 0
+    _, _, examples = capsys.readouterr().out.partition("example")
+    for each in [name] if name else ["check", "mpc", "info"]:
+        assert f"\n  mujacobian {each}" in examples
+
+
+def test_json_goes_to_a_file_or_to_standard_output(capsys, tmp_path):
+    path = tmp_path / "report.json"
+    assert cli.main(["check", ARM, "--states", "1", "--json", str(path)]) == 0
+    assert "1 of 1 states exact" in capsys.readouterr().out
+    written = json.loads(path.read_text())
+    assert written["model"] == ARM
+    for arguments in (
+        ["check", ARM, "--json"],
+        ["check", "--json", ARM],
+        ["check", ARM, "--json", "-"],
+    ):
+        assert cli.main([*arguments, "--states", "1"]) == 0
+        assert json.loads(capsys.readouterr().out).keys() == written.keys()
+
+
+@pytest.mark.parametrize("option", ["--json", "--plot"])
+def test_outputs_that_cannot_be_written(capsys, tmp_path, option):
+    for path in (tmp_path / "nowhere" / "file.png", tmp_path):
+        assert cli.main(["check", ARM, option, str(path)]) == 2
+        assert str(path) in one_line(capsys)
+
+
+def test_an_unknown_format_of_pictures_is_found_before_the_run(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    for command in (["check", ARM], ["mpc", "cartpole"]):
+        assert cli.main([*command, "--plot", str(tmp_path / "picture.xyz")]) == 2
+        assert "png" in one_line(capsys)
+
+
+def test_a_failed_write_is_one_line(capsys, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    path = tmp_path / "report.json"
+    assert cli.main(["check", ARM, "--states", "1", "--json", str(path)]) == 2
+    assert "No space left" in one_line(capsys)
 
 
 def test_info_and_version(capsys):

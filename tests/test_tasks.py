@@ -102,6 +102,13 @@ def test_command_line(name, capsys, tmp_path):
     assert all(measure in out for measure in report["measures"])
 
 
+def test_json_alone_is_on_standard_output(capsys):
+    for arguments in (["--json", "cartpole"], ["cartpole", "--json"], ["cartpole", "--json", "-"]):
+        status = cli.main(["mpc", *arguments, "--seconds", "0.1"])
+        report = json.loads(capsys.readouterr().out)
+        assert (status, report["task"]) == (0 if report["success"] else 1, "cartpole")
+
+
 @pytest.mark.parametrize("backend", ["fd", "wasp"])
 def test_command_line_with_differences(backend, tmp_path):
     record = tmp_path / "run.json"
@@ -123,6 +130,7 @@ def test_tasks_are_listed(capsys):
         (["cartpole", "--derivatives", "guess"], "analytic"),
         (["cartpole", "--plot", "no/such/folder/run.png"], "no/such/folder"),
         (["cartpole", "--json", "no/such/folder/run.json"], "no/such/folder"),
+        (["--json", "juggle"], "juggle"),
     ],
 )
 def test_errors_are_one_line(arguments, message, capsys):

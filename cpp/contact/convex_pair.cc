@@ -133,7 +133,7 @@ bool find_projected(const Polytope p[2], int f0, int f1, double agreement, const
   return uneven <= p[1].flatness() && agreement == kOn;
 }
 
-// The same before MuJoCo 4.0: the distance is measured along the normal of the face of geom 0, but
+// The same before MuJoCo 3.17: the distance is measured along the normal of the face of geom 0, but
 // the position is shifted along the normal of the polygon. (CON-12)
 bool find_shifted(const Polytope p[2], int f0, int f1, double agreement, const ContactGeometry& g,
                   FaceFeature& f) {
@@ -247,7 +247,7 @@ bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
 }
 
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
-  const bool projected = engine().version >= kMuJoCo400;
+  const bool projected = engine().version >= kMuJoCo317;
   FaceFeature f;
   auto identify = [&](double agreement) {
     return p[1].find_face_with(-g.normal, [&](int second) {

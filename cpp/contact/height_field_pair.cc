@@ -43,8 +43,8 @@ class HeightField {
     size_ = m.hfield_size + 4 * id;
     heights_ = m.hfield_data + m.hfield_adr[id];
     step_[0] = 2 * size_[0] / (columns_ - 1), step_[1] = 2 * size_[1] / (rows_ - 1);
-    // before 4.0 the detection distance lifts the field, and half of it inflates the other geom
-    lift_ = engine().version < kMuJoCo400 ? margin : 0;
+    // before 3.16 the detection distance lifts the field, and half of it inflates the other geom
+    lift_ = engine().version < kMuJoCo316 ? margin : 0;
     // points of geoms that a margin rounds are off by half a chord of that radius whose height is
     // the collider's tolerance
     fuzz_ = kOn + 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));

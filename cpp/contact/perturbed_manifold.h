@@ -1,4 +1,4 @@
-// More points of a pair before MuJoCo 4.0. If a pair touches in one point, MuJoCo turns both geoms
+// More points of a pair before MuJoCo 3.17. If a pair touches in one point, MuJoCo turns both geoms
 // a little, in opposite directions, about this point and an axis of its frame. It adds the contact
 // that it then finds, with the distance of the first one. (CON-24)
 #pragma once

@@ -9,9 +9,10 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from mujacobian import _layout
+from mujacobian import _layout, _versions
 
 _layout.install()
+_versions.warn_if_untested()
 
 from mujacobian._callbacks import callbacks  # noqa: E402
 from mujacobian._convergence import converged  # noqa: E402

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,8 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mujacobian import _core
+from mujacobian._files import STDOUT, FileError, in_one_line, require_file, write, write_json
 from mujacobian._info import gather
-from mujacobian._packages import require_matplotlib
+from mujacobian._options import add_outputs, natural, positive, require_outputs, settle_json
 from mujacobian.check import Study
 from mujacobian.check._format import as_dict, as_text
 from mujacobian.check._plot import draw
@@ -25,21 +25,46 @@ from mujacobian.control import command
 from mujacobian.errors import MujacobianError
 
 PIPED_WIDTH = 120  # columns of a table that does not go to a terminal
+INFO = "versions, processor and MuJoCo's layout"
+
+EXAMPLES = """\
+examples:
+  mujacobian check robot.xml           compare the derivatives of a model with differences
+  mujacobian mpc cartpole              run a task under model-predictive control
+  mujacobian info                      print versions and features, for a bug report
+
+`mujacobian COMMAND --help` has more examples.
+"""
 
 CHECK = """\
 Drive a model (MJCF, URDF or MJB) into a few states and compare A, B, C, D there with a trusted
-reference and with mjd_transitionFD.
+reference and with mjd_transitionFD. Or do so at your own states, which a file lists.
 
 exit status:
   0  every state is exact in every block
   1  a result is wrong, not supported or could not be compared, or MuJoCo's solver or
      collider stops before it converges at the model's own settings
-  2  the file is missing or broken, or the command line is wrong
+  2  a file is missing or broken, or the command line is wrong
 """
 
+CHECK_EXAMPLES = """\
+file of states:
+  A .npy, .npz or .csv file with one state per row: (qpos, qvel, act), or the result of
+  mj_getState with mjSTATE_FULLPHYSICS. A .npz file has the array `states`, and may have the array
+  `controls` with one row per state, or one row less. Other controls are zero.
 
-class InputError(MujacobianError):
-    """A file cannot be used, or an output cannot be written."""
+examples:
+  mujacobian check robot.xml                           three states: home, driven, falling
+  mujacobian check robot.xml --states 12 --seed 1      twelve other states
+  mujacobian check robot.xml --states log.npz          the states of a log
+  mujacobian check robot.xml --json | jq .exact        JSON on standard output
+  mujacobian check robot.xml --json check.json --plot check.png
+"""
+
+INFO_EXAMPLES = """\
+example:
+  mujacobian info
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"mujacobian: {printable(str(error))}", file=sys.stderr)
         return 2
     except MemoryError as error:
-        print(f"mujacobian: out of memory {printable(_in_one_line(error))}", file=sys.stderr)
+        print(f"mujacobian: out of memory {printable(in_one_line(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,44 +87,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="mujacobian", description="Exact analytic derivatives of one MuJoCo step."
+        prog="mujacobian",
+        description="Exact analytic derivatives of one MuJoCo step.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mujacobian {_core.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser(
-        "check",
-        help="how exact and how fast the derivatives of a model are",
-        description=CHECK,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+
+    def add(name: str, text: str, description: str, examples: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=text,
+            description=description,
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    check = add(
+        "check", "how exact and how fast the derivatives of a model are", CHECK, CHECK_EXAMPLES
     )
-    check.add_argument("model", type=Path, metavar="MODEL.xml", help="an MJCF, URDF or MJB file")
-    check.add_argument("--states", type=_positive, default=3, metavar="N", help="how many states")
-    check.add_argument("--seed", type=_natural, default=0, help="seed of the random controls")
-    check.add_argument("--json", action="store_true", help="print JSON and nothing else")
-    check.add_argument("--plot", type=Path, metavar="FILE", help="draw the errors into a picture")
-    mpc = commands.add_parser(
-        "mpc",
-        help="run a task under model-predictive control",
-        description=command.DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    check.usage = "%(prog)s MODEL.xml [--states N|FILE] [--seed N] [--json [FILE]] [--plot FILE]"
+    check.add_argument(
+        "model", nargs="?", type=Path, metavar="MODEL.xml", help="an MJCF, URDF or MJB file"
+    )
+    check.add_argument(
+        "--states",
+        type=_states,
+        default=3,
+        metavar="N|FILE",
+        help="number of states (default 3), or a file with states",
+    )
+    check.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="seed of the random controls"
+    )
+    add_outputs(check, "the errors")
+    mpc = add(
+        "mpc", "run a task under model-predictive control", command.DESCRIPTION, command.EXAMPLES
     )
     command.add_arguments(mpc)
-    commands.add_parser("info", help="versions, processor and MuJoCo's layout")
+    add("info", INFO, f"Print {INFO}.", INFO_EXAMPLES)
     return parser
 
 
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must not be negative, got {value}")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
+def _states(text: str) -> int | Path:
+    """Return the number of states, or the path of a file with states."""
+    try:
+        int(text)
+    except ValueError:
+        return Path(text)
+    return positive(text)
 
 
 def _info(_: argparse.Namespace) -> int:
@@ -111,20 +148,21 @@ def _info(_: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    if options.plot is not None:
-        require_matplotlib()
-        _require_writable(options.plot)
-    study = Study(load(options.model), options.states, options.seed)
-    name = str(options.model)
+    settle_json(options, "model")
+    if options.model is None:
+        raise MujacobianError("check needs a MODEL.xml: see mujacobian check --help")
+    require_outputs(options)
+    path, name = options.model, str(options.model)
+    study = Study(load(path), options.states, options.seed)
     try:
         _run(study)
     except mujoco.FatalError as error:  # no memory for its contacts, say
-        raise InputError(f"{name}: MuJoCo stopped: {_in_one_line(error)}") from None
+        raise FileError(f"{name}: MuJoCo stopped: {in_one_line(error)}") from None
     if options.plot is not None:
-        _draw(study, name, options.plot)
-    if options.json:
-        print(json.dumps(as_dict(study.report, name, options.seed), indent=2, allow_nan=False))
-    else:
+        write(options.plot, lambda file: draw(study.report, path.name, file))
+    if options.json is not None:
+        write_json(options.json, as_dict(study.report, name, options.seed), indent=2)
+    if options.json != STDOUT:
         console = Console()
         if not console.is_terminal:
             console = Console(width=PIPED_WIDTH)
@@ -134,13 +172,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def load(path: Path) -> mujoco.MjModel:
-    """Return the model in a file; raise InputError with one line if it cannot be loaded."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not path.is_file():
-        raise InputError(f"{path}: not a file")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
+    """Return the model in a file; raise FileError with one line if it cannot be loaded."""
+    require_file(path)
     try:
         with quiet():
             if path.suffix == ".mjb":
@@ -148,25 +181,9 @@ def load(path: Path) -> mujoco.MjModel:
             # MuJoCo does not find all files that nested includes name under a relative path
             return mujoco.MjModel.from_xml_path(str(path.resolve()))
     except MemoryError:
-        raise InputError(f"{path}: it needs more memory than is available") from None
+        raise FileError(f"{path}: it needs more memory than is available") from None
     except (ValueError, OSError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-        raise InputError(f"{path}: {_in_one_line(error)}") from None
-
-
-def _in_one_line(error: Exception) -> str:
-    return "; ".join(filter(None, (line.strip() for line in str(error).splitlines())))
-
-
-def _require_writable(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{path}: cannot be written, not a file in an existing folder")
-
-
-def _draw(study: Study, name: str, path: Path) -> None:
-    try:
-        draw(study.report, name, path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {_in_one_line(error)}") from None
+        raise FileError(f"{path}: {in_one_line(error)}") from None
 
 
 def _run(study: Study) -> None:

@@ -21,6 +21,7 @@ from mujoco.introspect import ast_nodes, enums, structs
 from mujacobian import _core
 from mujacobian._arguments import require_data
 from mujacobian._notices import notice
+from mujacobian._versions import NEWEST_TESTED, OLDEST_TESTED
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -75,9 +76,10 @@ _KINDS = {
 
 
 def _refuse(what: str) -> UnusableError:
+    releases = f"{OLDEST_TESTED} to {NEWEST_TESTED}"
     return UnusableError(
         f"mujacobian cannot read MuJoCo {mujoco.__version__}: {what}. "
-        "Install a supported release (3.15 to 4.0), or a newer mujacobian."
+        f"Install a supported release ({releases}), or a newer mujacobian."
     )
 
 

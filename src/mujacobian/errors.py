@@ -14,6 +14,7 @@ __all__ = [
     "NotConvergedWarning",
     "NotFiniteError",
     "PrecisionError",
+    "UntestedVersionWarning",
     "UnusableError",
 ]
 
@@ -83,6 +84,10 @@ class SelfCheckError(MujacobianError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class UntestedVersionWarning(UserWarning):
+    """The installed MuJoCo is newer than any release that mujacobian is tested with."""
 
 
 class NotConvergedWarning(UserWarning):

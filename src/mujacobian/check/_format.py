@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import mujoco
@@ -31,6 +32,7 @@ CAPTION = (
     "the time of our derivative alone over one mj_step."
 )
 SHOWN = 4  # elements listed per reason
+LISTED = 12  # states in the table
 KINDS = ("joint", "tendon", "equality", "actuator", "sensor", "flex", "plugin")
 
 
@@ -52,9 +54,11 @@ def as_dict(report: Report, name: str, seed: int) -> dict[str, Any]:
         "model": name,
         "mujoco": mujoco.__version__,
         "seed": seed,
+        "states_file": report.file or None,
         "sizes": {key: int(getattr(model, key)) for key in ("nq", "nv", "na", "nu", "nsensordata")},
         "covered": {kind: {"total": n, "refused": bad} for kind, n, bad in _counts(report)},
         "unsupported": [{"element": u.element, "reason": u.reason} for u in report.refused],
+        "fd_missing": report.differences_missing or None,
         "states": [_state_dict(state) for state in report.states],
         "exact": report.exact,
     }
@@ -124,17 +128,43 @@ def _refusals(report: Report) -> Table:
 
 def _states(report: Report) -> Table:
     """Return a table with two lines per state: our results, and those of mjd_transitionFD."""
-    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, caption=CAPTION)
+    listed = _listed(report.states)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+        caption=_caption(report, len(listed)),
+        caption_justify="left",
+    )
     for heading in ("state", "verdict", ""):
         table.add_column(heading)
     blocks = [b for b in BLOCKS if any(b in state.ours for state in report.states)]
     for heading in (*blocks, "trusted", "µs", "FDc/ours", "/step"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for state in report.states:
+    for state in listed:
         label = f"{state.name}\n{state.contacts} contacts, {state.rows} rows"
         verdict = Text(_verdict(state), style=STYLES.get(state.verdict, "magenta"))
         table.add_row(escape(printable(label, keep="\n")), verdict, *_cells(state, blocks))
     return table
+
+
+def _caption(report: Report, listed: int) -> str:
+    """Return the footer of the table of states, of which `listed` are in the table."""
+    caption = CAPTION
+    if report.differences_missing:
+        caption += f"\nFDc is missing: {report.differences_missing}."
+    if listed < len(report.states):
+        caption += (
+            f"\n{listed} of {len(report.states)} states are listed: those that are not exact, "
+            "then those with the largest errors. --json has all."
+        )
+    return caption
+
+
+def _listed(states: list[StateReport]) -> list[StateReport]:
+    """Return the states of the table, in their order: those that say most if there are many."""
+    order = sorted(range(len(states)), key=lambda k: (states[k].exact, -states[k].worst))
+    return [states[k] for k in sorted(order[:LISTED])]
 
 
 def _cells(state: StateReport, blocks: list[str]) -> Iterator[str]:
@@ -157,9 +187,19 @@ def _notes(report: Report) -> Iterator[Text]:
         for note in (state.reason, state.sensors_refused):
             if note:
                 notes.setdefault(note, []).append(state.name)
-    for note, names in notes.items():
-        where = "every state" if len(names) == len(report.states) else ", ".join(names)
+    for note, names in islice(notes.items(), LISTED):
+        where = _where(names, len(report.states))
         yield Text(printable(f"{where}: {note}"), style="yellow")
+    if len(notes) > LISTED:
+        yield Text(f"and {len(notes) - LISTED} more notes, see --json", style="yellow")
+
+
+def _where(names: list[str], count: int) -> str:
+    """Return the names of the states that a note is about, or their number if they are many."""
+    if len(names) == count:
+        return "every state"
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def _verdict(state: StateReport) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import mujoco
 
+from mujacobian.check._timing import has_differences
 from mujacobian.errors import Unsupported
 
 
@@ -71,16 +72,32 @@ class StateReport:
         """True if all of A, B, C, D are exact here."""
         return self.verdict == "exact" and not self.sensors_refused
 
+    @property
+    def worst(self) -> float:
+        """The largest error of all blocks."""
+        return max(self.ours.values(), default=0.0)
+
 
 @dataclass
 class Report:
-    """The unsupported elements of a model, and the results at its states."""
+    """The unsupported elements of a model, and the results at its states.
+
+    file: path of the file with the states; empty if the model was driven to them.
+    """
 
     model: mujoco.MjModel
     refused: list[Unsupported]
     states: list[StateReport] = field(default_factory=list)
+    file: str = ""
 
     @property
     def exact(self) -> bool:
         """True if every state is exact in all blocks."""
         return all(state.exact for state in self.states)
+
+    @property
+    def differences_missing(self) -> str:
+        """The reason why there are no results of `mjd_transitionFD`; empty if there are some."""
+        if has_differences(self.model):
+            return ""
+        return "mjd_transitionFD does not support the integrator RK4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -28,7 +29,8 @@ from mujacobian._notices import collider_advice, solver_advice, solver_text
 from mujacobian.check._judge import Judge, stack
 from mujacobian.check._probe import quiet
 from mujacobian.check._report import Report, StateReport
-from mujacobian.check._states import states
+from mujacobian.check._state_file import StateFile
+from mujacobian.check._states import states as driven_states
 from mujacobian.check._timing import beside_step, has_differences
 from mujacobian.errors import (
     MujacobianError,
@@ -44,11 +46,23 @@ ROUNDS, BUDGET = 15, 0.002  # turns of each timed function, and seconds of a tur
 
 
 class Study:
-    """A study of a model at `count` states, which depend on a seed. `run` fills `report`."""
+    """A study of a model at some states. `run` fills `report`.
 
-    def __init__(self, model: mujoco.MjModel, count: int, seed: int) -> None:
-        self.model, self.count, self.seed = model, count, seed
-        self.report = Report(model, support(model))
+    `states` is the number of states that the model is driven to by random controls, or the path of
+    a file with states (`StateFile`). The random controls, and the random choice of columns if a
+    model is large, depend on the seed.
+    """
+
+    def __init__(self, model: mujoco.MjModel, states: int | Path, seed: int) -> None:
+        self.model, self.seed = model, seed
+        self._found: Iterator[tuple[str, mujoco.MjData]]
+        if isinstance(states, Path):
+            file = StateFile(model, states)
+            self.count, self._found = len(file), iter(file)
+            self.report = Report(model, support(model), file=str(states))
+        else:
+            self.count, self._found = states, driven_states(model, states, seed)
+            self.report = Report(model, support(model))
 
     @property
     def stages(self) -> int:
@@ -57,11 +71,10 @@ class Study:
 
     def run(self) -> Iterator[str]:
         """Measure everything; yield a description before each stage."""
-        found = states(self.model, self.count, self.seed)
         for k in range(self.count):
             yield f"state {k + 1}: moving there"
             with quiet():
-                name, data = next(found)
+                name, data = next(self._found)
                 mujoco.mj_forward(self.model, data)
             state = StateReport(name, rows=int(data.nefc), contacts=int(data.ncon))
             self.report.states.append(state)

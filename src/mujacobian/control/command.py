@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from pathlib import Path
@@ -13,7 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mujacobian._packages import require_matplotlib
+from mujacobian._files import STDOUT, require_writable, write, write_json
+from mujacobian._options import add_outputs, natural, positive, require_outputs, settle_json
 from mujacobian.control import BACKENDS, MPCResult, plot, tasks, video
 from mujacobian.control.ilqr import FORMER_BACKENDS
 from mujacobian.errors import MujacobianError
@@ -28,6 +28,15 @@ exit status:
   2  the command line is invalid, or a file cannot be written
 """
 
+EXAMPLES = """\
+examples:
+  mujacobian mpc                                       list the tasks
+  mujacobian mpc cartpole                              run one
+  mujacobian mpc arm --seed 7 --derivatives fd         random start, finite differences
+  mujacobian mpc a1_trot --json | jq .mean_cost        JSON on standard output
+  mujacobian mpc a1_trot --seconds 5 --plot trot.png --video trot.mp4 --json trot.json
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to a parser."""
@@ -36,37 +45,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--derivatives", default="analytic", metavar="NAME", help=", ".join(BACKENDS)
     )
     parser.add_argument("--seconds", type=_seconds, metavar="S", help="simulated time")
-    parser.add_argument("--threads", type=_count, metavar="N", help="threads of the planner")
-    parser.add_argument("--seed", type=int, metavar="N", help="random initial state with this seed")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads of the planner")
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw poses, gait, cost and times"
+        "--seed", type=natural, metavar="N", help="random initial state with this seed"
     )
     parser.add_argument(
         "--video", type=Path, metavar="FILE", help="render a video, if a GL backend exists"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all recorded data")
+    add_outputs(parser, "poses, gait, cost and times")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    settle_json(options, "task")
     if options.task is None:
         for name in tasks.names():
             print(f"{name:10}  {tasks.load(name).summary}")
         return 0
     _require(options)
-    task = tasks.load(options.task)
+    task = tasks.load(str(options.task))
     rng = None if options.seed is None else np.random.default_rng(options.seed)
     seconds = task.seconds if options.seconds is None else options.seconds
     mpc = task.mpc(options.derivatives, options.threads)
     result = mpc.run(task.start(rng), seconds, progress=sys.stderr.isatty())
     outcome = task.judge(result)
-    if options.json is not None:
-        _write_json(options.json, task.name, result, outcome)
     if options.plot is not None:
-        plot.draw(task, result, options.plot)
-    console = Console()
-    console.print(f"[bold]{task.name}[/bold], {result.derivatives}: {task.summary}")
-    console.print(_table(task, result, outcome))
+        write(options.plot, lambda path: plot.draw(task, result, path))
+    if options.json is not None:
+        write_json(options.json, _report(task.name, result, outcome))
+    if options.json != STDOUT:
+        console = Console()
+        console.print(f"[bold]{task.name}[/bold], {result.derivatives}: {task.summary}")
+        console.print(_table(task, result, outcome))
     if options.video is not None:
         _write_video(task, result, options.video)
     sys.stdout.flush()
@@ -78,15 +88,10 @@ def _require(options: argparse.Namespace) -> None:
     if options.derivatives not in (*BACKENDS, *FORMER_BACKENDS):
         known = ", ".join(BACKENDS)
         raise MujacobianError(f'unknown derivatives "{options.derivatives}": use one of {known}')
-    if options.plot is not None:
-        require_matplotlib()
+    require_outputs(options)
     if options.video is not None:
         video.require_writer()
-    for path in (options.plot, options.video, options.json):
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise MujacobianError(
-                f"{path} cannot be written: it is not a file in an existing folder"
-            )
+        require_writable(options.video)
 
 
 def _table(task: tasks.Task, result: MPCResult, outcome: tasks.Outcome) -> Table:
@@ -106,14 +111,14 @@ def _table(task: tasks.Task, result: MPCResult, outcome: tasks.Outcome) -> Table
     return table
 
 
-def _write_json(path: Path, name: str, result: MPCResult, outcome: tasks.Outcome) -> None:
-    report: dict[str, Any] = {
+def _report(name: str, result: MPCResult, outcome: tasks.Outcome) -> dict[str, Any]:
+    """Return the outcome and all recorded data, for JSON."""
+    return {
         "task": name,
         "success": outcome.success,
         "measures": {k: None if math.isnan(v) else v for k, v in outcome.measures.items()},
         **result.to_dict(),
     }
-    path.write_text(json.dumps(report, allow_nan=False), encoding="utf-8")
 
 
 def _write_video(task: tasks.Task, result: MPCResult, path: Path) -> None:
@@ -128,11 +133,4 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
@@ -198,6 +199,7 @@ class MPC:
             BarColumn(),
             TextColumn("{task.percentage:3.0f}% {task.fields[note]}"),
             TimeRemainingColumn(),
+            console=Console(stderr=True),
             transient=True,
             disable=not progress,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,18 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian.control.mpc import PHASES, MPCResult
-from mujacobian.control.sketch import sketch
+from mujacobian.control.sketch import Sketch
 from mujacobian.control.tasks import Feet, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POSES = 7
-HALVES = np.array([-0.5, 0.5])
-INK, MUTED, GRID = "#1f2937", "#64748b", "#e5e7eb"
+MARGIN = 0.02  # above and below the poses, relative to their height
+GAP = 0.12  # between neighbors, relative to the width of a pose or of a window
+TRAVEL = 0.5  # the largest shift of a model that travels, relative to the length of its way
+WIDTH, TALLEST, TEXT = 11.0, 2.6, 0.5  # in: the figure, its poses, and the text around the poses
+INK, MUTED, GRID, FLOOR = "#1f2937", "#64748b", "#e5e7eb", "#f1f5f9"
 ASKED, MEASURED = "#cbd5e1", "#2563eb"
 LARGEST = 3  # number of terms of the cost that are drawn
 STYLE: dict[Any, Any] = {
@@ -50,10 +54,11 @@ def draw(
 
     with mpl.rc_context(STYLE):
         gait = [] if task.feet is None else [0.5 + 0.3 * len(task.feet.sensors)]
-        heights = [1.8, *gait, 2.2]
-        figure = Figure(figsize=(11, 0.4 + sum(heights)), layout="constrained")
+        poses = Poses(task, result)
+        heights = [TEXT + poses.height, *gait, 2.2]
+        figure = Figure(figsize=(WIDTH, 0.4 + sum(heights)), layout="constrained")
         rows = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-        draw_poses(rows[0].subplots(1, POSES), task, result)
+        poses.draw(rows[0].subplots())
         if task.feet is not None:
             draw_gait(rows[1].subplots(), task.feet, task.model, result)
         left, right = rows[-1].subplots(1, 2, width_ratios=(1.5, 1))
@@ -63,20 +68,67 @@ def draw(
         figure.savefig(path, dpi=120)
 
 
-def draw_poses(strip: Sequence[Axes], task: Task, result: MPCResult) -> None:
-    """Draw the model at evenly spaced times."""
-    data = mujoco.MjData(task.model)
-    chosen = np.linspace(0, len(result.times) - 1, len(strip)).astype(int)
-    for axes, k in zip(strip, chosen, strict=True):
-        data.qpos[:] = result.states[k, : task.model.nq]
-        mujoco.mj_kinematics(task.model, data)
-        sketch(axes, task.model, data, *task.view)
-        axes.set_title(f"{result.times[k]:.2f} s", loc="center", fontweight="normal", color=MUTED)
-    widest = max(np.ptp(axes.get_xlim()) for axes in strip)
-    tallest = max(np.ptp(axes.get_ylim()) for axes in strip)
-    for axes in strip:
-        axes.set_xlim(np.mean(axes.get_xlim()) + widest * HALVES)
-        axes.set_ylim(np.mean(axes.get_ylim()) + tallest * HALVES)
+class Poses:
+    """Drawings of a model at evenly spaced times in one frame: one scale, one floor.
+
+    A model that stays around its place is drawn side by side, in windows that show the same part of
+    the world. A model that travels is drawn along its way, stretched by `shift` from each pose to
+    the next so that neighbors do not cover one another.
+    """
+
+    def __init__(self, task: Task, result: MPCResult) -> None:
+        model, data = task.model, mujoco.MjData(task.model)
+        rows = np.unique(np.linspace(0, len(result.times) - 1, POSES).astype(int))
+        self.times = result.times[rows]
+        self.sketches = []
+        for state in result.states[rows]:
+            data.qpos[:] = state[: model.nq]
+            mujoco.mj_kinematics(model, data)
+            self.sketches.append(Sketch(model, data, *task.view))
+        left = min(pose.left for pose in self.sketches)
+        right = max(pose.right for pose in self.sketches)
+        gap = GAP * max(pose.right - pose.left for pose in self.sketches)
+        overlaps = [a.right - b.left for a, b in pairwise(self.sketches)]
+        self.shift = max(0.0, max(overlaps, default=np.inf) + gap)
+        self.travels = self.shift < TRAVEL * (right - left)
+        if not self.travels:
+            self.shift = (1 + GAP) * (right - left)
+        self.left, self.right = left, right + (len(rows) - 1) * self.shift
+        self.near = min(pose.near for pose in self.sketches)
+        self.far = max(pose.far for pose in self.sketches)
+        self.bottom = min(self.near, *(pose.bottom for pose in self.sketches))
+        self.top = max(self.far, *(pose.top for pose in self.sketches))
+
+    @property
+    def height(self) -> float:
+        """The height of the axes, in, if they are as wide as the figure."""
+        return min(TALLEST, WIDTH * (self.top - self.bottom) / (self.right - self.left))
+
+    def draw(self, axes: Axes) -> None:
+        """Draw the floor and the poses, with their times below."""
+        shifts = self.shift * np.arange(len(self.sketches))
+        floors = [(self.left, self.right)]
+        middles = [(pose.left + pose.right) / 2 for pose in self.sketches] + shifts
+        if not self.travels:
+            end = self.right - shifts[-1]
+            floors = [(self.left + shift, end + shift) for shift in shifts]
+            middles = (self.left + end) / 2 + shifts
+        for floor in floors:
+            axes.fill_between(floor, self.near, self.far, color=FLOOR, linewidth=0)
+            axes.plot(floor, (self.near, self.near), color=MUTED, linewidth=1, zorder=0)
+        for pose, shift, middle, time in zip(
+            self.sketches, shifts, middles, self.times, strict=True
+        ):
+            pose.draw(axes, shift)
+            axes.annotate(
+                f"{time:.2f} s", (middle, self.bottom), (0, -4), textcoords="offset points",
+                ha="center", va="top", color=MUTED,
+            )  # fmt: skip
+        axes.set_xlim(self.left, self.right)
+        margin = MARGIN * (self.top - self.bottom)
+        axes.set_ylim(self.bottom - margin, self.top + margin)
+        if self.travels and self.shift > 0:
+            axes.set_title(f"poses, each shifted by {self.shift:.2g} m", fontweight="normal")
 
 
 def draw_gait(axes: Axes, feet: Feet, model: mujoco.MjModel, result: MPCResult) -> None:

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,8 @@ RING = np.stack([np.cos(CIRCLE), np.sin(CIRCLE), np.zeros_like(CIRCLE)], axis=1)
 LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, 13)
 BALL = np.concatenate([RING * np.cos(a) + [0, 0, np.sin(a)] for a in LATITUDES])
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+DIGITS = 6  # of depths, m
+SHADE = 0.18  # how much darker the farthest geom is
 DRAWN = tuple(
     int(kind)
     for kind in (
@@ -29,40 +32,76 @@ DRAWN = tuple(
 )
 
 
-def sketch(
-    axes: Axes, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
-) -> None:
-    """Draw the geoms, from back to front, and the spatial tendons; planes and meshes are omitted.
+class Sketch:
+    """A drawing of a model in one pose, in meters to the right of and above the world's origin.
+
+    It has the geoms, from back to front, and the spatial tendons; planes and meshes are omitted.
+    `left`, `right`, `bottom` and `top` are its limits. `near` and `far` are the heights in the
+    drawing of the floor in front of the model and behind it.
 
     Args:
-      axes: Matplotlib axes to draw on.
       model: model to draw.
       data: data with current kinematics.
       azimuth: azimuth of the direction from the model to the viewer, degrees.
       elevation: elevation of this direction, degrees.
     """
-    from matplotlib.patches import Polygon
 
-    right, up, toward = _camera(np.radians(azimuth), np.radians(elevation))
-    shapes = []
-    for g in range(model.ngeom):
-        if model.geom_type[g] not in DRAWN:
-            continue
-        points = data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
-        outline = _hull(np.stack([points @ right, points @ up], axis=1))
-        shapes.append((data.geom_xpos[g] @ toward, outline, _color(model, g)))
-    depths = [depth for depth, _, _ in shapes]
-    near, far = max(depths), min(depths)
-    for depth, outline, color in sorted(shapes, key=lambda shape: shape[0]):
-        light = 0.82 + 0.18 * (depth - far) / max(near - far, 1e-9)
-        axes.add_patch(
-            Polygon(outline, facecolor=color * light, edgecolor="#475569", linewidth=0.7)
-        )
-    for path in _tendon_paths(model, data):
-        axes.plot(path @ right, path @ up, color="#dc2626", linewidth=1.6, solid_capstyle="round")
-    axes.set_aspect("equal")
-    axes.autoscale_view()
-    axes.axis("off")
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
+    ) -> None:
+        right, up, toward = _camera(np.radians(azimuth), np.radians(elevation))
+        picture = np.stack([right, up], axis=1)
+        drawn = [g for g in range(model.ngeom) if model.geom_type[g] in DRAWN]
+        if not drawn:
+            raise ArgumentError("nothing to draw: all geoms are planes, meshes or height fields")
+        # geoms in one plane keep their order, whatever rounding does
+        depths = np.round(data.geom_xpos[drawn] @ toward, DIGITS)
+        order = np.argsort(depths, kind="stable")
+        light = 1 - SHADE * (depths.max() - depths) / max(np.ptp(depths), 1e-9)
+        surfaces = [
+            data.geom_xpos[g] + _surface(model, g) @ data.geom_xmat[g].reshape(3, 3).T
+            for g in drawn
+        ]
+        # outlines with their colors, back to front
+        self.shapes = [
+            (_hull(surfaces[k] @ picture), _color(model, drawn[k]) * light[k]) for k in order
+        ]
+        self.paths = [path @ picture for path in _tendon_paths(model, data)]
+        corners = np.concatenate([*(outline for outline, _ in self.shapes), *self.paths])
+        self.left, self.bottom = corners.min(axis=0)
+        self.right, self.top = corners.max(axis=0)
+        points = np.concatenate(surfaces)
+        points[:, 2] = floor_height(model)
+        self.near, self.far = min(points @ up), max(points @ up)
+
+    def draw(self, axes: Axes, shift: float = 0.0) -> None:
+        """Draw on Matplotlib axes, shifted to the right."""
+        from matplotlib.patches import Polygon
+
+        for outline, color in self.shapes:
+            corners = outline + np.array([shift, 0.0])
+            axes.add_patch(Polygon(corners, facecolor=color, edgecolor="#475569", linewidth=0.7))
+        for path in self.paths:
+            x, y = path.T
+            axes.plot(x + shift, y, color="#dc2626", linewidth=1.6, solid_capstyle="round")
+        axes.set_aspect("equal")
+        axes.autoscale_view()
+        axes.axis("off")
+
+
+def sketch(
+    axes: Axes, model: mujoco.MjModel, data: mujoco.MjData, azimuth: float, elevation: float
+) -> None:
+    """Draw a model in one pose; see `Sketch`."""
+    Sketch(model, data, azimuth, elevation).draw(axes)
+
+
+def floor_height(model: mujoco.MjModel) -> float:
+    """Return the height of the first plane of the world, or 0."""
+    for g in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        if model.geom_bodyid[g] == 0:
+            return float(model.geom_pos[g, 2])
+    return 0.0
 
 
 def _camera(azimuth: float, elevation: float) -> tuple[Array, Array, Array]:

@@ -64,7 +64,7 @@ def build() -> Task:
         steps_per_plan=5,
         seconds=10.0,
         judge=partial(judge, model),
-        view=(-70.0, 12.0),
+        view=(-85.0, 10.0),
         feet=FEET,
     )
 
