@@ -10,6 +10,7 @@ from sphinx.ext.autodoc.mock import _MockObject
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+URLS = PROJECT.get("urls", {})
 sys.path.insert(0, str(ROOT / "docs" / "extensions"))
 
 # Sphinx reads only pages in its own folder
@@ -39,7 +40,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"
-repository = PROJECT.get("urls", {}).get("Repository", "https://github.com/mujacobian/mujacobian")
+repository = URLS.get("Homepage", "https://github.com/mujacobian/mujacobian")
 
 # the reference: docstrings with single backticks, as in Markdown
 default_role = "py:obj"
@@ -58,6 +59,7 @@ _MockObject.__int__ = lambda self: 0
 
 # the pages
 html_theme = "furo"
+html_baseurl = URLS.get("Documentation", "")
 html_title = f"{project} {version}"
 html_static_path = ["static", "../build/mathjax/static"]
 html_css_files = ["site.css"]
