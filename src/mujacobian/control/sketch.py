@@ -68,11 +68,12 @@ class Sketch:
         ]
         self.paths = [path @ picture for path in _tendon_paths(model, data)]
         corners = np.concatenate([*(outline for outline, _ in self.shapes), *self.paths])
-        self.left, self.bottom = corners.min(axis=0)
-        self.right, self.top = corners.max(axis=0)
+        self.left, self.bottom = map(float, corners.min(axis=0))
+        self.right, self.top = map(float, corners.max(axis=0))
         points = np.concatenate(surfaces)
         points[:, 2] = floor_height(model)
-        self.near, self.far = min(points @ up), max(points @ up)
+        floor = points @ up
+        self.near, self.far = float(floor.min()), float(floor.max())
 
     def draw(self, axes: Axes, shift: float = 0.0) -> None:
         """Draw on Matplotlib axes, shifted to the right."""
