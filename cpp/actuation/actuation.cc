@@ -354,7 +354,9 @@ const char* actuator_refusal(const ModelView& m, int a) {
       (gain_type == gain::kMotor || gain_type == gain::kSO3)) {
     return "its stiffness in the metric of the discrete integrator";
   }
-  if (m.actuator_plugin[a] >= 0) return "it is a plugin";
+  if (m.actuator_plugin[a] >= 0 && actuator_disabled(m, a)) {
+    return "MuJoCo applies the force of an actuator plugin although its group is disabled";
+  }
   if (m.actuator_delay[a] != 0) return "its control is delayed";
   if (const char* reason = activation_refusal(m, a)) return reason;
   if (const char* reason = force_law_refusal(m, a)) return reason;

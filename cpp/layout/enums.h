@@ -88,6 +88,7 @@ namespace mujacobian {
   X(enable, kDiagExact, mjtEnableBit, mjENBL_DIAGEXACT, 32)                           \
   X(disable, kSensor, mjtDisableBit, mjDSBL_SENSOR, 8192)                             \
   X(stage, kNone, mjtStage, mjSTAGE_NONE, 0)                                          \
+  X(capability, kActuator, mjtPluginCapabilityBit, mjPLUGIN_ACTUATOR, 1)              \
   X(capability, kSensor, mjtPluginCapabilityBit, mjPLUGIN_SENSOR, 2)                  \
   X(capability, kSdf, mjtPluginCapabilityBit, mjPLUGIN_SDF, 8)                        \
   X(stage, kPos, mjtStage, mjSTAGE_POS, 1)                                            \

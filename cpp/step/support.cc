@@ -74,9 +74,13 @@ void visit_unsupported(const ModelView& m, F report) {
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
   for (int p = 0; p < m.nplugin; p++) {
-    // plugins of sensors and geoms are checked with their sensors and contacts
-    const int acts = plugin_capabilities(m, p) & ~(capability::kSensor | capability::kSdf);
-    if (acts) report(element_name(m, object::kPlugin, p), "plugins that exert forces");
+    // plugins of actuators, sensors and geoms are checked with these elements and with contacts
+    const int checked = capability::kSensor | capability::kSdf |
+                        (is_plugin(m, p, kPidPlugin) ? capability::kActuator : 0);
+    if (plugin_capabilities(m, p) & ~checked) {
+      report(element_name(m, object::kPlugin, p),
+             std::string("the forces of the plugin ") + plugin_name(m, p));
+    }
   }
 
   // tendons and actuators
@@ -88,8 +92,9 @@ void visit_unsupported(const ModelView& m, F report) {
   }
   bool actuated = !(m.opt.disableflags & disable::kActuation);
   for (int a = 0; actuated && a < m.nactuator; a++) {
-    // the activations of a disabled actuator are still states
-    if (actuator_disabled(m, a) && m.actuator_actnum[a] == 0) continue;
+    // the activations of a disabled actuator are still states, and plugins are not disabled
+    const bool acts = m.actuator_actnum[a] > 0 || m.actuator_plugin[a] >= 0;
+    if (actuator_disabled(m, a) && !acts) continue;
     if (const char* reason = actuator_refusal(m, a)) {
       report(element_name(m, object::kActuator, a), reason);
     }
