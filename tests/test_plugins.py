@@ -199,7 +199,7 @@ def test_pid_is_refused_by_name(case):
     model = arm("PD", **REFUSED[case])
     model.opt.disableactuator = 4
     assert [entry.element for entry in mujacobian.support(model) if "second" in entry.element]
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match="first|second"):
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r"first|second"):
         mujacobian.linearize(model, mujoco.MjData(model), sensors=False)
 
 

@@ -269,13 +269,6 @@ def test_newer_flags_are_refused(bit, name):
     refuses(model, data, name)
 
 
-def test_sleep_is_refused():
-    xml = arm(option="").replace("<option />", '<option><flag sleep="enable"/></option>')
-    model, data = forward(xml)
-    refuses(model, data, "sleep")
-    assert mujacobian.support(model)
-
-
 def test_flex_is_refused():
     xml = """
     <mujoco>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layout/notice.h"
+#include "layout/sleep.h"
 
 namespace mujacobian {
 namespace {
@@ -22,6 +23,7 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
     double apart = 0, scale = 0;
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
+      if (is_asleep(m, d, m.dof_treeid[dof])) continue;
       apart = std::fmax(apart, std::abs(given[dof] - exact[dof]));
       scale = std::max({scale, std::abs(given[dof]), std::abs(d.qacc_smooth[dof])});
     }

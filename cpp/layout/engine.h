@@ -56,6 +56,7 @@ struct PreContact {
        const unsigned char* groups, bool statics, int excluded_body, int* geom, double* normal)) \
   REQ(double, mj_geomDistance,                                                                   \
       (const void* model, void* data, int geom1, int geom2, double most, double fromto[6]))      \
+  REQ(int, mj_sleepState, (const void* model, const void* data, int object_type, int id))        \
   REQ(const void*, mjp_getPluginAtSlot, (int slot))                                              \
   REQ(const char*, mj_getPluginConfig, (const void* model, int plugin, const char* attribute))   \
   REQ(void*, _mjPRIVATE_setTlsLogHandler, (void (*handler)(const void* message)))                \

@@ -8,6 +8,7 @@
 #include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
 #include "layout/text.h"
 #include "sensor/sensor.h"
 
@@ -58,9 +59,6 @@ void visit_unsupported(const ModelView& m, F report) {
   }
 
   // flags: a flag that is newer than this code may change anything
-  if (m.opt.enableflags & enable::kSleep) {
-    report("flag sleep", "sleeping trees switch off parts of the step");
-  }
   constexpr int kIpc = 64, kSpeculative = 128, kKnown = 63;
   int flags = m.opt.enableflags & ~kKnown;
   if (flags & kIpc) report("flag ipc", "contacts are computed with barrier functions");
@@ -145,6 +143,7 @@ void require_inverse(const ModelView& m, const DataView& d) {
   if ((m.opt.enableflags & enable::kInvDiscrete) && m.opt.integrator == integrator::kRK4) {
     throw Unsupported("flag invdiscrete", "MuJoCo has no discrete-time inverse for RK4");
   }
+  require_awake(m, d);
   require_state(m, d);
   require_finite("qacc", d.qacc, m.nv);
 }
