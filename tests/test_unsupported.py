@@ -37,11 +37,6 @@ def actuator(element, **options):
     return arm(rest=f"<actuator>{element}</actuator>", **options)
 
 
-PLUGIN = """<extension><plugin plugin="mujoco.pid"><instance name="governor">
-  <config key="kp" value="3"/></instance></plugin></extension>"""
-PLUGIN_ACTUATOR = """<actuator>
-  <plugin name="governor" joint="elbow" plugin="mujoco.pid" instance="governor"/></actuator>"""
-
 # name of the case: (MJCF, text that the message must contain)
 STATIC = {
     "discrete noslip": (arm(option='integrator="discrete" noslip_iterations="2"'), "noslip"),
@@ -58,7 +53,6 @@ STATIC = {
     ),
     "user gain": (actuator('<general name="custom" joint="elbow" gaintype="user"/>'), "custom"),
     "user bias": (actuator('<general name="custom" joint="elbow" biastype="user"/>'), "custom"),
-    "plugin": (arm(asset=PLUGIN, rest=PLUGIN_ACTUATOR), "governor"),
 }
 
 
@@ -290,13 +284,6 @@ def test_newer_flags_are_refused(bit, name):
     model, data = forward(arm())
     model.opt.enableflags |= bit
     refuses(model, data, name)
-
-
-def test_sleep_is_refused():
-    xml = arm(option="").replace("<option />", '<option><flag sleep="enable"/></option>')
-    model, data = forward(xml)
-    refuses(model, data, "sleep")
-    assert mujacobian.support(model)
 
 
 def test_flex_is_refused():

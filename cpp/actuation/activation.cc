@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "actuation/muscle.h"
+#include "actuation/pid_plugin.h"
 #include "layout/enums.h"
 #include "spatial/vector.h"
 
@@ -46,13 +47,15 @@ MuscleBounds muscle_bounds(const ModelView& m, int actuator) {
 // Sets the rates of all activations of an actuator, by the type of its dynamics.
 void activation_rates(const ModelView& m, int actuator, Variables& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
+  // the activations of a plugin come before those of the dynamics
+  const int last = m.actuator_actnum[actuator] - 1, ctrls = m.actuator_ctrlnum[actuator];
   switch (m.actuator_dyntype[actuator]) {
     case dynamics::kIntegrator:
-      for (int k = 0; k < m.actuator_actnum[actuator]; k++) x.act_rate[k] = x.ctrl[k];
+      for (int k = 0; k < ctrls; k++) x.act_rate[last - ctrls + 1 + k] = x.ctrl[k];
       return;
     case dynamics::kFilter:
     case dynamics::kFilterExact:
-      x.act_rate[0] = (1 / std::fmax(kMinVal, prm[0])) * (x.ctrl[0] - x.act[0]);
+      x.act_rate[last] = (1 / std::fmax(kMinVal, prm[0])) * (x.ctrl[0] - x.act[last]);
       return;
     case dynamics::kMuscle:
       x.act_rate[0] = muscle_activation_rate(prm, x.ctrl[0], x.act[0], muscle_bounds(m, actuator));
@@ -89,6 +92,7 @@ Number limit_activation(const ModelView& m, int actuator, const Number& act) {
 
 // Returns the number of activations that this type of dynamics has.
 int activation_count(const ModelView& m, int actuator) {
+  if (m.actuator_plugin[actuator] >= 0) return pid_plugin_activation_count(m, actuator);
   switch (m.actuator_dyntype[actuator]) {
     case dynamics::kNone:
       return 0;
@@ -127,6 +131,7 @@ Variables actuator_variables(const ModelView& m, const DataView& d, int actuator
     x.ctrl[k].d[local::kCtrl + k] = control.slope;
   }
   activation_rates(m, actuator, x);
+  if (m.actuator_plugin[actuator] >= 0) pid_plugin_rates(m, d, actuator, x);
   return x;
 }
 
@@ -192,6 +197,10 @@ Number nearest_setpoint(const Number& setpoint, double length, double period) {
 }
 
 const char* activation_refusal(const ModelView& m, int a) {
+  if (m.actuator_plugin[a] >= 0) {
+    if (const char* reason = pid_plugin_refusal(m, a)) return reason;
+    if (wrap_period(m, a) > 0) return "the periodic setpoint of its plugin";
+  }
   int dyn = m.actuator_dyntype[a];
   if (dyn < dynamics::kNone || dyn > dynamics::kPid) return "its activation dynamics";
   bool fits = m.actuator_actnum[a] == activation_count(m, a) &&

@@ -11,6 +11,8 @@
 #include "forces/passive.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {
@@ -194,7 +196,12 @@ bool actuated(const ModelView& m) {
   return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
 }
 
-// The enabled actuators with one output, with their limits applied.
+// Returns whether the actuator exerts no force.
+bool is_idle(const ModelView& m, const DataView& d, int actuator) {
+  return actuator_disabled(m, actuator) || element_asleep(m, d, object::kActuator, actuator);
+}
+
+// The enabled and awake actuators with one output, with their limits applied.
 struct LimitedOutputs {
   Output* output;
   int count;
@@ -204,7 +211,7 @@ struct LimitedOutputs {
 LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& arena) {
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
-    if (actuator_disabled(m, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
+    if (is_idle(m, d, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
     Output* o = new (all.output + all.count++) Output{a, actuator_force_law(m, d, a), 0, false};
     o->force = o->law.force.v;
   }
@@ -225,6 +232,20 @@ void stop_activations(Variables& x) {
   x.slewed = -1;
 }
 
+// Keeps the rates of activations, and the length of the actuator, as they were when it fell asleep.
+void hold_activations(const ModelView& m, const DataView& d, int actuator, Variables& x) {
+  if (m.actuator_plugin[actuator] >= 0) {
+    throw Unsupported(element_name(m, object::kActuator, actuator),
+                      "its plugin moves its activations although it sleeps");
+  }
+  for (int k = 0; k < m.actuator_actnum[actuator]; k++) {
+    x.act_rate[k] = d.act_dot[m.actuator_actadr[actuator] + k];
+  }
+  x.length = x.length.v;
+  x.rate = x.rate.v;
+  x.slewed = -1;
+}
+
 // Returns whether the number depends on the length or rate of the actuator.
 bool moves(const Number& x) { return x.d[local::kLength] != 0 || x.d[local::kRate] != 0; }
 
@@ -235,6 +256,7 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0) continue;
     Variables x = actuator_variables(m, d, a);
+    if (element_asleep(m, d, object::kActuator, a)) hold_activations(m, d, a, x);
     if (actuator_disabled(m, a)) stop_activations(x);
     Number values[local::kMaxActs];
     next_activations(m, a, x, x.act_rate, values);
@@ -334,7 +356,7 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   }
   // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {
-    if (actuator_disabled(m, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
+    if (is_idle(m, d, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
     orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
     dofs[a] = {forces[count].path.dofs, forces[count].path.n};
     count += 3;
@@ -354,7 +376,9 @@ const char* actuator_refusal(const ModelView& m, int a) {
       (gain_type == gain::kMotor || gain_type == gain::kSO3)) {
     return "its stiffness in the metric of the discrete integrator";
   }
-  if (m.actuator_plugin[a] >= 0) return "it is a plugin";
+  if (m.actuator_plugin[a] >= 0 && actuator_disabled(m, a)) {
+    return "MuJoCo applies the force of an actuator plugin although its group is disabled";
+  }
   if (m.actuator_delay[a] != 0) return "its control is delayed";
   if (const char* reason = activation_refusal(m, a)) return reason;
   if (const char* reason = force_law_refusal(m, a)) return reason;

@@ -1,6 +1,7 @@
 #include "actuation/force_law.h"
 
 #include "actuation/muscle.h"
+#include "actuation/pid_plugin.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
@@ -48,6 +49,7 @@ Number gain_input(const ModelView& m, int actuator, const Variables& x) {
 // Returns whether the actuator has a constant gain times one control, as most actuators of robots
 // have.
 bool is_linear(const ModelView& m, int actuator) {
+  if (m.actuator_plugin[actuator] >= 0) return false;
   int bias_type = m.actuator_biastype[actuator];
   return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
          (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
@@ -67,12 +69,29 @@ void linear_force_law(const ModelView& m, const DataView& d, int actuator, Force
   law.force.d[local::kRate] = law.damping.v = bias[2];
 }
 
+// Computes the force law of the plugin mujoco.pid. The integrators use the bias, which does not
+// act.
+void plugin_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw& law) {
+  const Variables x = actuator_variables(m, d, actuator);
+  const bool dynamic = m.actuator_dyntype[actuator] != dynamics::kNone;
+  law.force =
+      pid_plugin_force(m, d, actuator, x, dynamic ? last_activation(m, actuator, x) : Number(0));
+  if (m.actuator_biastype[actuator] != bias::kAffine) return;
+  const double* bias = m.actuator_biasprm + kNBias * actuator;
+  law.stiffness.v = bias[1];
+  law.damping.v = bias[2];
+}
+
 }  // namespace
 
 ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
   ForceLaw law{};
   if (is_linear(m, actuator)) {
     linear_force_law(m, d, actuator, law);
+    return law;
+  }
+  if (m.actuator_plugin[actuator] >= 0) {
+    plugin_force_law(m, d, actuator, law);
     return law;
   }
   const Variables x = actuator_variables(m, d, actuator);

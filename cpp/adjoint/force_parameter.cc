@@ -104,6 +104,7 @@ bool scales_muscle(const double* prm, int component) {
 
 const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
   if (p.kind == Parameter::kActuatorWeight) return nullptr;
+  if (m.actuator_plugin[p.id] >= 0) return "its plugin replaces its gain and bias";
   if (wrap_period(m, p.id) > 0) {
     return "gain and bias of a servo on a rotation are not supported as parameters";
   }

@@ -4,12 +4,15 @@
 
 #include "contact/collider.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "linear/lu.h"
 #include "sensor/sensor.h"
 #include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/differential.h"
 #include "step/runge_kutta.h"
+#include "step/sleep.h"
 
 namespace mujacobian {
 namespace {
@@ -357,12 +360,21 @@ void clear(double* x, int n) {
   if (x) std::memset(x, 0, n * sizeof(double));
 }
 
-}  // namespace
+// Throws Unsupported if there are parameters and a tree sleeps: it is not known which parameters
+// would wake it.
+void require_no_sleep(const ModelView& m, const DataView& d, bool params) {
+  if (params && any_asleep(m, d)) {
+    throw Unsupported("flag sleep", "parameters while trees sleep");
+  }
+}
 
-void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
-         const ParameterList& params, const Pullback& out, Arena& arena) {
-  const bool solved = params.count > 0 || (given.sensors && senses_solution(given_m));
-  const auto& [m, d] = converge_collider(given_m, given_d, solved);
+// The vector-Jacobian product, except for the rows of trees that do not move.
+void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
+          const ParameterList& params, const Pullback& out, const Sleep& sleep, Arena& arena) {
+  const bool solved =
+      !sleep.is_empty() || params.count > 0 || (given.sensors && senses_solution(given_m));
+  const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
+  const DataView& d = sleep.at_rest(m, evaluated, arena);
   const int nx = state_size(m), ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
@@ -390,8 +402,10 @@ void vjp(const ModelView& given_m, const DataView& given_d, const Cotangent& giv
   add_transposed_product(b.sensed_params, given.sensors, ns, params.count, out.params);
 }
 
-void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along,
-         const ParameterList& params, bool direct, const Change* out, int count, Arena& arena) {
+// Jacobian-vector products, except for the rows of trees that do not move.
+void push_all(const ModelView& given_m, const DataView& given_d, const Tangent* along,
+              const ParameterList& params, bool direct, const Change* out, int count,
+              const Sleep& sleep, Arena& arena) {
   const int nx = state_size(given_m), ns = given_m.nsensordata;
   const bool factors = has_factors(given_m);
   Wanted inputs{};
@@ -405,8 +419,9 @@ void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along
     next |= out[k].state != nullptr;
     sensed |= out[k].sensors != nullptr;
   }
-  const bool solved = driven || (sensed && senses_solution(given_m));
-  const auto& [m, d] = converge_collider(given_m, given_d, solved);
+  const bool solved = !sleep.is_empty() || driven || (sensed && senses_solution(given_m));
+  const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
+  const DataView& d = sleep.at_rest(m, evaluated, arena);
   const bool shared = shares_factors(m, next);
   ProductBlocks b{};
   if (sensed && driven && direct) {
@@ -434,6 +449,38 @@ void jvp(const ModelView& given_m, const DataView& given_d, const Tangent* along
     if (x.force) add_product(b.out.Df, x.force, ns, m.nv, out[k].sensors);
     if (x.params) add_product(b.sensed_params, x.params, ns, params.count, out[k].sensors);
   }
+}
+
+}  // namespace
+
+void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
+         const Pullback& out, Arena& arena) {
+  const Sleep sleep(m, d, given.sensors != nullptr, nullptr, arena);
+  if (sleep.is_empty()) return pull(m, d, given, params, out, sleep, arena);
+  require_no_sleep(m, d, params.count > 0);
+  const double* awake = sleep.without_still(given.state, m.nv, state_size(m), arena);
+  pull(m, d, {awake, given.sensors}, params, out, sleep, arena);
+  sleep.hold_cotangent(m, given.state, out.state, out.force);
+}
+
+void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,
+         bool direct, const Change* out, int count, Arena& arena) {
+  bool sensed = false, driven = false;
+  for (int k = 0; k < count; k++) {
+    sensed |= out[k].sensors != nullptr;
+    driven |= along[k].params != nullptr;
+  }
+  const Sleep sleep(m, d, sensed, nullptr, arena);
+  if (sleep.is_empty()) return push_all(m, d, along, params, direct, out, count, sleep, arena);
+  require_no_sleep(m, d, driven);
+  Tangent* awake = arena.take<Tangent>(count);
+  for (int k = 0; k < count; k++) {
+    awake[k] = along[k];
+    awake[k].state = sleep.without_asleep(along[k].state, 2, m.nv, state_size(m), arena);
+    awake[k].force = sleep.without_asleep(along[k].force, 1, m.nv, m.nv, arena);
+  }
+  push_all(m, d, awake, params, direct, out, count, sleep, arena);
+  for (int k = 0; k < count; k++) sleep.hold_tangent(m, along[k].state, out[k].state);
 }
 
 }  // namespace mujacobian

@@ -8,6 +8,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/interrupt.h"
+#include "layout/sleep.h"
 #include "layout/unsupported.h"
 #include "step/support.h"
 
@@ -83,7 +84,7 @@ namespace {
 template <class F, class G>
 int run(const void* model, void* data, const double* state, int T, const Inputs& inputs,
         const Record& record, F starting, G taken) {
-  const ModelView m = view_model(model);
+  const ModelView m = without_sleep(view_model(model));
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   reset(model, data);
   engine().mj_setState(model, data, state, engine().integration_spec);
@@ -98,6 +99,7 @@ int run(const void* model, void* data, const double* state, int T, const Inputs&
     }
     starting(t, d);
     if (!step(model, data, d)) return t;
+    require_awake(m, d);
     copy(row(record.sensors, t, m.nsensordata), d.sensordata, m.nsensordata);
     record_state(m, d, record.states, t + 1);
     taken(t, d);
@@ -179,7 +181,7 @@ int simulate(const void* model, void* data, const double* state, int T, const In
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent) {
-  const ModelView m = view_model(model);
+  const ModelView m = without_sleep(view_model(model));
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
@@ -200,6 +202,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
       require_state(m, view_data(data));
       forward(model, data);
       const DataView d = view_data(data);
+      require_awake(m, d);
       arena.reset();
       double* force = out.force ? row(out.force, t, m.nv) : forces.data();
       std::fill(by_parameter.begin(), by_parameter.end(), 0.);
@@ -223,7 +226,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
 
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along) {
-  const ModelView m = view_model(model);
+  const ModelView m = without_sleep(view_model(model));
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   Pusher pusher(m, params, along);
   for (int t = 0; t < T; t++) {
@@ -232,6 +235,7 @@ std::optional<BatchFailure> push_forward(const void* model, void* data, const do
       engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
       require_state(m, view_data(data));
       forward(model, data);
+      require_awake(m, view_data(data));
       pusher.push(view_data(data), t);
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
@@ -244,7 +248,7 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
                                               int T, const Inputs& inputs, const Record& record,
                                               const ParameterList& params, const Sensitivity& along,
                                               int& taken) {
-  const ModelView m = view_model(model);
+  const ModelView m = without_sleep(view_model(model));
   Moved moved(m);
   Pusher pusher(m, params, along);
 

@@ -10,6 +10,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/notice.h"
+#include "layout/sleep.h"
 
 namespace mujacobian {
 namespace {
@@ -54,7 +55,9 @@ class Converged {
     model_.set_collider(std::min(kColliderTolerance, m.opt.ccd_tolerance),
                         std::max(kColliderIterations, m.opt.ccd_iterations));
     model_.enlarge_arena(kMoreArena);
-    return m_ = view_model(model_.address());
+    m_ = view_model(model_.address());
+    m_.opt.enableflags = m.opt.enableflags;  // the caller may have removed flags from its view
+    return m_;
   }
 
   // Returns an mjData of that model.
@@ -71,6 +74,8 @@ class Converged {
 
   // Returns the same with the caller's state.
   void* data(const ModelView& m, const DataView& d) {
+    // with the flag sleep, MuJoCo computes the poses of static bodies only once
+    if (m.opt.enableflags & enable::kSleep) data_.reset();
     data(m);
     const int spec = engine().integration_spec;
     state_.resize(engine().mj_stateSize(m.address, spec));
@@ -85,6 +90,7 @@ class Converged {
   void evaluate(const ModelView& m, const DataView& d) {
     const Quiet quiet;
     if (depends_on_contacts_early(m)) {
+      require_awake(m, d);
       forward(model_.address(), data(m, d));
       given_ = &d;
       return;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "layout/engine.h"
+#include "layout/sleep.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -38,7 +39,9 @@ void Differentiator::begin(int T, int shift) {
 
 void Differentiator::transition_here(const void* data, const Outputs& out, Arena& arena) const {
   arena.reset();
-  transition(view_model(model_), view_data(data), out, arena);
+  const ModelView m = view_model(model_);
+  require_awake(m, view_data(data));
+  transition(without_sleep(m), view_data(data), out, arena);
 }
 
 void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,

@@ -10,6 +10,7 @@
 #include "control/policy.h"
 #include "layout/engine.h"
 #include "layout/interrupt.h"
+#include "layout/sleep.h"
 
 namespace mujacobian {
 
@@ -67,6 +68,7 @@ Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& 
         result.is_bad = true;
         return result;
       }
+      require_awake(m, d);
     } else {
       forward(task.model, data);
       d = view_data(data);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layout/notice.h"
+#include "layout/sleep.h"
 
 namespace mujacobian {
 namespace {
@@ -21,12 +22,15 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
     const Component& part = f.residual.components[c];
     double apart = 0, scale = 0;
     for (int i = 0; i < part.nv; i++) {
-      const double gap = std::abs(given[part.dofs[i]] - exact[part.dofs[i]]);
+      const int dof = part.dofs[i];
+      if (is_asleep(m, d, m.dof_treeid[dof])) continue;
+      const double gap = std::abs(given[dof] - exact[dof]);
       apart = gap > apart ? gap : apart;
     }
     if (!(apart * m.opt.timestep > kNegligible)) continue;
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
+      if (is_asleep(m, d, m.dof_treeid[dof])) continue;
       scale = std::max({scale, std::abs(given[dof]), std::abs(d.qacc_smooth[dof])});
     }
     worst = std::fmax(worst, apart / scale);

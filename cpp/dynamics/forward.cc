@@ -16,6 +16,8 @@
 #include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "linear/lu.h"
 #include "tree/inverse_dynamics.h"
 
@@ -92,6 +94,20 @@ void require_regular(const ModelView& m, const DataView& d) {
   }
 }
 
+// Throws Unsupported if a constraint row acts on a tree that sleeps, as the friction of a tendon
+// may.
+void require_awake_rows(const ModelView& m, const DataView& d, const Blocks& blocks) {
+  if (!any_asleep(m, d)) return;
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    for (int i = 0; i < b.n; i++) {
+      if (!is_asleep(m, d, m.dof_treeid[b.dofs[i]])) continue;
+      throw Unsupported(element_name(m, object::kBody, m.dof_bodyid[b.dofs[i]]),
+                        "it sleeps, and a constraint acts on it");
+    }
+  }
+}
+
 }  // namespace
 
 ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces,
@@ -104,6 +120,7 @@ ForwardDynamics start_forward(const ModelView& m, const DataView& d, bool forces
 
   // trees that constraints couple form one component
   f.blocks = make_blocks(m, d, arena, f.paths.count(), known);
+  require_awake_rows(m, d, f.blocks);
   f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, forces, arena);
   return f;
 }

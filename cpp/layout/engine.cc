@@ -2,6 +2,7 @@
 
 #include <csetjmp>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 
 #include "layout/enums.h"
@@ -58,6 +59,18 @@ void run(void* data, F f) {
 
 void call(void (*stage)(const void*, void*), const void* model, void* data) {
   run(data, [=] { stage(model, data); });
+}
+
+// The first members of mjpPlugin, whose layout is part of the interface of compiled plugins.
+struct PluginHead {
+  const char* name;
+  int nattribute;
+  const char* const* attributes;
+  int capabilities;
+};
+
+const PluginHead& plugin_head(const ModelView& m, int plugin) {
+  return *static_cast<const PluginHead*>(engine().mjp_getPluginAtSlot(m.plugin[plugin]));
 }
 
 constexpr const char* kCallbacks[] = {"mjcb_control",  "mjcb_passive",  "mjcb_act_dyn",
@@ -187,15 +200,18 @@ double geom_distance(const void* model, const void* data, int geom1, int geom2, 
   return distance;
 }
 
+const char* plugin_name(const ModelView& m, int plugin) { return plugin_head(m, plugin).name; }
+
+bool is_plugin(const ModelView& m, int plugin, const char* name) {
+  return std::strcmp(plugin_name(m, plugin), name) == 0;
+}
+
 int plugin_capabilities(const ModelView& m, int plugin) {
-  // the first members of mjpPlugin, whose layout is part of the interface of compiled plugins
-  struct Head {
-    const char* name;
-    int nattribute;
-    const char* const* attributes;
-    int capabilities;
-  };
-  return static_cast<const Head*>(engine().mjp_getPluginAtSlot(m.plugin[plugin]))->capabilities;
+  return plugin_head(m, plugin).capabilities;
+}
+
+const char* plugin_attribute(const ModelView& m, int plugin, const char* attribute) {
+  return engine().mj_getPluginConfig(m.address, plugin, attribute);
 }
 
 std::string element_name(const ModelView& m, int object_type, int id) {

@@ -56,7 +56,9 @@ struct PreContact {
        const unsigned char* groups, bool statics, int excluded_body, int* geom, double* normal)) \
   REQ(double, mj_geomDistance,                                                                   \
       (const void* model, void* data, int geom1, int geom2, double most, double fromto[6]))      \
+  REQ(int, mj_sleepState, (const void* model, const void* data, int object_type, int id))        \
   REQ(const void*, mjp_getPluginAtSlot, (int slot))                                              \
+  REQ(const char*, mj_getPluginConfig, (const void* model, int plugin, const char* attribute))   \
   REQ(void*, _mjPRIVATE_setTlsLogHandler, (void (*handler)(const void* message)))                \
   REQ(void*, _mjPRIVATE_getGlobalLogHandler, ())
 
@@ -161,8 +163,15 @@ void transition_fd(const void* model, void* data, double eps, bool centered, dou
                    double* C, double* D);
 void step_skip(const void* model, void* data, int stage);
 
-// Returns the capabilities of a plugin, bits of mjtPluginCapabilityBit.
+// The plugins that MuJoCo's package contains and whose derivatives are known.
+inline constexpr const char* kPidPlugin = "mujoco.pid";
+
+// Return the name under which a plugin is registered, whether it is `name`, its capabilities (bits
+// of mjtPluginCapabilityBit), and the text of one of its attributes (null or empty: not given).
+const char* plugin_name(const ModelView& m, int plugin);
+bool is_plugin(const ModelView& m, int plugin, const char* name);
 int plugin_capabilities(const ModelView& m, int plugin);
+const char* plugin_attribute(const ModelView& m, int plugin, const char* attribute);
 
 // Returns the kind of an element and its name or index: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);

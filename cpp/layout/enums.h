@@ -30,6 +30,9 @@ namespace mujacobian {
   X(enable, kOverride, mjtEnableBit, mjENBL_OVERRIDE, 1)                              \
   X(enable, kInvDiscrete, mjtEnableBit, mjENBL_INVDISCRETE, 8)                        \
   X(enable, kSleep, mjtEnableBit, mjENBL_SLEEP, 16)                                   \
+  X(sleep_policy, kAutoNever, mjtSleepPolicy, mjSLEEP_AUTO_NEVER, 1)                  \
+  X(sleep_policy, kNever, mjtSleepPolicy, mjSLEEP_NEVER, 3)                           \
+  X(sleep_state, kAsleep, mjtSleepState, mjS_ASLEEP, 0)                               \
   X(wrap, kJoint, mjtWrap, mjWRAP_JOINT, 1)                                           \
   X(wrap, kPulley, mjtWrap, mjWRAP_PULLEY, 2)                                         \
   X(wrap, kSite, mjtWrap, mjWRAP_SITE, 3)                                             \
@@ -88,6 +91,7 @@ namespace mujacobian {
   X(enable, kDiagExact, mjtEnableBit, mjENBL_DIAGEXACT, 32)                           \
   X(disable, kSensor, mjtDisableBit, mjDSBL_SENSOR, 8192)                             \
   X(stage, kNone, mjtStage, mjSTAGE_NONE, 0)                                          \
+  X(capability, kActuator, mjtPluginCapabilityBit, mjPLUGIN_ACTUATOR, 1)              \
   X(capability, kSensor, mjtPluginCapabilityBit, mjPLUGIN_SENSOR, 2)                  \
   X(capability, kSdf, mjtPluginCapabilityBit, mjPLUGIN_SDF, 8)                        \
   X(stage, kPos, mjtStage, mjSTAGE_POS, 1)                                            \

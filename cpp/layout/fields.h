@@ -27,7 +27,8 @@
   REQ(INT, enableflags)                           \
   REQ(INT, disableactuator)                       \
   REQ(NUM, noslip_tolerance)                      \
-  REQ(INT, noslip_iterations)
+  REQ(INT, noslip_iterations)                     \
+  REQ(NUM, sleep_tolerance)
 
 #define MUJACOBIAN_MODEL_FIELDS(REQ, OPT, ALIAS) \
   REQ(SIZE, nq)                                  \
@@ -102,6 +103,10 @@
   REQ(NUMS, dof_invweight0)                      \
   REQ(NUMS, dof_damping)                         \
   REQ(NUMS, dof_dampingpoly)                     \
+  REQ(NUMS, dof_length)                          \
+  REQ(INTS, tree_bodyadr)                        \
+  REQ(INTS, tree_bodynum)                        \
+  REQ(INTS, tree_sleep_policy)                   \
   REQ(INTS, tree_dofadr)                         \
   REQ(INTS, tree_dofnum)                         \
   REQ(INTS, M_rownnz)                            \
@@ -231,6 +236,11 @@
   REQ(SIZE, nefc)                               \
   REQ(SIZE, ncon)                               \
   REQ(SIZE, nisland)                            \
+  REQ(SIZE, ntree_awake)                        \
+  REQ(SIZE, nbody_awake)                        \
+  REQ(SIZE, nparent_awake)                      \
+  REQ(SIZE, nv_awake)                           \
+  REQ(INTS, tree_asleep)                        \
   REQ(WORD, signature)                          \
   REQ(WORD, pstack)                             \
   REQ(WORD, pbase)                              \
@@ -242,6 +252,7 @@
   REQ(NUMS, qpos)                               \
   REQ(NUMS, qvel)                               \
   REQ(NUMS, act)                                \
+  REQ(NUMS, act_dot)                            \
   REQ(NUMS, ctrl)                               \
   REQ(NUMS, qacc)                               \
   REQ(NUMS, qacc_warmstart)                     \

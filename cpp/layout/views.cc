@@ -45,6 +45,7 @@ constexpr int kLogFirst = kContactFirst + kContactCount;
 std::vector<Place> places;
 int option_offset = 0, contact_size = 0, model_size = 0;
 int stack_place = 0, frame_place = 0, arena_place = 0, tolerance_place = 0, iterations_place = 0;
+int awake_place[4];  // the numbers of awake trees, bodies, ...
 int time_place = 0, contacts_place = 0, dist_place = 0, pos_place = 0, normal_place = 0;
 
 template <class T>
@@ -100,6 +101,10 @@ void set_layout(const std::vector<Place>& all, int option, int contact, int mode
   iterations_place = find_place("mjOption", "ccd_iterations");
   time_place = find_place("mjData", "time");
   contacts_place = find_place("mjData", "ncon");
+  awake_place[0] = find_place("mjData", "ntree_awake");
+  awake_place[1] = find_place("mjData", "nbody_awake");
+  awake_place[2] = find_place("mjData", "nparent_awake");
+  awake_place[3] = find_place("mjData", "nv_awake");
   dist_place = find_place("mjContact", "dist");
   pos_place = find_place("mjContact", "pos");
   normal_place = find_place("mjContact", "frame");
@@ -196,6 +201,10 @@ void copy_contacts(const ModelView& m, const DataView& from, void* to) {
   char* base = static_cast<char*>(to);
   write(base, places[time_place], from.time);
   write(base, places[contacts_place], from.ncon);
+  for (int place : awake_place) {
+    std::memcpy(base + places[place].offset,
+                static_cast<const char*>(from.address) + places[place].offset, places[place].size);
+  }
 }
 
 void write_contact(const DataView& data, int index, double dist, const double pos[3],

@@ -5,6 +5,7 @@
 
 #include "actuation/transmission.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
 #include "sensor/type.h"
 
 namespace mujacobian {
@@ -94,8 +95,8 @@ void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
   for (int s = 0; s < m.nsensor; s++) {
     if (!is_wanted(out.wanted, s)) continue;
     rows.reset(m.sensor_dim[s]);
-    // a disabled sensor keeps its old value
-    if (!disabled) {
+    // a disabled or sleeping sensor keeps its old value
+    if (!disabled && !element_asleep(m, d, object::kSensor, s)) {
       sensor_type(m, s).sense(sensing, s, rows);
       rows.settle();
       for (int r = 0; r < rows.dim(); r++) {

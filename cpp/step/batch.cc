@@ -10,6 +10,7 @@
 #include "layout/engine.h"
 #include "layout/interrupt.h"
 #include "layout/notice.h"
+#include "layout/sleep.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -47,7 +48,7 @@ class Batch {
 
  private:
   void step(void* data, int index, Arena& arena) {
-    const ModelView m = view_model(model_);
+    const ModelView m = without_sleep(view_model(model_));
     DataView d = view_data(data);
     const std::size_t i = index, nv = m.nv, nu = m.nu;
     engine().mj_setState(model_, data, states_ + i * nstate_, engine().physics_spec);
@@ -56,6 +57,7 @@ class Batch {
     require_state(m, d);
     forward(model_, data);
     d = view_data(data);
+    require_awake(m, d);
     arena.reset();
     transition(m, d, batch_item(m, out_, i), arena);
   }

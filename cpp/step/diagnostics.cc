@@ -9,6 +9,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "step/integrator.h"
+#include "step/sleep.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -107,7 +108,9 @@ std::vector<ClampDiagnostic> diagnose_clamps(const ModelView& m, const DataView&
 }  // namespace
 
 Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* K, Arena& arena) {
-  const auto& [m, d] = converge_collider(given_m, given_d, true);
+  const Sleep sleep(given_m, given_d, false, nullptr, arena);
+  const auto& [m, evaluated] = converge_collider(given_m, given_d, true);
+  const DataView& d = sleep.at_rest(m, evaluated, arena);
   Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0, 0};
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);

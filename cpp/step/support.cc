@@ -9,6 +9,7 @@
 #include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/sleep.h"
 #include "layout/text.h"
 #include "sensor/sensor.h"
 
@@ -59,9 +60,6 @@ void visit_unsupported(const ModelView& m, KnownCallbacks known, F report) {
   }
 
   // flags: a flag that is newer than this code may change anything
-  if (m.opt.enableflags & enable::kSleep) {
-    report("flag sleep", "sleeping trees switch off parts of the step");
-  }
   constexpr int kIpc = 64, kSpeculative = 128, kKnown = 63;
   int flags = m.opt.enableflags & ~kKnown;
   if (flags & kIpc) report("flag ipc", "contacts are computed with barrier functions");
@@ -79,9 +77,13 @@ void visit_unsupported(const ModelView& m, KnownCallbacks known, F report) {
   }
   for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
   for (int p = 0; p < m.nplugin; p++) {
-    // plugins of sensors and geoms are checked with their sensors and contacts
-    const int acts = plugin_capabilities(m, p) & ~(capability::kSensor | capability::kSdf);
-    if (acts) report(element_name(m, object::kPlugin, p), "plugins that exert forces");
+    // plugins of actuators, sensors and geoms are checked with these elements and with contacts
+    const int checked = capability::kSensor | capability::kSdf |
+                        (is_plugin(m, p, kPidPlugin) ? capability::kActuator : 0);
+    if (plugin_capabilities(m, p) & ~checked) {
+      report(element_name(m, object::kPlugin, p),
+             std::string("the forces of the plugin ") + plugin_name(m, p));
+    }
   }
 
   // tendons and actuators
@@ -93,8 +95,9 @@ void visit_unsupported(const ModelView& m, KnownCallbacks known, F report) {
   }
   bool actuated = !(m.opt.disableflags & disable::kActuation);
   for (int a = 0; actuated && a < m.nactuator; a++) {
-    // the activations of a disabled actuator are still states
-    if (actuator_disabled(m, a) && m.actuator_actnum[a] == 0) continue;
+    // the activations of a disabled actuator are still states, and plugins are not disabled
+    const bool acts = m.actuator_actnum[a] > 0 || m.actuator_plugin[a] >= 0;
+    if (actuator_disabled(m, a) && !acts) continue;
     if (const char* reason = actuator_refusal(m, a)) {
       report(element_name(m, object::kActuator, a), reason);
     }
@@ -145,6 +148,7 @@ void require_inverse(const ModelView& m, const DataView& d) {
   if ((m.opt.enableflags & enable::kInvDiscrete) && m.opt.integrator == integrator::kRK4) {
     throw Unsupported("flag invdiscrete", "MuJoCo has no discrete-time inverse for RK4");
   }
+  require_awake(m, d);
   require_state(m, d);
   require_finite("qacc", d.qacc, m.nv);
 }

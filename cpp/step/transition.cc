@@ -10,6 +10,7 @@
 #include "step/activation.h"
 #include "step/differential.h"
 #include "step/runge_kutta.h"
+#include "step/sleep.h"
 
 namespace mujacobian {
 namespace {
@@ -178,8 +179,10 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
                 Arena& arena) {
   // converged contacts; RK4 has a function of its own
   const bool wants_sensors = out.C || out.D || out.Df;
-  const bool solved = wants_sensors && senses_solution(given_m, out.sensors);
-  const auto& [m, d] = converge_collider(given_m, given_d, solved);
+  const Sleep sleep(given_m, given_d, wants_sensors, out.sensors, arena);
+  const bool solved = !sleep.is_empty() || (wants_sensors && senses_solution(given_m, out.sensors));
+  const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
+  const DataView& d = sleep.at_rest(m, evaluated, arena);
   if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
 
   // right-hand sides and factors
@@ -197,6 +200,7 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);
   if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);
+  sleep.hold(m, out);
 }
 
 }  // namespace mujacobian

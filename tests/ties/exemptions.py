@@ -2,8 +2,8 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:5 adjoint/frame.cc:4
-  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:2
+  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:6 adjoint/frame.cc:4
+  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:3
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:12 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
@@ -11,11 +11,11 @@ BOOKKEEPING = """
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
   sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/type.h:2 sensor/virtual_motion.h:1
-  actuation/activation.cc:2
-  actuation/actuation.cc:4 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/force_law.cc:3
+  actuation/activation.cc:6 actuation/pid_plugin.cc:2
+  actuation/actuation.cc:5 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/force_law.cc:5
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
-  step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:3
+  step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:4
   step/transition.cc:1
 """
 # They compare constants of the model that are not parameters of a derivative.
@@ -66,8 +66,23 @@ SIGN = """
 DERIVED = """
   adjoint/constant.cc:6 adjoint/force_parameter.cc:1 sensor/contact.cc:2
 """
+# They decide whether a tree falls asleep: the step jumps there, and MuJoCo's branch counts.
+EVENTS = """
+  step/sleep.cc:5
+"""
 # MuJoCo has no row in such a state.
 UNREACHABLE = """
   adjoint/row_parameter.cc:1
 """
-REASONS = (BOOKKEEPING, CONSTANTS, REPEATED, FEATURES, NUMERICS, SOLVER, SIGN, DERIVED, UNREACHABLE)
+REASONS = (
+    BOOKKEEPING,
+    CONSTANTS,
+    REPEATED,
+    FEATURES,
+    NUMERICS,
+    SOLVER,
+    SIGN,
+    DERIVED,
+    EVENTS,
+    UNREACHABLE,
+)

@@ -48,7 +48,10 @@ def load(tie: Tie) -> tuple[mujoco.MjModel, mujoco.MjData]:
     model = reference.converge(mujoco.MjModel.from_xml_string(tie.xml))
     data = mujoco.MjData(model)
     for name, values in tie.state.items():
-        getattr(data, name)[: len(values)] = values
+        if name == "time":
+            data.time = values[0]
+        else:
+            getattr(data, name)[: len(values)] = values
     mujoco.mj_forward(model, data)
     return model, data
 
@@ -148,6 +151,7 @@ def advance(model: mujoco.MjModel, data: mujoco.MjData, along: object, h: float)
                 mujoco.mj_integratePos(model, moved.qpos, np.eye(model.nv)[index], h)
             else:
                 getattr(moved, {"v": "qvel", "act": "act", "u": "ctrl"}[kind])[index] += h
+    moved.time = data.time
     mujoco.mj_step(model, moved)
     return np.concatenate([moved.qpos, moved.qvel, moved.act, moved.sensordata])
 

@@ -16,8 +16,9 @@ SATISFIED, QUADRATIC, LINEARNEG, LINEARPOS, CONE = range(5)
 
 
 def branch(model: mujoco.MjModel, data: mujoco.MjData) -> bytes:
-    """Return a key of the branch: rows, zones, saturated impedances, contacts and wrapping."""
+    """Return a key of the branch: rows, zones, impedances, contacts, wrapping and sleep."""
     rows = [
+        data.tree_asleep >= 0,
         data.ten_wrapnum,
         data.efc_type,
         data.efc_id,

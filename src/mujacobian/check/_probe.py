@@ -30,6 +30,11 @@ TURNING = 1e-6  # rounding errors dominate below this step
 RK4_NODES = (0.5, 0.5, 1.0)  # of the time step, from one stage to the next
 
 
+def may_sleep(model: mujoco.MjModel) -> bool:
+    """Return whether the flag `sleep` is enabled."""
+    return bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP)
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress MuJoCo's warnings, for example about a singular matrix far from the state."""
@@ -61,6 +66,10 @@ class Step:
         self.blocks = [0, nv, 2 * nv, self.nx, self.nx + model.nsensordata]
         self.origin = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, self.origin, STATE)
+        self._whole: mujoco.MjData | None = None  # the state of sleeping trees is all of mjData
+        if may_sleep(model):
+            self._whole = mujoco.MjData(model)
+            mujoco.mj_copyData(self._whole, model, data)
         self.center = data.qpos.copy()
         self.speed = data.qvel.copy()
         self._take(np.zeros(self.nz))
@@ -101,6 +110,8 @@ class Step:
     def _move(self, z: Array) -> None:
         """Set the state to the origin, moved by z."""
         m, d, nv = self.model, self.data, self.model.nv
+        if self._whole is not None:
+            mujoco.mj_copyData(d, m, self._whole)
         mujoco.mj_setState(m, d, self.origin, STATE)
         mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
         d.qvel += z[nv : 2 * nv]

@@ -14,7 +14,7 @@ from mujacobian._manifold import tangent_size
 from mujacobian.check._collider import collider_tolerance, meets_curved
 from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._extrapolation import SETTLED, differentiate
-from mujacobian.check._probe import ConstrainedStep, Step, quiet
+from mujacobian.check._probe import ConstrainedStep, Step, may_sleep, quiet
 
 TRUNCATION = 1e-7  # relative error of derivatives of contact points at the best tolerance
 WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
@@ -111,7 +111,7 @@ def directional(
     directions = np.asarray(directions, dtype=np.float64)
     with quiet():
         wraps = np.isin(model.wrap_type, WRAPPING).any()
-        branches = constrained or wraps or model.opt.density > 0
+        branches = constrained or wraps or model.opt.density > 0 or may_sleep(model)
         kind = ConstrainedStep if branches else Step
         step = kind(model, data)
         truncated = meets_curved(model, step.data)
