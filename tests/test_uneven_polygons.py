@@ -138,8 +138,8 @@ def test_edges_on_a_twisted_polygon(shape: str) -> None:
         assert np.isfinite(mujacobian.linearize(model, data).A).all()
 
 
-# A box with points a few micrometers above its top. MuJoCo merges the triangles around them into one
-# polygon without these points, but its collider still finds them.
+# A box with points a few micrometers above its top. MuJoCo merges the triangles around them into
+# one polygon without these points, but its collider still finds them.
 BUMPS = {
     "one line cut by a side": (
         [
