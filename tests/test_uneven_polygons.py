@@ -138,6 +138,46 @@ def test_edges_on_a_twisted_polygon(shape: str) -> None:
         assert np.isfinite(mujacobian.linearize(model, data).A).all()
 
 
+# A box with points a few micrometers above its top. MuJoCo merges the triangles around them into
+# one polygon without these points, but its collider still finds them.
+BUMPS = {
+    "one line cut by a side": (
+        [
+            [-0.0396937, -0.017735, 0.0500068],
+            [0.0147321, 0.0434591, 0.050005],
+            [0.0427452, 0.0021383, 0.0500077],
+        ],
+        [0.045723699, -0.032492964, 0.05902037, -0.031665391, 0.999498403, 0.000492728, 4.1e-05],
+    ),
+    "a line cut twice": (
+        [[0.0508025, -0.0399859, 0.0500033], [-0.0589206, -0.0235199, 0.0500102]],
+        [-0.0785, 0.0417, 0.0188, 0.70717, 0.70704, -0.0005, 0.0002],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUMPS)
+def test_lines_between_vertices_that_no_polygon_has(name: str) -> None:
+    bumps, qpos = BUMPS[name]
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    vertices = np.vstack([corners * [0.1, 0.06, 0.05], bumps])
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <asset><mesh name="bumps" vertex="{_text(vertices)}"/></asset>
+        <worldbody>
+          <body><freejoint/><geom type="box" size=".02 .03 .05"/></body>
+          <body><freejoint/><geom type="mesh" mesh="bumps"/></body>
+        </worldbody>
+      </mujoco>""")
+    assert model.mesh_polynum[0] == 6, "the points are vertices of polygons now"
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qpos[7:] = qpos
+    data.qvel[:] = 0.1 * np.random.default_rng(0).normal(size=model.nv)
+    assert judge_constrained(model, data, CONTACT_TOLERANCE, forces=False) > TRUSTED_SHARE
+    assert "edge cut by side on face" in mujacobian.diagnose(model, data).features
+
+
 def stand(model: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
     """Stand the small body on one of its long edges."""
     data = lay(model, 0.0, rng)

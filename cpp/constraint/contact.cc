@@ -146,6 +146,19 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
   return r;
 }
 
+// Throws Unsupported if the geoms touch along a line that a dof turns relative to one of them.
+// (CON-31)
+void require_fixed_line(const ModelView& m, const Block& b) {
+  constexpr double kRounding = 1e-12;
+  const ContactDofs& c = *b.chain;
+  for (int k = 0; k < b.n; k++) {
+    const Vec3 turn = c.axis[k].ang;
+    if (c.moves[k] == 3 || norm(cross(turn, b.geometry->line)) <= kRounding * norm(turn)) continue;
+    throw Unsupported(contact_name(m, b.contact),
+                      "its geoms touch along a line, and MuJoCo's point on it jumps if they tilt");
+  }
+}
+
 // Adds the change of the rows J y and of log D for the motions `moved` of the two bodies, with
 // `map` the motion of the contact that they cause.
 void add_body_motion(const Block& b, const ContactMotion& motion, const ContactDofs& moved,
@@ -197,6 +210,7 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& b,
                            const BlockMotion& motion, BlockChange& change, Arena& arena) {
   require_features(m, b.contact, *b.geometry);
+  require_fixed_line(m, b);
   const ContactGeometry& g = *b.geometry;
   const ContactDofs& c = *b.chain;
   const int n = b.n, stride = b.stride;
@@ -265,6 +279,10 @@ ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& 
 
 const ContactVariation* contact_variations(const ModelView& m, const Block& b, Arena& arena) {
   require_features(m, b.contact, *b.geometry);
+  if (norm(b.geometry->line) > 0) {
+    throw Unsupported(contact_name(m, b.contact),
+                      "its geoms touch along a line, and MuJoCo's point on it is arbitrary");
+  }
   ContactVariation* all = arena.take<ContactVariation>(b.n);
   for (int k = 0; k < b.n; k++) all[k] = vary(*b.geometry, *b.chain, k);
   return all;

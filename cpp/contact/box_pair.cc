@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contact/center_pair.h"
 #include "contact/clipped_polygon.h"
 #include "contact/pair_table.h"
 
@@ -59,9 +60,10 @@ bool find_clipped_point(const ModelView& m, const DataView& d, const ContactGeom
   return true;
 }
 
-// A point of the incident box over the face `axis` of the reference box.
+// A point of the incident box over the face `axis` of the reference box. Sets the refusal of g if
+// the point is where nearly parallel edges cross.
 bool find_face(const ModelView& m, const DataView& d, const Geom box[2], int owner, int axis,
-               const ContactGeometry& g, FaceFeature& f) {
+               ContactGeometry& g, FaceFeature& f) {
   const Geom &ref = box[owner], &other = box[1 - owner];
   Vec3 normal = column(ref.frame, axis);
   Vec3 towards = owner == 0 ? g.normal : -g.normal;
@@ -92,7 +94,9 @@ bool find_face(const ModelView& m, const DataView& d, const Geom box[2], int own
     // velocity of the point is inversely proportional to an angle that is not known
     // tie: edge along a side
     if (best > kParallel) f.slide = edge;
-    return best > kOn || best <= kParallel;
+    if (best > kOn || best <= kParallel) return true;
+    g.refusal = "its edges cross at less than 1e-9 rad, and rounding decides where the contact is";
+    return false;
   }
   if (incident == 1 && bounds == 2) {
     int face_axis = on[0] != 0 ? 0 : on[1] != 0 ? 1 : 2;
@@ -121,6 +125,44 @@ bool identify_edges(const Geom box[2], ContactGeometry& g) {
   return norm(product) > kOn;
 }
 
+// The edge of a box along one of its axes that is farthest along a direction.
+void supporting_edge(const Geom& box, int axis, Vec3 direction, Vec3 ends[2]) {
+  Vec3 middle = box.position;
+  for (int k = 0; k < 3; k++) {
+    const Vec3 to_face = box.size[k] * column(box.frame, k);
+    if (k != axis) middle += std::copysign(1, dot(direction, to_face)) * to_face;
+  }
+  const Vec3 half = box.size[axis] * column(box.frame, axis);
+  ends[0] = middle - half, ends[1] = middle + half;
+}
+
+// Two edges whose nearest points are ends of edges. The normal is perpendicular to both edges, but
+// not along the vector between the two points.                                            (CON-32)
+bool identify_edge_ends(const Geom box[2], ContactGeometry& g) {
+  for (int pair = 0; pair < 9; pair++) {
+    const int axis[2] = {pair / 3, pair % 3};
+    EdgeFeature e;
+    Vec3 ends[2][2];
+    for (int s = 0; s < 2; s++) {
+      e.axis[s] = column(box[s].frame, axis[s]);
+      supporting_edge(box[s], axis[s], s ? -g.normal : g.normal, ends[s]);
+    }
+    const Vec3 product = cross(e.axis[0], e.axis[1]);
+    if (norm(product) < kOn || norm(cross(product, g.normal)) > kOn) continue;
+    e.sign = dot(product, g.normal) > 0 ? 1 : -1;
+    double place[2];
+    nearest_points(ends[0][0], ends[0][1], ends[1][0], ends[1][1], place[0], place[1]);
+    for (int s = 0; s < 2; s++) {
+      e.point[s] = ends[s][0] + place[s] * (ends[s][1] - ends[s][0]);
+      e.at_end[s] = place[s] == 0 || place[s] == 1;
+    }
+    if (mismatch(rederive(e, g.normal), g) > kOn) continue;
+    g.feature = e;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool identify_boxes(const ModelView& m, const DataView& d, const ContactView& contact,
@@ -143,7 +185,7 @@ bool identify_boxes(const ModelView& m, const DataView& d, const ContactView& co
     }
     return true;
   }
-  return identify_edges(box, g);
+  return identify_edges(box, g) || identify_edge_ends(box, g);
 }
 
 }  // namespace mujacobian

@@ -1,5 +1,7 @@
 #include "contact/center_pair.h"
 
+#include <algorithm>
+
 #include "contact/kinematics.h"
 
 namespace mujacobian {
@@ -59,6 +61,16 @@ void vary_centers(const CenterPair& c, Vec3 from, const Motion motion[2], Vec3 m
         break;
     }
   }
+}
+
+void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
+  Vec3 u = b - a, v = d - c, w = c - a;
+  double uu = dot(u, u), uv = dot(u, v), vv = dot(v, v), det = uu * vv - uv * uv;
+  s = det > 0 ? std::clamp((dot(u, w) * vv - dot(v, w) * uv) / det, 0.0, 1.0) : 0;
+  t = (s * uv - dot(v, w)) / vv;
+  if (t >= 0 && t <= 1) return;
+  t = t < 0 ? 0 : 1;
+  s = std::clamp((dot(u, w) + t * uv) / uu, 0.0, 1.0);
 }
 
 }  // namespace mujacobian

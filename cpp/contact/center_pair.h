@@ -22,4 +22,7 @@ struct CenterPair {
 // `moved` must already hold the velocity of a center with kSegment.
 void vary_centers(const CenterPair& c, Vec3 from, const Motion motion[2], Vec3 moved[2]);
 
+// Finds the nearest points of the segments from a to b and from c to d, as places from 0 to 1.
+void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t);
+
 }  // namespace mujacobian

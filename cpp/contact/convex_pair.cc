@@ -225,25 +225,46 @@ bool identify_parallel(const Polytope p[2], ContactGeometry& g) {
          identify_simplex(vertices, count[0], core, {2, kOn, kOn, true}, g);
 }
 
-}  // namespace
-
-bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
-  const Polytope &ref = p[owner], &other = p[1 - owner];
-  Vec3 outward = owner == 0 ? g.normal : -g.normal;
-  Vec3 x = g.position + (g.distance / 2) * outward, along{};
-  // rounding may leave an end just outside its edge
-  const bool vertex = other.is_vertex(x, -outward);
-  if (!vertex && !other.edge_through(x, -outward, along)) return false;
+// The point x of a line along the face of geom `owner`. It is fixed to the line if `along` is zero.
+// Otherwise a side of the face cuts the line there.                                        (CON-10)
+bool find_line_on_face(const Polytope& ref, int owner, Vec3 x, Vec3 along, ContactGeometry& g) {
+  const Vec3 outward = owner == 0 ? g.normal : -g.normal;
+  const bool fixed = dot(along, along) == 0;
   return ref.find_face_with(outward, [&](int face) {
     FaceFeature f = sphere_over_face(owner, outward, ref.clip_vertex(face, 0), x, 0, ref.flatness(),
                                      g.distance);
     if (std::abs(f.distance - g.distance) > kOn) return false;
     EdgeCrossing edge{.along = along};
-    if (!vertex && !ref.crossed_side(face, x, along, edge.side)) return false;
-    if (!vertex) f.slide = edge;
+    if (!fixed && !ref.crossed_side(face, x, along, edge.side)) return false;
+    if (!fixed) f.slide = edge;
     g.feature = f;
     return true;
   });
+}
+
+// A line between two vertices of a polytope along a face of the other one, where a side of the face
+// cuts it. MuJoCo takes the line from the last simplex of the collider, and it need not be an edge.
+bool identify_chord_on_face(const Polytope p[2], const Vec3 x[2], ContactGeometry& g) {
+  for (int owner = 1; owner >= 0; owner--) {
+    Vec3 along;
+    if (p[1 - owner].chord_through(x[1 - owner], along) &&
+        find_line_on_face(p[owner], owner, x[1 - owner], along, g)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool identify_edge_on_face(const Polytope p[2], int owner, ContactGeometry& g) {
+  const Polytope& other = p[1 - owner];
+  const Vec3 outward = owner == 0 ? g.normal : -g.normal;
+  const Vec3 x = g.position + (g.distance / 2) * outward;
+  Vec3 along{};
+  // rounding may leave an end just outside its edge
+  if (!other.is_vertex(x, -outward) && !other.edge_through(x, -outward, along)) return false;
+  return find_line_on_face(p[owner], owner, x, along, g);
 }
 
 bool identify_aligned(const Polytope p[2], ContactGeometry& g) {
@@ -279,7 +300,9 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
     if (identify_edge_on_face(p, owner, g)) return true;
   }
   if (part[0].size == 2 && part[1].size == 2 && identify_edge_edge(part, g)) return true;
-  return g.distance > 0 && identify_apart(p, x, g);
+  if (g.distance > 0) return identify_apart(p, x, g);
+  // rare, and it takes long to find
+  return g.walked[0] == Polytope::kEverywhere && identify_chord_on_face(p, x, g);
 }
 
 bool identify_nearest_convex(const ModelView& m, const DataView& d, const ContactView& contact,

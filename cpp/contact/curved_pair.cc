@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kFlat = 1e-7;    // tilt below which the side or cap of a cylinder faces a contact
 constexpr double kInside = 1e-6;  // distance from the rim, relative to the size of a side or cap
+constexpr double kParallel = 1e-12;  // rad, angle up to which lines are parallel
 
 // Support of an ellipsoid: x = S^2 n / |S n| in its frame.
 SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
@@ -60,8 +61,10 @@ SupportSide cylinder_side(const ModelView& m, const Geom& geom, Vec3 n, Vec3 wit
 SupportSide capsule_side(const Geom& geom, Vec3 n, Vec3 witness) {
   double half = geom.size[1];
   double x = dot(witness - geom.size[0] * n - geom.position, geom.axis());
-  bool inside = std::abs(x) < half * (1 - 1e-9) && std::abs(dot(n, geom.axis())) < 1e-2;
-  if (!inside) x = dot(n, geom.axis()) > 0 ? half : -half;
+  const double lean = dot(n, geom.axis());
+  bool inside = std::abs(x) < half * (1 - 1e-9) && std::abs(lean) < 1e-2;
+  // the witness point shows at which end of a capsule that lies flat it is
+  if (!inside) x = std::copysign(half, std::abs(lean) < kFlat ? x : lean);
   return {.point = geom.position + x * geom.axis(),
           .radius = geom.size[0],
           .slide = {geom.axis(), {}},
@@ -98,6 +101,16 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
   }
 }
 
+// Two parallel lines, along which both points can slide at once: fixes the first point to its geom.
+// Returns the direction of the lines, zero if they are not parallel.                       (CON-31)
+Vec3 fix_on_line(SupportSide side[2]) {
+  if (side[0].slides != 1 || side[1].slides != 1) return {0, 0, 0};
+  const Vec3 line = side[0].slide[0];
+  if (norm(cross(line, side[1].slide[0])) > kParallel) return {0, 0, 0};
+  side[0].slides = 0;
+  return line;
+}
+
 }  // namespace
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
@@ -127,6 +140,7 @@ bool find_supports(const ModelView& m, const DataView& d, const ContactView& con
                     : make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s], &g.walked[s]);
     }
     if (prism) side[1].radius += prism->inflation;
+    g.line = fix_on_line(side);
 
     // bring the normal to the straight directions first
     double reach = distance + side[0].radius + side[1].radius;

@@ -1,5 +1,5 @@
-// Feature: two edges that cross. The normal is perpendicular to both, and the contact is between
-// the nearest points of their lines. (CON-9)
+// Feature: two edges. The normal is perpendicular to both, and the contact is between their nearest
+// points. (CON-9)
 #pragma once
 
 #include "contact/contact_point.h"
@@ -7,9 +7,10 @@
 namespace mujacobian {
 
 struct EdgeFeature {
-  Vec3 point[2]{};  // a point of each edge, nearest to the other edge
-  Vec3 axis[2]{};   // unit directions
-  double sign = 1;  // normal = sign (axis[0] x axis[1]) / |.|
+  Vec3 point[2]{};                  // a point of each edge, nearest to the other edge
+  Vec3 axis[2]{};                   // unit directions
+  bool at_end[2] = {false, false};  // the point is an end of its edge                     (CON-32)
+  double sign = 1;                  // normal = sign (axis[0] x axis[1]) / |.|
 };
 
 ContactPoint rederive(const EdgeFeature& f, Vec3 normal);

@@ -32,6 +32,11 @@ struct ContactGeometry {
   double distance = 0;
   bool flipped = false;  // MuJoCo's normal points from geom 1 to geom 0
 
+  // The geoms touch along a line of this direction, of which MuJoCo takes an arbitrary point; zero
+  // if they do not. The contact has a derivative only along motions that do not turn the line.
+  // (CON-31)
+  Vec3 line{};
+
   // distance to where other features take over, infinite if none is near
   double region = std::numeric_limits<double>::infinity();
 

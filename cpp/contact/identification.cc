@@ -27,6 +27,7 @@ void load_contact(const ContactView& contact, const ContactGeometry* before, Con
   g.tangent[1] = load3(contact.frame.v + 6);
   g.distance = contact.dist;
   g.flipped = false;
+  g.line = {0, 0, 0};
   g.region = std::numeric_limits<double>::infinity();
   g.hint_owner = -1;
   g.first = nullptr;
@@ -130,6 +131,39 @@ const CenterFeature* coincident_centers(const ContactGeometry& g) {
   return f && norm(f->pair.center[1] - f->pair.center[0]) < kCoincident ? f : nullptr;
 }
 
+// Returns whether the contact is level with a point at which the axis of one geom meets an edge of
+// the other one. The normal can then be any direction between the faces at this edge.
+bool meets_edge(const ModelView& m, const DataView& d, const ContactView& contact) {
+  for (int s = 0; s < 2; s++) {
+    const int id[2] = {contact.geom.v[s], contact.geom.v[1 - s]};
+    const int type[2] = {m.geom_type[id[0]], m.geom_type[id[1]]};
+    if (type[0] != geom::kCylinder && type[0] != geom::kCapsule) continue;
+    if (type[1] != geom::kBox && type[1] != geom::kMesh) continue;
+    const Geom geom = load_geom(m, d, id[0]);
+    const Vec3 a = geom.axis();
+    const Vec3 on_axis = geom.position + dot(load3(contact.pos.v) - geom.position, a) * a;
+    int everywhere = Polytope::kEverywhere;
+    Vec3 along;
+    if (Polytope(m, d, id[1], &everywhere).edge_through(on_axis, a, along)) return true;
+  }
+  return false;
+}
+
+// Returns the reason why no features reproduce a contact, as far as it is known.
+const char* explain_failure(const ModelView& m, const DataView& d, const ContactView& contact,
+                            const PairEntry* pair, bool found_any, const ContactGeometry& g) {
+  if (!pair) return "contacts between these types of geoms are not supported";
+  if (g.refusal) return g.refusal;
+  if (coincident_centers(g)) {
+    return "the centers of its geoms coincide, so that its normal is a fallback of MuJoCo";
+  }
+  if (meets_edge(m, d, contact)) {
+    return "the axis of one geom meets an edge of the other one, so that its normal is not unique";
+  }
+  return found_any ? "the nearest parts of its geoms do not reproduce MuJoCo's contact"
+                   : "no faces, edges or vertices of its geoms explain MuJoCo's contact";
+}
+
 // Sets g to the contact with its features. Returns why they are not known, null if they are.
 const char* find_features(const ModelView& m, const DataView& d, const ContactView& contact,
                           const ContactGeometry* before, ContactGeometry& g) {
@@ -141,13 +175,11 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
   // the features
   Search search(m, d, contact);
   const bool found = pair && identify_pair(*pair, m, d, contact, before, search, g);
-  if (!search.found_any()) return "unsupported contact configuration";
   if (!found) {
     if (const CenterFeature* centers = coincident_centers(g)) {
       g.pivot = centers->radius[0] == centers->radius[1];
-      return "the centers of its geoms coincide, so that its normal is a fallback of MuJoCo";
     }
-    return "its features were not recognized";
+    return explain_failure(m, d, contact, pair, search.found_any(), g);
   }
 
   // the frame
@@ -185,7 +217,8 @@ bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& 
   for (Identify* way : {legacy ? pair->contact : pair->nearest, pair->deep}) {
     if (!way) break;
     load_contact(contact, nullptr, g);
-    if (Search(m, d, contact).identify(way, g)) return true;
+    // the nearest points of parallel lines are not unique
+    if (Search(m, d, contact).identify(way, g)) return dot(g.line, g.line) == 0;
   }
   return false;
 }
@@ -195,6 +228,7 @@ std::string describe(const ContactGeometry& g) {
   std::string name = std::visit([](const auto& feature) { return describe(feature); }, g.feature);
   if (g.twin) name += ", parallel faces";
   if (g.first) name += ", perturbed geoms";
+  if (dot(g.line, g.line) > 0) name += ", parallel lines";
   return name;
 }
 

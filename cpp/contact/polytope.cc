@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "layout/enums.h"
 
@@ -18,6 +19,9 @@ constexpr int kCapSides = 16;  // of the polygon of a cap
 
 // Searches walk on hulls with more faces than this.
 constexpr int kManyFaces = 40;
+
+// Distance, in meters, within which a point is on a line up to rounding.
+constexpr double kExactly = 1e-12;
 
 // Number of places from which a walk may start. It starts from the best one.
 constexpr int kStarts = 8;
@@ -236,6 +240,36 @@ bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
     }
   }
   return false;
+}
+
+bool Polytope::chord_through(Vec3 p, Vec3& direction) const {
+  struct Ray {
+    Vec3 to;       // from p to a vertex
+    double slope;  // its x component at unit length
+  };
+  const Vec3 local = geom_.to_local(p);
+  std::vector<Ray> rays;
+  for (int k = 0; k < hull_count_; k++) {
+    const Vec3 to = local_vertex(hull_vertex(k)) - local;
+    const double length = norm(to);
+    if (length > kExactly) rays.push_back({to, to.x / length});
+  }
+  std::sort(rays.begin(), rays.end(), [](const Ray& a, const Ray& b) { return a.slope < b.slope; });
+
+  // the two vertices are on opposite rays, so that their slopes differ in sign only
+  double least = kExactly;
+  for (const Ray& one : rays) {
+    auto is_less = [](const Ray& ray, double slope) { return ray.slope < slope; };
+    auto other = std::lower_bound(rays.begin(), rays.end(), -one.slope - kOn, is_less);
+    for (; other != rays.end() && other->slope <= -one.slope + kOn; ++other) {
+      const Vec3 chord = other->to - one.to;
+      const double length = norm(chord);
+      if (dot(one.to, other->to) >= 0 || length == 0) continue;
+      const double gap = norm(cross(one.to, chord)) / length;
+      if (gap < least) least = gap, direction = geom_.frame * ((1 / length) * chord);
+    }
+  }
+  return least < kExactly;
 }
 
 int Polytope::sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) const {

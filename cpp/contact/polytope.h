@@ -100,6 +100,10 @@ class Polytope {
   // `outward`. Returns false if there is none.
   bool edge_through(Vec3 p, Vec3 outward, Vec3& direction) const;
 
+  // Finds the direction of the line between two vertices of the hull that p is on, up to rounding.
+  // The line need not be an edge. Returns false if there is none.
+  bool chord_through(Vec3 p, Vec3& direction) const;
+
   // Finds the sides of a face whose planes, perpendicular to the face, contain p. Returns their
   // number, at most two, with the normals and the corner that two neighbors share.
   int sides_through(int face, Vec3 p, Vec3 normals[2], Vec3& corner) const;

@@ -24,17 +24,6 @@ constexpr double kTied = 1e-14;
 // Change of a direction at which an iteration has converged.
 constexpr double kConverged = 1e-15;
 
-// Finds the nearest points of the segments from a to b and from c to d, as places from 0 to 1.
-void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
-  Vec3 u = b - a, v = d - c, w = c - a;
-  double uu = dot(u, u), uv = dot(u, v), vv = dot(v, v), det = uu * vv - uv * uv;
-  s = det > 0 ? std::clamp((dot(u, w) * vv - dot(v, w) * uv) / det, 0.0, 1.0) : 0;
-  t = (s * uv - dot(v, w)) / vv;
-  if (t >= 0 && t <= 1) return;
-  t = t < 0 ? 0 : 1;
-  s = std::clamp((dot(u, w) + t * uv) / uu, 0.0, 1.0);
-}
-
 // Whether p is over or under a face, not beside it.
 bool over(const Polytope& mesh, int face, Vec3 p) {
   Vec3 n = mesh.face_normal(face);
@@ -319,6 +308,17 @@ bool cylinder_direction(const Geom& cylinder, const Polytope& p, int face, Vec3 
   return found.error < kRimError && found.next > kClearly * found.error;
 }
 
+// Sets the direction of a capsule whose lower end is beyond the rim of a cap. It is the normal at
+// the rim, also where the capsule is so flat that `off` does not show how this normal leans.
+bool capsule_to_rim(const Geom& capsule, const Polytope& p, int face, Vec3 off, double tolerance,
+                    SegmentPoint& s) {
+  if (surface_to_rim(capsule, p, face, off, s)) return true;
+  const double limit = kCylinderError + std::sqrt(2 * tolerance / s.radius);
+  if (explain(capsule, p, face, off, limit, s).error > limit) return false;
+  const bool parallel = std::abs(dot(capsule.axis(), p.face_normal(face))) < kTied;
+  return parallel || s.direction != SegmentPoint::kFaceNormal;
+}
+
 // Sets the direction of a capsule: the normal of the face if the nearest point of the segment is an
 // end over the face, otherwise the direction to the nearest side.
 bool capsule_direction(const Geom& capsule, const Polytope& p, int face, Vec3 off, double tolerance,
@@ -327,7 +327,9 @@ bool capsule_direction(const Geom& capsule, const Polytope& p, int face, Vec3 of
   Vec3 lower = capsule.position + (dot(p.face_normal(face), half) < 0 ? half : -half);
   if (p.geom().type == geom::kCylinder) {
     const Vec3 from = lower - p.geom().position, axis = p.geom().axis();
-    if (norm(cross(from, axis)) > p.geom().size[0]) return surface_to_rim(capsule, p, face, off, s);
+    if (norm(cross(from, axis)) > p.geom().size[0]) {
+      return capsule_to_rim(capsule, p, face, off, tolerance, s);
+    }
     direct(capsule, p, face, -1, false, s);
     return norm(surface_offset(s) - off) < kCylinderError * s.radius;
   }

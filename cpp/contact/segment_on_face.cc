@@ -59,13 +59,10 @@ bool identify_segment_on_face(const ModelView& m, const DataView& d, const Conta
   if (m.opt.disableflags & disable::kMultiCCD) return false;
 
   // within margins MuJoCo does this since 3.17: half of the margin enlarges the radius of a capsule,
-  // and it does not change other geoms that penetrate
+  // and it does not change other geoms
   double half_margin = (m.geom_margin[id[0]] + m.geom_margin[id[1]]) / 2;
   if (half_margin > 0 && engine().version < kMuJoCo317) return false;
-  if (half_margin > 0 && type[0] != geom::kCapsule) {
-    if (g.distance > 0) return false;
-    half_margin = 0;
-  }
+  if (type[0] != geom::kCapsule) half_margin = 0;
 
   // a cap on a face
   if (has_faces(type[0]) && has_faces(type[1])) {

@@ -5,7 +5,7 @@ BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:6 adjoint/frame.cc:4
   adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:3
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
-  constraint/contact.cc:12 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
+  constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
@@ -33,13 +33,14 @@ REPEATED = """
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
-  contact/agreement.h:1 contact/box_pair.cc:16 contact/capsule_box_pair.cc:29
+  contact/agreement.h:1 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
+  contact/center_pair.cc:4
   contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:14
-  contact/convex_pair.cc:22 contact/curved_pair.cc:9 contact/face_feature.cc:4 contact/geom.cc:3
-  contact/height_field_pair.cc:8 contact/identification.cc:5 contact/pair_table.cc:1
+  contact/convex_pair.cc:22 contact/curved_pair.cc:10 contact/face_feature.cc:4 contact/geom.cc:3
+  contact/height_field_pair.cc:8 contact/identification.cc:6 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
-  contact/polytope.cc:17 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
-  contact/segment_direction.cc:35 contact/segment_on_face.cc:4 contact/segment_point.cc:1
+  contact/polytope.cc:23 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
+  contact/segment_direction.cc:33 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/support_feature.cc:2
   contact/variation.cc:4 contact/vertex_pairs.cc:11
 """
