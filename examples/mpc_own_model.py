@@ -4,12 +4,10 @@ import mujoco
 
 from mujacobian import control
 
-CRANE = "examples/crane.xml"  # or your own
-
 
 def main() -> control.MPCResult:
     """Run the controller and return the result."""
-    model = mujoco.MjModel.from_xml_path(CRANE)
+    model = mujoco.MjModel.from_xml_path("examples/crane.xml")  # or your own
     load, velocity = control.sensor(model, "load"), control.sensor(model, "velocity")
     terms = [
         control.Term("place", load, control.L2(0.1), target=(1, 0, -1)),

@@ -141,9 +141,9 @@ def test_an_unsupported_state_is_named_by_its_index_and_element(threads):
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_NATIVECCD
     states, controls = trajectory(model, 9)
     states[:, 1] = 0
-    states[6, 1] = -0.801  # two cylinders touch with the legacy collider
+    states[6, 1:3] = -0.801, -1  # two cylinders collide with the legacy collider
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="post") as error:
         mujacobian.linearize_batch(model, states, controls, threads=threads)
     assert "6" in str(error.value)
-    states[6, 1] = 0.5
+    states[6, 1:3] = 0.5, 0
     assert mujacobian.linearize_batch(model, states, controls, threads=threads).A.any()

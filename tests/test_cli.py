@@ -25,10 +25,8 @@ REFUSED = """
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
     </body>
   </worldbody>
-  <extension><plugin plugin="mujoco.pid"><instance name="governor">
-    <config key="kp" value="3"/></instance></plugin></extension>
   <actuator>
-    <plugin name="governor" joint="hinge" plugin="mujoco.pid" instance="governor"/>
+    <general name="governor" joint="hinge" gaintype="user"/>
   </actuator>
 </mujoco>"""
 
@@ -112,7 +110,7 @@ def test_the_seed_makes_it_repeatable(capsys):
 
 
 def test_refusals_are_named(capsys, tmp_path):
-    path = tmp_path / "plugin.xml"
+    path = tmp_path / "user.xml"
     path.write_text(REFUSED)
     status, report = run_json(capsys, str(path), "--states", "1")
     assert status == 1

@@ -52,8 +52,8 @@ def fault(monkeypatch):
     def inject(block, row, column):
         original = _core.linearize_into
 
-        def faulty(model, data, A, B, C, D, Bf, Df, forward=True):
-            original(model, data, A, B, C, D, Bf, Df, forward=forward)
+        def faulty(model, data, A, B, C, D, Bf, Df, **options):
+            original(model, data, A, B, C, D, Bf, Df, **options)
             target = {"A": A, "B": B, "C": C, "Bf": Bf}[block]
             target[row, column] += FAULT * abs(target).max()
 

@@ -25,8 +25,6 @@ std::vector<Field> list_fields() {
   return all;
 }
 
-const std::vector<Field> kFields = list_fields();
-
 // places of the five structs within `places`
 #define MUJACOBIAN_COUNT(KIND, NAME, ...) +1
 constexpr int kOptionCount =
@@ -79,16 +77,20 @@ void write(char* base, Place place, const T& value) {
 
 int find_place(const std::string& structure, const std::string& name) {
   int i = 0;
-  while (kFields[i].structure != structure || kFields[i].name != name) i++;
+  while (fields()[i].structure != structure || fields()[i].name != name) i++;
   return i;
 }
 
 }  // namespace
 
-const std::vector<Field>& fields() { return kFields; }
+// not a global variable, whose initialization would run before the processor is checked
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = list_fields();
+  return all;
+}
 
 void set_layout(const std::vector<Place>& all, int option, int contact, int model) {
-  if (all.size() != kFields.size())
+  if (all.size() != fields().size())
     throw std::invalid_argument("set_layout: wrong number of places");
   places = all;
   option_offset = option;
