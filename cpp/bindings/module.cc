@@ -273,8 +273,8 @@ NB_MODULE(_core, module) {
              arg("argument_type_error"), arg("domain_error"), arg("require_data"), arg("notice"));
   module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
-             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true,
-             arg("control") = false, arg("passive") = false);
+             arg("Bf") = none(), arg("Df") = none(), arg("forward") = true, arg("control") = false,
+             arg("passive") = false);
   module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
              nanobind::kw_only(), arg("forward") = true, kTransitionDoc);

@@ -71,7 +71,7 @@ struct FaceFeature {
   FaceSlide slide{};
 
   // Direction from the point to the position of the contact: the normal of the face, or for the
-  // points of manifolds before MuJoCo 3.17 the normal of the other's face.                  (CON-12)
+  // points of manifolds before MuJoCo 3.17 the normal of the other's face. (CON-12)
   Vec3 shift = outward;
   bool shift_with_other = false;  // it turns with the other geom
 };

@@ -58,8 +58,8 @@ bool identify_segment_on_face(const ModelView& m, const DataView& d, const Conta
   const int type[2] = {m.geom_type[id[0]], m.geom_type[id[1]]};
   if (m.opt.disableflags & disable::kMultiCCD) return false;
 
-  // within margins MuJoCo does this since 3.17: half of the margin enlarges the radius of a capsule,
-  // and it does not change other geoms
+  // within margins MuJoCo does this since 3.17: half of the margin enlarges the radius of a
+  // capsule, and it does not change other geoms
   double half_margin = (m.geom_margin[id[0]] + m.geom_margin[id[1]]) / 2;
   if (half_margin > 0 && engine().version < kMuJoCo317) return false;
   if (type[0] != geom::kCapsule) half_margin = 0;
