@@ -121,7 +121,7 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
 void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
                        int body_point, int body_frame, double radius, double stiffness,
                        double friction, double slip) {
-  m.shapes.at(shape);  // throws for a wrong number of a class that a user derives from Shape
+  (void)m.shapes.at(shape);  // throws for a wrong number of a class that a user derives from Shape
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
