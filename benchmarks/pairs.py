@@ -1,9 +1,10 @@
 """Judge linearizations of random poses of every pair of geoms: python -m benchmarks.pairs.
 
 Each pair gets `--poses` poses of every kind in tests/scenes/random_pairs.py, for each cone and
-contact dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table and
-writes build/pairs.md. The exit status is 1 if any pose is wrong or crashes, or if too many poses
-raise `UnsupportedFeatureError`.
+contact dimension. The verdicts are those of `benchmarks.scenes`. The program prints a table of the
+pairs and a list of all refusals with their reasons, and writes both to build/pairs.md. The exit
+status is 1 if any pose is wrong or crashes, or if too many poses of a pair raise
+`UnsupportedFeatureError`.
 """
 
 import argparse
@@ -40,14 +41,14 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--poses", type=int, default=200, help="poses per cone and dimension")
+    parser.add_argument("--poses", type=int, default=400, help="poses per cone and dimension")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the table")
     arguments = parser.parse_args()
 
     console = Console()
     columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn())
-    rows, failed = [], False
+    rows, refusals, failed = [], Counter[tuple[str, str, str]](), False
     with (
         Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress,
         ProcessPoolExecutor() as pool,
@@ -58,12 +59,20 @@ def main() -> None:
             random_pairs.PAIRS, pool.map(judge, random_pairs.PAIRS), strict=True
         ):
             rows.append(row(pair, verdicts))
-            failed |= fails(pair, verdicts)
-            for verdict in verdicts:
+            failed |= fails(verdicts)
+            for k, verdict in enumerate(verdicts):
+                kind = random_pairs.turn(k)[0]
+                if verdict.word == directional.REFUSED:
+                    refusals["-".join(pair), kind, verdict.why] += 1
                 if verdict.word in directional.FAILURES:
-                    console.print("-".join(pair), verdict.word, f"{verdict.error:.1e}", verdict.why)
+                    why = f"{verdict.error:.1e}", verdict.why
+                    console.print("-".join(pair), k, kind, verdict.word, *why)
             progress.advance(task)
-    text = "\n".join(table(rows))
+    cells = [[*key, str(count)] for key, count in sorted(refusals.items())]
+    head = ["pair", "poses", *WORDS, "worst of the exact"]
+    text = "\n".join(
+        [*table(head, rows), "", *table(["refused pair", "kind of pose", "reason", "poses"], cells)]
+    )
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "pairs.md").write_text(text + "\n")
     console.print(Markdown(text))
@@ -80,10 +89,10 @@ def judge_pair(pair: Pair, poses: int, seed: int) -> "list[directional.Verdict]"
         ]
 
 
-def fails(pair: Pair, verdicts: "list[directional.Verdict]") -> bool:
+def fails(verdicts: "list[directional.Verdict]") -> bool:
     """Return whether a pose is wrong, or too many poses are not supported."""
     counts = Counter(verdict.word for verdict in verdicts)
-    allowed = random_pairs.refused_share(*pair) * len(verdicts)
+    allowed = random_pairs.REFUSED * len(verdicts)
     return any(counts[word] for word in directional.FAILURES) or counts["refused"] > allowed
 
 
@@ -95,9 +104,8 @@ def row(pair: Pair, verdicts: "list[directional.Verdict]") -> list[str]:
     return ["-".join(pair), str(len(verdicts)), *shares, f"{worst:.1e}"]
 
 
-def table(rows: list[list[str]]) -> Iterator[str]:
+def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
     """Yield the lines of a Markdown table."""
-    head = ["pair", "poses", *WORDS, "worst of the exact"]
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for cells in rows:

@@ -223,3 +223,100 @@ def test_bad_jacobians(value, message):
         pytest.raises(mujacobian.MujacobianError, match=message),
     ):
         mujacobian.linearize(model, data)
+
+
+SENSED = """
+<mujoco>
+  <worldbody>
+    <body><joint name="hip" axis="0 1 0"/><geom size=".1" pos="0 0 -1"/>
+      <site name="tip" pos="0 .1 -1"/></body>
+  </worldbody>
+  <actuator><motor joint="hip"/></actuator>
+  <sensor>
+    <user name="first" dim="2" datatype="real" needstage="vel"/>
+    <framepos objtype="site" objname="tip"/>
+    <user name="second" dim="1" datatype="positive" needstage="{stage}" cutoff="{cutoff}"/>
+  </sensor>
+</mujoco>"""
+
+
+def user_sensor(model, data, stage):
+    """Set two user sensors, one of which depends on the control."""
+    q, v = data.qpos[0], data.qvel[0]
+    if stage == mujoco.mjtStage.mjSTAGE_VEL:
+        data.sensordata[:2] = q * q, np.sin(q) * v
+    if stage == model.sensor_needstage[2]:
+        data.sensordata[5] = 3 * v + data.ctrl[0]
+
+
+def sensor_jacobian(model, data):
+    """Return the derivatives of the values above by state and control."""
+    q, v = data.qpos[0], data.qvel[0]
+    return [[2 * q, 0], [np.cos(q) * v, np.sin(q)], [0, 3]], [[0], [0], [1]]
+
+
+def sensed(stage="vel", cutoff=0):
+    model = mujoco.MjModel.from_xml_string(SENSED.format(stage=stage, cutoff=cutoff))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = 0.4, 0.3, 0.2
+    return model, data
+
+
+@pytest.mark.parametrize("cutoff", [0, 0.5, 5])
+def test_user_sensors_with_a_jacobian_are_exact(cutoff):
+    model, data = sensed(cutoff=cutoff)
+    with mujacobian.callbacks(sensor=user_sensor, sensor_jacobian=sensor_jacobian):
+        lin = mujacobian.linearize(model, data, forces=True)
+        found = reference.jacobian(model, data, forces=True)
+    for name in ("A", "B", "C", "D", "Bf", "Df"):
+        np.testing.assert_allclose(getattr(lin, name), getattr(found, name), atol=1e-9)
+    assert lin.C[5].any() == (cutoff != 0.5)
+    assert lin.differenced == ()
+    assert mujoco.get_mjcb_sensor() is None
+
+
+def test_user_sensors_in_a_closed_loop_have_their_own_derivatives():
+    model, data = sensed("acc")
+
+    def feedback(model, data):
+        data.ctrl[:] = -2 * data.qvel
+
+    def closed(model, data):
+        by_state, _ = sensor_jacobian(model, data)
+        return [*by_state[:2], [0, 1]]  # the control at this stage is that of the callback
+
+    with mujacobian.callbacks(
+        control=feedback,
+        control_jacobian=lambda model, data: [[0, -2]],
+        sensor=user_sensor,
+        sensor_jacobian=closed,
+    ):
+        lin = mujacobian.linearize(model, data)
+        found = reference.jacobian(model, data)
+    np.testing.assert_allclose(lin.A, found.A, atol=1e-9)
+    np.testing.assert_allclose(lin.C, found.C, atol=1e-9)
+    np.testing.assert_allclose(lin.D, found.D, atol=1e-9)
+    assert data.ctrl[0] == 0.2
+
+
+def test_jacobians_of_sensors_are_checked():
+    model, data = sensed("acc")
+    with mujacobian.callbacks(sensor=user_sensor):
+        with pytest.raises(mujacobian.UnsupportedFeatureError, match="first"):
+            mujacobian.linearize(model, data)
+        assert mujacobian.linearize(model, data, sensors=False).A.any()
+    with (
+        mujacobian.callbacks(sensor=user_sensor, sensor_jacobian=lambda m, d: np.zeros((2, 2))),
+        pytest.raises(ValueError, match=r"sensor_jacobian must return .*\(3, 2\)"),
+    ):
+        mujacobian.linearize(model, data)
+    with (
+        mujacobian.callbacks(sensor=user_sensor, sensor_jacobian=sensor_jacobian),
+        pytest.raises(mujacobian.UnsupportedFeatureError, match="applied forces"),
+    ):
+        mujacobian.linearize(model, data, forces=True)
+    with (
+        pytest.raises(ValueError, match="sensor_jacobian is given without sensor"),
+        mujacobian.callbacks(sensor_jacobian=sensor_jacobian),
+    ):
+        pass

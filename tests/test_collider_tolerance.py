@@ -381,7 +381,7 @@ VARIANTS = {
     "adhesion": ("", "", '<actuator><adhesion body="one" ctrlrange="0 1" gain="3"/></actuator>'),
     "height field": ("", f'<geom name="ground" {GROUND}/>', ""),
     "noslip": ("", "", '<option noslip_iterations="5"/>'),
-    "RK4": ("", "", '<option integrator="RK4"/>'),
+    "RK4": ("", "", '<option integrator="RK4" tolerance="0"/>'),
     "PGS": ("", "", '<option solver="PGS" iterations="2000" tolerance="1e-15"/>'),
     "override": ("", "", '<option o_margin=".003"><flag override="enable"/></option>'),
 }

@@ -95,3 +95,54 @@ def _inverse_jacobian(model, data):
             forces.append(probe.qfrc_inverse.copy())
         columns.append((forces[0] - forces[1]) / (2 * h))
     return np.array(columns).T
+
+
+HEAVY = """
+<mujoco>
+  <option cone="{cone}" impratio="{impratio}" gravity="0 0 0" tolerance="0"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1" friction=".1"/>
+    <body pos="0 0 .0999">
+      <freejoint/>
+      <geom name="ball" size=".1" mass="{mass}" friction="{friction}"/>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("mass", [1e14, 1e17])
+@pytest.mark.parametrize(
+    ("cone", "impratio", "friction"),
+    [("pyramidal", 1, 1), ("pyramidal", 1, 0.5), ("elliptic", 1, 1), ("elliptic", 10, 1)],
+)
+def test_lower_bound_of_the_regularization(cone, impratio, friction, mass):
+    """MuJoCo bounds R of the normal, from which the other entries of R follow (ROW-16)."""
+    text = HEAVY.format(cone=cone, impratio=impratio, friction=friction, mass=mass)
+    model = reference.converge(mujoco.MjModel.from_xml_string(text))
+    data = mujoco.MjData(model)
+    data.qvel[:] = [0.01, 0.02, -0.1, 0, 0, 0]
+    mujoco.mj_forward(model, data)
+    scale = 2 * data.contact[0].mu ** 2 if cone == "pyramidal" else 1
+    bounded = data.efc_R[0] <= scale * mujoco.mjMINVAL
+    assert bounded == (mass > 1e15)
+    assert judge_constrained(model, data, ROW_TOLERANCE, forces=False) >= TRUSTED_SHARE
+    params = mujacobian.Parameters(model, [("geom_friction", "ball"), ("geom_solimp", "ball")])
+    for k in range(len(params.values)):
+        given = mujacobian.jvp(model, data, params=params, d_params=np.eye(len(params.values))[k])
+        assert np.allclose(given[0], _parameter_difference(params, data, k), rtol=1e-5, atol=1e-9)
+
+
+def _parameter_difference(params, data, k):
+    """Return the central difference of a step with respect to one parameter."""
+    ends = []
+    for sign in (1, -1):
+        values = params.values.copy()
+        values[k] += sign * 1e-6
+        model = params.apply(values)
+        scratch = mujoco.MjData(model)
+        scratch.qpos[:], scratch.qvel[:] = data.qpos, data.qvel
+        mujoco.mj_step(model, scratch)
+        ends.append((scratch.qpos.copy(), scratch.qvel.copy()))
+    slope = np.empty(model.nv)
+    mujoco.mj_differentiatePos(model, slope, 2e-6, ends[1][0], ends[0][0])
+    return np.concatenate([slope, (ends[0][1] - ends[1][1]) / 2e-6])

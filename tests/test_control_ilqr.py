@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -562,9 +563,12 @@ def test_unsupported_features_raise():
 def test_unsupported_knots_shorten_the_horizon_of_a_loop_and_end_a_solve(threads):
     model, cost = falling_cylinder()
     planner = control.ILQR(model, cost, 12, threads=threads, regularization="none")
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'knot \d+: .*"field".*"can"'):
-        planner.solve(np.zeros(4))
+    solved = planner.solve(np.zeros(4))
+    assert re.match(r'refused: knot \d+: .*"field".*"can".*', solved.status)
+    assert solved.status.endswith(solved.refused)
+    assert solved.cost < solved.initial_cost
     plan = planner.improve(np.zeros(4))
+    assert solved.cost <= plan.cost
     reach = int(plan.refused.split(":")[0].removeprefix("knot "))
     assert 3 < reach < 12
     # same as a plan with the shorter horizon, except for the control of its last knot
@@ -577,7 +581,7 @@ def test_unsupported_knots_shorten_the_horizon_of_a_loop_and_end_a_solve(threads
     data = mujoco.MjData(model)
     data.qpos[1] = -0.011
     held = planner.improve(data)
-    assert held.status == "refused"
+    assert re.match(r'refused: knot 0: .*"field".*"can".*', held.status)
     assert not held.controls.any()
     assert control.ILQR(model, cost, 12, derivatives="fd").solve(np.zeros(4)).refused == ""
 
@@ -589,3 +593,49 @@ def test_errors_of_mujoco_on_the_way_are_raised():
         planner = control.ILQR(model, cost, 5, derivatives=derivatives)
         with pytest.raises(mujacobian.MujacobianError, match=r"knot 0: .*RK4"):
             planner.improve(random_state(model, 1))
+
+
+PUSH = """
+<mujoco>
+  <option timestep=".005" integrator="implicitfast" cone="elliptic"/>
+  <worldbody>
+    <geom type="plane" size="2 2 .1" friction=".6"/>
+    <body name="stick" pos="-.25 0 .05">
+      <joint name="x" type="slide" axis="1 0 0" damping="2"/>
+      <joint name="y" type="slide" axis="0 1 0" damping="2"/>
+      <geom type="cylinder" size=".03 .05" mass=".5" contype="2" conaffinity="2"/>
+    </body>
+    <body name="box" pos="0 0 .05"><freejoint/>
+      <geom type="box" size=".08 .08 .05" mass=".4" friction=".6" contype="3" conaffinity="3"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="x" ctrlrange="-10 10"/><motor joint="y" ctrlrange="-10 10"/></actuator>
+  <sensor><framepos name="box" objtype="body" objname="box"/>
+    <framepos name="stick" objtype="body" objname="stick"/></sensor>
+</mujoco>"""
+
+
+@pytest.mark.filterwarnings("ignore::mujacobian.ColliderNotConvergedWarning")
+def test_pushing_a_box_with_a_cylinder_converges():
+    """The cylinder touches the box upright, and the landscape has kinks near the best plan."""
+    model = mujoco.MjModel.from_xml_string(PUSH)
+    box, stick = (control.sensor(model, name) for name in ("box", "stick"))
+
+    def last(times):
+        target = np.full((len(times), 3), np.nan)
+        target[-1] = 0.35, 0.15, 0.05
+        return target
+
+    terms = [
+        control.Term("goal", box, weight=200.0, target=last),
+        control.Term("gap", stick - box, control.SmoothAbs(0.01), weight=0.3),
+        control.Term("effort", control.controls(model), weight=1e-3),
+    ]
+    planner = control.ILQR(model, control.Cost(model, terms), 60)
+    plan = planner.solve(mujoco.MjData(model))
+    assert plan.status == "converged"
+    assert plan.refused == ""
+    assert plan.cost < 0.5 * plan.initial_cost
+    # a line search that failed is not repeated with the same regularization
+    failed = plan.history.regularization[plan.history.step == 0]
+    assert (np.diff(failed) != 0).all()

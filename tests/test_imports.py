@@ -11,11 +11,12 @@ import mujacobian
 
 # functions and classes, then submodules that need no optional package
 NAMES = [
-    *("ColliderNotConvergedWarning", "Diagnostics", "Gradient", "Jacobian", "Linearization"),
-    *("MujacobianError", "Parameters", "Pullback", "SelfCheckError", "SolverNotConvergedWarning"),
-    *("Trajectory", "Unsupported", "UnsupportedFeatureError", "callbacks", "converged", "diagnose"),
-    *("fd_count", "inverse", "jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count"),
-    *("smoothed", "support", "transition", "vjp", "wrench"),
+    *("ColliderNotConvergedWarning", "Diagnostics", "Differenced", "Gradient", "Hessian"),
+    *("Jacobian", "Linearization", "MujacobianError", "Parameters", "Pullback", "SelfCheckError"),
+    *("SolverNotConvergedWarning", "Trajectory", "Unsupported", "UnsupportedFeatureError"),
+    *("callbacks", "converged", "diagnose", "fd_count", "hessian", "hessian_into", "inverse"),
+    *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
+    *("support", "transition", "vjp", "wrench"),
 ]
 SUBMODULES = ["check", "control", "errors", "reference", "rods"]
 

@@ -84,10 +84,6 @@ def test_sensors_of_the_point_are_refused() -> None:
         mujacobian.linearize(model, data)
 
 
-@pytest.mark.skipif(
-    mujoco.mj_version() < 3017000,
-    reason="mj_forward of MuJoCo 3.15 crashes with 500 ccd_iterations",
-)
 def test_an_axis_on_an_edge_is_refused_with_its_reason() -> None:
     """Every direction between the two faces of the edge is equally deep."""
     model = mujoco.MjModel.from_xml_string("""

@@ -126,8 +126,8 @@ def test_transition_checks_the_blocks_it_is_given(scene, monkeypatch):
 
     original = _core.transition
 
-    def faulty(model, data, A, B, C, D, forward):
-        original(model, data, A, B, C, D, forward=forward)
+    def faulty(model, data, A, B, C, D, **options):
+        original(model, data, A, B, C, D, **options)
         B[4] *= 1 + FAULT
 
     monkeypatch.setattr(_core, "transition", faulty)

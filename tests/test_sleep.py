@@ -1,11 +1,18 @@
 """Steps with sleeping trees: the identity for them, ordinary derivatives for everything else."""
 
+from copy import copy
+
 import mujoco
 import numpy as np
 import pytest
 
 import mujacobian
+from benchmarks.zoo import judge as zoo
 from mujacobian import reference
+from mujacobian.check._judge import Judge, converged, stack
+from mujacobian.check._selfcheck import verify
+from mujacobian.check._states import states
+from mujacobian.check._study import Study
 from tests.oracle.judge import CONTACT_TOLERANCE, linearize_twice
 from tests.scenes.cases import INTEGRATORS
 
@@ -73,17 +80,14 @@ def dofs(model, data):
     return data.tree_asleep[model.dof_treeid] >= 0
 
 
-def agree(model, data, lin, *, rows=None):
-    """Compare the columns that the reference knows, and require that it knows the awake ones."""
+def agree(model, data, lin):
+    """Compare all columns; those of sleeping trees are the identity."""
     ref = reference.jacobian(model, data, forces=True, constrained=True)
-    asleep = dofs(model, data)
-    awake = np.concatenate([~asleep, ~asleep, np.ones(model.na + model.nu, dtype=bool), ~asleep])
     given = np.block([[lin.A, lin.B, lin.Bf], [lin.C, lin.D, lin.Df]])
-    expected, err = ref.J[:rows, awake], ref.err[:rows, awake]
-    scale = abs(expected).max(axis=0, initial=1.0)
-    trusted = err <= CONTACT_TOLERANCE * scale / 10
+    scale = abs(ref.J).max(axis=0, initial=1.0)
+    trusted = ref.err <= CONTACT_TOLERANCE * scale / 10
     assert trusted.mean() > 0.9
-    difference = abs(given[:rows, awake] - expected) / scale
+    difference = abs(given - ref.J) / scale
     assert difference[trusted].max() <= CONTACT_TOLERANCE
 
 
@@ -103,6 +107,41 @@ def is_identity(model, lin, asleep):
     assert not lin.Bf[both].any()
     assert not lin.Bf[:, asleep].any()
     assert not lin.C[:, both].any()
+
+
+def stepped(model, data, field, index, change):
+    """Return the data after a step from a state with one changed number."""
+    after = mujoco.MjData(model)
+    mujoco.mj_copyData(after, model, data)
+    getattr(after, field)[index] += change
+    mujoco.mj_step(model, after)
+    return after
+
+
+@pytest.mark.parametrize(("field", "index"), [("qpos", 2), ("qvel", 2), ("qfrc_applied", 2)])
+def test_any_change_of_a_sleeping_tree_wakes_it_and_the_step_jumps(field, index):
+    """So `mj_step` has no derivative there, however short the differences are."""
+    model, data = scene()
+    run(model, data, SETTLING)
+    asleep = stepped(model, data, field, index, 0.0)
+    assert asleep.tree_asleep[0] >= 0
+    np.testing.assert_array_equal(asleep.qpos[:7], data.qpos[:7])
+    jumps = []
+    for change in (1e-9, -1e-9, 1e-12, -1e-12):
+        awake = stepped(model, data, field, index, change)
+        assert awake.tree_asleep[0] < 0
+        np.testing.assert_array_equal(awake.qpos[7:9], asleep.qpos[7:9])  # the pendulum
+        jumps.append(awake.qvel[2] - asleep.qvel[2])
+    # the jump does not shrink with the change, and has one sign
+    np.testing.assert_allclose(jumps, jumps[-1], rtol=1e-4)
+    assert abs(jumps[-1]) > 1e-4
+
+
+def test_a_control_of_a_sleeping_tree_does_not_wake_it():
+    model, data = scene()
+    run(model, data, SETTLING)
+    lever = model.dof_treeid[-1]
+    assert stepped(model, data, "ctrl", 2, 0.3).tree_asleep[lever] >= 0
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicitfast", "implicit"])
@@ -156,8 +195,6 @@ def test_trees_that_fall_asleep_keep_their_position(integrator):
         ref = reference.jacobian(model, before, forces=True, constrained=True)
         given, expected = np.hstack([full.A, full.B, full.Bf]), ref.J[: ref.nx]
         trusted = ref.err[: ref.nx] <= CONTACT_TOLERANCE / 10 * max(1.0, abs(expected).max())
-        awake = ~np.concatenate([last, last, np.zeros(model.na + model.nu, dtype=bool), last])
-        trusted &= awake
         assert trusted.mean() > 0.5
         worst = abs(given - expected)[trusted].max()
         assert worst <= CONTACT_TOLERANCE * max(1.0, abs(expected).max())
@@ -236,6 +273,71 @@ def test_curved_geoms_at_the_users_tolerance():
     model.opt.ccd_iterations = 500
     other = mujacobian.linearize(model, data)
     np.testing.assert_allclose(lin.A, other.A, atol=1e-6 * abs(other.A).max())
+
+
+def asleep_at_own_settings():
+    """Return a state with sleeping trees of a model whose solver is not converged."""
+    model, data = scene()
+    model.opt.tolerance, model.opt.iterations = 1e-8, 100
+    run(model, data, SETTLING)
+    mujoco.mj_forward(model, data)
+    assert dofs(model, data).sum() == 13
+    return model, data
+
+
+def test_the_converged_copy_sleeps_as_well():
+    model, data = asleep_at_own_settings()
+    twin, same = converged(model, data)
+    np.testing.assert_array_equal(same.tree_asleep, data.tree_asleep)
+    lin, best = mujacobian.linearize(model, data), mujacobian.linearize(twin, same)
+    np.testing.assert_allclose(lin.A, best.A, atol=1e-9 * abs(best.A).max())
+    copied = mujacobian.converged(model)
+    same = mujoco.MjData(copied)
+    mujoco.mj_copyData(same, copied, data)
+    mujoco.mj_step(copied, same)
+    np.testing.assert_array_equal(dofs(copied, same), dofs(model, data))
+
+
+def test_old_warnings_do_not_hide_the_reference():
+    model, data = asleep_at_own_settings()
+    data.warning.number[:] = 1
+    assert reference.jacobian(model, data, constrained=True).J.any()
+
+
+def test_the_checks_accept_the_identity_only():
+    model, data = asleep_at_own_settings()
+    lin = mujacobian.linearize(model, data, forces=True)
+    judge = Judge(model, data)
+    result = judge.compare(stack(mujacobian.linearize(model, data)))
+    assert result.error <= judge.tolerance
+    assert result.share > 0.8
+    verify(model, data, lin.blocks)
+    awake = copy(model)
+    awake.opt.enableflags = 0
+    same = mujoco.MjData(awake)
+    mujoco.mj_copyData(same, awake, data)
+    with pytest.raises(mujacobian.SelfCheckError):
+        verify(model, data, {"A": mujacobian.linearize(awake, same).A})
+
+
+def test_the_command_checks_sleeping_trees():
+    model, _ = scene()
+    for label, data in states(model, 2, seed=0):
+        mujoco.mj_forward(model, data)
+        if label == "driven":
+            assert dofs(model, data).any(), "the jitter has woken the trees"
+    study = Study(model, 2, seed=0)
+    list(study.run())
+    assert [state.verdict for state in study.report.states] == ["exact", "exact"]
+    assert "sleep" in study.report.differences_missing
+
+
+def test_the_zoo_judges_sleeping_trees():
+    model, data = asleep_at_own_settings()
+    *_, found = zoo.judge(model, data, seed=0)
+    for settings in ("own", "converged"):
+        assert found[settings]["word"] == zoo.EXACT, found[settings]
+        assert found[settings]["share"] > 0.8
 
 
 def test_trajectories_and_batches_raise_while_a_tree_sleeps():

@@ -52,6 +52,7 @@ FOLDERS = (
     "dynamics",
     "forces",
     "linear",
+    "second_order",
     "sensor",
     "spatial",
     "step",

@@ -100,31 +100,10 @@ def test_sensors_are_listed():
     assert mujacobian.linearize(model, data, sensors=False).A.any()
 
 
-@pytest.mark.parametrize(
-    "sensor",
-    [
-        '<torque name="odd" site="base"/>',
-        '<jointpos name="odd" joint="elbow" delay=".01" nsample="4"/>',
-    ],
-)
-def test_sensors_that_are_not_covered_are_refused_by_name(sensor):
-    model, data = forward(arm(rest=f"<sensor>{sensor}</sensor>"))
+def test_sensors_that_are_not_covered_are_refused_by_name():
+    model, data = forward(arm(rest='<sensor><torque name="odd" site="base"/></sensor>'))
     assert [entry.element for entry in mujacobian.support(model)] == ['sensor "odd"']
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="odd"):
-        mujacobian.linearize(model, data)
-    assert mujacobian.linearize(model, data, sensors=False).A.any()
-
-
-TOUCH_GRID = """<extension><plugin plugin="mujoco.sensor.touch_grid"/></extension>"""
-TOUCH_SENSOR = """<sensor><plugin name="skin" plugin="mujoco.sensor.touch_grid" objtype="site"
-  objname="tip"><config key="size" value="3 3"/><config key="fov" value="20 20"/>
-  <config key="gamma" value="0"/><config key="nchannel" value="1"/></plugin></sensor>"""
-
-
-def test_plugins_that_only_sense_are_refused_for_their_own_rows():
-    model, data = forward(arm(asset=TOUCH_GRID, rest=TOUCH_SENSOR))
-    assert [entry.element for entry in mujacobian.support(model)] == ['sensor "skin"']
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match="skin"):
         mujacobian.linearize(model, data)
     assert mujacobian.linearize(model, data, sensors=False).A.any()
 
@@ -302,10 +281,41 @@ def test_flex_is_refused():
     assert mujacobian.support(model)
 
 
-def test_delays_are_refused():
-    model, data = forward(actuator('<motor name="late" joint="elbow" delay=".01" nsample="4"/>'))
-    refuses(model, data, "late")
-    assert mujacobian.support(model)
+RIGID = """
+<mujoco>
+  <option timestep=".005"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1"/>
+    <body name="raft" pos="0 0 .5">
+      <freejoint/>
+      <geom type="box" size=".1 .1 .02" mass="1" contype="0" conaffinity="0"/>
+      <flexcomp name="skin" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".03" dim="2"
+          rigid="true" mass="1"/>
+    </body>
+  </worldbody>
+  <sensor><framepos objtype="body" objname="raft"/><e_potential/>
+    <contact name="skin" body1="raft" data="force"/></sensor>
+</mujoco>"""
+
+
+def test_a_rigid_flex_is_exact_until_it_makes_a_contact():
+    model, data = forward(RIGID, qvel=[0.1, 0.2, 0.3, 1, 2, 3])
+    assert mujacobian.support(model) == []
+    lin = mujacobian.linearize(model, data)
+    found = jacobian(model, data)
+    assert abs(lin.A - found.A).max() < 1e-8
+    assert abs(lin.C - found.C).max() < 1e-8
+    data.qpos[2] = 0.02
+    mujoco.mj_forward(model, data)
+    assert data.ncon
+    assert data.nefc
+    refuses(model, data, "skin")
+    lin = mujacobian.linearize(model, data, fallback="fd")
+    assert '"skin"' in lin.differenced[0].element
+    # without constraint rows, the contact exerts no force, but a sensor may report it
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data.qpos[2] = 0.02
+    mujacobian.linearize(model, data, sensors=False)
 
 
 @pytest.mark.parametrize("callback", ["control", "passive", "act_dyn", "act_gain", "act_bias"])

@@ -12,6 +12,7 @@ import pytest
 
 import mujacobian
 from benchmarks.zoo import catalog, judge, report, sources, sweep
+from benchmarks.zoo.differences import Differences
 from benchmarks.zoo.judge import LINEARIZING
 from benchmarks.zoo.worker import CrashError, HangError, Worker
 
@@ -186,6 +187,22 @@ def test_kink_is_not_wrong():
     found = _judge(model, data)
     assert found["converged"]["word"] == judge.EXACT
     assert found["converged"]["share"] < 1
+
+
+def test_differences_that_all_columns_contradict_are_distrusted(monkeypatch: pytest.MonkeyPatch):
+    """The extrapolation may miss a kink along a direction that no coordinate crosses."""
+
+    def misled(self, directions):
+        J, err = original(self, directions)
+        J[:, 0] *= 1.05
+        return J, err
+
+    original = Differences._differentiate
+    monkeypatch.setattr(Differences, "_differentiate", misled)
+    monkeypatch.setattr(Differences, "_is_kink", lambda *_: False)
+    found = _judge(*_standing())
+    assert found["converged"]["word"] == judge.EXACT
+    assert found["own"]["word"] == judge.EXACT
 
 
 # the work of a worker in the tests below: paths are commands

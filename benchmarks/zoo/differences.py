@@ -20,15 +20,12 @@ PATIENCE = 20.0  # seconds after which no other directions are tried
 SINGLES = 3
 RETRIES = 3  # single coordinates that replace a random direction without derivative
 PAIRED = (1e-3, 1e-4, 1e-5, 1e-6)  # lengths of differences that compare two steps
-SHORT = tuple(10.0**-k for k in range(4, 10))  # lengths shorter than those of the extrapolation
 COLLIDER_UNKNOWN = "collider not converged"
 CONVERGED_INTEGRATORS = (
     mujoco.mjtIntegrator.mjINT_EULER,
     mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
 )  # those that tests/oracle/converged.py supports
 STANDARD_GRAVITY = 9.81  # m/s^2
-CONFIRMED = 2  # shortest differences above rounding that must agree with the extrapolation
-ROUNDING = 8.0  # standard deviations
 
 
 class Differences:
@@ -155,31 +152,10 @@ class Differences:
         return reference.Reference(self.J, self.err, self.blocks, self.nx, self.model.nu, 0)
 
     def _is_kink(self, row: int, column: int, given: float) -> bool:
-        """Return whether an entry may be right although the extrapolation disagrees.
-
-        The extrapolation can miss a kink that is nearer than its last step, or jumps of the
-        collider that cancel by chance. Then the shortest differences do not confirm it. It can also
-        miss a kink that is small relative to the largest entry of the column. Then the slopes of
-        both sides differ for any length. Kinks of several contacts may partly cancel, and the
-        derivative of their branch need not be between the slopes of the two sides.
-        """
+        """Return whether an entry may be right although the extrapolation disagrees."""
         kind = reference.Step if self.data.nefc == 0 else reference.ConstrainedStep
         step, direction = kind(self.model, self.data), self.directions[column]
-        expected = self.J[row, column]
-        error = abs(given - expected)
-        slopes = []
-        for h in SHORT:
-            if ROUNDING * step.noise[row] / h > error / 20:
-                break
-            slopes.append([s * (step(s * h * direction) - step.value)[row] / h for s in (-1, 1)])
-        if not slopes:
-            return False
-        sides = np.array(slopes[-CONFIRMED:])
-        if (abs(sides.mean(axis=1) - expected) > error / 2).any():
-            return True
-        jumps = abs(np.diff(sides, axis=1))[:, 0]
-        apart = jumps[-1] > max(error / 10, jumps[0] / 2)
-        return bool(len(sides) == CONFIRMED and apart)
+        return directional.is_kink(step, direction, row, self.J[row, column], given)
 
     def agrees_in_full(self, lin: mujacobian.Linearization) -> bool:
         """Return whether all columns of the Jacobian agree; False if there are too many columns."""
@@ -187,6 +163,10 @@ class Differences:
             return False
         full = Judge(self.model, self.data).compare(stack(lin))
         return full.error <= self.tolerance and full.share >= ENOUGH
+
+    def distrust(self, result: reference.Comparison) -> None:
+        """Distrust the directions with errors, after all columns of the Jacobian have agreed."""
+        self.err[:, (result.matrix > self.tolerance).any(axis=0)] = np.inf
 
     def describe(self, lin: mujacobian.Linearization, result: reference.Comparison) -> str:
         """Return a description of the worst entry, from all columns if there are not too many."""

@@ -178,6 +178,7 @@ def judge_converged(attempt: Attempt, differences: Differences) -> Verdict:
     if better is None and (unknown or differences.collider_is_limit(result)):
         return Verdict(NOT_JUDGED, result.error, result.share, unknown or COLLIDER_UNKNOWN)
     if differences.agrees_in_full(attempt.lin):
+        differences.distrust(result)  # also at the settings of the model
         return Verdict(EXACT, tolerance, result.share)
     why = differences.describe(attempt.lin, result)
     if better is not None:

@@ -5,6 +5,7 @@
 
 #include "actuation/muscle.h"
 #include "actuation/pid_plugin.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "spatial/vector.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 // Sets the rates of the states of a PID controller: slewed setpoint, then integral of the error.
 // (ACN-5)
-void pid_activation_rates(const ModelView& m, int actuator, Variables& x) {
+template <class T>
+void pid_activation_rates(const ModelView& m, int actuator, Variables<T>& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   const double period = wrap_period(m, actuator);
   int k = 0;
@@ -23,7 +25,7 @@ void pid_activation_rates(const ModelView& m, int actuator, Variables& x) {
     k = 1;
   }
   if (m.actuator_gainprm[kNGain * actuator] > 0) {
-    Number error = x.ctrl[0] - x.length;
+    T error = x.ctrl[0] - x.length;
     if (period > 0) error = nearest_setpoint(error, 0, period);
     x.act_rate[k] = anti_windup(error, x.act[k].v, prm[0]);
   }
@@ -45,7 +47,8 @@ MuscleBounds muscle_bounds(const ModelView& m, int actuator) {
 }
 
 // Sets the rates of all activations of an actuator, by the type of its dynamics.
-void activation_rates(const ModelView& m, int actuator, Variables& x) {
+template <class T>
+void activation_rates(const ModelView& m, int actuator, Variables<T>& x) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   // the activations of a plugin come before those of the dynamics
   const int last = m.actuator_actnum[actuator] - 1, ctrls = m.actuator_ctrlnum[actuator];
@@ -73,18 +76,21 @@ double exact_step(double h, double tau) { return -tau * std::expm1(-h / tau); }
 
 // Replaces a by the rotation vector of the same rotation with norm at most pi:
 // a (1 - 2 pi turns / |a|).                                                               (ACN-6)
-void anchor(Number a[3]) {
-  Number square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
+template <class T>
+void anchor(T a[3]) {
+  T square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
   double angle = std::sqrt(square.v);
   // tie: activation of half a turn
   if (angle <= std::numbers::pi) return;
   double turned = 2 * std::numbers::pi * std::round(angle / (2 * std::numbers::pi));
-  Number scale = chain(1 - turned / angle, turned / (2 * angle * square.v), square);
+  T scale = chain(1 - turned / angle, turned / (2 * angle * square.v),
+                  -0.75 * turned / (angle * square.v * square.v), square);
   for (int k = 0; k < 3; k++) a[k] = scale * a[k];
 }
 
 // Returns the activation clamped to its range.
-Number limit_activation(const ModelView& m, int actuator, const Number& act) {
+template <class T>
+T limit_activation(const ModelView& m, int actuator, const T& act) {
   if (m.actuator_dyntype[actuator] == dynamics::kMotor) return act;
   if (!m.actuator_actlimited[actuator]) return act;
   return clamp(act, m.actuator_actrange + 2 * actuator);
@@ -108,25 +114,39 @@ int activation_count(const ModelView& m, int actuator) {
   }
 }
 
-}  // namespace
-
-Control limited_control(const ModelView& m, const DataView& d, int ctrl) {
-  const double value = d.ctrl[ctrl], *range = m.actuator_ctrlrange + 2 * ctrl;
-  if (!clamps_control(m, ctrl)) return {value, 1};
-  // tie: control range
-  return {clamp(value, range), outside(value, range) ? 0.0 : 1.0};
+// Returns control k of a delayed actuator, from its history.
+double delayed_control(const ModelView& m, const DataView& d, int actuator, int k) {
+  constexpr int kAsInModel = -1;  // interpolation
+  double result[local::kMaxCtrls];
+  const double* stored =
+      engine().mj_readCtrl(m.address, d.address, actuator, d.time, result, kAsInModel);
+  return stored ? stored[k] : result[k];
 }
 
-Variables actuator_variables(const ModelView& m, const DataView& d, int actuator) {
-  Variables x{};
+}  // namespace
+
+Control limited_control(const ModelView& m, const DataView& d, int actuator, int k) {
+  const int ctrl = m.actuator_ctrladr[actuator] + k;
+  const bool delayed = m.actuator_delay[actuator] != 0;
+  const double slope = delayed ? 0 : 1;
+  const double value = delayed ? delayed_control(m, d, actuator, k) : d.ctrl[ctrl];
+  if (!clamps_control(m, ctrl)) return {value, slope};
+  const double* range = m.actuator_ctrlrange + 2 * ctrl;
+  // tie: control range
+  return {clamp(value, range), outside(value, range) ? 0.0 : slope};
+}
+
+template <class T>
+Variables<T> actuator_variables(const ModelView& m, const DataView& d, int actuator) {
+  Variables<T> x{};
   int out = m.actuator_outadr[actuator];
-  x.length = variable<local::kCount>(d.actuator_length[out], local::kLength);
-  x.rate = variable<local::kCount>(d.actuator_velocity[out], local::kRate);
+  x.length = local_variable<T>(d.actuator_length[out], local::kLength);
+  x.rate = local_variable<T>(d.actuator_velocity[out], local::kRate);
   for (int k = 0; k < m.actuator_actnum[actuator]; k++) {
-    x.act[k] = variable<local::kCount>(d.act[m.actuator_actadr[actuator] + k], local::kAct + k);
+    x.act[k] = local_variable<T>(d.act[m.actuator_actadr[actuator] + k], local::kAct + k);
   }
   for (int k = 0; k < m.actuator_ctrlnum[actuator]; k++) {
-    const Control control = limited_control(m, d, m.actuator_ctrladr[actuator] + k);
+    const Control control = limited_control(m, d, actuator, k);
     x.ctrl[k] = control.value;
     x.ctrl[k].d[local::kCtrl + k] = control.slope;
   }
@@ -135,25 +155,26 @@ Variables actuator_variables(const ModelView& m, const DataView& d, int actuator
   return x;
 }
 
-Number next_activation(const ModelView& m, int actuator, const Variables& x, int k,
-                       const Number& rate) {
+template <class T>
+T next_activation(const ModelView& m, int actuator, const Variables<T>& x, int k, const T& rate) {
   const double* prm = m.actuator_dynprm + kNDyn * actuator;
   const double h = m.opt.timestep;
   if (m.actuator_dyntype[actuator] == dynamics::kMotor) {
     const MotorSlots slot = motor_slots(m, actuator);
     if (k == slot.bristle) return motor_next_bristle(m, actuator, x);
     if (k == slot.current) return x.act[k] + exact_step(h, prm[0]) * rate;
-    Number next = x.act[k] + h * rate;
+    T next = x.act[k] + h * rate;
     // tie: integral of a motor
     return k == slot.integral ? clamp(next, prm[8]) : next;
   }
   bool exact = m.actuator_dyntype[actuator] == dynamics::kFilterExact;
-  Number next = x.act[k] + (exact ? exact_step(h, std::fmax(kMinVal, prm[0])) : h) * rate;
+  T next = x.act[k] + (exact ? exact_step(h, std::fmax(kMinVal, prm[0])) : h) * rate;
   return limit_activation(m, actuator, next);
 }
 
-void next_activations(const ModelView& m, int actuator, const Variables& x, const Number* rates,
-                      Number next[local::kMaxActs]) {
+template <class T>
+void next_activations(const ModelView& m, int actuator, const Variables<T>& x, const T* rates,
+                      T next[local::kMaxActs]) {
   const int count = m.actuator_actnum[actuator];
   for (int k = 0; k < count; k++) {
     // a slewed setpoint is act + h (ctrl - act) / h, computed here without its rounding
@@ -191,7 +212,8 @@ double wrap_period(const ModelView& m, int actuator) {
   return ball ? 2 * std::numbers::pi * norm(load3(gear)) : 0;
 }
 
-Number nearest_setpoint(const Number& setpoint, double length, double period) {
+template <class T>
+T nearest_setpoint(const T& setpoint, double length, double period) {
   // tie: setpoint half a turn away
   return setpoint - period * std::round((setpoint.v - length) / period);
 }
@@ -207,5 +229,19 @@ const char* activation_refusal(const ModelView& m, int a) {
               m.actuator_actnum[a] <= local::kMaxActs && m.actuator_ctrlnum[a] <= local::kMaxCtrls;
   return fits ? nullptr : "the number of its activations";
 }
+
+// for Number and CurvedNumber
+template Variables<Number> actuator_variables(const ModelView&, const DataView&, int);
+template Number next_activation(const ModelView&, int, const Variables<Number>&, int,
+                                const Number&);
+template void next_activations(const ModelView&, int, const Variables<Number>&, const Number*,
+                               Number*);
+template Number nearest_setpoint(const Number&, double, double);
+template Variables<CurvedNumber> actuator_variables(const ModelView&, const DataView&, int);
+template CurvedNumber next_activation(const ModelView&, int, const Variables<CurvedNumber>&, int,
+                                      const CurvedNumber&);
+template void next_activations(const ModelView&, int, const Variables<CurvedNumber>&,
+                               const CurvedNumber*, CurvedNumber*);
+template CurvedNumber nearest_setpoint(const CurvedNumber&, double, double);
 
 }  // namespace mujacobian

@@ -25,14 +25,14 @@ bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= ra
 // Returns whether the step is discontinuous where the force of this law reaches its range. The
 // implicit integrators omit the slopes of a force at its range, including the end of the range. At
 // the end the derivative is that of the outside, where the step is continuous.          (ACT-12)
-bool jumps(const ModelView& m, const ForceLaw& law) {
+bool jumps(const ModelView& m, const ForceLaw<Number>& law) {
   return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
 
 // An actuator with one output, from its force law to its force.
 struct Output {
   int actuator;
-  ForceLaw law;
+  ForceLaw<Number> law;
   double force;  // after tendon scaling and clamping
   bool clamped;  // by its force range
 };
@@ -174,22 +174,31 @@ PathForce along(const ModelView& m, int actuator, const Path& path, const Number
   return f;
 }
 
-// Returns the contribution of an actuator to the force along its path, with limits and gear.
-PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
-                     const Path& path, Arena& arena) {
+ForceWeights force_weights(const ModelView& m, const DataView& d, const Output& o,
+                           const Scaling* scaling) {
   const int a = o.actuator;
-  double gear = path_gear(m, a), weight = o.clamped ? 0 : gear;
+  const double gear = path_gear(m, a);
+  ForceWeights w{a, o.clamped ? 0 : gear, gear, 0, false};
   if (on_tendon(m, a)) {
     const Scaling& t = scaling[m.actuator_trnid[2 * a]];
-    if (t.scaled) weight = t.ratio * (weight - t.mean);
+    if (t.scaled) w.force = t.ratio * (w.force - t.mean);
+    w.scaled = t.scaled;
   }
-  Number force = weight * o.law.force + gear * o.law.mechanical;
+  if (implicit_terms(m, d, o, scaling).slopes) w.damping = gear * gear;
+  return w;
+}
+
+// Returns the contribution of an actuator to the force along its path, with limits and gear.
+PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
+                     const ForceWeights& weights, const Path& path, Arena& arena) {
+  const double gear = path_gear(m, o.actuator);
+  Number force = weights.force * o.law.force + weights.mechanical * o.law.mechanical;
   force.v = gear * (o.force + o.law.mechanical.v);
-  const ImplicitTerms in = implicit_terms(m, d, o, scaling);
-  const double scale = in.slopes ? gear * gear : 0;
-  Number damping = scale * o.law.damping;
-  if (in.friction) damping.v += gear * gear * o.law.mechanical_damping;
-  return along(m, a, path, force, damping, scale * o.law.stiffness, arena);
+  Number damping = weights.damping * o.law.damping;
+  if (implicit_terms(m, d, o, scaling).friction) {
+    damping.v += gear * gear * o.law.mechanical_damping;
+  }
+  return along(m, o.actuator, path, force, damping, weights.damping * o.law.stiffness, arena);
 }
 
 bool actuated(const ModelView& m) {
@@ -212,7 +221,8 @@ LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& are
   LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
   for (int a = 0; actuated(m) && a < m.nactuator; a++) {
     if (is_idle(m, d, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Output* o = new (all.output + all.count++) Output{a, actuator_force_law(m, d, a), 0, false};
+    Output* o =
+        new (all.output + all.count++) Output{a, actuator_force_law<Number>(m, d, a), 0, false};
     o->force = o->law.force.v;
   }
   all.scaling = limit_forces(m, all.output, all.count, arena);
@@ -227,13 +237,13 @@ Path* no_paths(const ModelView& m, Arena& arena) {
 }
 
 // Sets the rates of activations to zero, for a disabled actuator.
-void stop_activations(Variables& x) {
+void stop_activations(Variables<Number>& x) {
   for (Number& rate : x.act_rate) rate = 0;
   x.slewed = -1;
 }
 
 // Keeps the rates of activations, and the length of the actuator, as they were when it fell asleep.
-void hold_activations(const ModelView& m, const DataView& d, int actuator, Variables& x) {
+void hold_activations(const ModelView& m, const DataView& d, int actuator, Variables<Number>& x) {
   if (m.actuator_plugin[actuator] >= 0) {
     throw Unsupported(element_name(m, object::kActuator, actuator),
                       "its plugin moves its activations although it sleeps");
@@ -255,7 +265,7 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
   NextActivation* next = arena.take<NextActivation>(m.na);
   for (int a = 0; a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0) continue;
-    Variables x = actuator_variables(m, d, a);
+    Variables<Number> x = actuator_variables<Number>(m, d, a);
     if (element_asleep(m, d, object::kActuator, a)) hold_activations(m, d, a, x);
     if (actuator_disabled(m, a)) stop_activations(x);
     Number values[local::kMaxActs];
@@ -336,7 +346,7 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
 Actuation no_actuation(const ModelView& m, Arena& arena) {
   unsigned char* all = m.flg_gravcomp ? arena.take<unsigned char>(m.nv) : nullptr;
   if (all) std::memset(all, 1, m.nv);
-  return {nullptr, 0, all, nullptr, nullptr};
+  return {nullptr, 0, nullptr, 0, all, nullptr, nullptr};
 }
 
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
@@ -344,6 +354,7 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   const LimitedOutputs all = limited_outputs(m, d, arena);
   Path* tendon_paths = no_paths(m, arena);
   PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
+  ForceWeights* weights = arena.take<ForceWeights>(all.count);
   Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
   int count = 0;
 
@@ -351,17 +362,23 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   for (int k = 0; k < all.count; k++) {
     const int a = all.output[k].actuator;
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
-    forces[count++] = path_force(m, d, all.output[k], all.scaling, path, arena);
+    weights[k] = force_weights(m, d, all.output[k], all.scaling);
+    forces[count++] = path_force(m, d, all.output[k], all.scaling, weights[k], path, arena);
     dofs[a] = {path.dofs, path.n};
   }
   // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {
     if (is_idle(m, d, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
-    orientation_forces(m, d, a, actuator_variables(m, d, a), forces + count, arena);
+    orientation_forces(m, d, a, actuator_variables<Number>(m, d, a), forces + count, arena);
     dofs[a] = {forces[count].path.dofs, forces[count].path.n};
     count += 3;
   }
-  return {forces, count, saturated_joints(m, d, all, forces, count, arena), dofs,
+  return {forces,
+          count,
+          weights,
+          all.count,
+          saturated_joints(m, d, all, forces, count, arena),
+          dofs,
           all_activations(m, d, tendon_paths, arena)};
 }
 
@@ -379,7 +396,10 @@ const char* actuator_refusal(const ModelView& m, int a) {
   if (m.actuator_plugin[a] >= 0 && actuator_disabled(m, a)) {
     return "MuJoCo applies the force of an actuator plugin although its group is disabled";
   }
-  if (m.actuator_delay[a] != 0) return "its control is delayed";
+  if (m.actuator_delay[a] != 0) {
+    if (m.actuator_plugin[a] >= 0) return "the control of a plugin is delayed";
+    if (m.opt.integrator == integrator::kRK4) return "RK4 reads its delayed control at three times";
+  }
   if (const char* reason = activation_refusal(m, a)) return reason;
   if (const char* reason = force_law_refusal(m, a)) return reason;
   return transmission_refusal(m, a);

@@ -16,9 +16,19 @@ struct NextActivation {
   double gear;  // length of the actuator per length of the path
 };
 
+// The weights of the parts of a force law in the force along the path of an actuator.
+struct ForceWeights {
+  int actuator;
+  double force, mechanical;
+  double damping;  // of the damping and stiffness of the implicit integrators
+  bool scaled;     // the force depends on those of other actuators, on a tendon beyond its range
+};
+
 struct Actuation {
   PathForce* forces;
   int count;
+  const ForceWeights* weights;  // of the first forces, which belong to actuators with one output
+  int weight_count;
   const unsigned char* frozen;  // per dof: its total actuator force is saturated; null: none
   const Coupling* dofs;         // per actuator: the dofs it moves or depends on; null: no dofs
   NextActivation* next;         // per activation; null: all activations are constant

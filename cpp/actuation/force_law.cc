@@ -8,7 +8,8 @@ namespace mujacobian {
 namespace {
 
 // Returns the last activation, or its value after the step if the actuator has the flag actearly.
-Number last_activation(const ModelView& m, int actuator, const Variables& x) {
+template <class T>
+T last_activation(const ModelView& m, int actuator, const Variables<T>& x) {
   int k = m.actuator_actnum[actuator] - 1;
   if (!m.actuator_actearly[actuator]) return x.act[k];
   return next_activation(m, actuator, x, k, x.act_rate[k]);
@@ -16,13 +17,14 @@ Number last_activation(const ModelView& m, int actuator, const Variables& x) {
 
 // Returns kp (setpoint) + kv (velocity setpoint) + feedforward + ki (integral). The terms with the
 // length and rate are in the bias.
-Number pid_input(const ModelView& m, int actuator, const Variables& x) {
+template <class T>
+T pid_input(const ModelView& m, int actuator, const Variables<T>& x) {
   const double* prm = m.actuator_biasprm + kNBias * actuator;
   const int inputs = m.actuator_ctrlspec[actuator];
-  const Number* next = x.ctrl;
-  Number force{};
+  const T* next = x.ctrl;
+  T force{};
   if (inputs & input::kPosition) {
-    Number setpoint = *next++;
+    T setpoint = *next++;
     double period = wrap_period(m, actuator);
     if (period > 0) setpoint = nearest_setpoint(setpoint, x.length.v, period);
     force = (-prm[1]) * setpoint;
@@ -35,31 +37,25 @@ Number pid_input(const ModelView& m, int actuator, const Variables& x) {
 }
 
 // Returns prm[0] + prm[1] length + prm[2] rate.
-Number affine(const double* prm, const Variables& x) {
-  double value = prm[0] + prm[1] * x.length.v + prm[2] * x.rate.v;
-  return chain(value, prm[1], x.length, prm[2], x.rate);
+template <class T>
+T affine(const double* prm, const Variables<T>& x) {
+  return prm[0] + prm[1] * x.length + prm[2] * x.rate;
 }
 
-Number gain_input(const ModelView& m, int actuator, const Variables& x) {
-  Number input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
+template <class T>
+T gain_input(const ModelView& m, int actuator, const Variables<T>& x) {
+  T input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
   double period = wrap_period(m, actuator);
   return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
 }
 
-// Returns whether the actuator has a constant gain times one control, as most actuators of robots
-// have.
-bool is_linear(const ModelView& m, int actuator) {
-  if (m.actuator_plugin[actuator] >= 0) return false;
-  int bias_type = m.actuator_biastype[actuator];
-  return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
-         (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
-}
-
-// Computes the force law of such an actuator. Its derivatives are its parameters.
-void linear_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw& law) {
+// Computes the force law of an actuator for which force_law_is_linear. Its derivatives are its
+// parameters.
+template <class T>
+void linear_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw<T>& law) {
   const int out = m.actuator_outadr[actuator];
   const double gain = m.actuator_gainprm[kNGain * actuator];
-  const Control control = limited_control(m, d, m.actuator_ctrladr[actuator]);
+  const Control control = limited_control(m, d, actuator, 0);
   law.force.v = gain * control.value;
   law.force.d[local::kCtrl] = gain * control.slope;
   if (m.actuator_biastype[actuator] == bias::kNone) return;
@@ -71,11 +67,11 @@ void linear_force_law(const ModelView& m, const DataView& d, int actuator, Force
 
 // Computes the force law of the plugin mujoco.pid. The integrators use the bias, which does not
 // act.
-void plugin_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw& law) {
-  const Variables x = actuator_variables(m, d, actuator);
+template <class T>
+void plugin_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw<T>& law) {
+  const Variables<T> x = actuator_variables<T>(m, d, actuator);
   const bool dynamic = m.actuator_dyntype[actuator] != dynamics::kNone;
-  law.force =
-      pid_plugin_force(m, d, actuator, x, dynamic ? last_activation(m, actuator, x) : Number(0));
+  law.force = pid_plugin_force(m, d, actuator, x, dynamic ? last_activation(m, actuator, x) : T(0));
   if (m.actuator_biastype[actuator] != bias::kAffine) return;
   const double* bias = m.actuator_biasprm + kNBias * actuator;
   law.stiffness.v = bias[1];
@@ -84,9 +80,17 @@ void plugin_force_law(const ModelView& m, const DataView& d, int actuator, Force
 
 }  // namespace
 
-ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
-  ForceLaw law{};
-  if (is_linear(m, actuator)) {
+bool force_law_is_linear(const ModelView& m, int actuator) {
+  if (m.actuator_plugin[actuator] >= 0) return false;
+  int bias_type = m.actuator_biastype[actuator];
+  return m.actuator_gaintype[actuator] == gain::kFixed && m.actuator_actnum[actuator] == 0 &&
+         (bias_type == bias::kNone || bias_type == bias::kAffine) && wrap_period(m, actuator) == 0;
+}
+
+template <class T>
+ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
+  ForceLaw<T> law{};
+  if (force_law_is_linear(m, actuator)) {
     linear_force_law(m, d, actuator, law);
     return law;
   }
@@ -94,7 +98,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
     plugin_force_law(m, d, actuator, law);
     return law;
   }
-  const Variables x = actuator_variables(m, d, actuator);
+  const Variables<T> x = actuator_variables<T>(m, d, actuator);
   const int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   const double* gain_prm = m.actuator_gainprm + kNGain * actuator;
   const double* bias_prm = m.actuator_biasprm + kNBias * actuator;
@@ -103,7 +107,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
   if (gain_type == gain::kPid) {
     law.force = pid_input(m, actuator, x);
   } else if (gain_type == gain::kMotor) {
-    MotorForce motor = motor_force(m, actuator, x);
+    MotorForce<T> motor = motor_force(m, actuator, x);
     bool dynamic = motor_slots(m, actuator).current >= 0;
     law.force = motor.gain * (dynamic ? last_activation(m, actuator, x) : motor.voltage);
     law.force = law.force + motor.bias;
@@ -111,7 +115,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
     law.damping = motor.damping;
     law.mechanical_damping = motor.mechanical_damping;
   } else {
-    const Number input = gain_input(m, actuator, x);
+    const T input = gain_input(m, actuator, x);
     if (gain_type == gain::kFixed) {
       law.force = gain_prm[0] * input;
     } else if (gain_type == gain::kAffine) {
@@ -119,7 +123,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
       law.damping = gain_prm[2] * input;
       law.stiffness = gain_prm[1] * input;
     } else {
-      MuscleGain muscle = muscle_gain(m, actuator, x.length, x.rate);
+      MuscleGain<T> muscle = muscle_gain(m, actuator, x.length, x.rate);
       law.force = muscle.gain * input;
       law.damping = muscle.rate_slope * input;
       law.stiffness = muscle.length_slope * input;
@@ -132,7 +136,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
     law.damping = law.damping + bias_prm[2];
     law.stiffness = law.stiffness + bias_prm[1];
   } else if (bias_type == bias::kMuscle) {
-    MuscleBias muscle = muscle_bias(m, actuator, x.length);
+    MuscleBias<T> muscle = muscle_bias(m, actuator, x.length);
     law.force = law.force + muscle.force;
     law.stiffness = law.stiffness + muscle.length_slope;
   }
@@ -140,7 +144,7 @@ ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator)
 }
 
 double gain_input(const ModelView& m, const DataView& d, int actuator) {
-  return gain_input(m, actuator, actuator_variables(m, d, actuator)).v;
+  return gain_input(m, actuator, actuator_variables<Number>(m, d, actuator)).v;
 }
 
 const char* force_law_refusal(const ModelView& m, int actuator) {
@@ -159,5 +163,9 @@ const char* force_law_refusal(const ModelView& m, int actuator) {
   }
   return nullptr;
 }
+
+// for Number and CurvedNumber
+template ForceLaw<Number> actuator_force_law(const ModelView&, const DataView&, int);
+template ForceLaw<CurvedNumber> actuator_force_law(const ModelView&, const DataView&, int);
 
 }  // namespace mujacobian

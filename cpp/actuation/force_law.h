@@ -6,17 +6,23 @@
 
 namespace mujacobian {
 
+template <class T>
 struct ForceLaw {
-  Number force;       // subject to force limits
-  Number mechanical;  // cogging and friction of motors, not subject to force limits
+  T force;       // subject to force limits
+  T mechanical;  // cogging and friction of motors, not subject to force limits
 
   // the derivative with respect to the rate in the matrices of MuJoCo's implicit integrators, and
   // the derivative with respect to the length in the metric of the discrete integrator
-  Number damping, stiffness;
+  T damping, stiffness;
   double mechanical_damping = 0;
 };
 
-ForceLaw actuator_force_law(const ModelView& m, const DataView& d, int actuator);
+template <class T>
+ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuator);
+
+// Returns whether the actuator has a constant gain times one control, as most actuators of robots
+// have. The second derivatives of its force law are zero.
+bool force_law_is_linear(const ModelView& m, int actuator);
 
 // Returns the input that a constant or affine gain multiplies: the control, or the last activation.
 double gain_input(const ModelView& m, const DataView& d, int actuator);

@@ -34,11 +34,12 @@ Motor load_motor(const ModelView& m, int actuator) {
 constexpr int kController = input::kPosition | input::kVelocity | input::kFeedforward;
 
 // Returns the voltage of the controller before its limit.                                 (MOT-2)
-Number controller(const Motor& s, const MotorSlots& slot, const Variables& x) {
-  const Number* next = x.ctrl;
-  auto take = [&](int kind) { return s.inputs & kind ? *next++ : Number{}; };
-  Number position = take(input::kPosition), velocity = take(input::kVelocity);
-  Number torque = s.kp * (position - x.length) + s.kd * (velocity - x.rate);
+template <class T>
+T controller(const Motor& s, const MotorSlots& slot, const Variables<T>& x) {
+  const T* next = x.ctrl;
+  auto take = [&](int kind) { return s.inputs & kind ? *next++ : T{}; };
+  T position = take(input::kPosition), velocity = take(input::kVelocity);
+  T torque = s.kp * (position - x.length) + s.kd * (velocity - x.rate);
   torque = torque + take(input::kFeedforward);
   if (slot.integral >= 0) torque = torque + s.ki * x.act[slot.integral];
   return (s.resistance / s.constant) * torque + s.constant * x.rate;
@@ -51,22 +52,25 @@ bool knows_limits() { return engine().version >= kMuJoCo400; }
 
 // Returns x clamped to [-limit, limit], if the limit is positive. If `closed`, the derivative at
 // the limit is that of the outside.
-Number saturate(const Number& x, double limit, bool closed) {
+template <class T>
+T saturate(const T& x, double limit, bool closed) {
   // tie: limits of a motor, implicit
-  if (closed && limit > 0 && std::abs(x.v) >= limit) return Number(std::copysign(limit, x.v));
+  if (closed && limit > 0 && std::abs(x.v) >= limit) return T(std::copysign(limit, x.v));
   return clamp(x, limit);
 }
 
+template <class T>
 struct Voltage {
-  Number total;
+  T total;
   bool controlled, limited;
 };
 
-Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const MotorSlots& slot,
-                      const Variables& x) {
-  Voltage v{{}, (s.inputs & kController) != 0, false};
+template <class T>
+Voltage<T> motor_voltage(const ModelView& m, int actuator, const Motor& s, const MotorSlots& slot,
+                         const Variables<T>& x) {
+  Voltage<T> v{{}, (s.inputs & kController) != 0, false};
   if (v.controlled) {
-    Number wanted = controller(s, slot, x);
+    T wanted = controller(s, slot, x);
     v.total = saturate(wanted, s.supply, knows_limits() && is_implicit(m));
     // tie: supply of a motor
     v.limited = s.supply > 0 && std::abs(wanted.v) >= s.supply;
@@ -77,35 +81,40 @@ Voltage motor_voltage(const ModelView& m, int actuator, const Motor& s, const Mo
 }
 
 // Returns the resistance at the temperature of the motor.                                 (MOT-3)
-Number resistance(const Motor& s, const MotorSlots& slot, const Variables& x) {
-  if (slot.temperature < 0) return Number(s.resistance);
+template <class T>
+T resistance(const Motor& s, const MotorSlots& slot, const Variables<T>& x) {
+  if (slot.temperature < 0) return T(s.resistance);
   return s.resistance * (s.coefficient * (x.act[slot.temperature] + (s.ambient - s.reference)) + 1);
 }
 
 // Returns the decay rate of the bristle, -stiffness |v| / g(v). The friction g(v) decreases from
 // stiction to Coulomb friction.                                                           (MOT-5)
-Number bristle_decay(const Motor& s, const Number& rate) {
+template <class T>
+T bristle_decay(const Motor& s, const T& rate) {
   double width = std::fmax(kMinVal, s.stribeck), v = rate.v, ratio = v / width;
   double fade = (s.stiction - s.coulomb) * std::exp(-ratio * ratio);
-  Number friction = chain(s.coulomb + fade, -2 * ratio / width * fade, rate);
-  if (friction.v < kMinVal) friction = Number(kMinVal);
+  T friction = chain(s.coulomb + fade, -2 * ratio / width * fade,
+                     (4 * ratio * ratio - 2) / (width * width) * fade, rate);
+  if (friction.v < kMinVal) friction = T(kMinVal);
   // tie: bristle at rest
   double sign = (v > 0) - (v < 0);
-  return (-s.stiffness) * (chain(std::abs(v), sign, rate) / friction);
+  return (-s.stiffness) * (chain(std::abs(v), sign, 0, rate) / friction);
 }
 
-// Computes phi(x) = (e^x - 1) / x and its derivative without cancellation.
-void exponential_mean(double x, double& value, double& slope) {
+// Computes phi(x) = (e^x - 1) / x and its first two derivatives without cancellation.
+void exponential_mean(double x, double& value, double& slope, double& curvature) {
   if (std::abs(x) > 0.5) {
     value = std::expm1(x) / x;
     slope = (std::exp(x) - value) / x;
+    curvature = (std::exp(x) - 2 * slope) / x;
     return;
   }
-  value = slope = 0;
+  value = slope = curvature = 0;
   double term = 1;  // x^n / (n + 1)!
   for (int n = 0; n < 16; n++) {
     value += term;
     slope += term * (n + 1) / (n + 2);
+    curvature += term * (n + 1) / (n + 3);
     term *= x / (n + 2);
   }
 }
@@ -113,8 +122,9 @@ void exponential_mean(double x, double& value, double& slope) {
 // Returns the resistance times the derivative of the force with respect to the rate in the matrices
 // of the implicit integrators. Before 4.0 they ignore the limits of voltage and current rate, and
 // they use the current at the end of the step even if the force does not.                (MOT-8)
-double motor_damping(const ModelView& m, int actuator, const Motor& s, const Voltage& voltage,
-                     const Variables& x) {
+template <class T>
+double motor_damping(const ModelView& m, int actuator, const Motor& s, const Voltage<T>& voltage,
+                     const Variables<T>& x) {
   const int current = motor_slots(m, actuator).current;
   double lag = 1;
   if (current >= 0) {
@@ -142,8 +152,9 @@ MotorSlots motor_slots(const ModelView& m, int actuator) {
   return s;
 }
 
-void slew(Variables& x, int k, double speed, double timestep) {
-  const Number& last = x.act[k];
+template <class T>
+void slew(Variables<T>& x, int k, double speed, double timestep) {
+  const T& last = x.act[k];
   double step = x.ctrl[0].v - last.v, most = speed * timestep;
   // tie: slew rate
   if (step > most) x.ctrl[0] = last + most;
@@ -153,14 +164,16 @@ void slew(Variables& x, int k, double speed, double timestep) {
   x.slewed = k;
 }
 
-Number anti_windup(const Number& rate, double integral, double limit) {
+template <class T>
+T anti_windup(const T& rate, double integral, double limit) {
   if (limit <= 0) return rate;
   // tie: windup
   bool stops = integral >= limit ? rate.v > 0 : integral <= -limit && rate.v < 0;
-  return stops ? Number(0) : rate;
+  return stops ? T(0) : rate;
 }
 
-void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
+template <class T>
+void motor_activation_rates(const ModelView& m, int actuator, Variables<T>& x) {
   // controller: slewed setpoint and integral of the error
   const Motor s = load_motor(m, actuator);
   const MotorSlots slot = motor_slots(m, actuator);
@@ -170,12 +183,12 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
   }
 
   // temperature, bristle and current
-  const Number voltage = motor_voltage(m, actuator, s, slot, x).total;
-  const Number ohms = resistance(s, slot, x);
-  const Number settled = (voltage - s.constant * x.rate) / ohms;  // the current without inductance
+  const T voltage = motor_voltage(m, actuator, s, slot, x).total;
+  const T ohms = resistance(s, slot, x);
+  const T settled = (voltage - s.constant * x.rate) / ohms;  // the current without inductance
   if (slot.temperature >= 0) {
-    const Number& warmth = x.act[slot.temperature];
-    Number current = slot.current >= 0 ? x.act[slot.current] : settled;
+    const T& warmth = x.act[slot.temperature];
+    T current = slot.current >= 0 ? x.act[slot.current] : settled;
     x.act_rate[slot.temperature] =
         (1 / s.thermal_capacity) *
         (ohms * current * current - (1 / s.thermal_resistance) * warmth);  //              (MOT-4)
@@ -190,27 +203,29 @@ void motor_activation_rates(const ModelView& m, int actuator, Variables& x) {
   }
 }
 
-Number motor_next_bristle(const ModelView& m, int actuator, const Variables& x) {
+template <class T>
+T motor_next_bristle(const ModelView& m, int actuator, const Variables<T>& x) {
   // z+ = e^(a h) z + h phi(a h) v, the exact solution at constant speed                   (MOT-6)
   const double h = m.opt.timestep;
-  Number exponent = h * bristle_decay(load_motor(m, actuator), x.rate);
-  double value, slope, decay = std::exp(exponent.v);
-  exponential_mean(exponent.v, value, slope);
-  return chain(decay, decay, exponent) * x.act[motor_slots(m, actuator).bristle] +
-         h * (chain(value, slope, exponent) * x.rate);
+  T exponent = h * bristle_decay(load_motor(m, actuator), x.rate);
+  double value, slope, curvature, decay = std::exp(exponent.v);
+  exponential_mean(exponent.v, value, slope, curvature);
+  return chain(decay, decay, decay, exponent) * x.act[motor_slots(m, actuator).bristle] +
+         h * (chain(value, slope, curvature, exponent) * x.rate);
 }
 
-MotorForce motor_force(const ModelView& m, int actuator, const Variables& x) {
+template <class T>
+MotorForce<T> motor_force(const ModelView& m, int actuator, const Variables<T>& x) {
   const Motor s = load_motor(m, actuator);
   const MotorSlots slot = motor_slots(m, actuator);
   const bool dynamic = slot.current >= 0;
-  const Voltage voltage = motor_voltage(m, actuator, s, slot, x);
-  Number ohms = resistance(s, slot, x);
-  if (ohms.v < kMinVal) ohms = Number(kMinVal);
+  const Voltage<T> voltage = motor_voltage(m, actuator, s, slot, x);
+  T ohms = resistance(s, slot, x);
+  if (ohms.v < kMinVal) ohms = T(kMinVal);
 
   // electrical force
-  MotorForce f{};
-  f.gain = dynamic ? Number(s.constant) : s.constant / ohms;
+  MotorForce<T> f{};
+  f.gain = dynamic ? T(s.constant) : s.constant / ohms;
   f.voltage = voltage.total;
   if (!dynamic) f.bias = (-s.constant) * (f.gain * x.rate);
   // cogging and friction
@@ -227,5 +242,18 @@ MotorForce motor_force(const ModelView& m, int actuator, const Variables& x) {
   f.mechanical_damping = s.damping > 0 ? -s.damping : 0;
   return f;
 }
+
+// for Number and CurvedNumber
+template void slew(Variables<Number>&, int, double, double);
+template Number anti_windup(const Number&, double, double);
+template void motor_activation_rates(const ModelView&, int, Variables<Number>&);
+template Number motor_next_bristle(const ModelView&, int, const Variables<Number>&);
+template MotorForce<Number> motor_force(const ModelView&, int, const Variables<Number>&);
+template void slew(Variables<CurvedNumber>&, int, double, double);
+template CurvedNumber anti_windup(const CurvedNumber&, double, double);
+template void motor_activation_rates(const ModelView&, int, Variables<CurvedNumber>&);
+template CurvedNumber motor_next_bristle(const ModelView&, int, const Variables<CurvedNumber>&);
+template MotorForce<CurvedNumber> motor_force(const ModelView&, int,
+                                              const Variables<CurvedNumber>&);
 
 }  // namespace mujacobian

@@ -71,46 +71,48 @@ Curve sigmoid(double x) {
   if (x <= 0) return {0, 0, 0};
   // tie: end of smoothing
   if (x >= 1) return {1, 0, 0};
-  return {x * x * x * (x * (6 * x - 15) + 10), 30 * x * x * (x - 1) * (x - 1), 0};
+  return {x * x * x * (x * (6 * x - 15) + 10), 30 * x * x * (x - 1) * (x - 1),
+          60 * x * (x - 1) * (2 * x - 1)};
 }
 
 }  // namespace
 
-MuscleGain muscle_gain(const ModelView& m, int actuator, const Number& length, const Number& rate) {
+template <class T>
+MuscleGain<T> muscle_gain(const ModelView& m, int actuator, const T& length, const T& rate) {
   Muscle s = load_muscle(m, actuator, m.actuator_gainprm + kNGain * actuator);
   Curve l = length_curve(s.offset + length.v / s.scale, s.lower, s.upper);
   Curve v = velocity_curve(rate.v / s.speed, s.eccentric);
-  MuscleGain g;
-  g.gain = chain(-s.force * l.y * v.y, -s.force * l.slope * v.y / s.scale, length,
-                 -s.force * l.y * v.slope / s.speed, rate);
-  g.rate_slope =
-      chain(-s.force * l.y * v.slope / s.speed, -s.force * l.slope * v.slope / (s.speed * s.scale),
-            length, -s.force * l.y * v.curvature / (s.speed * s.speed), rate);
-  g.length_slope =
-      chain(-s.force * l.slope * v.y / s.scale, -s.force * l.curvature * v.y / (s.scale * s.scale),
-            length, -s.force * l.slope * v.slope / (s.speed * s.scale), rate);
-  return g;
+  // the curves and their slopes; the curvatures of parabolas are constant
+  const T of_length = chain(l.y, l.slope / s.scale, l.curvature / (s.scale * s.scale), length);
+  const T of_rate = chain(v.y, v.slope / s.speed, v.curvature / (s.speed * s.speed), rate);
+  const T length_slope = chain(l.slope / s.scale, l.curvature / (s.scale * s.scale), 0, length);
+  const T rate_slope = chain(v.slope / s.speed, v.curvature / (s.speed * s.speed), 0, rate);
+  return {(-s.force) * (of_length * of_rate), (-s.force) * (of_length * rate_slope),
+          (-s.force) * (length_slope * of_rate)};
 }
 
-MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length) {
+template <class T>
+MuscleBias<T> muscle_bias(const ModelView& m, int actuator, const T& length) {
   // zero up to the optimal length, then a half parabola, then a straight line             (MUS-4)
   Muscle s = load_muscle(m, actuator, m.actuator_biasprm + kNBias * actuator);
   double l = s.offset + length.v / s.scale, knee = 0.5 * (1 + s.upper), width = guard(knee - 1);
   // tie: start of passive force
-  if (l <= 1) return {Number(0), Number(0)};
+  if (l <= 1) return {T(0), T(0)};
   // tie: knee of passive force
   Curve c = l <= knee ? parabola(l, 1, width, 0, 1) : Curve{0.5 + (l - knee) / width, 1 / width, 0};
   double most = -s.force * s.passive;
-  return {chain(most * c.y, most * c.slope / s.scale, length),
-          chain(most * c.slope / s.scale, most * c.curvature / (s.scale * s.scale), length)};
+  const double curvature = most * c.curvature / (s.scale * s.scale);
+  return {chain(most * c.y, most * c.slope / s.scale, curvature, length),
+          chain(most * c.slope / s.scale, curvature, 0, length)};
 }
 
-Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act,
-                              const MuscleBounds& bounds) {
+template <class T>
+T muscle_activation_rate(const double* prm, const T& ctrl, const T& act,
+                         const MuscleBounds& bounds) {
   const double unit[2] = {0, 1};
-  Number excess = clamp(ctrl, unit) - act;
-  Number level = 1.5 * clamp(act, unit) + 0.5;
-  Number rise = prm[0] * level, fall = prm[1] / level;
+  T excess = clamp(ctrl, unit) - act;
+  T level = 1.5 * clamp(act, unit) + 0.5;
+  T rise = prm[0] * level, fall = prm[1] / level;
   // tie: settled muscle
   if (excess.v == 0 && prm[2] < kMinVal) {
     // The rising and the falling branch meet here. A control at its lower bound can only grow, and
@@ -119,15 +121,29 @@ Number muscle_activation_rate(const double* prm, const Number& ctrl, const Numbe
     const double ctrl_tau = ctrl.v <= bounds.least_control ? rise.v : fall.v;
     // tie: greatest activation of a muscle
     const double act_tau = act.v >= bounds.most_activation ? rise.v : fall.v;
-    return chain(0, 1 / guard(ctrl_tau), clamp(ctrl, unit), -1 / guard(act_tau), act);
+    T rate = (1 / guard(ctrl_tau)) * clamp(ctrl, unit) - (1 / guard(act_tau)) * act;
+    rate.v = 0;
+    return rate;
   }
-  Number tau = excess.v > 0 ? rise : fall;
+  T tau = excess.v > 0 ? rise : fall;
   // tie: smoothed muscle
   if (prm[2] >= kMinVal) {  // smooth switch                                               (MUS-6)
     Curve s = sigmoid(excess.v / prm[2] + 0.5);
-    tau = fall + (rise - fall) * chain(s.y, s.slope / prm[2], excess);
+    tau = fall +
+          (rise - fall) * chain(s.y, s.slope / prm[2], s.curvature / (prm[2] * prm[2]), excess);
   }
-  return excess / (tau.v < kMinVal ? Number(kMinVal) : tau);
+  return excess / (tau.v < kMinVal ? T(kMinVal) : tau);
 }
+
+// for Number and CurvedNumber
+template MuscleGain<Number> muscle_gain(const ModelView&, int, const Number&, const Number&);
+template MuscleBias<Number> muscle_bias(const ModelView&, int, const Number&);
+template Number muscle_activation_rate(const double*, const Number&, const Number&,
+                                       const MuscleBounds&);
+template MuscleGain<CurvedNumber> muscle_gain(const ModelView&, int, const CurvedNumber&,
+                                              const CurvedNumber&);
+template MuscleBias<CurvedNumber> muscle_bias(const ModelView&, int, const CurvedNumber&);
+template CurvedNumber muscle_activation_rate(const double*, const CurvedNumber&,
+                                             const CurvedNumber&, const MuscleBounds&);
 
 }  // namespace mujacobian

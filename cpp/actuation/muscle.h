@@ -9,16 +9,20 @@ namespace mujacobian {
 
 // The active force per activation, and its derivatives with respect to the rate and the length,
 // which MuJoCo's implicit integrators use.
+template <class T>
 struct MuscleGain {
-  Number gain, rate_slope, length_slope;
+  T gain, rate_slope, length_slope;
 };
-MuscleGain muscle_gain(const ModelView& m, int actuator, const Number& length, const Number& rate);
+template <class T>
+MuscleGain<T> muscle_gain(const ModelView& m, int actuator, const T& length, const T& rate);
 
 // The passive force and its derivative with respect to the length.
+template <class T>
 struct MuscleBias {
-  Number force, length_slope;
+  T force, length_slope;
 };
-MuscleBias muscle_bias(const ModelView& m, int actuator, const Number& length);
+template <class T>
+MuscleBias<T> muscle_bias(const ModelView& m, int actuator, const T& length);
 
 // The smallest control and the largest activation that a muscle can have. MuJoCo clamps values
 // beyond them.
@@ -27,7 +31,8 @@ struct MuscleBounds {
 };
 
 // Returns d(activation)/dt. `prm` is MuJoCo's dynprm.
-Number muscle_activation_rate(const double* prm, const Number& ctrl, const Number& act,
-                              const MuscleBounds& bounds);
+template <class T>
+T muscle_activation_rate(const double* prm, const T& ctrl, const T& act,
+                         const MuscleBounds& bounds);
 
 }  // namespace mujacobian

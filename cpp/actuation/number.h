@@ -1,8 +1,10 @@
 // Dual numbers with derivatives with respect to the variables of one actuator: its length, its
-// rate, its activations and its controls.
+// rate, its activations and its controls. Functions of these variables are templates over T, which
+// is Number, or CurvedNumber with second derivatives.
 #pragma once
 
 #include "spatial/dual.h"
+#include "spatial/jet.h"
 
 namespace mujacobian {
 
@@ -14,6 +16,15 @@ inline constexpr int kCount = 12;               // whole vector registers
 }  // namespace local
 
 using Number = Dual<local::kCount>;
+using CurvedNumber = Jet<local::kCount>;
+
+// Returns variable number k of the actuator with this value.
+template <class T>
+T local_variable(double value, int k) {
+  T x(value);
+  x.d[k] = 1;
+  return x;
+}
 
 // Returns whether x is outside the range, where clamping makes the derivative zero. The ends of the
 // range count as inside.
@@ -21,12 +32,14 @@ inline bool outside(double x, const double range[2]) { return x < range[0] || x 
 inline double clamp(double x, const double range[2]) {
   return x < range[0] ? range[0] : x > range[1] ? range[1] : x;
 }
-inline Number clamp(const Number& x, const double range[2]) {
+template <class T>
+T clamp(const T& x, const double range[2]) {
   // tie: activation range
-  return outside(x.v, range) ? Number(clamp(x.v, range)) : x;
+  return outside(x.v, range) ? T(clamp(x.v, range)) : x;
 }
 // Returns x clamped to [-limit, limit], if the limit is positive.
-inline Number clamp(const Number& x, double limit) {
+template <class T>
+T clamp(const T& x, double limit) {
   const double range[2] = {-limit, limit};
   return limit > 0 ? clamp(x, range) : x;
 }

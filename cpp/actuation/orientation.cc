@@ -45,7 +45,7 @@ Target quaternion_target(const Number u[4]) {
 }
 
 // Returns the target from the controls or activations of the actuator.
-Target target_of(const ModelView& m, int actuator, const Variables& x) {
+Target target_of(const ModelView& m, int actuator, const Variables<Number>& x) {
   if (m.actuator_ctrlspec[actuator] == chart::kQuaternion) return quaternion_target(x.ctrl);
   if (m.actuator_dyntype[actuator] == dynamics::kNone) return expmap_target(x.ctrl);
   if (!m.actuator_actearly[actuator]) return expmap_target(x.act);
@@ -91,8 +91,8 @@ bool damping_is_omitted(const ModelView& m, const DataView& d, int actuator) {
 
 }  // namespace
 
-void orientation_forces(const ModelView& m, const DataView& d, int actuator, const Variables& x,
-                        PathForce forces[3], Arena& arena) {
+void orientation_forces(const ModelView& m, const DataView& d, int actuator,
+                        const Variables<Number>& x, PathForce forces[3], Arena& arena) {
   const OrientationPath path = orientation_path(m, d, actuator, arena);
   const int out = m.actuator_outadr[actuator], n = path.axis[0].n;
   const double kp = m.actuator_gainprm[kNGain * actuator];

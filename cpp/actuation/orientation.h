@@ -8,7 +8,7 @@
 namespace mujacobian {
 
 // Writes the three path forces of the actuator to `forces`.
-void orientation_forces(const ModelView& m, const DataView& d, int actuator, const Variables& x,
-                        PathForce forces[3], Arena& arena);
+void orientation_forces(const ModelView& m, const DataView& d, int actuator,
+                        const Variables<Number>& x, PathForce forces[3], Arena& arena);
 
 }  // namespace mujacobian

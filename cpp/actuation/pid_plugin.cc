@@ -35,19 +35,21 @@ bool has_dynamics(const ModelView& m, int actuator) {
 }
 
 // Returns the control. The plugin clamps it even if the flag clampctrl is disabled.
-Number plugin_control(const ModelView& m, const DataView& d, int actuator) {
+template <class T>
+T plugin_control(const ModelView& m, const DataView& d, int actuator) {
   const int ctrl = m.actuator_ctrladr[actuator];
-  const Number u = variable<local::kCount>(d.ctrl[ctrl], local::kCtrl);
+  const T u = local_variable<T>(d.ctrl[ctrl], local::kCtrl);
   // tie: control range of a plugin
   return m.actuator_ctrllimited[ctrl] ? clamp(u, m.actuator_ctrlrange + 2 * ctrl) : u;
 }
 
 // Returns the setpoint that follows `input` at a limited rate. The first step of a simulation has
 // no last setpoint.                                                                       (PID-1)
-Number setpoint(const ModelView& m, const DataView& d, const PidPlugin& s, const Variables& x,
-                const Number& input) {
+template <class T>
+T setpoint(const ModelView& m, const DataView& d, const PidPlugin& s, const Variables<T>& x,
+           const T& input) {
   if (!s.slew || !(d.time > 0)) return input;
-  const Number& last = x.act[s.ki != 0 ? 1 : 0];
+  const T& last = x.act[s.ki != 0 ? 1 : 0];
   const double most = *s.slew * m.opt.timestep;
   // tie: slew rate of a plugin, falling
   if (input.v < last.v - most) return last - most;
@@ -57,9 +59,9 @@ Number setpoint(const ModelView& m, const DataView& d, const PidPlugin& s, const
 }
 
 // Returns the integral of the error at the end of the step.                               (PID-2)
-Number next_integral(const ModelView& m, const PidPlugin& s, const Variables& x,
-                     const Number& error) {
-  const Number next = x.act[0] + m.opt.timestep * error;
+template <class T>
+T next_integral(const ModelView& m, const PidPlugin& s, const Variables<T>& x, const T& error) {
+  const T next = x.act[0] + m.opt.timestep * error;
   if (!s.most) return next;
   const double range[2] = {-*s.most, *s.most};
   // tie: integral of a plugin
@@ -73,12 +75,13 @@ int pid_plugin_activation_count(const ModelView& m, int actuator) {
   return (s.ki != 0) + s.slew.has_value() + has_dynamics(m, actuator);
 }
 
-void pid_plugin_rates(const ModelView& m, const DataView& d, int actuator, Variables& x) {
+template <class T>
+void pid_plugin_rates(const ModelView& m, const DataView& d, int actuator, Variables<T>& x) {
   const PidPlugin s = load_pid_plugin(m, actuator);
   const bool dynamic = has_dynamics(m, actuator);
-  const Number input =
-      dynamic ? x.act[m.actuator_actnum[actuator] - 1] : plugin_control(m, d, actuator);
-  const Number target = setpoint(m, d, s, x, input);
+  const T input =
+      dynamic ? x.act[m.actuator_actnum[actuator] - 1] : plugin_control<T>(m, d, actuator);
+  const T target = setpoint(m, d, s, x, input);
   const double frequency = 1 / m.opt.timestep;
   int k = 0;
   if (s.ki != 0) {
@@ -88,15 +91,16 @@ void pid_plugin_rates(const ModelView& m, const DataView& d, int actuator, Varia
   if (s.slew) x.act_rate[k] = frequency * (target - x.act[k]);
 }
 
-Number pid_plugin_force(const ModelView& m, const DataView& d, int actuator, const Variables& x,
-                        const Number& last) {
+template <class T>
+T pid_plugin_force(const ModelView& m, const DataView& d, int actuator, const Variables<T>& x,
+                   const T& last) {
   const PidPlugin s = load_pid_plugin(m, actuator);
   const bool dynamic = has_dynamics(m, actuator);
-  const Number input = dynamic ? last : plugin_control(m, d, actuator);
-  const Number error = setpoint(m, d, s, x, input) - x.length;
-  Number error_rate = -x.rate;
+  const T input = dynamic ? last : plugin_control<T>(m, d, actuator);
+  const T error = setpoint(m, d, s, x, input) - x.length;
+  T error_rate = -x.rate;
   if (dynamic) error_rate = error_rate + x.act_rate[m.actuator_actnum[actuator] - 1];
-  Number force = s.kp * error + s.kd * error_rate;  // (PID-3)
+  T force = s.kp * error + s.kd * error_rate;  // (PID-3)
   if (s.ki != 0) force = force + s.ki * next_integral(m, s, x, error);
   return force;
 }
@@ -120,5 +124,13 @@ const char* pid_plugin_refusal(const ModelView& m, int a) {
   }
   return nullptr;
 }
+
+// for Number and CurvedNumber
+template void pid_plugin_rates(const ModelView&, const DataView&, int, Variables<Number>&);
+template Number pid_plugin_force(const ModelView&, const DataView&, int, const Variables<Number>&,
+                                 const Number&);
+template void pid_plugin_rates(const ModelView&, const DataView&, int, Variables<CurvedNumber>&);
+template CurvedNumber pid_plugin_force(const ModelView&, const DataView&, int,
+                                       const Variables<CurvedNumber>&, const CurvedNumber&);
 
 }  // namespace mujacobian

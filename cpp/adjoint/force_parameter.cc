@@ -41,7 +41,7 @@ LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) 
     const bool integrates = m.actuator_actnum[p.id] && m.actuator_gainprm[kNGain * p.id] > 0;
     return {integrates ? gain_input(m, d, p.id) : 0, 0, 0};
   }
-  const Variables x = actuator_variables(m, d, p.id);
+  const Variables<Number> x = actuator_variables<Number>(m, d, p.id);
   const int inputs = m.actuator_ctrlspec[p.id];
   LawChange change = affine_change(m, d, p.id, p.component, 1);
   const bool position = inputs & input::kPosition, velocity = inputs & input::kVelocity;
@@ -52,14 +52,14 @@ LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) 
 
 // Returns the change for a muscle. Its force is proportional to the parameter.
 LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& p) {
-  const Variables x = actuator_variables(m, d, p.id);
+  const Variables<Number> x = actuator_variables<Number>(m, d, p.id);
   if (p.kind == Parameter::kBias) {
     const double unit = 1 / m.actuator_biasprm[kNBias * p.id + p.component];
     const MuscleBias bias = muscle_bias(m, p.id, x.length);
     return {unit * bias.force.v, 0, unit * bias.length_slope.v};
   }
   const double unit = gain_input(m, d, p.id) / m.actuator_gainprm[kNGain * p.id + p.component];
-  const MuscleGain gain = muscle_gain(m, p.id, x.length, x.rate);
+  const MuscleGain<Number> gain = muscle_gain(m, p.id, x.length, x.rate);
   return {unit * gain.gain.v, unit * gain.rate_slope.v, unit * gain.length_slope.v};
 }
 
@@ -68,11 +68,11 @@ LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& 
 LawChange muscle_weight_change(const ModelView& m, const DataView& d, int actuator) {
   const double weight = m.actuator_acc0[m.actuator_outadr[actuator]];
   const double unit = weight > kMinVal ? -1 / weight : 0;
-  const Variables x = actuator_variables(m, d, actuator);
+  const Variables<Number> x = actuator_variables<Number>(m, d, actuator);
   LawChange change{};
   if (m.actuator_gaintype[actuator] == gain::kMuscle &&
       m.actuator_gainprm[kNGain * actuator + 2] < 0) {
-    const MuscleGain gain = muscle_gain(m, actuator, x.length, x.rate);
+    const MuscleGain<Number> gain = muscle_gain(m, actuator, x.length, x.rate);
     const double scale = unit * gain_input(m, d, actuator);
     change = {scale * gain.gain.v, scale * gain.rate_slope.v, scale * gain.length_slope.v};
   }

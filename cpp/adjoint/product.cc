@@ -6,11 +6,10 @@
 #include "layout/enums.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
-#include "linear/lu.h"
 #include "sensor/sensor.h"
-#include "spatial/rotation.h"
 #include "step/activation.h"
 #include "step/differential.h"
+#include "step/position_update.h"
 #include "step/runge_kutta.h"
 #include "step/sleep.h"
 
@@ -31,70 +30,6 @@ double dot(const double* x, const double* y, int n) {
 // y += s x
 void add_scaled(double* y, double s, const double* x, int n) {
   for (int k = 0; k < n; k++) y[k] += s * x[k];
-}
-
-// Visits the dofs of all joints: calls number(dof), or rotation(first dof, h Jr, exp(turn)) with
-// the rotation vector `turn` of the step. (INT-2)
-template <class Number, class Rotation>
-void visit_joints(const ModelView& m, const DataView& d, const double* w, Number number,
-                  Rotation rotation) {
-  const double h = m.opt.timestep;
-  for (int dof = 0; dof < m.nv;) {
-    int jnt = m.dof_jntid[dof], type = m.jnt_type[jnt];
-    if (type != joint::kBall && (type != joint::kFree || dof < m.jnt_dofadr[jnt] + 3)) {
-      number(dof++);
-      continue;
-    }
-    Vec3 turn = h * (load3(d.qvel + dof) + h * load3(w + dof));
-    rotation(dof, h * right_jacobian(turn), rotation_exp(turn));
-    dof += 3;
-  }
-}
-
-// v+ = v + h w, q+ = q [+] h v+                                                            (ADJ-1)
-void integrate_tangent(const ModelView& m, const DataView& d, const double* w, const double* dw,
-                       const double* state, double* out) {
-  const double h = m.opt.timestep;
-  const double *dq = state, *dv = state + m.nv;
-  double *q = out, *v = out + m.nv;
-  for (int i = 0; i < m.nv; i++) v[i] = dv[i] + h * dw[i];
-  visit_joints(
-      m, d, w, [&](int i) { q[i] = dq[i] + h * v[i]; },
-      [&](int i, const Mat3& jacobian, const Mat3& carried) {
-        store3(q + i, transpose_mul(carried, load3(dq + i)) + jacobian * load3(v + i));
-      });
-}
-
-// The transpose: cotangents of w, and of position and velocity at fixed w                  (ADJ-2)
-void integrate_cotangent(const ModelView& m, const DataView& d, const double* w,
-                         const double* given, double* through_w, double* state) {
-  const double h = m.opt.timestep;
-  const double *q = given, *v = given + m.nv;
-  double *to_q = state, *to_v = state + m.nv;
-  visit_joints(
-      m, d, w,
-      [&](int i) {
-        to_q[i] = q[i];
-        to_v[i] = v[i] + h * q[i];
-      },
-      [&](int i, const Mat3& jacobian, const Mat3& carried) {
-        store3(to_q + i, carried * load3(q + i));
-        store3(to_v + i, load3(v + i) + transpose_mul(jacobian, load3(q + i)));
-      });
-  for (int i = 0; i < m.nv; i++) through_w[i] = h * to_v[i];
-}
-
-// Calls visit(column, input, index) for every column of a component: `index` is its place in the
-// state (input 0), the controls (1) or the applied forces (2).
-template <class F>
-void visit_columns(const ModelView& m, const Component& part, F visit) {
-  for (int k = 0; k < part.nv; k++) {
-    visit(k, 0, part.dofs[k]);
-    visit(part.nv + k, 0, m.nv + part.dofs[k]);
-  }
-  for (int k = 0; k < part.na; k++) visit(part.act_column() + k, 0, 2 * m.nv + part.acts[k]);
-  for (int k = 0; k < part.nu; k++) visit(part.ctrl_column() + k, 1, part.ctrls[k]);
-  for (int k = 0; k < part.nf; k++) visit(part.force_column() + k, 2, part.dofs[k]);
 }
 
 // Returns the tangents in the columns of a component: one row per column, with `count` numbers.
@@ -155,20 +90,6 @@ void add_parameters(const Component& part, const double* columns, int nv, int co
   }
 }
 
-// Component c of x <- (M + h Dhat)^-T x
-void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const DofRows& x,
-                           Arena& arena) {
-  const Component& part = x.components[c];
-  visit_trees(m, part.dofs, part.nv, [&](int t, int i, int end) {
-    const int dof = part.dofs[i];
-    if (const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr) {
-      solve_lu_transposed(block->n, block->matrix, block->order, x.row[dof], part.stride, arena);
-    } else {
-      solve_inertia(m, s.forward.tree, s.step.factor, dof, end - i, x.row[dof], part.stride, 0, 1);
-    }
-  });
-}
-
 bool any(const SensorOutputs& out) { return out.C || out.D || out.Df; }
 
 // Returns the differential with other right-hand sides.
@@ -202,22 +123,15 @@ void pull_through_factors(const ModelView& m, const DataView& d, const double* g
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const bool accelerated = s.solves_acceleration(c);
+    s.solve_transposed(m, d, c, z, y, arena);
     // the step rows; they are the only right-hand side if d(acc) is not solved for
     if (s.solves_step(c)) {
-      solve_step_transposed(m, s, c, z, arena);
       add_rows(m, s.step_rows, c, z, to, arena);
       add_parameters(part, columns.late, m.nv, columns.count, z, to.params);
       if (!accelerated) add_parameters(part, columns.early, m.nv, columns.count, z, to.params);
     }
-    if (!accelerated) continue;
-
     // the residual, through d(acc)
-    if (s.two_systems) {
-      add_inertia_product(m, d, s.forward.tree, z, y, c, 0, 1);
-    } else {
-      for (int i = 0; i < part.nv; i++) y.row[part.dofs[i]][0] = z.row[part.dofs[i]][0];
-    }
-    solve_acceleration_transposed(m, d, with_sides(s, y, y).forward, c, arena);
+    if (!accelerated) continue;
     add_rows(m, residual, c, y, to, arena);
     add_parameters(part, columns.early, m.nv, columns.count, y, to.params);
   }

@@ -105,11 +105,12 @@ void friction_change(int component, double weight, double change[5]) {
   for (int k = 0; k < 5; k++) change[k] = source[k] == component ? weight : 0;
 }
 
-// Edges n +- mu_k t_k with R = 2 mu^2 R_n, R_n ~ 1 + mu^2                                  (PAR-8)
+// Edges n +- mu_k t_k with R = 2 mu^2 R_n, R_n ~ 1 + mu^2 or constant                      (PAR-8)
 void pyramid_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
                     double change[kMaxRows]) {
   const double mu = b.contact.friction.v[0];
-  const double dlogD = -dmu[0] * (2 / mu + 2 * mu / (1 + mu * mu));
+  const double normal = has_least_softness(d, b.row) ? 0 : 2 * mu / (1 + mu * mu);
+  const double dlogD = -dmu[0] * (2 / mu + normal);
   for (int k = 1; k < b.count; k++) {
     for (int side = 0; side < 2; side++) {
       const double sign = side ? -1 : 1, friction = sign * b.contact.friction.v[k - 1];
@@ -240,7 +241,7 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
   double dx[kMaxRows];
   for (int r = 0; r < b.count; r++) dx[r] = row.damping[r > 0] * g.velocity[r];
   dx[0] += (row.stiffness * imp + kbip[0] * row.impedance) * gap;
-  const double dlogD = d.efc_R[b.row] > kMinVal ? row.impedance / (imp * (1 - imp)) : 0;
+  const double dlogD = has_least_softness(d, b.row) ? 0 : row.impedance / (imp * (1 - imp));
   for (int r = 0; r < b.count; r++) {
     change[r] = b.force[r] * dlogD;
     for (int c = 0; c < b.count; c++) change[r] -= b.hessian[r * b.count + c] * dx[c];

@@ -253,7 +253,7 @@ bool sensors_depend(const ModelView& m, const ParameterList& params, const doubl
       wanted |= weights[m.sensor_adr[s] + r] != 0;
     }
     for (int k = 0; wanted && k < params.count; k++) {
-      const Effect found = effect(m, s, params.item[k]);
+      const Effect found = has_history(m, s) ? Effect::kUnsupported : effect(m, s, params.item[k]);
       any |= found == Effect::kCovered;
       if (found != Effect::kUnsupported) continue;
       throw Unsupported(element_name(m, object::kSensor, s),

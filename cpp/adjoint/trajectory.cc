@@ -213,6 +213,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
       copy(row(out.mocap, t, 6 * m.nmocap), by_parameter.data() + params.count, 6 * m.nmocap);
       if (out.wrench) pull_wrenches(m, d, force, row(out.wrench, t, 6 * m.nbody), arena);
     } catch (const std::exception&) {
+      copy(cotangent, next.data(), nx);  // of the state after the step that failed
       return BatchFailure{t, std::current_exception()};
     }
     if (const double* direct = row(given.states, t, nx)) {

@@ -9,6 +9,7 @@
 #include "adjoint/trajectory.h"
 #include "bindings/errors.h"
 #include "layout/engine.h"
+#include "layout/unsupported.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -141,10 +142,39 @@ int simulate_into(nb::handle model, nb::handle data, nb::handle state, int steps
   return taken;
 }
 
-void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int steps,
-                    nb::handle d_states, nb::handle d_sensors, const Parameters& parameters,
-                    nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle mocap,
-                    nb::handle params, nb::handle norms, nb::handle cotangent, int first) {
+// Runs f(), which differentiates steps one after the other, and raises its error with the number of
+// the step, counted from `first`. If `may_refuse` is true, a step without an exact derivative is no
+// error, but its index is returned; -1: there is none. `begin` is the step that f evaluates first,
+// at which it stops if the model itself is not supported.
+template <class F>
+int run_steps(nb::handle model, int first, int begin, bool may_refuse, F f) {
+  std::optional<BatchFailure> failure;
+  run([&] {
+    try {
+      failure = f();
+    } catch (const Unsupported&) {
+      if (!may_refuse) throw;
+      failure = BatchFailure{begin, std::current_exception()};
+    }
+  });
+  if (failure) {
+    try {
+      std::rethrow_exception(failure->error);
+    } catch (const Unsupported&) {
+      if (may_refuse) return failure->index;
+    } catch (const std::exception&) {
+    }
+    raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
+  }
+  report_notices(model);
+  return -1;
+}
+
+int pull_back_into(nb::handle model, nb::handle data, nb::handle start, int steps,
+                   nb::handle d_states, nb::handle d_sensors, const Parameters& parameters,
+                   nb::handle ctrl, nb::handle force, nb::handle wrench, nb::handle mocap,
+                   nb::handle params, nb::handle norms, nb::handle cotangent, int first,
+                   bool may_refuse) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   const Py_ssize_t nx = state_size(s.m), count = parameters.size();
@@ -155,21 +185,19 @@ void pull_back_into(nb::handle model, nb::handle data, nb::handle start, int ste
       poses(mocap, "mocap", {T, s.m.nmocap, 6}, true), p(params, "params", {count}, true),
       sizes(norms, "norms", {T}, true), back(cotangent, "cotangent", {nx}, true);
   const std::vector<Parameter> list = read(s.m, parameters);
-  std::optional<BatchFailure> failure;
-  run([&] {
+  run([&] { require_no_history(s.m, sensed.data()); });
+  return run_steps(model, first, steps - 1, may_refuse, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    failure = pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()}, view(list),
-                        {u.data(), f.data(), w.data(), poses.data(), p.data(), sizes.data()},
-                        back.data());
+    return pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()}, view(list),
+                     {u.data(), f.data(), w.data(), poses.data(), p.data(), sizes.data()},
+                     back.data());
   });
-  if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
-  report_notices(model);
 }
 
-void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int steps, int count,
-                       const Parameters& parameters, nb::handle params, nb::handle states,
-                       nb::handle sensors, nb::handle weights, int first) {
+int push_forward_into(nb::handle model, nb::handle data, nb::handle start, int steps, int count,
+                      const Parameters& parameters, nb::handle params, nb::handle states,
+                      nb::handle sensors, nb::handle weights, int first, bool may_refuse) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   const Py_ssize_t nx = state_size(s.m), n = count, width = parameters.size();
@@ -178,15 +206,13 @@ void push_forward_into(nb::handle model, nb::handle data, nb::handle start, int 
       sensed(sensors, "sensors", {T, n, s.m.nsensordata}, true),
       wanted(weights, "weights", {s.m.nsensordata}, false);
   const std::vector<Parameter> list = read(s.m, parameters);
-  std::optional<BatchFailure> failure;
-  run([&] {
+  run([&] { require_no_history(s.m, sensed.data()); });
+  return run_steps(model, first, 0, may_refuse, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    failure = push_forward(s.model, s.data, kept.data(), steps, view(list),
-                           {count, p.data(), x.data(), sensed.data(), wanted.data()});
+    return push_forward(s.model, s.data, kept.data(), steps, view(list),
+                        {count, p.data(), x.data(), sensed.data(), wanted.data()});
   });
-  if (failure) raise(failure->error, "step " + std::to_string(first + failure->index) + ": ");
-  report_notices(model);
 }
 
 int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, int steps,
@@ -209,6 +235,7 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
   std::optional<BatchFailure> failure;
   int taken = 0;
   run([&] {
+    require_no_history(s.m, sensed.data());
     require_model(s.m);
     const ParameterList all = view(list);
     if (sensed.data()) require_sensors(s.m);
@@ -244,7 +271,7 @@ void bind_adjoint(nb::module_& module) {
              arg("start"), arg("steps"), arg("d_states").none(), arg("d_sensors").none(),
              arg("parameters"), arg("ctrl").none(), arg("force").none(), arg("wrench").none(),
              arg("mocap").none(), arg("params").none(), arg("norms").none(), arg("cotangent"),
-             arg("first"));
+             arg("first"), arg("may_refuse") = false);
   module.def("simulate_and_push_into", &simulate_and_push_into, arg("model").none(),
              arg("data").none(), arg("state"), arg("steps"), arg("ctrl").none(),
              arg("force").none(), arg("wrench").none(), arg("mocap").none(), arg("visited"),
@@ -252,7 +279,8 @@ void bind_adjoint(nb::module_& module) {
              arg("sensors").none(), arg("weights"));
   module.def("push_forward_into", &push_forward_into, arg("model").none(), arg("data").none(),
              arg("start"), arg("steps"), arg("count"), arg("parameters"), arg("params").none(),
-             arg("states"), arg("sensors").none(), arg("weights").none(), arg("first"));
+             arg("states"), arg("sensors").none(), arg("weights").none(), arg("first"),
+             arg("may_refuse") = false);
 }
 
 }  // namespace mujacobian

@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "bindings/errors.h"
@@ -211,12 +212,11 @@ struct BoundPlanner {
   std::unique_ptr<Planner> planner;
 
   BoundPlanner(nb::object model_object, const CostRows& cost, const std::string& backend,
-               double eps, bool warm_start, int threads)
+               double eps, bool warm_start, int threads, bool may_refuse)
       : object(model_object), model(model_address(model_object)), m(view_model(model)) {
     run([&] {
-      planner =
-          std::make_unique<Planner>(model, cost, backend_kind(backend), eps, warm_start, threads);
-      planner->require();
+      planner = std::make_unique<Planner>(model, cost, backend_kind(backend), eps, warm_start,
+                                          threads, may_refuse);
     });
   }
 
@@ -343,10 +343,24 @@ void bind_control(nb::module_& module) {
       .def("expand_into", &expand_into, arg("sensordata"), arg("controls"), arg("offsets"),
            arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")
-      .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int>(),
+      .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int, bool>(),
            arg("model").none(), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"),
-           arg("threads"))
+           arg("threads"), arg("may_refuse"))
       .def("raise_failure", &BoundPlanner::raise_failure, arg("what"))
+      .def_prop_rw(
+          "may_refuse", [](const BoundPlanner& self) { return self.planner->may_refuse(); },
+          [](BoundPlanner& self, bool value) { self.planner->set_may_refuse(value); })
+      .def("refused",
+           [](const BoundPlanner& self) {
+             std::vector<int> knots = self.planner->refused();
+             std::sort(knots.begin(), knots.end());
+             return knots;
+           })
+      .def("sensors",
+           [](const BoundPlanner& self) {
+             const std::vector<unsigned char>& read = self.planner->sensors();
+             return std::vector<bool>(read.begin(), read.end());
+           })
       .def("derivative_seconds",
            [](BoundPlanner& self) { return self.planner->derivative_seconds(); })
       .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),
@@ -365,6 +379,7 @@ void bind_control(nb::module_& module) {
   module.def("policy_into", &policy_into, arg("model").none(), arg("policy"), arg("lower"),
              arg("upper"), arg("times"), arg("states"), arg("feedback"), arg("controls"));
   module.def("difference_count", [] { return difference_count().load(); });
+  module.def("count_differences", [](int n) { difference_count() += n; }, arg("n"));
 }
 
 }  // namespace mujacobian

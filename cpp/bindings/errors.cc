@@ -60,7 +60,8 @@ void raise(std::exception_ptr error, const std::string& where) {
     if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const Unsupported& u) {
     nb::object type = types.unsupported_error;
-    PyErr_SetObject(type.ptr(), type(where + u.element, u.reason).ptr());
+    const nb::object sensor = u.sensor < 0 ? nb::none() : nb::object(nb::int_(u.sensor));
+    PyErr_SetObject(type.ptr(), type(where + u.element, u.reason, sensor).ptr());
   } catch (const EngineError& e) {
     set_error(types.error, where + "MuJoCo stopped with an error: " + e.what(), take_raised());
   } catch (const std::domain_error& e) {
@@ -91,6 +92,9 @@ bool is_interrupted() {
 }
 
 void bind_stop_flag(nb::module_& module) {
+  module.def("poll_interrupt", [] {
+    if (is_interrupted()) raise(std::make_exception_ptr(Interrupted()));
+  });
   nb::class_<StopFlag>(module, "StopFlag")
       .def(nb::init<>())
       .def("set", [](StopFlag& self) { self.is_set = true; })

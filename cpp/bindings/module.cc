@@ -6,14 +6,19 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <numeric>
+
 #include "bindings/adjoint.h"
 #include "bindings/control.h"
 #include "bindings/errors.h"
 #include "bindings/rods.h"
+#include "bindings/second_order.h"
 #include "contact/collider.h"
 #include "dynamics/convergence.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
+#include "second_order/support.h"
 #include "step/batch.h"
 #include "step/diagnostics.h"
 #include "step/inverse.h"
@@ -70,19 +75,25 @@ void configure(const std::vector<std::pair<int, int>>& places, int option_offset
                     domain_error,      require_data,   notice};
 }
 
-// Writes all blocks of one state into the caller's arrays. None: not computed.
+// Whether each sensor is wanted; empty: all are.
+using Wanted = std::vector<bool>;
+
+// Writes all blocks of one state into the caller's arrays. None: not computed. Rows of sensors that
+// are not wanted are not written.
 void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
                     nb::handle D, nb::handle Bf, nb::handle Df, bool run_forward, bool control,
-                    bool passive) {
+                    bool passive, const Wanted& wanted) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
   DataView d = view_data(pair.data);
   const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
   Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
       dd(D, "D", {ns, m.nu}, true), bf(Bf, "Bf", {nx, m.nv}, true), df(Df, "Df", {ns, m.nv}, true);
+  const std::vector<unsigned char> mask(wanted.begin(), wanted.end());
+  const unsigned char* sensors = wanted.empty() ? nullptr : mask.data();
   run(model, [&] {
     require_model(m, {control, passive});
-    if (c.data() || dd.data() || df.data()) require_sensors(m);
+    if (c.data() || dd.data() || df.data()) require_sensors(m, sensors);
     require_state(m, d);
     if (run_forward) {
       forward(pair.model, pair.data);
@@ -90,13 +101,34 @@ void linearize_into(nb::handle model, nb::handle data, nb::handle A, nb::handle 
     }
     thread_local Arena arena;
     arena.reset();
-    transition(m, d, {a.data(), b.data(), c.data(), dd.data(), bf.data(), df.data()}, arena);
+    transition(m, d, {a.data(), b.data(), c.data(), dd.data(), bf.data(), df.data(), sensors},
+               arena);
   });
 }
 
-void transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B, nb::handle C,
-                     nb::handle D, bool run_forward) {
-  linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false);
+// Checks a state that has no exact derivative before it is differenced, and runs mj_forward if
+// `run_forward` is true.
+void check_state(nb::handle model, nb::handle data, bool run_forward) {
+  const Pair pair(model, data);
+  run([&] {
+    require_state(view_model(pair.model), view_data(pair.data));
+    if (run_forward) forward(pair.model, pair.data);
+  });
+}
+
+// Returns None, or with a fallback the differenced elements.
+nb::object transition_into(nb::handle model, nb::handle data, nb::handle A, nb::handle B,
+                           nb::handle C, nb::handle D, bool run_forward, nb::handle fallback) {
+  if (fallback.is_none()) {
+    linearize_into(model, data, A, B, C, D, nb::none(), nb::none(), run_forward, false, false, {});
+    return nb::none();
+  }
+  const ModelView m = view_model(model_address(model));
+  const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
+  Array a(A, "A", {nx, nx}, true), b(B, "B", {nx, m.nu}, true), c(C, "C", {ns, nx}, true),
+      dd(D, "D", {ns, m.nu}, true);
+  const nb::object difference = nb::module_::import_("mujacobian._fallback").attr("transition");
+  return difference(model, data, A, B, C, D, run_forward, fallback);
 }
 
 constexpr const char* kTransitionDoc = R"(Write the exact Jacobians of one `mj_step` into arrays.
@@ -113,6 +145,8 @@ Args:
   C: `(ns, nx)`, derivatives of the sensors with respect to the state.
   D: `(ns, nu)`, derivatives of the sensors with respect to the controls.
   forward: run `mj_forward` first. Use False if you have just called it on this state.
+  fallback: "fd" replaces derivatives that do not exist in exact form by finite differences, as in
+    `linearize`, and returns a tuple with one `Differenced` per element. By default None.
 
 Example:
   >>> import mujoco, mujacobian, numpy as np
@@ -177,8 +211,10 @@ void inverse_into(nb::handle model, nb::handle data, nb::handle DfDq, nb::handle
   });
 }
 
-void batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
-                nb::handle A, nb::handle B, nb::handle C, nb::handle D, int threads) {
+// With `may_refuse`, states without an exact derivative raise no error. Returns their indices.
+std::vector<int> batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate,
+                            int n, nb::handle A, nb::handle B, nb::handle C, nb::handle D,
+                            int threads, bool may_refuse) {
   const void* mj_model = model_address(model);
   const ModelView m = view_model(mj_model);
   const Py_ssize_t nx = state_size(m), ns = m.nsensordata;
@@ -186,15 +222,24 @@ void batch_into(nb::handle model, nb::handle states, nb::handle controls, int ns
       a(A, "A", {n, nx, nx}, true), b(B, "B", {n, nx, m.nu}, true), c(C, "C", {n, ns, nx}, true),
       dd(D, "D", {n, ns, m.nu}, true);
   std::optional<BatchFailure> failure;
+  std::vector<int> refused;
   run([&] {
-    require_model(m);
-    if (c.data() || dd.data()) require_sensors(m);
-    failure =
-        transition_batch(mj_model, s.data(), nstate, u.data(), n,
-                         {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads);
+    try {
+      require_model(m);
+      if (c.data() || dd.data()) require_sensors(m);
+    } catch (const Unsupported&) {
+      if (!may_refuse) throw;
+      refused.resize(n);
+      std::iota(refused.begin(), refused.end(), 0);
+      return;
+    }
+    failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
+                               {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads,
+                               may_refuse ? &refused : nullptr);
   });
   if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
   report_notices(model);
+  return refused;
 }
 
 // Fills K and returns (rows, clamps, residual before, residual, solver error, collider error).
@@ -234,11 +279,12 @@ std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handl
           result.collider_error};
 }
 
-std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model) {
+std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model, int order) {
+  const ModelView m = view_model(model_address(model));
   std::vector<std::pair<std::string, std::string>> all;
-  for (const Unsupported& u : list_unsupported(view_model(model_address(model)))) {
-    all.emplace_back(u.element, u.reason);
-  }
+  for (const Unsupported& u : list_unsupported(m)) all.emplace_back(u.element, u.reason);
+  if (order < 2) return all;
+  for (const Unsupported& u : list_second_order(m)) all.emplace_back(u.element, u.reason);
   return all;
 }
 
@@ -274,27 +320,29 @@ NB_MODULE(_core, module) {
   module.def("linearize_into", &linearize_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
              arg("Bf") = none(), arg("Df") = none(), arg("forward") = true, arg("control") = false,
-             arg("passive") = false);
+             arg("passive") = false, arg("wanted") = Wanted());
+  module.def("check_state", &check_state, arg("model").none(), arg("data").none(), arg("forward"));
   module.def("transition", &transition_into, arg("model").none(), arg("data").none(),
              arg("A") = none(), arg("B") = none(), arg("C") = none(), arg("D") = none(),
-             nanobind::kw_only(), arg("forward") = true, kTransitionDoc);
+             nanobind::kw_only(), arg("forward") = true, arg("fallback") = none(), kTransitionDoc);
   module.def("inverse", &inverse_into, arg("model").none(), arg("data").none(),
              arg("DfDq") = none(), arg("DfDv") = none(), arg("DfDa") = none(), arg("DsDq") = none(),
              arg("DsDv") = none(), arg("DsDa") = none(), arg("DmDq") = none(), nanobind::kw_only(),
              arg("actuation") = false, kInverseDoc);
   module.def("batch_into", &batch_into, arg("model").none(), arg("states"), arg("controls"),
              arg("nstate"), arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(),
-             arg("threads"));
+             arg("threads"), arg("may_refuse"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
   module.def("contact_limit", [] { return kContactLimit; });
   module.def("converged_collider",
-             [] { return std::pair(kColliderTolerance, kColliderIterations); });
+             [] { return std::pair(kColliderTolerance, collider_iterations()); });
   module.def("diagnose_into", &diagnose_into, arg("model").none(), arg("data").none(), arg("K"),
              arg("forward"));
-  module.def("unsupported", &unsupported, arg("model").none());
+  module.def("unsupported", &unsupported, arg("model").none(), arg("order"));
   bind_stop_flag(module);
   bind_adjoint(module);
   bind_control(module);
   bind_rods(module);
+  bind_second_order(module);
 }

@@ -66,10 +66,37 @@ double resolved_damping_slope(double b, double imp, double h) {
 
 }  // namespace
 
+std::string row_name(const ModelView& m, const Block& b) {
+  switch (b.type) {
+    case constraint::kEquality:
+      return element_name(m, object::kEquality, b.id);
+    case constraint::kFrictionDof:
+      return element_name(m, object::kJoint, m.dof_jntid[b.id]) + " friction";
+    case constraint::kFrictionTendon:
+      return element_name(m, object::kTendon, b.id) + " friction";
+    case constraint::kLimitJoint:
+      return element_name(m, object::kJoint, b.id) + " limit";
+    case constraint::kLimitTendon:
+      return element_name(m, object::kTendon, b.id) + " limit";
+    default:
+      return contact_name(m, b.contact);
+  }
+}
+
+bool has_least_softness(const DataView& d, int row) {
+  const int type = d.efc_type[row];
+  if (type != constraint::kContactPyramidal && type != constraint::kContactElliptic) {
+    return d.efc_R[row] <= kMinVal;
+  }
+  const ContactView contact = view_contact(d, d.efc_id[row]);
+  const double scale = type == constraint::kContactPyramidal ? 2 * contact.mu * contact.mu : 1;
+  return d.efc_R[contact.efc_address] <= scale * kMinVal;
+}
+
 ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row) {
   const double* kbip = d.efc_KBIP + 4 * row;
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
-  const bool regular = d.efc_R[row] > kMinVal;
+  const bool regular = !has_least_softness(d, row);
   ReferenceAcceleration r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
   // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));

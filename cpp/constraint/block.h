@@ -4,6 +4,8 @@
 // docs/derivations/constraints.md.
 #pragma once
 
+#include <string>
+
 #include "contact/wrench.h"
 #include "layout/topology.h"
 #include "tree/motion.h"
@@ -137,9 +139,17 @@ struct ReferenceAcceleration {
 };
 ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row);
 
+// Returns the element that the rows belong to, for messages.
+std::string row_name(const ModelView& m, const Block& block);
+
+// Whether R of a row is at its lower bound, and therefore constant. In a contact, the bound applies
+// to R of the first row, before MuJoCo scales it for a pyramid and derives that of friction.
+// (ROW-16)
+bool has_least_softness(const DataView& d, int row);
+
 // The polynomial coupling y - y0 = P(x - x0) of two joints or tendons, at the current state.
 struct Polynomial {
-  double slope, curvature;  // P', P''
+  double slope, curvature, third;  // P', P'', P'''
 };
 Polynomial polynomial(const ModelView& m, const DataView& d, int equality);
 

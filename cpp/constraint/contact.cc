@@ -150,6 +150,7 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
 // (CON-31)
 void require_fixed_line(const ModelView& m, const Block& b) {
   constexpr double kRounding = 1e-12;
+  if (norm(b.geometry->line) == 0) return;
   const ContactDofs& c = *b.chain;
   for (int k = 0; k < b.n; k++) {
     const Vec3 turn = c.axis[k].ang;

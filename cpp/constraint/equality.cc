@@ -9,7 +9,7 @@
 namespace mujacobian {
 
 Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
-  if (m.eq_obj2id[eq] < 0) return {0, 0};
+  if (m.eq_obj2id[eq] < 0) return {0, 0, 0};
   const double* c = m.eq_data + engine().eq_stride * eq;
   int id = m.eq_obj2id[eq];
   double x;
@@ -20,7 +20,7 @@ Polynomial polynomial(const ModelView& m, const DataView& d, int eq) {
     x = d.ten_length[id] - m.tendon_length0[id];
   }
   return {c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4])),
-          2 * c[2] + x * (6 * c[3] + x * 12 * c[4])};
+          2 * c[2] + x * (6 * c[3] + x * 12 * c[4]), 6 * c[3] + x * 24 * c[4]};
 }
 
 namespace {

@@ -8,9 +8,7 @@ namespace mujacobian {
 void force_change(const Block& b, const BlockChange& change, double* q, double* v) {
   multiply_hessian(b, -1, change.rho_q, q);
   multiply_hessian(b, -1, change.rho_v, v);
-  for (int r = 0; r < b.count; r++) {
-    combine_rows<true>(q + r * b.stride, b.force + r, 1, 1, change.dlogD, 1, b.stride);
-  }
+  combine_rows<true>(q, b.count, {b.force, 1, 0}, change.dlogD, 1, b.stride);
 }
 
 ForceDerivative force_derivative(const ModelView& m, const DataView& d, const Topology& tree,

@@ -9,9 +9,8 @@ namespace mujacobian {
 
 // y = scale H x, where x and y are (count, n).
 inline void multiply_hessian(const Block& b, double scale, const double* x, double* y) {
-  for (int r = 0; r < b.count; r++) {
-    combine_rows<false>(y + r * b.stride, b.hessian + r * b.count, 1, scale, x, b.count, b.stride);
-  }
+  static_assert(kMaxRows == kMaxCombined);
+  combine_rows<false>(y, b.count, {b.hessian, b.count, 1, scale}, x, b.count, b.stride);
 }
 
 // The derivative of the forces of one block, in its coordinates. All matrices are (count, n) over

@@ -175,10 +175,7 @@ void HessianFactor::add(const Block& b, double* sum) {
     return;
   }
   multiply_hessian(b, 1, b.J, scratch_);
-  for (int i = 0; i < b.n; i++) {
-    combine_rows<true>(sum + i * b.stride, b.J + i, b.stride, 1, scratch_, b.count, b.stride,
-                       i + 1);
-  }
+  combine_rows<true>(sum, b.n, {b.J, 1, b.stride}, scratch_, b.count, b.stride);
 }
 
 void HessianFactor::scatter(const Block& b, const double* sum) {

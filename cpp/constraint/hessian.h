@@ -46,7 +46,7 @@ class HessianFactor {
   // Writes M to the dense matrix of component c.
   void start_dense(int c);
 
-  // sum += J^T H J, lower triangle only
+  // sum += J^T H J
   void add(const Block& b, double* sum);
 
   // Adds the lower triangle of a matrix over the dofs of the block to K.

@@ -167,11 +167,9 @@ void add_blocks(const ModelView& m, const DataView& d, const Topology& tree, con
     force = {arena.take<double>(size), arena.take<double>(size)};
     force_change(b, change, force.q, force.v);
     double* sum_v = sum_q + matrix_size(b);
-    for (int i = 0; i < b.n; i++) {
-      const int at = i * b.stride;
-      combine_rows<true>(sum_q + at, b.J + i, b.stride, 1, force.q, b.count, b.stride);
-      combine_rows<true>(sum_v + at, b.J + i, b.stride, 1, force.v, b.count, b.stride);
-    }
+    const Coefficients transposed{b.J, 1, b.stride};
+    combine_rows<true>(sum_q, b.n, transposed, force.q, b.count, b.stride);
+    combine_rows<true>(sum_v, b.n, transposed, force.v, b.count, b.stride);
   };
   // add a sum to the rows of the residual
   auto scatter = [&](const Block& b, const double* sum_q) {

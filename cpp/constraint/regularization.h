@@ -19,7 +19,7 @@ void visit_regularization(const DataView& d, const Block& b, F visit) {
   if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (d.efc_R[b.row + s] <= kMinVal) continue;  // at its lower bound, a constant
+    if (has_least_softness(d, b.row + s)) continue;
     double force[kMaxRows] = {};
     for (int r = source[s].first; r < source[s].last; r++) {
       force[r] = b.hessian[r * b.count] * shift - b.force[r];

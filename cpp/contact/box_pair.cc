@@ -54,7 +54,7 @@ bool find_clipped_point(const ModelView& m, const DataView& d, const ContactGeom
   const int reference = face_along(p[0].geom(), f.outward),
             incident = face_along(p[1].geom(), -f.outward);
   if (!find_clipped(p, reference, incident, f.center, {0, 0, 0}, g.position, v)) return false;
-  ClippedPoint point;
+  ClippedPoint point{.face = {reference, incident}};
   std::copy(v.motion, v.motion + 6, point.motion);
   f.slide = point;
   return true;

@@ -45,20 +45,43 @@ double slack(const CenterFeature& f, Vec3) {
 
 double agreement(const CenterFeature&, double) { return kAgreement; }
 
-ContactPoint vary(const CenterFeature& f, const ContactPoint& at, const Motion motion[2]) {
-  const CenterPair& c = f.pair;
-  const Vec3 n = at.normal;
-  Vec3 moved[2];
+template <class S>
+ContactPointT<S> vary(const CenterFeatureT<S>& f, const ContactPointT<S>& at,
+                      const MotionT<S> motion[2]) {
+  const CenterPairT<S>& c = f.pair;
+  const Vec3T<S> n = at.normal;
+  Vec3T<S> moved[2];
   if (f.segment) moved[0] = segment_velocity(*f.segment, at.position, motion);
   vary_centers(c, at.position, motion, moved);
-  double length = norm(c.center[1] - c.center[0]);
-  Vec3 u = moved[1] - moved[0];
-  ContactPoint v;
+  const S length = norm(c.center[1] - c.center[0]);
+  Vec3T<S> u = moved[1] - moved[0];
+  ContactPointT<S> v;
   v.distance = dot(n, u);
   v.normal = (1 / length) * across(u, n);
   v.position = moved[0] + (f.radius[0] + at.distance / 2) * v.normal + (v.distance / 2) * n;
   return v;
 }
+
+template <class S>
+CenterFeatureT<S> moved(const CenterFeature& f, const ContactPoint& at, const MotionT<S> motion[2],
+                        const ContactSource& source) {
+  CenterFeatureT<S> result{.radius = {f.radius[0], f.radius[1]}};
+  Vec3T<S> velocities[2];
+  if (f.segment) {
+    velocities[0] = segment_velocity<S>(constant<S>(*f.segment), at.position, motion);
+    result.segment = moved(*f.segment, at.position, motion, source);
+  }
+  vary_centers<S>(constant<S>(f.pair), at.position, motion, velocities);
+  result.pair = moved<S>(f.pair, at.position, motion, velocities);
+  return result;
+}
+
+template ContactPoint vary(const CenterFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<ContactDual> vary(const CenterFeatureT<ContactDual>&,
+                                         const ContactPointT<ContactDual>&,
+                                         const MotionT<ContactDual>[2]);
+template CenterFeatureT<ContactDual> moved(const CenterFeature&, const ContactPoint&,
+                                           const MotionT<ContactDual>[2], const ContactSource&);
 
 Growth grow(const CenterFeature& f, const Geom& geom, int side, int component) {
   // the side of a cylinder is round, too

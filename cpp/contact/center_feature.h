@@ -9,16 +9,23 @@
 
 namespace mujacobian {
 
-struct CenterFeature {
-  CenterPair pair{};
+template <class S>
+struct CenterFeatureT {
+  CenterPairT<S> pair{};
   double radius[2] = {0, 0};
-  std::optional<SegmentPoint> segment{};  // center 0, if its slide is kSegment
+  std::optional<SegmentPointT<S>> segment{};  // center 0, if its slide is kSegment
 };
+using CenterFeature = CenterFeatureT<double>;
 
 ContactPoint rederive(const CenterFeature& f, Vec3 normal);
 double slack(const CenterFeature& f, Vec3 normal);
 double agreement(const CenterFeature& f, double curved);
-ContactPoint vary(const CenterFeature& f, const ContactPoint& at, const Motion motion[2]);
+template <class S>
+ContactPointT<S> vary(const CenterFeatureT<S>& f, const ContactPointT<S>& at,
+                      const MotionT<S> motion[2]);
+template <class S>
+CenterFeatureT<S> moved(const CenterFeature& f, const ContactPoint& at, const MotionT<S> motion[2],
+                        const ContactSource& source);
 Growth grow(const CenterFeature& f, const Geom& geom, int side, int component);
 std::string describe(const CenterFeature& f);
 

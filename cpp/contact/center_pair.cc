@@ -8,60 +8,71 @@ namespace mujacobian {
 namespace {
 
 // Both centers slide along lines: a_s . span = 0 for both, with moved_s += a_s t_s.        (CON-4)
-void slide_both(const CenterPair& c, const Motion motion[2], Vec3 moved[2]) {
-  Vec3 span = c.center[1] - c.center[0];
-  Vec3 u = moved[1] - moved[0];
-  double b = dot(c.axis[0], c.axis[1]);
-  double r0 = dot(cross(motion[0].ang, c.axis[0]), span) + dot(c.axis[0], u);
-  double r1 = dot(cross(motion[1].ang, c.axis[1]), span) + dot(c.axis[1], u);
-  double det = 1 - b * b;
+template <class S>
+void slide_both(const CenterPairT<S>& c, const MotionT<S> motion[2], Vec3T<S> moved[2]) {
+  Vec3T<S> span = c.center[1] - c.center[0];
+  Vec3T<S> u = moved[1] - moved[0];
+  const S b = dot(c.axis[0], c.axis[1]);
+  const S r0 = dot(cross(motion[0].ang, c.axis[0]), span) + dot(c.axis[0], u);
+  const S r1 = dot(cross(motion[1].ang, c.axis[1]), span) + dot(c.axis[1], u);
+  const Vec3T<S> normal = cross(c.axis[0], c.axis[1]);
+  const S det = dot(normal, normal);  // 1 - b^2, but accurate for small angles
   moved[0] += ((r0 - b * r1) / det) * c.axis[0];
   moved[1] += ((b * r0 - r1) / det) * c.axis[1];
 }
 
 // Center s slides along a line so that a . (other - center) = 0.                           (CON-3)
-void slide_on_line(const CenterPair& c, int s, const Motion motion[2], Vec3 moved[2]) {
-  Vec3 to_other = c.center[1 - s] - c.center[s], a = c.axis[s];
-  double t = dot(a, moved[1 - s] - moved[s]) + dot(cross(motion[s].ang, a), to_other);
+template <class S>
+void slide_on_line(const CenterPairT<S>& c, int s, const MotionT<S> motion[2], Vec3T<S> moved[2]) {
+  Vec3T<S> to_other = c.center[1 - s] - c.center[s], a = c.axis[s];
+  const S t = dot(a, moved[1 - s] - moved[s]) + dot(cross(motion[s].ang, a), to_other);
   moved[s] += t * a;
 }
 
 // Center s slides around a circle so that its tangent t = a x e stays perpendicular to the vector
 // from the middle to the other center.                                                     (CON-5)
-void slide_on_circle(const CenterPair& c, int s, Vec3 from, const Motion motion[2], Vec3 moved[2]) {
-  Vec3 arm = c.center[s] - c.middle[s];
-  double radius = norm(arm);
-  Vec3 t = cross(c.axis[s], (1 / radius) * arm);
-  Vec3 middle = velocity(motion[s], from, c.middle[s]);
-  Vec3 reach = c.center[1 - s] - c.middle[s];
-  double lateral = dot(t, moved[1 - s] - middle) + dot(cross(motion[s].ang, t), reach);
-  double planar = dot((1 / radius) * arm, reach);
+template <class S>
+void slide_on_circle(const CenterPairT<S>& c, int s, Vec3T<S> from, const MotionT<S> motion[2],
+                     Vec3T<S> moved[2]) {
+  Vec3T<S> arm = c.center[s] - c.middle[s];
+  const S radius = norm(arm);
+  Vec3T<S> t = cross(c.axis[s], (1 / radius) * arm);
+  Vec3T<S> middle = velocity(motion[s], from, c.middle[s]);
+  Vec3T<S> reach = c.center[1 - s] - c.middle[s];
+  const S lateral = dot(t, moved[1 - s] - middle) + dot(cross(motion[s].ang, t), reach);
+  const S planar = dot((1 / radius) * arm, reach);
   moved[s] += (radius * lateral / planar) * t;
 }
 
 }  // namespace
 
-void vary_centers(const CenterPair& c, Vec3 from, const Motion motion[2], Vec3 moved[2]) {
+template <class S>
+void vary_centers(const CenterPairT<S>& c, Vec3T<S> from, const MotionT<S> motion[2],
+                  Vec3T<S> moved[2]) {
   for (int s = 0; s < 2; s++) {
-    if (c.slide[s] != CenterPair::kSegment) moved[s] = velocity(motion[s], from, c.center[s]);
+    if (c.slide[s] != CenterSlide::kSegment) moved[s] = velocity(motion[s], from, c.center[s]);
   }
-  if (c.slide[0] == CenterPair::kLine && c.slide[1] == CenterPair::kLine) {
+  if (c.slide[0] == CenterSlide::kLine && c.slide[1] == CenterSlide::kLine) {
     return slide_both(c, motion, moved);
   }
   for (int s = 0; s < 2; s++) {
     switch (c.slide[s]) {
-      case CenterPair::kFixed:
-      case CenterPair::kSegment:
+      case CenterSlide::kFixed:
+      case CenterSlide::kSegment:
         break;
-      case CenterPair::kLine:
+      case CenterSlide::kLine:
         slide_on_line(c, s, motion, moved);
         break;
-      case CenterPair::kCircle:
+      case CenterSlide::kCircle:
         slide_on_circle(c, s, from, motion, moved);
         break;
     }
   }
 }
+
+template void vary_centers(const CenterPair&, Vec3, const Motion[2], Vec3[2]);
+template void vary_centers(const CenterPairT<ContactDual>&, Vec3T<ContactDual>,
+                           const MotionT<ContactDual>[2], Vec3T<ContactDual>[2]);
 
 void nearest_points(Vec3 a, Vec3 b, Vec3 c, Vec3 d, double& s, double& t) {
   Vec3 u = b - a, v = d - c, w = c - a;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace mujacobian {
 namespace {
@@ -13,14 +14,16 @@ constexpr int kRoom = 64;            // largest number of vertices of a polygon
 constexpr int kNodes = 3 * kRoom;    // largest number of vertices over all cuts
 
 // A vertex of the original polygon, or the point where the line between two others crosses a side.
-struct Node {
-  Vec3 point;
-  int from, to;  // the two others; negative for an original vertex
-  double t;      // place between them, 0 to 1
-  Vec3 normal;   // of the plane through the side
+template <class S>
+struct NodeT {
+  Vec3T<S> point;
+  int from, to;     // the two others; negative for an original vertex
+  S t;              // place between them, 0 to 1
+  Vec3T<S> normal;  // of the plane through the side
   double
       share;  // of the motion along the line: 1, or 1/2 for an end of an edge in the plane (CON-25)
 };
+using Node = NodeT<double>;
 
 // A polygon with the history of its vertices, from which the motion of one of them is computed.
 class Clipper {
@@ -67,9 +70,17 @@ class Clipper {
   // Returns a vertex with its motions about `from`.
   ClippedVertex vertex(int node, Vec3 from) const {
     ClippedVertex v{node_[node].point, {}};
-    slide(node, from, v.motion);
-    for (int k = 0; k < 6; k++) v.motion[k] = v.motion[k] + carried(v.point, from, k);
+    vertex_motion(node_, node, from, v.motion);
     return v;
+  }
+
+  // Sets `out` to the motions of a vertex about `position` after infinitesimal motions of the geoms
+  // about `from`, that of the cutter first.                                                (CON-38)
+  void move_vertex(int node, Vec3 from, const MotionT<ContactDual> motion[2],
+                   Vec3T<ContactDual> position, Vec3T<ContactDual> out[6]) const {
+    NodeT<ContactDual> nodes[kNodes];
+    move_nodes(node, from, motion, nodes);
+    vertex_motion(nodes, node, position, out);
   }
 
  private:
@@ -104,23 +115,49 @@ class Clipper {
     return true;
   }
 
-  static Vec3 carried(Vec3 point, Vec3 from, int k) {
-    return k < 3 ? cross(unit3(k), point - from) : unit3(k - 3);
+  template <class S>
+  static Vec3T<S> carried(Vec3T<S> point, Vec3T<S> from, int k) {
+    return k < 3 ? cross(Vec3T<S>(unit3(k)), point - from) : Vec3T<S>(unit3(k - 3));
+  }
+
+  template <class S>
+  static void vertex_motion(const NodeT<S>* nodes, int node, Vec3T<S> from, Vec3T<S> out[6]) {
+    slide(nodes, node, from, out);
+    for (int k = 0; k < 6; k++) out[k] = out[k] + carried(nodes[node].point, from, k);
+  }
+
+  // Sets a node and all nodes on which it depends to what they are after the motions.
+  void move_nodes(int node, Vec3 from, const MotionT<ContactDual> motion[2],
+                  NodeT<ContactDual>* out) const {
+    const Node& v = node_[node];
+    const ClippedVertex still = vertex(node, from);
+    const MotionT<ContactDual> apart = motion[1] + -1.0 * motion[0];
+    const ContactDual relative[6] = {apart.ang.x, apart.ang.y, apart.ang.z,
+                                     apart.lin.x, apart.lin.y, apart.lin.z};
+    Vec3T<ContactDual> point = moved_point(motion[0], from, v.point);
+    for (int k = 0; k < 6; k++) point += relative[k] * Vec3T<ContactDual>(still.motion[k]);
+    out[node] = {point, v.from, v.to, v.t, turned(motion[0], v.normal), v.share};
+    if (v.from < 0) return;
+    move_nodes(v.from, from, motion, out);
+    move_nodes(v.to, from, motion, out);
+    const Vec3T<ContactDual> line = out[v.to].point - out[v.from].point;
+    out[node].t = dot(point - out[v.from].point, line) / dot(line, line);
   }
 
   // Velocities of a vertex relative to the geom: a crossing slides along its line and stays in its
   // plane.                                                                                 (CON-23)
-  void slide(int node, Vec3 from, Vec3 out[6]) const {
-    const Node& v = node_[node];
-    std::fill_n(out, 6, Vec3{0, 0, 0});
+  template <class S>
+  static void slide(const NodeT<S>* nodes, int node, Vec3T<S> from, Vec3T<S> out[6]) {
+    const NodeT<S>& v = nodes[node];
+    std::fill_n(out, 6, Vec3T<S>{0, 0, 0});
     if (v.from < 0) return;
-    Vec3 a[6], b[6];
-    slide(v.from, from, a);
-    slide(v.to, from, b);
-    const Vec3 line = node_[v.to].point - node_[v.from].point;
-    const Vec3 across = (1 / dot(v.normal, line)) * v.normal;
+    Vec3T<S> a[6], b[6];
+    slide(nodes, v.from, from, a);
+    slide(nodes, v.to, from, b);
+    const Vec3T<S> line = nodes[v.to].point - nodes[v.from].point;
+    const Vec3T<S> across = (1 / dot(v.normal, line)) * v.normal;
     for (int k = 0; k < 6; k++) {
-      const Vec3 with_ends = a[k] + v.t * (b[k] - a[k]);
+      const Vec3T<S> with_ends = a[k] + v.t * (b[k] - a[k]);
       out[k] = with_ends - v.share * dot(across, with_ends + carried(v.point, from, k)) * line;
     }
   }
@@ -131,11 +168,8 @@ class Clipper {
   Node node_[kNodes];
 };
 
-}  // namespace
-
-bool find_clipped(const Polytope p[2], int f0, int f1, Vec3 x, Vec3 ray, Vec3 from,
-                  ClippedVertex& found) {
-  Clipper clipper;
+// Clips face f1 of p[1] by the sides of face f0 of p[0].
+bool clip(const Polytope p[2], int f0, int f1, Clipper& clipper) {
   for (int k = 0, size = p[1].face_size(f1); k < size; k++) {
     if (!clipper.add(p[1].face_vertex(f1, k))) return false;
   }
@@ -147,9 +181,32 @@ bool find_clipped(const Polytope p[2], int f0, int f1, Vec3 x, Vec3 ray, Vec3 fr
     if (length == 0 || !clipper.cut(a, (1 / length) * inward)) return false;
     a = b;
   }
+  return true;
+}
+
+}  // namespace
+
+bool find_clipped(const Polytope p[2], int f0, int f1, Vec3 x, Vec3 ray, Vec3 from,
+                  ClippedVertex& found) {
+  Clipper clipper;
+  if (!clip(p, f0, f1, clipper)) return false;
   const int node = clipper.find(x, ray);
   if (node >= 0) found = clipper.vertex(node, from);
   return node >= 0;
+}
+
+void move_clipped(const ContactSource& source, int cutter, const int face[2], Vec3 x, Vec3 from,
+                  const MotionT<ContactDual> motion[2], Vec3T<ContactDual> position,
+                  Vec3T<ContactDual> out[6]) {
+  const Polytope p[2] = {{source.m, source.d, source.geom[cutter]},
+                         {source.m, source.d, source.geom[1 - cutter]}};
+  const MotionT<ContactDual> ordered[2] = {motion[cutter], motion[1 - cutter]};
+  Clipper clipper;
+  const bool clipped = clip(p, face[0], face[1], clipper);
+  const int node = clipped ? clipper.find(x, {0, 0, 0}) : -1;
+  // find_clipped has found this vertex with the same arithmetic
+  if (node < 0) throw std::logic_error("a clipped polygon has lost a vertex");
+  clipper.move_vertex(node, from, ordered, position, out);
 }
 
 }  // namespace mujacobian

@@ -3,6 +3,7 @@
 // are only nearly coplanar. Therefore the vertices depend on the order in which the sides cut.
 #pragma once
 
+#include "contact/contact_point.h"
 #include "contact/polytope.h"
 
 namespace mujacobian {
@@ -18,5 +19,12 @@ struct ClippedVertex {
 // vertex is there.
 bool find_clipped(const Polytope p[2], int f0, int f1, Vec3 x, Vec3 ray, Vec3 from,
                   ClippedVertex& found);
+
+// Sets `out` to the motions of the vertex x of such a polygon about `position`, after infinitesimal
+// motions of the geoms about `from`. Geom `cutter` of the contact has the first one of the faces.
+// (CON-38)
+void move_clipped(const ContactSource& source, int cutter, const int face[2], Vec3 x, Vec3 from,
+                  const MotionT<ContactDual> motion[2], Vec3T<ContactDual> position,
+                  Vec3T<ContactDual> out[6]);
 
 }  // namespace mujacobian

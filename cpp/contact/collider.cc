@@ -22,7 +22,7 @@ constexpr std::uint64_t kMoreArena = 4 << 20;
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 bool has_converged_collider(const ModelView& m) {
-  return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= kColliderIterations;
+  return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= collider_iterations();
 }
 
 bool depends_on_tolerance(const ModelView& m, const DataView& d) {
@@ -53,7 +53,7 @@ class Converged {
   const ModelView& model(const ModelView& m) {
     model_.take(m.address);
     model_.set_collider(std::min(kColliderTolerance, m.opt.ccd_tolerance),
-                        std::max(kColliderIterations, m.opt.ccd_iterations));
+                        std::max(collider_iterations(), m.opt.ccd_iterations));
     model_.enlarge_arena(kMoreArena);
     m_ = view_model(model_.address());
     m_.opt.enableflags = m.opt.enableflags;  // the caller may have removed flags from its view
@@ -172,6 +172,10 @@ void notice_contacts(const DataView& d, const DataView& converged) {
 }
 
 }  // namespace
+
+int collider_iterations() {
+  return engine().version < kMuJoCo317 ? kColliderIterations315 : kColliderIterations;
+}
 
 const ModelView& converged_model(const ModelView& m) {
   return has_converged_collider(m) ? m : converged().model(m);

@@ -9,9 +9,12 @@
 
 namespace mujacobian {
 
-// A collider with these settings converges: a finer tolerance would be below rounding.
+// A collider with these settings converges: a finer tolerance would be below rounding. The number
+// of iterations depends on the version of MuJoCo: with more than 400, mj_forward of MuJoCo 3.15
+// crashes if the normal is not unique, such as that of a cylinder whose axis is on an edge.
 constexpr double kColliderTolerance = 1e-13;
-constexpr int kColliderIterations = 500;
+constexpr int kColliderIterations = 500, kColliderIterations315 = 200;
+int collider_iterations();
 
 // Error of a contact (see contact_error) above which the collider counts as not converged. Over
 // motions that are not much longer than its error, a contact follows the facets at which the

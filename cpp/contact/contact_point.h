@@ -9,11 +9,14 @@
 //                                                `curved`: if the collider iterates
 //   ContactPoint vary(feature, at, motion)       derivative of the contact `at` for motions of
 //                                                geoms 0 and 1 about its position
+//   Feature moved(feature, at, motion, source)   the feature after infinitesimal motions
 //   Growth grow(feature, geom, side, component)  motion of the part of geom `side` with its size
 //   std::string describe(feature)                short English name, for `mujacobian.diagnose`
 //
-// These functions read no model and no data, so that second derivatives can evaluate them with
-// other numbers. docs/derivations/contacts.md.
+// A feature and `vary` are templates over the numbers S. `moved` gives each of its vectors the
+// derivatives with which it moves, as dual numbers, and `vary` of the moved feature then returns
+// the derivative of the first derivative: see curvature.h. Only `moved` reads the model and the
+// data, for parts of geoms that the first derivative does not need. docs/derivations/contacts.md.
 #pragma once
 
 #include <string>
@@ -23,11 +26,28 @@
 
 namespace mujacobian {
 
+struct DataView;
+struct ModelView;
+
 // A contact, or the derivative of one.
-struct ContactPoint {
-  double distance;
-  Vec3 position;
-  Vec3 normal;  // from geom 0 to geom 1
+template <class S>
+struct ContactPointT {
+  S distance;
+  Vec3T<S> position;
+  Vec3T<S> normal;  // from geom 0 to geom 1
+};
+using ContactPoint = ContactPointT<double>;
+
+template <class S>
+ContactPointT<S> constant(const ContactPoint& at) {
+  return {at.distance, at.position, at.normal};
+}
+
+// The two geoms of a contact.
+struct ContactSource {
+  const ModelView& m;
+  const DataView& d;
+  int geom[2];
 };
 
 // How well features must reproduce MuJoCo's contact if the collider does not iterate.

@@ -100,7 +100,7 @@ bool find_projected(const Polytope p[2], int f0, int f1, double agreement, const
   auto use_clipped = [&] {
     ClippedVertex v;
     if (!find_clipped(p, f0, f1, x, base, g.position, v)) return false;
-    ClippedFoot foot{.above = v.point, .base = base};
+    ClippedFoot foot{.above = v.point, .base = base, .face = {f0, f1}};
     std::copy(v.motion, v.motion + 6, foot.motion);
     f.slide = foot;
     f.distance = dot(g.normal, v.point - x);
@@ -149,7 +149,7 @@ bool find_shifted(const Polytope p[2], int f0, int f1, double agreement, const C
   auto use_clipped = [&] {
     ClippedVertex v;
     if (!find_clipped(p, f0, f1, x, {0, 0, 0}, g.position, v)) return false;
-    ClippedPoint point;
+    ClippedPoint point{.face = {f0, f1}};
     std::copy(v.motion, v.motion + 6, point.motion);
     f.slide = point;
     return true;
@@ -302,7 +302,8 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   if (part[0].size == 2 && part[1].size == 2 && identify_edge_edge(part, g)) return true;
   if (g.distance > 0) return identify_apart(p, x, g);
   // rare, and it takes long to find
-  return g.walked[0] == Polytope::kEverywhere && identify_chord_on_face(p, x, g);
+  return g.walked[0] == Polytope::kEverywhere &&
+         (identify_chord_on_face(p, x, g) || identify_facet(p, g));
 }
 
 bool identify_nearest_convex(const ModelView& m, const DataView& d, const ContactView& contact,

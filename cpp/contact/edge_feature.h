@@ -6,17 +6,24 @@
 
 namespace mujacobian {
 
-struct EdgeFeature {
-  Vec3 point[2]{};                  // a point of each edge, nearest to the other edge
-  Vec3 axis[2]{};                   // unit directions
+template <class S>
+struct EdgeFeatureT {
+  Vec3T<S> point[2]{};              // a point of each edge, nearest to the other edge
+  Vec3T<S> axis[2]{};               // unit directions
   bool at_end[2] = {false, false};  // the point is an end of its edge                     (CON-32)
   double sign = 1;                  // normal = sign (axis[0] x axis[1]) / |.|
 };
+using EdgeFeature = EdgeFeatureT<double>;
 
 ContactPoint rederive(const EdgeFeature& f, Vec3 normal);
 double slack(const EdgeFeature& f, Vec3 normal);
 double agreement(const EdgeFeature& f, double curved);
-ContactPoint vary(const EdgeFeature& f, const ContactPoint& at, const Motion motion[2]);
+template <class S>
+ContactPointT<S> vary(const EdgeFeatureT<S>& f, const ContactPointT<S>& at,
+                      const MotionT<S> motion[2]);
+template <class S>
+EdgeFeatureT<S> moved(const EdgeFeature& f, const ContactPoint& at, const MotionT<S> motion[2],
+                      const ContactSource& source);
 Growth grow(const EdgeFeature& f, const Geom& geom, int side, int component);
 std::string describe(const EdgeFeature& f);
 

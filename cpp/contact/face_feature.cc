@@ -1,8 +1,10 @@
 #include "contact/face_feature.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
+#include "contact/clipped_polygon.h"
 #include "contact/kinematics.h"
 
 namespace mujacobian {
@@ -12,52 +14,59 @@ namespace {
 constexpr double kFlat = 1e-15;
 
 // A feature and the motions of its two geoms about the position of the contact.
-struct FaceMotion {
-  const FaceFeature& f;
-  Vec3 from;
-  const Motion* motion;
-  Vec3 carried;  // velocity of the point if it is fixed to the other geom
-  const Motion& owner() const { return motion[f.owner]; }
-  const Motion& other() const { return motion[1 - f.owner]; }
-  Vec3 with_owner(Vec3 p) const { return velocity(owner(), from, p); }
-  Vec3 with_other(Vec3 p) const { return velocity(other(), from, p); }
+template <class S>
+struct FaceMotionT {
+  const FaceFeatureT<S>& f;
+  Vec3T<S> from;
+  const MotionT<S>* motion;
+  Vec3T<S> carried;  // velocity of the point if it is fixed to the other geom
+  const MotionT<S>& owner() const { return motion[f.owner]; }
+  const MotionT<S>& other() const { return motion[1 - f.owner]; }
+  Vec3T<S> with_owner(Vec3T<S> p) const { return velocity(owner(), from, p); }
+  Vec3T<S> with_other(Vec3T<S> p) const { return velocity(other(), from, p); }
 };
 
 // Velocity of the point p of a polygon that the sides of a face of geom `cutter` have clipped. It
 // moves with the cutter, and relative to it by `relative_motion`. (CON-23)
-Vec3 clipped_velocity(const Vec3 relative_motion[6], int cutter, Vec3 p, FaceMotion x) {
-  double relative[6];
-  store_motion(relative, x.motion[1 - cutter] + -1.0 * x.motion[cutter]);
-  Vec3 moved = velocity(x.motion[cutter], x.from, p);
+template <class S>
+Vec3T<S> clipped_velocity(const Vec3T<S> relative_motion[6], int cutter, Vec3T<S> p,
+                          FaceMotionT<S> x) {
+  const MotionT<S> apart = x.motion[1 - cutter] + -1.0 * x.motion[cutter];
+  const S relative[6] = {apart.ang.x, apart.ang.y, apart.ang.z,
+                         apart.lin.x, apart.lin.y, apart.lin.z};
+  Vec3T<S> moved = velocity(x.motion[cutter], x.from, p);
   for (int k = 0; k < 6; k++) moved += relative[k] * relative_motion[k];
   return moved;
 }
 
 // Velocity of the owner's point whose projection is the foot.
-Vec3 above_velocity(const FootPoint& foot, FaceMotion x) {
-  Vec3 above = x.with_owner(foot.above);
-  double slope = dot(foot.side, foot.along);
-  if (slope == 0) return above;
+template <class S>
+Vec3T<S> above_velocity(const FootPointT<S>& foot, FaceMotionT<S> x) {
+  Vec3T<S> above = x.with_owner(foot.above);
+  const S slope = dot(foot.side, foot.along);
+  if (value(slope) == 0) return above;
   return above + (dot(foot.side, x.with_other(foot.above) - above) / slope) * foot.along;
 }
 
-Vec3 above_velocity(const ClippedFoot& foot, FaceMotion x) {
+template <class S>
+Vec3T<S> above_velocity(const ClippedFootT<S>& foot, FaceMotionT<S> x) {
   return clipped_velocity(foot.motion, 1 - x.f.owner, foot.above, x);
 }
 
 // Motion of the point that touches the face.
-struct PointMotion {
-  Vec3 velocity;
-  double distance;  // change of its distance from the face
+template <class S>
+struct PointMotionT {
+  Vec3T<S> velocity;
+  S distance;  // change of its distance from the face
 };
 
 // The foot, on the other's face, of the owner's point. Its distance is measured from the plane
 // through the owner's point, because faces of meshes are flat to 1e-7 only. (CON-13)
-template <class Foot>
-PointMotion move_foot(const Foot& foot, FaceMotion x) {
-  const Vec3 above = above_velocity(foot, x), below = x.with_other(foot.above);
-  const double height = dot(foot.base, foot.above - x.f.center);
-  const Vec3 moved =
+template <class Foot, class S>
+PointMotionT<S> move_foot(const Foot& foot, FaceMotionT<S> x) {
+  const Vec3T<S> above = above_velocity(foot, x), below = x.with_other(foot.above);
+  const S height = dot(foot.base, foot.above - x.f.center);
+  const Vec3T<S> moved =
       above - dot(foot.base, above - below) * foot.base - height * cross(x.other().ang, foot.base);
   return {moved, dot(x.f.outward, moved - above) +
                      dot(cross(x.owner().ang, x.f.outward), x.f.center - foot.above)};
@@ -66,73 +75,212 @@ PointMotion move_foot(const Foot& foot, FaceMotion x) {
 // The functions below return the velocity of a point that slides.
 
 // x = -S^2 n / |S n| in the frame of the ellipsoid
-Vec3 point_velocity(const EllipsoidPoint& point, FaceMotion x) {
-  const Geom& other = point.ellipsoid;
-  Vec3 turn = x.owner().ang - x.other().ang;
-  Vec3 n = transpose_mul(other.frame, x.f.outward);
-  Vec3 dn = transpose_mul(other.frame, cross(turn, x.f.outward));
+template <class S>
+Vec3T<S> point_velocity(const EllipsoidPointT<S>& point, FaceMotionT<S> x) {
+  const GeomT<S>& other = point.ellipsoid;
+  Vec3T<S> turn = x.owner().ang - x.other().ang;
+  Vec3T<S> n = transpose_mul(other.frame, x.f.outward);
+  Vec3T<S> dn = transpose_mul(other.frame, cross(turn, x.f.outward));
   const double* s = other.size;
-  Vec3 sn = {s[0] * n.x, s[1] * n.y, s[2] * n.z}, sdn = {s[0] * dn.x, s[1] * dn.y, s[2] * dn.z};
-  double length = norm(sn);
-  Vec3 dx = (-1 / length) * (sdn - (dot(sn, sdn) / (length * length)) * sn);
-  return x.carried + other.frame * Vec3{s[0] * dx.x, s[1] * dx.y, s[2] * dx.z};
+  Vec3T<S> sn = {s[0] * n.x, s[1] * n.y, s[2] * n.z}, sdn = {s[0] * dn.x, s[1] * dn.y, s[2] * dn.z};
+  const S length = norm(sn);
+  Vec3T<S> dx = (-1 / length) * (sdn - (dot(sn, sdn) / (length * length)) * sn);
+  return x.carried + other.frame * Vec3T<S>{s[0] * dx.x, s[1] * dx.y, s[2] * dx.z};
 }
 
 // The direction e = -(n_x, n_y)/|.| turns about the axis of the cylinder.
-Vec3 point_velocity(const CylinderPoint& point, FaceMotion x) {
-  const Geom& other = point.cylinder;
-  Vec3 turn = x.owner().ang - x.other().ang;
-  Vec3 n = transpose_mul(other.frame, x.f.outward);
-  Vec3 dn = transpose_mul(other.frame, cross(turn, x.f.outward));
-  double flat = n.x * n.x + n.y * n.y;
-  Vec3 slide{0, 0, 0};
+template <class S>
+Vec3T<S> point_velocity(const CylinderPointT<S>& point, FaceMotionT<S> x) {
+  const GeomT<S>& other = point.cylinder;
+  Vec3T<S> turn = x.owner().ang - x.other().ang;
+  Vec3T<S> n = transpose_mul(other.frame, x.f.outward);
+  Vec3T<S> dn = transpose_mul(other.frame, cross(turn, x.f.outward));
+  const S flat = n.x * n.x + n.y * n.y;
+  Vec3T<S> slide{0, 0, 0};
   // tie: rim of a cylinder
-  if (!(flat < kFlat * kFlat)) {
-    double rate = (n.x * dn.y - n.y * dn.x) / flat;
+  if (!(value(flat) < kFlat * kFlat)) {
+    const S rate = (n.x * dn.y - n.y * dn.x) / flat;
     slide = rate * cross(other.axis(), x.f.center - other.position);
   }
   return x.carried + slide;
 }
 
 // The point slides along the edge so that it stays in the plane of the side. (CON-10)
-Vec3 point_velocity(const EdgeCrossing& edge, FaceMotion x) {
-  double gap = dot(edge.side, x.with_owner(x.f.center) - x.carried);
+template <class S>
+Vec3T<S> point_velocity(const EdgeCrossingT<S>& edge, FaceMotionT<S> x) {
+  const S gap = dot(edge.side, x.with_owner(x.f.center) - x.carried);
   return x.carried + (gap / dot(edge.side, edge.along)) * edge.along;
 }
 
 // The point stays over the corner and in the other's face.                                (CON-11)
-Vec3 point_velocity(const CornerPoint& at, FaceMotion x) {
-  const Vec3 outward = x.f.outward;
-  double height = dot(x.f.center - at.corner, outward);
-  Vec3 base = x.with_owner(at.corner) + height * cross(x.owner().ang, outward);
+template <class S>
+Vec3T<S> point_velocity(const CornerPointT<S>& at, FaceMotionT<S> x) {
+  const Vec3T<S> outward = x.f.outward;
+  const S height = dot(x.f.center - at.corner, outward);
+  Vec3T<S> base = x.with_owner(at.corner) + height * cross(x.owner().ang, outward);
   return base + (dot(at.face, x.carried - base) / dot(at.face, outward)) * outward;
 }
 
-Vec3 point_velocity(const ClippedPoint& point, FaceMotion x) {
+template <class S>
+Vec3T<S> point_velocity(const ClippedPointT<S>& point, FaceMotionT<S> x) {
   return clipped_velocity(point.motion, x.f.owner, x.f.center, x);
 }
 
-Vec3 point_velocity(const SegmentPoint& point, FaceMotion x) {
+template <class S>
+Vec3T<S> point_velocity(const SegmentPointT<S>& point, FaceMotionT<S> x) {
   return segment_velocity(point, x.from, x.motion);
 }
 
 // The functions below set the velocity of the point and the change of its distance from the face.
 // On entry the velocity is that of a point that is fixed to the other geom.
 
-template <class Slide>
-void move_point(const Slide& slide, FaceMotion x, Vec3& moved, double& distance) {
+template <class Slide, class S>
+void move_point(const Slide& slide, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
   if constexpr (!std::is_same_v<Slide, FixedPoint>) moved = point_velocity(slide, x);
   distance = dot(x.f.outward, moved - x.with_owner(x.f.center));
 }
 
-void move_point(const FootPoint& foot, FaceMotion x, Vec3& moved, double& distance) {
-  const PointMotion p = move_foot(foot, x);
+template <class S>
+void move_point(const FootPointT<S>& foot, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
+  const PointMotionT<S> p = move_foot(foot, x);
   moved = p.velocity, distance = p.distance;
 }
 
-void move_point(const ClippedFoot& foot, FaceMotion x, Vec3& moved, double& distance) {
-  const PointMotion p = move_foot(foot, x);
+template <class S>
+void move_point(const ClippedFootT<S>& foot, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
+  const PointMotionT<S> p = move_foot(foot, x);
   moved = p.velocity, distance = p.distance;
+}
+
+template <class S>
+PointMotionT<S> move_point(FaceMotionT<S> x) {
+  PointMotionT<S> point{x.carried, 0};
+  auto move = [&](const auto& slide) { move_point(slide, x, point.velocity, point.distance); };
+  std::visit(move, x.f.slide);
+  return point;
+}
+
+// The points as constants of type S.
+template <class S>
+FixedPoint constant(const FixedPoint&) {
+  return {};
+}
+template <class S>
+EllipsoidPointT<S> constant(const EllipsoidPoint& p) {
+  return {constant<S>(p.ellipsoid)};
+}
+template <class S>
+CylinderPointT<S> constant(const CylinderPoint& p) {
+  return {constant<S>(p.cylinder)};
+}
+template <class S>
+EdgeCrossingT<S> constant(const EdgeCrossing& p) {
+  return {p.along, p.side};
+}
+template <class S>
+CornerPointT<S> constant(const CornerPoint& p) {
+  return {p.corner, p.face};
+}
+template <class S>
+FootPointT<S> constant(const FootPoint& p) {
+  return {p.above, p.base, p.along, p.side};
+}
+template <class S>
+ClippedPointT<S> constant(const ClippedPoint& p) {
+  ClippedPointT<S> result{.face = {p.face[0], p.face[1]}};
+  std::copy(p.motion, p.motion + 6, result.motion);
+  return result;
+}
+template <class S>
+ClippedFootT<S> constant(const ClippedFoot& p) {
+  ClippedFootT<S> result{.above = p.above, .base = p.base, .face = {p.face[0], p.face[1]}};
+  std::copy(p.motion, p.motion + 6, result.motion);
+  return result;
+}
+template <class S>
+FaceFeatureT<S> constant(const FaceFeature& f) {
+  FaceFeatureT<S> result{.owner = f.owner,
+                         .outward = f.outward,
+                         .center = f.center,
+                         .radius = f.radius,
+                         .distance = f.distance,
+                         .shift = f.shift,
+                         .shift_with_other = f.shift_with_other};
+  std::visit([&](const auto& slide) { result.slide = constant<S>(slide); }, f.slide);
+  return result;
+}
+
+// The functions below return the point with its vectors after infinitesimal motions. `at` is the
+// contact.
+
+template <class S>
+FixedPoint move_slide(const FixedPoint&, FaceMotionT<S>, const ContactPoint&,
+                      const ContactSource&) {
+  return {};
+}
+
+template <class S>
+EllipsoidPointT<S> move_slide(const EllipsoidPoint& point, FaceMotionT<S> x, const ContactPoint&,
+                              const ContactSource&) {
+  return {moved(point.ellipsoid, x.from, x.other())};
+}
+
+template <class S>
+CylinderPointT<S> move_slide(const CylinderPoint& point, FaceMotionT<S> x, const ContactPoint&,
+                             const ContactSource&) {
+  return {moved(point.cylinder, x.from, x.other())};
+}
+
+template <class S>
+EdgeCrossingT<S> move_slide(const EdgeCrossing& edge, FaceMotionT<S> x, const ContactPoint&,
+                            const ContactSource&) {
+  return {turned(x.other(), edge.along), turned(x.owner(), edge.side)};
+}
+
+template <class S>
+CornerPointT<S> move_slide(const CornerPoint& at, FaceMotionT<S> x, const ContactPoint&,
+                           const ContactSource&) {
+  return {moved_point(x.owner(), x.from, at.corner), turned(x.other(), at.face)};
+}
+
+template <class S>
+FootPointT<S> move_slide(const FootPoint& foot, FaceMotionT<S> x, const ContactPoint&,
+                         const ContactSource&) {
+  return {foot.above + above_velocity(constant<S>(foot), x), turned(x.other(), foot.base),
+          turned(x.owner(), foot.along), turned(x.other(), foot.side)};
+}
+
+// Position of the contact after the motions.
+template <class S>
+Vec3T<S> moved_position(FaceMotionT<S> x, const ContactPoint& at) {
+  return at.position + vary(x.f, constant<S>(at), x.motion).position;
+}
+
+template <class S>
+ClippedPointT<S> move_slide(const ClippedPoint& point, FaceMotionT<S> x, const ContactPoint& at,
+                            const ContactSource& source) {
+  ClippedPointT<S> result = constant<S>(point);
+  const Vec3 vertex{value(x.f.center.x), value(x.f.center.y), value(x.f.center.z)};
+  move_clipped(source, x.f.owner, point.face, vertex, at.position, x.motion, moved_position(x, at),
+               result.motion);
+  return result;
+}
+
+template <class S>
+ClippedFootT<S> move_slide(const ClippedFoot& foot, FaceMotionT<S> x, const ContactPoint& at,
+                           const ContactSource& source) {
+  ClippedFootT<S> result = constant<S>(foot);
+  result.above += above_velocity(constant<S>(foot), x);
+  result.base = turned(x.other(), foot.base);
+  move_clipped(source, 1 - x.f.owner, foot.face, foot.above, at.position, x.motion,
+               moved_position(x, at), result.motion);
+  return result;
+}
+
+template <class S>
+SegmentPointT<S> move_slide(const SegmentPoint& point, FaceMotionT<S> x, const ContactPoint& at,
+                            const ContactSource& source) {
+  return moved(point, at.position, x.motion, source);
 }
 
 // Names of the points.
@@ -169,19 +317,44 @@ double slack(const FaceFeature&, Vec3) { return 0; }
 
 double agreement(const FaceFeature&, double) { return kAgreement; }
 
-ContactPoint vary(const FaceFeature& f, const ContactPoint& at, const Motion motion[2]) {
-  const Vec3 carried = velocity(motion[1 - f.owner], at.position, f.center);
-  const FaceMotion x{f, at.position, motion, carried};
-  PointMotion point{carried, 0};
-  auto move = [&](const auto& slide) { move_point(slide, x, point.velocity, point.distance); };
-  std::visit(move, f.slide);
-  const Vec3 turned = cross(f.shift_with_other ? x.other().ang : x.owner().ang, f.shift);
-  ContactPoint v;
+template <class S>
+ContactPointT<S> vary(const FaceFeatureT<S>& f, const ContactPointT<S>& at,
+                      const MotionT<S> motion[2]) {
+  const Vec3T<S> carried = velocity(motion[1 - f.owner], at.position, f.center);
+  const FaceMotionT<S> x{f, at.position, motion, carried};
+  const PointMotionT<S> point = move_point(x);
+  const Vec3T<S> turned = cross(f.shift_with_other ? x.other().ang : x.owner().ang, f.shift);
+  ContactPointT<S> v;
   v.distance = point.distance;
   v.position = point.velocity - (f.radius + at.distance / 2) * turned - (v.distance / 2) * f.shift;
   v.normal = f.owner == 0 ? turned : -turned;
   return v;
 }
+
+template <class S>
+FaceFeatureT<S> moved(const FaceFeature& f, const ContactPoint& at, const MotionT<S> motion[2],
+                      const ContactSource& source) {
+  const FaceFeatureT<S> still = constant<S>(f);
+  const Vec3T<S> from = at.position;
+  const FaceMotionT<S> x{still, from, motion, velocity(motion[1 - f.owner], from, still.center)};
+  const PointMotionT<S> point = move_point(x);
+  FaceFeatureT<S> result{.owner = f.owner,
+                         .outward = turned(x.owner(), f.outward),
+                         .center = still.center + point.velocity,
+                         .radius = f.radius,
+                         .distance = still.distance + point.distance,
+                         .shift = turned(f.shift_with_other ? x.other() : x.owner(), f.shift),
+                         .shift_with_other = f.shift_with_other};
+  std::visit([&](const auto& slide) { result.slide = move_slide(slide, x, at, source); }, f.slide);
+  return result;
+}
+
+template ContactPoint vary(const FaceFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<ContactDual> vary(const FaceFeatureT<ContactDual>&,
+                                         const ContactPointT<ContactDual>&,
+                                         const MotionT<ContactDual>[2]);
+template FaceFeatureT<ContactDual> moved(const FaceFeature&, const ContactPoint&,
+                                         const MotionT<ContactDual>[2], const ContactSource&);
 
 Growth grow(const FaceFeature& f, const Geom& geom, int side, int component) {
   if (!std::holds_alternative<FixedPoint>(f.slide) &&

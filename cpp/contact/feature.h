@@ -11,7 +11,9 @@
 
 namespace mujacobian {
 
-using Feature =
-    std::variant<FaceFeature, CenterFeature, EdgeFeature, SupportFeature, SimplexFeature>;
+template <class S>
+using FeatureT = std::variant<FaceFeatureT<S>, CenterFeatureT<S>, EdgeFeatureT<S>,
+                              SupportFeatureT<S>, SimplexFeatureT<S>>;
+using Feature = FeatureT<double>;
 
 }  // namespace mujacobian

@@ -1,22 +1,35 @@
 // A geom: its type, pose and size.
 #pragma once
 
-#include "spatial/vector.h"
+#include "contact/kinematics.h"
 
 namespace mujacobian {
 
 struct DataView;
 struct ModelView;
 
-struct Geom {
+template <class S>
+struct GeomT {
   int type = 0;
-  Vec3 position{};
-  Mat3 frame{};
+  Vec3T<S> position{};
+  Mat3T<S> frame{};
   const double* size = nullptr;  // three numbers of the model
-  Vec3 axis() const { return column(frame, 2); }
-  Vec3 to_local(Vec3 p) const { return transpose_mul(frame, p - position); }
-  Vec3 to_world(Vec3 p) const { return position + frame * p; }
+  Vec3T<S> axis() const { return column(frame, 2); }
+  Vec3T<S> to_local(Vec3T<S> p) const { return transpose_mul(frame, p - position); }
+  Vec3T<S> to_world(Vec3T<S> p) const { return position + frame * p; }
 };
+using Geom = GeomT<double>;
+
+template <class S>
+GeomT<S> constant(const Geom& g) {
+  return {g.type, g.position, g.frame, g.size};
+}
+
+// The geom after an infinitesimal motion about `from`.
+template <class S>
+GeomT<S> moved(const Geom& g, Vec3T<S> from, const MotionT<S>& motion) {
+  return {g.type, moved_point(motion, from, g.position), turned_frame(motion, g.frame), g.size};
+}
 
 Geom load_geom(const ModelView& m, const DataView& d, int id);
 

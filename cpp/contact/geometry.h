@@ -17,8 +17,9 @@ struct Twin {
   Geom box[2]{};
 };
 
-struct ContactGeometry {
-  Feature feature{};
+template <class S>
+struct ContactGeometryT {
+  FeatureT<S> feature{};
   // why the features are not known; null if they are. The contact then has no derivative, which
   // matters only if it carries a force or a sensor reads it.
   const char* refusal = nullptr;
@@ -28,8 +29,8 @@ struct ContactGeometry {
   std::optional<Twin> twin{};  // only if the feature is a FaceFeature
 
   // MuJoCo's contact
-  Vec3 position{}, normal{}, tangent[2]{};
-  double distance = 0;
+  Vec3T<S> position{}, normal{}, tangent[2]{};
+  S distance = 0;
   bool flipped = false;  // MuJoCo's normal points from geom 1 to geom 0
 
   // The geoms touch along a line of this direction, of which MuJoCo takes an arbitrary point; zero
@@ -40,21 +41,26 @@ struct ContactGeometry {
   // distance to where other features take over, infinite if none is near
   double region = std::numeric_limits<double>::infinity();
 
+  // depth by which the collider stopped before the optimum of two polytopes, 0 if it did not
+  // (CON-36)
+  double excess = 0;
+
   int hint_owner = -1;  // geom whose z axis directs the first tangent, -1: the world's y or z axis
-  Vec3 hint{};          // the vector that directs the first tangent
-  double hint_length = 0;  // of its part across the normal
+  Vec3T<S> hint{};      // the vector that directs the first tangent
+  S hint_length = 0;    // of its part across the normal
 
   // A contact of perturbed geoms: they were turned about the first contact of the pair, geom 0 by
   // `perturbation` and geom 1 by its inverse. Null if the geoms were not perturbed.        (CON-24)
-  const ContactGeometry* first = nullptr;
-  Mat3 perturbation{};
+  const ContactGeometryT* first = nullptr;
+  Mat3T<S> perturbation{};
 
   int geom[2] = {-1, -1};
   int walked[2] = {-1, -1};  // where on the hulls of the geoms the search for features ended
 
   // The normal from geom 0 to geom 1.
-  Vec3 between() const { return flipped ? -normal : normal; }
+  Vec3T<S> between() const { return flipped ? -normal : normal; }
 };
+using ContactGeometry = ContactGeometryT<double>;
 
 // How far a contact that was computed from features is from MuJoCo's contact.
 inline double mismatch(const ContactPoint& computed, const ContactGeometry& g) {

@@ -4,12 +4,14 @@
 #include <limits>
 
 #include "contact/agreement.h"
+#include "contact/collider.h"
 #include "contact/kinematics.h"
 #include "contact/pair_table.h"
 #include "contact/perturbed_manifold.h"
 #include "contact/polytope.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/notice.h"
 #include "layout/unsupported.h"
 
 namespace mujacobian {
@@ -29,6 +31,7 @@ void load_contact(const ContactView& contact, const ContactGeometry* before, Con
   g.flipped = false;
   g.line = {0, 0, 0};
   g.region = std::numeric_limits<double>::infinity();
+  g.excess = 0;
   g.hint_owner = -1;
   g.first = nullptr;
   for (int s = 0; s < 2; s++) {
@@ -57,10 +60,11 @@ class Search {
 
   // Identifies the features of g by `way`; false if they do not reproduce MuJoCo's contact. The
   // functions of the table know one normal, that from geom 0 to geom 1.
-  bool identify(Identify* way, ContactGeometry& g) { return identify(way, d_, g); }
-  bool identify(Identify* way, const DataView& d, ContactGeometry& g) {
+  bool identify(Identify* way, ContactGeometry& g) { return identify(way, d_, g.between(), g); }
+  // The same for the geoms of `d` and a normal that may differ from MuJoCo's.
+  bool identify(Identify* way, const DataView& d, Vec3 between, ContactGeometry& g) {
     const Vec3 normal = g.normal;
-    g.normal = g.between();
+    g.normal = between;
     double error = std::numeric_limits<double>::infinity(), limit = 0;
     if (way(m_, d, contact_, g)) {
       found_any_ = true;
@@ -93,6 +97,36 @@ bool has_mesh(const ModelView& m, const ContactView& contact) {
          m.geom_type[contact.geom.v[1]] == geom::kMesh;
 }
 
+// Error of MuJoCo's normals of manifolds, in rad. They are differences of two points divided by the
+// distance, so that rounding turns them if the distance is tiny.                          (CON-34)
+double rounded_normal_error(const ContactView& contact) {
+  constexpr double kRounding = 2e-15;  // of the points, relative to their coordinates
+  return kRounding * norm(load3(contact.pos.v)) / std::abs(contact.dist);
+}
+
+// Calls `visit` with the normals, from geom 0 to geom 1, of the faces of both geoms that rounding
+// may have turned to MuJoCo's normal, until it returns true.
+template <class Visit>
+bool find_face_normal(const ModelView& m, const DataView& d, const ContactView& contact,
+                      Visit&& visit) {
+  constexpr double kMost = 1e-3;  // rad
+  const double error = std::fmin(kMost, rounded_normal_error(contact));
+  if (error < kAgreement) return false;
+  const Vec3 normal = load3(contact.frame.v);
+  for (int s = 0; s < 2; s++) {
+    const int type = m.geom_type[contact.geom.v[s]];
+    if (type != geom::kBox && type != geom::kMesh && type != geom::kCylinder) continue;
+    const Polytope polytope(m, d, contact.geom.v[s]);
+    const double sign = s ? -1 : 1;
+    auto is_near = [&](int face) {
+      const Vec3 found = sign * polytope.face_normal(face);
+      return norm(found - normal) < error && visit(found);
+    };
+    if (polytope.find_face(sign * normal, 1 - kMost * kMost, is_near)) return true;
+  }
+  return false;
+}
+
 // Features of the contact of a pair, also with a reversed normal or between perturbed geoms.
 bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
                    const ContactView& contact, const ContactGeometry* before, Search& search,
@@ -108,6 +142,12 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
     }
     return false;
   };
+  // with normals of faces instead of MuJoCo's rounded one, along which other features seem to touch
+  auto along = [&](Vec3 normal) {
+    load_contact(contact, before, g);
+    return search.identify(pair.contact, d, normal, g);
+  };
+  if (pair.collider && find_face_normal(m, d, contact, along)) return true;
   if (attempt(pair.contact, false)) return true;
   if (pair.deep && is_deep(m, contact) && attempt(pair.deep, false)) return true;
   // hulls are convex to single precision only, so that a walk occasionally ends too early
@@ -118,7 +158,7 @@ bool identify_pair(const PairEntry& pair, const ModelView& m, const DataView& d,
   auto find = [&](const DataView& perturbed, double separation, ContactGeometry& at) {
     load_contact(contact, nullptr, at);
     at.distance = separation;
-    return search.identify(pair.contact, perturbed, at);
+    return search.identify(pair.contact, perturbed, at.between(), at);
   };
   return identify_perturbed(m, d, contact, first, find, g);
 }
@@ -153,13 +193,13 @@ bool meets_edge(const ModelView& m, const DataView& d, const ContactView& contac
 const char* explain_failure(const ModelView& m, const DataView& d, const ContactView& contact,
                             const PairEntry* pair, bool found_any, const ContactGeometry& g) {
   if (!pair) return "contacts between these types of geoms are not supported";
-  if (g.refusal) return g.refusal;
   if (coincident_centers(g)) {
     return "the centers of its geoms coincide, so that its normal is a fallback of MuJoCo";
   }
   if (meets_edge(m, d, contact)) {
     return "the axis of one geom meets an edge of the other one, so that its normal is not unique";
   }
+  if (g.refusal) return g.refusal;
   return found_any ? "the nearest parts of its geoms do not reproduce MuJoCo's contact"
                    : "no faces, edges or vertices of its geoms explain MuJoCo's contact";
 }
@@ -190,17 +230,27 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
   return same ? nullptr : "its frame was not recognized";
 }
 
+// Adds a notice if the collider stopped before the optimum of two polytopes. The error of its
+// normal is estimated like that of curved geoms. (CON-28)
+void notice_early_stop(const ModelView& m, const ContactGeometry& g) {
+  if (g.excess == 0) return;
+  const double radius = std::fmin(m.geom_rbound[g.geom[0]], m.geom_rbound[g.geom[1]]);
+  const double angle = std::sqrt(2 * g.excess / radius);
+  notices().add(Notices::kContact, {angle, kContactLimit, {g.geom[0], g.geom[1]}});
+}
+
 }  // namespace
 
 ContactGeometry identify(const ModelView& m, const DataView& d, const ContactView& contact,
                          const ContactGeometry* before) {
   if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
-    throw Unsupported("a flex contact", "flexible bodies");
+    throw Unsupported(contact_name(m, contact), "contacts of a flex are not supported");
   }
   if (before && before->refusal) before = nullptr;
   ContactGeometry g;
   g.refusal = find_features(m, d, contact, before, g);
   if (g.refusal) load_contact(contact, nullptr, g);
+  notice_early_stop(m, g);
   return g;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "contact/polytope.h"
 #include "layout/engine.h"
@@ -32,36 +31,26 @@ double reach(const ModelView& m, const DataView& d, int id, Vec3 n) {
   }
 }
 
-// A copy of the poses of two geoms, which can be turned about a point.
-class PerturbedPoses {
- public:
-  PerturbedPoses(const DataView& d, const int geom[2])
-      : original_(d), room_(std::max(geom[0], geom[1]) + 1), poses_(12 * room_) {}
-
-  // Returns a view of the data with the geoms turned about a point, geom 0 by `by` and geom 1 back.
-  DataView turn(const int geom[2], Vec3 about, const Mat3& by) {
-    double *position = poses_.data(), *frame = position + 3 * room_;
-    for (int s = 0; s < 2; s++) {
-      const Mat3 r = s ? transposed(by) : by;
-      const Vec3 p = load3(original_.geom_xpos + 3 * geom[s]);
-      const Mat3 turned = r * load9(original_.geom_xmat + 9 * geom[s]);
-      store3(position + 3 * geom[s], about + r * (p - about));
-      for (int k = 0; k < 9; k++) frame[9 * geom[s] + k] = turned.m[k];
-    }
-    DataView d = original_;
-    d.geom_xpos = position, d.geom_xmat = frame;
-    return d;
-  }
-
- private:
-  const DataView& original_;
-  int room_;
-  std::vector<double> poses_;
-};
-
 bool is_round(int type) { return type == geom::kSphere || type == geom::kEllipsoid; }
 
 }  // namespace
+
+PerturbedPoses::PerturbedPoses(const DataView& d, const int geom[2])
+    : original_(d), room_(std::max(geom[0], geom[1]) + 1), poses_(12 * room_) {}
+
+DataView PerturbedPoses::turn(const int geom[2], Vec3 about, const Mat3& by) {
+  double *position = poses_.data(), *frame = position + 3 * room_;
+  for (int s = 0; s < 2; s++) {
+    const Mat3 r = s ? transposed(by) : by;
+    const Vec3 p = load3(original_.geom_xpos + 3 * geom[s]);
+    const Mat3 turned = r * load9(original_.geom_xmat + 9 * geom[s]);
+    store3(position + 3 * geom[s], about + r * (p - about));
+    for (int k = 0; k < 9; k++) frame[9 * geom[s] + k] = turned.m[k];
+  }
+  DataView d = original_;
+  d.geom_xpos = position, d.geom_xmat = frame;
+  return d;
+}
 
 bool identify_perturbed(const ModelView& m, const DataView& d, const ContactView& contact,
                         const ContactGeometry* first, const FindFeatures& find,

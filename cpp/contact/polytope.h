@@ -32,6 +32,8 @@ class Polytope {
   bool is_mesh() const { return vertices_ != nullptr; }
 
   int vertex_count() const { return vertex_count_; }
+  int hull_count() const { return hull_count_; }
+  int hull_vertex(int k) const { return hull_ ? hull_[k] : k; }
   Vec3 vertex(int i) const;  // world
 
   // Height of a vertex over the geom's origin, along a direction in the geom's frame.
@@ -149,7 +151,6 @@ class Polytope {
   };
   const Support& support(Vec3 direction) const;
 
-  int hull_vertex(int k) const { return hull_ ? hull_[k] : k; }
   Vec3 local_vertex(int i) const;
   Vec3 local_normal(int face) const;
   int face_vertex_id(int face, int k) const;

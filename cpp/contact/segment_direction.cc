@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kOn = 1e-9;  // length or slope below which a number counts as zero
 
+// Lean of a normal at a rim below which rounding decides where on the rim it is.
+constexpr double kFlat = 1e-12;
+
 // Error of the direction from the segment of a capsule to a mesh, whose faces are not quite flat,
 // from a cylinder to any geom, and at a rim, in rad.
 constexpr double kMeshError = 1e-6, kCylinderError = 1e-5, kRimError = 1e-4;
@@ -35,24 +38,53 @@ bool over(const Polytope& mesh, int face, Vec3 p) {
   return left == 0 || left == size;
 }
 
+// Finds the middle of the part of a segment that is beside an edge parallel to it. A tilt moves the
+// nearest point to one of the ends of this part, and the direction changes linearly with its place.
+// The middle therefore has the average of the derivatives of both sides.                  (CON-35)
+bool middle_beside(const Geom& geom, Vec3 from, Vec3 to, CenterPair& nearest) {
+  constexpr double kParallel = 1e-12;
+  const Vec3 a = geom.axis(), e = (1 / norm(to - from)) * (to - from);
+  // tie: segment parallel to an edge
+  if (norm(cross(a, e)) > kParallel) return false;
+  const double half = geom.size[1], s = dot(from - geom.position, a),
+               t = dot(to - geom.position, a);
+  const double low = std::fmax(-half, std::fmin(s, t)), high = std::fmin(half, std::fmax(s, t));
+  if (high <= low) return false;
+  nearest = {};
+  nearest.center[0] = geom.position + (low + high) / 2 * a;
+  nearest.center[1] = from + dot(nearest.center[0] - from, e) * e;
+  nearest.axis[0] = a, nearest.axis[1] = e;
+  nearest.slide[1] = CenterPair::kLine;
+  return true;
+}
+
 // Sets the direction between the segment and an edge. `beyond`: the segment has penetrated past the
 // edge, so that the direction is reversed.
 void direct_to_edge(const Geom& geom, Vec3 from, Vec3 to, bool beyond, SegmentPoint& s) {
   s.direction = SegmentPoint::kNearest;
-  Vec3 a = geom.axis();
-  Vec3 end[2] = {geom.position - geom.size[1] * a, geom.position + geom.size[1] * a};
-  double t[2];
-  nearest_points(end[0], end[1], from, to, t[0], t[1]);
-  s.nearest = {};
-  s.nearest.center[0] = end[0] + t[0] * (end[1] - end[0]);
-  s.nearest.center[1] = from + t[1] * (to - from);
-  s.nearest.axis[0] = a;
-  s.nearest.axis[1] = (1 / norm(to - from)) * (to - from);
-  for (int k = 0; k < 2; k++) {
-    if (t[k] > 0 && t[k] < 1) s.nearest.slide[k] = CenterPair::kLine;
+  if (!middle_beside(geom, from, to, s.nearest)) {
+    Vec3 a = geom.axis();
+    Vec3 end[2] = {geom.position - geom.size[1] * a, geom.position + geom.size[1] * a};
+    double t[2];
+    nearest_points(end[0], end[1], from, to, t[0], t[1]);
+    s.nearest = {};
+    s.nearest.center[0] = end[0] + t[0] * (end[1] - end[0]);
+    s.nearest.center[1] = from + t[1] * (to - from);
+    s.nearest.axis[0] = a;
+    s.nearest.axis[1] = (1 / norm(to - from)) * (to - from);
+    for (int k = 0; k < 2; k++) {
+      if (t[k] > 0 && t[k] < 1) s.nearest.slide[k] = CenterPair::kLine;
+    }
   }
   Vec3 span = s.nearest.center[1] - s.nearest.center[0];
   s.towards = ((beyond ? -1 : 1) / norm(span)) * span;
+}
+
+// Whether the nearest point of the segment was found by middle_beside.
+bool is_beside(const SegmentPoint& s) {
+  return s.direction == SegmentPoint::kNearest && s.nearest.slide[0] == CenterPair::kFixed &&
+         s.nearest.slide[1] == CenterPair::kLine &&
+         norm(cross(s.nearest.axis[0], s.nearest.axis[1])) < kOn;
 }
 
 // Sets the direction between the segment and a side of a face, or the normal of the face if `side`
@@ -66,30 +98,51 @@ void direct(const Geom& geom, const Polytope& p, int face, int side, bool beyond
   direct_to_edge(geom, from, to, beyond, s);
 }
 
+// Sets the normal between the rim of a cylinder and the line through `from` along e. It is
+// perpendicular to the line and connects it with the rim. `u` is the direction of its part across
+// the axis. Newton's method on u begins with the given one: the normal of the collider may be off
+// by more than its part across the axis shows.                                            (CON-33)
+bool rim_to_line(const Geom& cylinder, Vec3 from, Vec3 e, Vec3 u, SegmentPoint& s) {
+  constexpr int kSteps = 20;
+  const double radius = cylinder.size[0], half = cylinder.size[1];
+  const Vec3 a = cylinder.axis();
+  const double slope = dot(e, a);
+  if (std::abs(slope) < kOn) return false;
+  double change = INFINITY;
+  for (int step = 0; step < kSteps && std::abs(change) > kConverged; step++) {
+    // the gap from the rim to the line, across the line and the normal n
+    const Vec3 t = cross(a, u);
+    const double lean = -dot(u, e) / slope, lean_rate = -dot(t, e) / slope;
+    const Vec3 n = u + lean * a, rate = t + lean_rate * a;
+    const Vec3 rim = cylinder.position + std::copysign(half, lean) * a + radius * u;
+    const Vec3 gap = from - rim;
+    const double miss = dot(gap, cross(n, e));
+    const double slant = dot(gap, cross(rate, e)) - radius * dot(t, cross(n, e));
+    change = -miss / slant;
+    if (!(std::abs(change) < kRimError)) return false;
+    const double length = norm(n), flat = 1 / length;
+    s.towards = flat * n;
+    s.rim.side[0] = {.point = rim, .follow = outer((radius / flat) * t, t)};
+    s.rim.side[1] = {.point = from - dot(gap, e) * e, .slide = {e, {}}, .slides = 1};
+    u = u + change * t;
+    u = (1 / norm(u)) * u;
+  }
+  s.direction = SegmentPoint::kRim;
+  return true;
+}
+
 // Sets the normal between the rim of a cylinder and a side of the face. `off` is its part across
-// the axis. The normal is perpendicular to the side, and connects it with the rim.
+// the axis.
 bool rim_to_side(const Geom& cylinder, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  Vec3 a = cylinder.axis(), u = (1 / norm(off)) * off;
+  const Vec3 u = (1 / norm(off)) * off;
   for (int side = 0, size = p.face_size(face); side < size; side++) {
-    Vec3 from = p.face_vertex(face, side), to = p.face_vertex(face, (side + 1) % size);
-    Vec3 e = (1 / norm(to - from)) * (to - from);
-    double slope = dot(e, a);
-    if (std::abs(slope) < kOn) continue;
-    Vec3 n = u - (dot(u, e) / slope) * a;
-    n = (1 / norm(n)) * n;
-    double up = dot(n, a), flat = norm(n - up * a);
-    Vec3 rim = cylinder.position + (up > 0 ? 1 : -1) * cylinder.size[1] * a + cylinder.size[0] * u;
-    Vec3 gap = from - rim;
-    if (std::abs(dot(gap, cross(n, e))) > kCylinderError * cylinder.size[0]) continue;
+    const Vec3 from = p.face_vertex(face, side), to = p.face_vertex(face, (side + 1) % size);
+    const Vec3 e = (1 / norm(to - from)) * (to - from);
+    if (!rim_to_line(cylinder, from, e, u, s)) continue;
     // the point where the normal meets the side
-    Vec3 on_side = from - dot(gap, e) * e;
-    if (dot(on_side - from, e) < 0 || dot(to - on_side, e) < 0) continue;
-    Vec3 t = cross(a, u);
-    s.direction = SegmentPoint::kRim;
-    s.towards = n;
-    s.rim.side[0] = {.point = rim, .follow = outer((cylinder.size[0] / flat) * t, t)};
-    s.rim.side[1] = {.point = on_side, .slide = {e, {}}, .slides = 1};
-    return true;
+    const Vec3 on_side = s.rim.side[1].point;
+    const double error = norm(surface_offset(s) - off) / s.radius;
+    if (error < kRimError && dot(on_side - from, e) >= 0 && dot(to - on_side, e) >= 0) return true;
   }
   return false;
 }
@@ -98,7 +151,7 @@ bool rim_to_side(const Geom& cylinder, const Polytope& p, int face, Vec3 off, Se
 bool rim_against(const Geom& cylinder, Vec3 cap, Vec3 n, SupportSide& side) {
   Vec3 radial = dot(n, cap) * cap - n;
   double flat = norm(radial);
-  if (flat < kOn) return false;
+  if (flat < kFlat) return false;
   radial = (1 / flat) * radial;
   Vec3 t = cross(cap, radial), middle = cylinder.position + cylinder.size[1] * cap;
   side = {.point = middle + cylinder.size[0] * radial,
@@ -267,8 +320,10 @@ Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, dou
     const bool same = norm(tried - best_off) < kOn * s.radius;
     if (!same) found.next = std::fmin(found.next, std::fmax(found.error, error));
     const bool both = error < limit && found.error < limit;
-    const bool better =
-        both ? depth_along(geom, p, s) < depth_along(geom, p, best) - kTied : error < found.error;
+    const double gain = both ? depth_along(geom, p, best) - depth_along(geom, p, s) : 0;
+    // a corner is as near as the parallel edge that ends there
+    const bool whole = is_beside(s) && best.direction == SegmentPoint::kNearest;
+    const bool better = both ? gain > (whole ? -kTied : kTied) : error < found.error;
     if (better) found.error = error, best = s, best_off = tried;
   };
   direct(geom, p, face, -1, false, s);
@@ -281,7 +336,7 @@ Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, dou
     for (bool beyond : {false, true}) {
       direct(geom, p, face, side, beyond, s);
       const CenterPair::Slide* slide = s.nearest.slide;
-      const bool along = slide[0] == CenterPair::kLine;
+      const bool along = slide[0] == CenterPair::kLine || is_beside(s);
       if (!along && s.unit) break;  // the end of a cylinder is a rim
       if (beyond && !(along && slide[1] == CenterPair::kLine)) break;
       consider();
@@ -338,15 +393,32 @@ bool capsule_direction(const Geom& capsule, const Polytope& p, int face, Vec3 of
   for (int side = 0; side < p.face_size(face) && !over(p, face, lower); side++) {
     direct(capsule, p, face, side, false, s);
     double gap = norm(s.nearest.center[1] - s.nearest.center[0]);
-    if (gap < least) least = gap, nearest = side;
+    // a corner is as near as the parallel edge that ends there
+    if (gap < least - (is_beside(s) ? -kTied : kTied)) least = gap, nearest = side;
   }
   direct(capsule, p, face, nearest, false, s);
-  return norm(surface_offset(s) - off) < kMeshError * s.radius ||
-         fold_direction(capsule, p, face, off, s) ||
+  const double error = norm(surface_offset(s) - off) / s.radius;
+  if (error < kOn) return true;
+  // the direction turns with the mesh, so that its error is one of the derivative: the triangles of
+  // a polygon come before its normal, which is accurate to single precision
+  const SegmentPoint near = s;
+  if (fold_direction(capsule, p, face, off, s)) return true;
+  s = near;
+  return error < kMeshError ||
          cylinder_direction(capsule, p, face, off, tolerance, s);  // the segment is in the mesh
 }
 
 }  // namespace
+
+bool stands_on_cap(const Geom& cylinder, const Polytope& p, int face) {
+  const Vec3 a = cylinder.axis();
+  SegmentPoint s{.axis = a, .radius = cylinder.size[0], .unit = true};
+  auto depth = [&](Vec3 towards) {
+    s.towards = towards;
+    return depth_along(cylinder, p, s);
+  };
+  return std::fmin(depth(a), depth(-a)) < depth(-p.face_normal(face));
+}
 
 bool find_direction(const Geom& geom, const Polytope& p, int face, Vec3 off, double tolerance,
                     SegmentPoint& s) {

@@ -13,4 +13,8 @@ namespace mujacobian {
 bool find_direction(const Geom& geom, const Polytope& p, int face, Vec3 off, double tolerance,
                     SegmentPoint& s);
 
+// Whether a cylinder that penetrates another geom does so least along its axis, less than along the
+// normal of the face. The collider's normal then has no part across the axis except rounding.
+bool stands_on_cap(const Geom& cylinder, const Polytope& p, int face);
+
 }  // namespace mujacobian

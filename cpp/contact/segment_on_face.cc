@@ -13,6 +13,10 @@ namespace {
 
 constexpr double kOn = 1e-9;  // m, within which a point is at an end of the segment
 
+constexpr const char* kAnyLine =
+    "the axis of a cylinder is along its normal, and rounding decides which line of the side "
+    "MuJoCo takes";
+
 // A point of the line of the surface of geom `owner` that faces a face of the other geom: an end of
 // the line, or the point where a side of the face cuts it. (CON-16)
 bool identify_line(const Geom& geom, const Polytope& other, int owner, double half_margin,
@@ -31,7 +35,10 @@ bool identify_line(const Geom& geom, const Polytope& other, int owner, double ha
                    .point = x,
                    .radius = geom.size[0] + half_margin,
                    .unit = geom.type == geom::kCylinder};
-    if (!find_direction(geom, other, face, off, tolerance, s)) return false;
+    if (!find_direction(geom, other, face, off, tolerance, s)) {
+      if (s.unit && stands_on_cap(geom, other, face)) g.refusal = kAnyLine;
+      return false;
+    }
     // an end over a side of the face: whichever of the two is farther inside has the point (CON-27)
     const bool crosses = other.crossed_side(face, x, a, s.side);
     // tie: segment within a face

@@ -7,30 +7,43 @@
 
 namespace mujacobian {
 
-struct SimplexFeature {
-  int size = 0;          // number of pairs
-  Vec3 point[2][3]{};    // vertices of geom 0, of geom 1
-  double weight[3]{};    // of the pairs at the contact; their sum is one
-  double radius = 0;     // around the vertices of geom 1
-  double tolerance = 0;  // how well the pairs must reproduce MuJoCo's contact
+template <class S>
+struct SimplexFeatureT {
+  int size = 0;            // number of pairs
+  Vec3T<S> point[2][3]{};  // vertices of geom 0, of geom 1
+  S weight[3]{};           // of the pairs at the contact; their sum is one
+  double radius = 0;       // around the vertices of geom 1
+  double tolerance = 0;    // how well the pairs must reproduce MuJoCo's contact
 };
+using SimplexFeature = SimplexFeatureT<double>;
 
 // Edges e_i = w_i - w_0 and their dual basis: d_i . e_j = delta_ij, d_i in their span. (CON-21)
-struct SimplexBasis {
+template <class S>
+struct SimplexBasisT {
   int size;
-  Vec3 edge[2], dual[2];
-  Vec3 cross;  // edge[0] x edge[1], of three pairs
+  Vec3T<S> edge[2], dual[2];
+  Vec3T<S> cross;  // edge[0] x edge[1], of three pairs
 };
-SimplexBasis simplex_basis(const SimplexFeature& f);
+using SimplexBasis = SimplexBasisT<double>;
+template <class S>
+SimplexBasisT<S> simplex_basis(const SimplexFeatureT<S>& f);
 
 // w_k = b_k - a_k
-inline Vec3 difference(const SimplexFeature& f, int k) { return f.point[1][k] - f.point[0][k]; }
+template <class S>
+Vec3T<S> difference(const SimplexFeatureT<S>& f, int k) {
+  return f.point[1][k] - f.point[0][k];
+}
 
 // `normal` distinguishes the two sides of a plane.
 ContactPoint rederive(const SimplexFeature& f, Vec3 normal);
 double slack(const SimplexFeature& f, Vec3 normal);
 double agreement(const SimplexFeature& f, double curved);
-ContactPoint vary(const SimplexFeature& f, const ContactPoint& at, const Motion motion[2]);
+template <class S>
+ContactPointT<S> vary(const SimplexFeatureT<S>& f, const ContactPointT<S>& at,
+                      const MotionT<S> motion[2]);
+template <class S>
+SimplexFeatureT<S> moved(const SimplexFeature& f, const ContactPoint& at,
+                         const MotionT<S> motion[2], const ContactSource& source);
 Growth grow(const SimplexFeature& f, const Geom& geom, int side, int component);
 std::string describe(const SimplexFeature& f);
 

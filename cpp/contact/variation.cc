@@ -1,45 +1,17 @@
 #include "contact/variation.h"
 
 #include <cmath>
+#include <type_traits>
 
+#include "contact/frame.h"
 #include "contact/kinematics.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-// A capsule whose axis is closer to the normal than this has no direction along a plane.
-constexpr double kUpright = 1e-12;
-
 // Normals of faces that are parallel up to rounding.
 constexpr double kParallel = 1e-14;
-
-// Rotation of the frame for changes dn of the normal and dhint of the hint: the first tangent stays
-// in the plane of both.                                                                     (CON-6)
-Vec3 frame_turn(const ContactGeometry& g, Vec3 dn, Vec3 dhint) {
-  double spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
-  // a capsule standing on end has no direction along the plane: any spin describes the same contact
-  // unless its friction depends on the direction, where there is no derivative
-  // tie: upright capsule
-  spin = g.hint_length < kUpright ? 0 : spin / g.hint_length;
-  return cross(g.normal, dn) + spin * g.normal;
-}
-
-// Derivative of the first contact, and motions of the perturbed geoms about the position of this
-// one: the geoms are turned in the frame of the first contact, and follow it. (CON-24)
-ContactVariation vary_first(const ContactGeometry& g, const Motion motion[2], Motion perturbed[2]) {
-  const ContactGeometry& f = *g.first;
-  const Vec3 to_first = f.position - g.position;
-  const Motion at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
-  const ContactVariation v = vary(f, at_first);
-  for (int s = 0; s < 2; s++) {
-    const Mat3 r = s ? transposed(g.perturbation) : g.perturbation;
-    const Motion moved = {v.turn + r * (at_first[s].ang - v.turn),
-                          v.position + r * (at_first[s].lin - v.position)};
-    perturbed[s] = about(moved, -to_first);
-  }
-  return v;
-}
 
 // Half the extent of a box along a direction.
 double box_reach(const Geom& box, Vec3 direction) {
@@ -61,23 +33,54 @@ bool is_relative(const ContactGeometry& g) {
   return !std::holds_alternative<SupportFeature>(g.feature) && !g.first;
 }
 
+template <class S>
+ContactPointT<S> vary_feature(const FeatureT<S>& feature, const ContactPointT<S>& at,
+                              const MotionT<S> motion[2]) {
+  return std::visit([&](const auto& f) { return vary(f, at, motion); }, feature);
+}
+
 }  // namespace
 
-ContactVariation vary(const ContactGeometry& g, const Motion given[2]) {
-  if (g.twin && takes_twin(g, given)) return vary(twin_of(g), given);
-  const Motion* motion = given;
-  Motion perturbed[2];
-  ContactVariation first;
+template <class S>
+ContactVariationT<S> vary(const ContactGeometryT<S>& g, const MotionT<S> given[2]) {
+  if constexpr (std::is_same_v<S, double>) {
+    if (g.twin && takes_twin(g, given)) return vary(twin_of(g), given);
+  }
+  const MotionT<S>* motion = given;
+  MotionT<S> perturbed[2];
+  ContactVariationT<S> first;
   if (g.first) first = vary_first(g, given, perturbed), motion = perturbed;
 
-  const ContactPoint at{g.distance, g.position, g.between()};
-  const ContactPoint rate =
-      std::visit([&](const auto& feature) { return vary(feature, at, motion); }, g.feature);
+  const ContactPointT<S> at{g.distance, g.position, g.between()};
+  const ContactPointT<S> rate = vary_feature(g.feature, at, motion);
 
-  const Vec3 dhint = g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3{0, 0, 0};
-  const Vec3 turn = frame_turn(g, g.flipped ? -rate.normal : rate.normal, dhint);
+  const Vec3T<S> dhint =
+      g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3T<S>{0, 0, 0};
+  const Vec3T<S> turn = frame_turn(g, g.flipped ? -rate.normal : rate.normal, dhint);
   return {g.first ? first.distance : rate.distance, rate.position, turn};
 }
+
+// The geoms are turned in the frame of the first contact, and follow it.
+template <class S>
+ContactVariationT<S> vary_first(const ContactGeometryT<S>& g, const MotionT<S> motion[2],
+                                MotionT<S> perturbed[2]) {
+  const ContactGeometryT<S>& f = *g.first;
+  const Vec3T<S> to_first = f.position - g.position;
+  const MotionT<S> at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
+  const ContactVariationT<S> v = vary(f, at_first);
+  for (int s = 0; s < 2; s++) {
+    const Mat3T<S> r = s ? transposed(g.perturbation) : g.perturbation;
+    const MotionT<S> moved = {v.turn + r * (at_first[s].ang - v.turn),
+                              v.position + r * (at_first[s].lin - v.position)};
+    perturbed[s] = about(moved, -to_first);
+  }
+  return v;
+}
+
+template ContactVariation vary(const ContactGeometry&, const Motion[2]);
+template ContactVariationT<ContactDual> vary(const ContactGeometryT<ContactDual>&,
+                                             const MotionT<ContactDual>[2]);
+template ContactVariation vary_first(const ContactGeometry&, const Motion[2], Motion[2]);
 
 ContactMap vary_units(const ContactGeometry& g, int moves) {
   if (g.twin) {

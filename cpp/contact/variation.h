@@ -8,13 +8,22 @@
 namespace mujacobian {
 
 // The derivative of a contact; its frame turns by `turn`.
-struct ContactVariation {
-  double distance;
-  Vec3 position, turn;
+template <class S>
+struct ContactVariationT {
+  S distance;
+  Vec3T<S> position, turn;
 };
+using ContactVariation = ContactVariationT<double>;
 
 // Derivative of the contact when its geoms move by motion[0] and motion[1] about its position.
-ContactVariation vary(const ContactGeometry& contact, const Motion motion[2]);
+template <class S>
+ContactVariationT<S> vary(const ContactGeometryT<S>& contact, const MotionT<S> motion[2]);
+
+// Derivative of the first contact of perturbed geoms. Sets the motions of the perturbed geoms about
+// the position of this contact.                                                            (CON-24)
+template <class S>
+ContactVariationT<S> vary_first(const ContactGeometryT<S>& contact, const MotionT<S> motion[2],
+                                MotionT<S> perturbed[2]);
 
 // The derivative as a linear map: for given features, a contact moves linearly with its geoms.
 // Columns are the six unit motions of geom 0, rotations first, then those of geom 1.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // length below which a vector counts as zero
-constexpr int kRoom = 24;     // pairs at the same height, three unless edges or faces are parallel
+constexpr double kOn = 1e-9;      // length below which a vector counts as zero
+constexpr double kLevel = 1e-13;  // the same for heights that are exact up to rounding
+constexpr int kRoom = 24;  // pairs at the same height, three unless edges or faces are parallel
 
 // Sets the weights of the pairs at the point nearest to the origin.                       (CON-21)
 void weigh(SimplexFeature& c) {
@@ -59,6 +61,7 @@ double region(const SimplexFeature& c, const Vec3* vertices, int count, const Co
 struct Candidates {
   int count;
   Vec3 point[2][kRoom];
+  double excess;  // by how much the farthest vertices are beyond the plane of the contact
 };
 
 // Heights of the vertices of a core along n, computed in the frame of its geom.
@@ -104,12 +107,72 @@ Candidates level_pairs(const Vec3* vertices, int count, const Core& core, double
   return found;
 }
 
-// Whether the contact of c is between its pairs, and no pair is nearer along its normal n.
-bool is_outermost(const SimplexFeature& c, Vec3 n, const Vec3* vertices, int count,
-                  const Core& core) {
+// A vertex and how far it is behind the farthest one along a direction.
+struct Laggard {
+  double behind;
+  int vertex;
+};
+
+// Height of the vertex of the hull that is farthest along a direction in the frame of the geom.
+double farthest(const Polytope& p, Vec3 local) {
+  double most = -INFINITY;
+  for (int k = 0; k < p.hull_count(); k++) {
+    most = std::fmax(most, p.height(p.hull_vertex(k), local));
+  }
+  return most;
+}
+
+// Returns the vertices of the hull that are behind `most` by at most `limit`, the farthest first.
+std::vector<Laggard> find_laggards(const Polytope& p, Vec3 local, double most, double limit) {
+  std::vector<Laggard> found;
+  for (int k = 0; k < p.hull_count(); k++) {
+    const double behind = most - p.height(p.hull_vertex(k), local);
+    if (behind <= limit) found.push_back({behind, p.hull_vertex(k)});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Laggard& a, const Laggard& b) { return a.behind < b.behind; });
+  return found;
+}
+
+// Returns all pairs of vertices of two polytopes in the plane of the contact. The vertices of a
+// pair are behind the farthest ones by distances that have the same sum for all pairs. (CON-36)
+Candidates level_pairs(const Polytope p[2], const ContactGeometry& g) {
+  Candidates found;
+  found.count = 0;
+  Vec3 local[2];
+  double most[2], sum = g.distance;
+  for (int s = 0; s < 2; s++) {
+    const Vec3 outward = s ? -g.normal : g.normal;
+    local[s] = transpose_mul(p[s].geom().frame, outward);
+    most[s] = farthest(p[s], local[s]);
+    sum += most[s] + dot(outward, p[s].geom().position);
+  }
+  found.excess = sum;
+  const std::vector<Laggard> first = find_laggards(p[0], local[0], most[0], sum + kLevel);
+  const std::vector<Laggard> second = find_laggards(p[1], local[1], most[1], sum + kLevel);
+  auto is_less = [](const Laggard& x, double behind) { return x.behind < behind; };
+  for (const Laggard& a : first) {
+    const double rest = sum - a.behind;
+    auto b = std::lower_bound(second.begin(), second.end(), rest - kLevel, is_less);
+    for (; b != second.end() && b->behind < rest + kLevel && found.count < kRoom; ++b) {
+      found.point[0][found.count] = p[0].vertex(a.vertex);
+      found.point[1][found.count++] = p[1].vertex(b->vertex);
+    }
+  }
+  return found;
+}
+
+bool has_positive_weights(const SimplexFeature& c) {
   for (int k = 0; k < c.size; k++) {
     if (c.weight[k] < -kOn) return false;
   }
+  return true;
+}
+
+// Whether the contact of c is between its pairs, and no pair is nearer along its normal n.
+bool is_outermost(const SimplexFeature& c, Vec3 n, const Vec3* vertices, int count,
+                  const Core& core) {
+  if (!has_positive_weights(c)) return false;
   const double reach = dot(n, difference(c, 0));
   const Heights heights(core, n);
   double highest = -INFINITY;
@@ -130,33 +193,53 @@ bool advance(int* choice, int size, int count) {
   return false;
 }
 
+// Sets the pairs of `c` to the accepted ones that reproduce the contact best. Returns false if none
+// do within the tolerance of c.
+template <class Accept>
+bool choose_pairs(const Candidates& candidates, const ContactGeometry& g, Accept&& accept,
+                  SimplexFeature& c) {
+  double best = c.tolerance;
+  SimplexFeature tried = c;
+  int choice[3] = {0, 1, 2};
+  do {
+    for (int k = 0; k < c.size; k++) {
+      for (int s = 0; s < 2; s++) tried.point[s][k] = candidates.point[s][choice[k]];
+    }
+    weigh(tried);
+    const ContactPoint r = rederive(tried, g.normal);
+    const double e = mismatch(r, g);
+    if (e < best && accept(tried, r.normal)) best = e, c = tried;
+  } while (advance(choice, c.size, candidates.count));
+  return best < c.tolerance;
+}
+
 }  // namespace
 
 bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
                       ContactGeometry& g) {
   const Candidates candidates = level_pairs(vertices, count, core, search.level, g);
+  auto accept = [&](const SimplexFeature& c, Vec3 normal) {
+    return !search.outermost || is_outermost(c, normal, vertices, count, core);
+  };
   for (int size = search.least; size <= std::min(3, candidates.count); size++) {
-    double best = search.agreement;
-    SimplexFeature found;
-    int choice[3] = {0, 1, 2};
-    do {
-      SimplexFeature c{.size = size, .radius = core.radius, .tolerance = search.agreement};
-      for (int k = 0; k < size; k++) {
-        for (int s = 0; s < 2; s++) c.point[s][k] = candidates.point[s][choice[k]];
-      }
-      weigh(c);
-      const ContactPoint r = rederive(c, g.normal);
-      const double e = mismatch(r, g);
-      if (!(e < best)) continue;
-      if (search.outermost && !is_outermost(c, r.normal, vertices, count, core)) continue;
-      best = e, found = c;
-    } while (advance(choice, size, candidates.count));
-    if (best == search.agreement) continue;
+    SimplexFeature found{.size = size, .radius = core.radius, .tolerance = search.agreement};
+    if (!choose_pairs(candidates, g, accept, found)) continue;
     g.feature = found;
     g.region = region(found, vertices, count, core, g);
     return true;
   }
   return false;
+}
+
+bool identify_facet(const Polytope p[2], ContactGeometry& g) {
+  const Candidates candidates = level_pairs(p, g);
+  SimplexFeature found{.size = 3, .tolerance = kOn};
+  auto is_between = [](const SimplexFeature& c, Vec3) { return has_positive_weights(c); };
+  if (candidates.count < 3 || !choose_pairs(candidates, g, is_between, found)) return false;
+  g.feature = found;
+  g.region = until_fewer(found, simplex_basis(found));
+  g.excess = std::fmax(0, candidates.excess);
+  return true;
 }
 
 }  // namespace mujacobian

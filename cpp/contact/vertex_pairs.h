@@ -30,4 +30,8 @@ struct PairSearch {
 bool identify_simplex(const Vec3* vertices, int count, const Core& core, const PairSearch& search,
                       ContactGeometry& g);
 
+// The same for two polytopes that penetrate: the three pairs of the facet at which the collider
+// stopped. They need not be farthest along the normal.                                    (CON-36)
+bool identify_facet(const Polytope p[2], ContactGeometry& g);
+
 }  // namespace mujacobian

@@ -5,7 +5,9 @@
 #include "layout/enums.h"
 #include "layout/interrupt.h"
 #include "layout/platform.h"
+#include "layout/unsupported.h"
 #include "linear/lanes.h"
+#include "step/support.h"
 
 namespace mujacobian {
 namespace {
@@ -87,10 +89,11 @@ class Planner::Feed {
 };
 
 Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
-                 int threads)
+                 int threads, bool may_refuse)
     : cost_(std::move(cost)),
       sensors_(used_sensors(view_model(model), cost_)),
       differentiator_(model, backend, eps, warm_start),
+      may_refuse_(may_refuse),
       pool_(threads),
       arenas_(pool_.size()),
       cost_arenas_(pool_.size()) {
@@ -100,10 +103,18 @@ Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, 
     snapshots_.push_back(make_data(model));
   }
   rolling_ = make_data(model);
+  require_no_history(view_model(model), true, sensors_.data());
+  try {
+    differentiator_.require(sensors_.data());
+  } catch (const Unsupported&) {
+    if (!may_refuse) throw;
+    unsupported_ = std::current_exception();
+  }
 }
 
 void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                                  int thread, const void* here) {
+  if (unsupported_) std::rethrow_exception(unsupported_);
   // outputs of this knot
   const long long begin = processor_time();
   const ModelView m = view_model(task.model);
@@ -138,13 +149,33 @@ void Planner::fail(int index) {
   failure_ = BatchFailure{index, std::current_exception()};
 }
 
+void Planner::fail_knot(int t) {
+  try {
+    throw;
+  } catch (const Unsupported&) {
+    if (may_refuse_) {
+      std::lock_guard lock(mutex_);
+      refused_.push_back(t);
+      return;
+    }
+    fail(t);
+  } catch (const std::exception&) {
+    fail(t);
+  }
+}
+
+void Planner::forget_failures() {
+  failure_.reset();
+  refused_.clear();
+}
+
 Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
                        const Expansion& out) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   const bool analytic = differentiator_.backend() == Backend::kAnalytic;
   const bool keeps_data = m.opt.integrator != integrator::kRK4;  // RK4 ends at another stage
-  failure_.reset();
+  forget_failures();
   Feed feed(snapshots_);
   void* rolling = rolling_.get();
   Rolled result{};
@@ -176,7 +207,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
     try {
       differentiate_knot(task, knots, out, t, 0, rolling);
     } catch (const std::exception&) {
-      fail(t);
+      fail_knot(t);
     }
     engine().mj_setState(task.model, rolling, next.data(), engine().integration_spec);
   };
@@ -202,7 +233,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
         fail(-1);
         feed.close(true);
       } catch (const std::exception&) {
-        fail(item->t);
+        fail_knot(item->t);
       }
       feed.give_back(item->snapshot);
     }
@@ -211,7 +242,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
 }
 
 void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out) {
-  failure_.reset();
+  forget_failures();
   std::atomic<int> next{0};
   pool_.run([&](int thread) {
     const Quiet quiet;
@@ -223,7 +254,7 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
         fail(-1);
         next = task.T;
       } catch (const std::exception&) {
-        fail(t);
+        fail_knot(t);
       }
     }
   });
@@ -232,7 +263,7 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
 void Planner::search(const Task& task, const Search& search, const Knots& knots, Rolled* results) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t nu = m.nu, nx = state_size(m), width = m.nq + m.nv + m.na;
-  failure_.reset();
+  forget_failures();
   // the next candidate, and the first one that was accepted
   std::atomic<int> next{0}, accepted{search.count};
   pool_.run([&](int thread) {

@@ -34,13 +34,17 @@ struct Search {
 
 class Planner {
  public:
+  // With `may_refuse`, knots without an exact derivative are no failures: `refused` lists them.
   Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
-          int threads);
+          int threads, bool may_refuse);
 
   const CostRows& cost() const { return cost_; }
 
-  // Throws Unsupported if the backend does not support a feature of the model.
-  void require() const { differentiator_.require(sensors_.data()); }
+  bool may_refuse() const { return may_refuse_; }
+  void set_may_refuse(bool value) { may_refuse_ = value; }
+
+  // Whether the cost reads each sensor.
+  const std::vector<unsigned char>& sensors() const { return sensors_; }
 
   // Begin a plan of T knots, `shift` knots after the previous plan; a negative shift means that the
   // plans are unrelated.
@@ -63,6 +67,9 @@ class Planner {
   // Returns the first failure of the last call.
   const std::optional<BatchFailure>& failure() const { return failure_; }
 
+  // Returns the knots of the last call that have no exact derivative, in any order.
+  const std::vector<int>& refused() const { return refused_; }
+
  private:
   class Feed;
 
@@ -72,10 +79,16 @@ class Planner {
                           int thread, const void* here);
   // Record the current exception as the failure at this index, unless an earlier one has failed.
   void fail(int index);
+  // The same for knot t, which is refused if it has no exact derivative and `may_refuse` is true.
+  void fail_knot(int t);
+  // Forget the failures of the previous call.
+  void forget_failures();
 
   CostRows cost_;
   std::vector<unsigned char> sensors_;  // whether the cost reads each sensor
   Differentiator differentiator_;
+  bool may_refuse_;
+  std::exception_ptr unsupported_;  // why no knot has an exact derivative; null: some may have one
   Pool pool_;
   std::vector<OwnedData> data_;       // one per thread
   std::vector<OwnedData> snapshots_;  // copies of data for steps that wait for differentiation
@@ -84,6 +97,7 @@ class Planner {
   std::atomic<long long> nanoseconds_{0};
   std::mutex mutex_;
   std::optional<BatchFailure> failure_;
+  std::vector<int> refused_;
 };
 
 }  // namespace mujacobian

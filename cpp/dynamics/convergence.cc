@@ -5,6 +5,7 @@
 
 #include "layout/notice.h"
 #include "layout/sleep.h"
+#include "spatial/vector.h"
 
 namespace mujacobian {
 namespace {
@@ -12,6 +13,14 @@ namespace {
 // A smaller change of a velocity in one step, in m/s or rad/s, may be the rounding error of forces
 // that cancel.
 constexpr double kNegligible = 1e-9;
+
+constexpr double kStandardGravity = 9.81;
+constexpr double kManyWeights = 100;
+
+// Returns the size up to which accelerations that constraints prevent count as a scale.   (SOL-3)
+double most_prevented(const ModelView& m) {
+  return kManyWeights * std::max(kStandardGravity, norm(load3(m.opt.gravity.v)));
+}
 
 }  // namespace
 
@@ -28,10 +37,12 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
       apart = gap > apart ? gap : apart;
     }
     if (!(apart * m.opt.timestep > kNegligible)) continue;
+    const double most = most_prevented(m);
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i];
       if (is_asleep(m, d, m.dof_treeid[dof])) continue;
-      scale = std::max({scale, std::abs(given[dof]), std::abs(d.qacc_smooth[dof])});
+      const double prevented = std::min(std::abs(d.qacc_smooth[dof]), most);
+      scale = std::max({scale, std::abs(given[dof]), prevented});
     }
     worst = std::fmax(worst, apart / scale);
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "spatial/vector.h"
-#include "tree/dof_rows.h"
+#include "tree/quadratic_form.h"
 
 namespace mujacobian {
 
@@ -29,5 +29,13 @@ void add_applied(const ModelView& m, const DataView& d, const DofRows& residual,
 // actuator force, the row is omitted where this force is saturated (frozen[dof] set).
 void add_gravity_compensation(const ModelView& m, const DataView& d, const unsigned char* frozen,
                               const DofRows& residual, Arena& arena);
+
+// Add the second derivatives of mu . tau, where tau is the generalized force of xfrc_applied or of
+// gravity compensation, with the same omitted rows.                                        (HES-18)
+void add_applied_hessian(const ModelView& m, const DataView& d, const double* mu,
+                         const QuadraticForm& form, Arena& arena);
+void add_gravity_compensation_hessian(const ModelView& m, const DataView& d,
+                                      const unsigned char* frozen, const double* mu,
+                                      const QuadraticForm& form, Arena& arena);
 
 }  // namespace mujacobian

@@ -69,14 +69,67 @@ SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
   return s;
 }
 
+// Position and rest position of the spring of a joint.
+struct SpringState {
+  const double *qpos, *rest;
+};
+SpringState spring_state(const ModelView& m, const DataView& d, int j) {
+  const int adr = m.jnt_qposadr[j];
+  const bool plastic = is_plastic(m.jnt_plasticadr, j);
+  return {d.qpos + adr, plastic ? d.plastic + m.jnt_plasticadr[j] : m.qpos_spring + adr};
+}
+
+// Returns the second derivative of mu . k(r) e with respect to e.                         (HES-14)
+Mat3 radial_curvature(const Poly& k, Vec3 e, Vec3 mu) {
+  const double r = norm(e), along = dot(mu, e);
+  // at rest the quadratic part of a spring has no second derivative: it is set to zero
+  const double radial = r > 0 ? k.p[0] / r + 2 * k.p[1] : 2 * k.p[1];
+  const double bend = r > 0 ? -k.p[0] / (r * r * r) : 0;
+  return radial * (outer(mu, e) + outer(e, mu) + along * identity3()) + bend * along * outer(e, e);
+}
+
+// The same with respect to the exponential coordinates of the rotation e.                 (HES-14)
+Mat3 turned_curvature(const Poly& k, Vec3 e, Vec3 mu) {
+  const Mat3 inverse = right_jacobian_inverse(e);
+  return transposed(inverse) * radial_curvature(k, e, mu) * inverse +
+         log_curvature(e, radial_stiffness(k, e) * mu);
+}
+
+void subtract_block(const QuadraticForm& form, int dof, const Mat3& block) {
+  for (int a = 0; a < 3; a++)
+    for (int b = a; b < 3; b++) {
+      form.add(dof, form.q_column(dof + a), form.q_column(dof + b), -block(a, b));
+    }
+}
+
+void add_spring_hessians(const ModelView& m, const DataView& d, const double* mu,
+                         const QuadraticForm& form) {
+  for (int j = 0; j < m.njnt; j++) {
+    const Poly k = joint_stiffness(m, j);
+    if (k.zero()) continue;
+    int dof = m.jnt_dofadr[j], type = m.jnt_type[j];
+    auto [qpos, rest] = spring_state(m, d, j);
+    if (type == joint::kSlide || type == joint::kHinge) {
+      const int column = form.q_column(dof);
+      form.add(dof, column, column, -mu[dof] * k.curvature(qpos[0] - rest[0]));
+      continue;
+    }
+    if (type == joint::kFree) {
+      Vec3 e = load3(qpos) - load3(rest);
+      subtract_block(form, dof, radial_curvature(k, e, load3(mu + dof)));
+      qpos += 3, rest += 3, dof += 3;
+    }
+    Vec3 e = quaternion_difference(qpos, rest);
+    subtract_block(form, dof, turned_curvature(k, e, load3(mu + dof)));
+  }
+}
+
 void add_springs(const ModelView& m, const DataView& d, const DofRows& residual) {
   for (int j = 0; j < m.njnt; j++) {
     Poly k = joint_stiffness(m, j);
     if (k.zero()) continue;
-    // position and rest position of the joint
-    int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j];
-    const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
-    if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
+    int dof = m.jnt_dofadr[j], type = m.jnt_type[j];
+    auto [qpos, rest] = spring_state(m, d, j);
     if (type == joint::kSlide || type == joint::kHinge) {
       residual.dq(dof, dof) -= k.slope(qpos[0] - rest[0]);
       continue;
@@ -96,9 +149,8 @@ void add_springs(const ModelView& m, const DataView& d, const DofRows& residual)
 int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[2]) {
   const Poly k = joint_stiffness(m, j);
   if (k.zero()) return 0;
-  int qadr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j], type = m.jnt_type[j], count = 0;
-  const double *qpos = d.qpos + qadr, *rest = m.qpos_spring + qadr;
-  if (is_plastic(m.jnt_plasticadr, j)) rest = d.plastic + m.jnt_plasticadr[j];
+  int dof = m.jnt_dofadr[j], type = m.jnt_type[j], count = 0;
+  auto [qpos, rest] = spring_state(m, d, j);
   if (type == joint::kSlide || type == joint::kHinge) {
     double x = qpos[0] - rest[0], slope = k.slope(x);
     // tie: sign of a spring in the metric
@@ -144,6 +196,15 @@ void add_passive(const ModelView& m, const DataView& d, const DofRows& residual)
       Poly damping = dof_damping(m, i);
       if (!damping.zero()) residual.dv(i, i) -= damping.slope_odd(d.qvel[i]);
     }
+  }
+}
+
+void add_passive_hessian(const ModelView& m, const DataView& d, const double* mu,
+                         const QuadraticForm& form) {
+  if (springs_enabled(m)) add_spring_hessians(m, d, mu, form);
+  for (int i = 0; dampers_enabled(m) && i < m.nv; i++) {
+    const int column = form.v_column(i);
+    form.add(i, column, column, -mu[i] * dof_damping(m, i).curvature_odd(d.qvel[i]));
   }
 }
 

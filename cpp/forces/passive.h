@@ -1,7 +1,7 @@
 // Derivatives of joint springs and dof dampers. MuJoCo computes their forces.
 #pragma once
 
-#include "tree/dof_rows.h"
+#include "tree/quadratic_form.h"
 
 namespace mujacobian {
 
@@ -21,6 +21,8 @@ struct Poly {
     double sign = (x > 0) - (x < 0);
     return 2 * p[0] * sign + 6 * p[1] * x;
   }
+  // derivative of `curvature` and, except at zero, of `curvature_odd`
+  double third() const { return 6 * p[1]; }
 };
 
 Poly joint_stiffness(const ModelView& m, int joint);
@@ -54,5 +56,10 @@ int spring_slopes(const ModelView& m, const DataView& d, int joint, SpringSlope 
 
 // Adds the derivatives of joint springs and dof dampers to the residual.
 void add_passive(const ModelView& m, const DataView& d, const DofRows& residual);
+
+// Adds the second derivatives of mu . tau, where tau is the force of joint springs and dof dampers.
+// (HES-14, HES-15)
+void add_passive_hessian(const ModelView& m, const DataView& d, const double* mu,
+                         const QuadraticForm& form);
 
 }  // namespace mujacobian

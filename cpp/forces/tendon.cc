@@ -288,17 +288,24 @@ const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, A
   return moment;
 }
 
-bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
-  // stiffness and damping, if they are enabled
-  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
-  Poly stiffness{m.tendon_stiffness[t], {p[0], p[1]}};
-  Poly damping = tendon_damping(m, t);
-  if (!springs_enabled(m)) stiffness = {};
-  if (!dampers_enabled(m)) damping = {};
-  if (stiffness.zero() && damping.zero()) return false;
+namespace {
 
-  // extension beyond the dead band: there is no force between the two rest lengths
-  double length = d.ten_length[t], rate = d.ten_velocity[t];
+// Return the stiffness and damping of a tendon, zero if they are disabled.
+Poly acting_stiffness(const ModelView& m, int t) {
+  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+  return springs_enabled(m) ? Poly{m.tendon_stiffness[t], {p[0], p[1]}} : Poly{};
+}
+Poly acting_damping(const ModelView& m, int t) {
+  return dampers_enabled(m) ? tendon_damping(m, t) : Poly{};
+}
+
+// The extension of a tendon beyond the dead band: there is no force between the two rest lengths.
+struct TendonExtension {
+  double x;
+  bool slack;
+};
+TendonExtension tendon_extension(const ModelView& m, const DataView& d, int t) {
+  double length = d.ten_length[t];
   const double* rest = m.tendon_lengthspring + 2 * t;
   if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
   double lower = rest[0], upper = rest[1];
@@ -306,6 +313,17 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
   double x = length > upper ? length - upper : length < lower ? length - lower : 0;
   // tie: only rest length
   bool slack = length <= upper && length >= lower && lower < upper;
+  return {x, slack};
+}
+
+}  // namespace
+
+bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
+  const Poly stiffness = acting_stiffness(m, t), damping = acting_damping(m, t);
+  if (stiffness.zero() && damping.zero()) return false;
+
+  const double rate = d.ten_velocity[t];
+  const auto [x, slack] = tendon_extension(m, d, t);
 
   // the force, its derivatives, and the parts of these that implicit integrators use
   f = {};
@@ -321,6 +339,21 @@ bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path
     f.stiffness_dlength = -stiffness.curvature(x);
   }
   return true;
+}
+
+void tendon_curvatures(const ModelView& m, const DataView& d, const PathForce* forces,
+                       PathCurvature* out, Arena& arena) {
+  for (int t = 0; t < m.ntendon; t++) {
+    const Poly stiffness = acting_stiffness(m, t), damping = acting_damping(m, t);
+    if (stiffness.zero() && damping.zero()) continue;
+    const auto [x, slack] = tendon_extension(m, d, t);
+    double* force = arena.zeros<double>(4);
+    double* implicit = arena.zeros<double>(4);
+    if (!slack) force[0] = -stiffness.curvature(x);
+    force[3] = -damping.curvature_odd(d.ten_velocity[t]);
+    implicit[3] = -damping.third();
+    *out++ = {forces++, 2, nullptr, force, implicit, nullptr};
+  }
 }
 
 int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Arena& arena) {

@@ -24,6 +24,10 @@ bool tendon_force(const ModelView& m, const DataView& d, int tendon, const Path&
 // their number.
 int tendon_forces(const ModelView& m, const DataView& d, PathForce* forces, Arena& arena);
 
+// Writes the second derivatives of the forces that tendon_forces has written.
+void tendon_curvatures(const ModelView& m, const DataView& d, const PathForce* forces,
+                       PathCurvature* out, Arena& arena);
+
 // Subtracts d(M_t a + c_t), where M_t and c_t are the parts of tendon armature in M and in the bias
 // force.
 void add_tendon_armature(const ModelView& m, const DataView& d, const Topology& tree,

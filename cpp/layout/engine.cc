@@ -231,8 +231,12 @@ std::string element_name(const ModelView& m, int object_type, int id) {
 }
 
 std::string contact_name(const ModelView& m, const ContactView& contact) {
-  return "contact between " + element_name(m, object::kGeom, contact.geom.v[0]) + " and " +
-         element_name(m, object::kGeom, contact.geom.v[1]);
+  auto name = [&](int side) {
+    const int geom = contact.geom.v[side];
+    return geom < 0 ? element_name(m, object::kFlex, contact.flex.v[side])
+                    : element_name(m, object::kGeom, geom);
+  };
+  return "contact between " + name(0) + " and " + name(1);
 }
 
 }  // namespace mujacobian

@@ -57,6 +57,9 @@ struct PreContact {
   REQ(double, mj_geomDistance,                                                                   \
       (const void* model, void* data, int geom1, int geom2, double most, double fromto[6]))      \
   REQ(int, mj_sleepState, (const void* model, const void* data, int object_type, int id))        \
+  REQ(const double*, mj_readCtrl,                                                                \
+      (const void* model, const void* data, int actuator, double time, double* result,           \
+       int interpolation))                                                                       \
   REQ(const void*, mjp_getPluginAtSlot, (int slot))                                              \
   REQ(const char*, mj_getPluginConfig, (const void* model, int plugin, const char* attribute))   \
   REQ(void*, _mjPRIVATE_setTlsLogHandler, (void (*handler)(const void* message)))                \
@@ -165,6 +168,7 @@ void step_skip(const void* model, void* data, int stage);
 
 // The plugins that MuJoCo's package contains and whose derivatives are known.
 inline constexpr const char* kPidPlugin = "mujoco.pid";
+inline constexpr const char* kTouchGridPlugin = "mujoco.sensor.touch_grid";
 
 // Return the name under which a plugin is registered, whether it is `name`, its capabilities (bits
 // of mjtPluginCapabilityBit), and the text of one of its attributes (null or empty: not given).
@@ -176,7 +180,7 @@ const char* plugin_attribute(const ModelView& m, int plugin, const char* attribu
 // Returns the kind of an element and its name or index: 'geom "foot"', 'geom 3'.
 std::string element_name(const ModelView& m, int object_type, int id);
 
-// Returns 'contact between geom "a" and geom "b"'.
+// Returns 'contact between geom "a" and geom "b"'. One of them may be a flex.
 std::string contact_name(const ModelView& m, const ContactView& contact);
 
 }  // namespace mujacobian

@@ -18,7 +18,9 @@ namespace mujacobian {
   X(solver, kPGS, mjtSolver, mjSOL_PGS, 0)                                            \
   X(disable, kRefSafe, mjtDisableBit, mjDSBL_REFSAFE, 4096)                           \
   X(disable, kConstraint, mjtDisableBit, mjDSBL_CONSTRAINT, 1)                        \
+  X(disable, kEquality, mjtDisableBit, mjDSBL_EQUALITY, 2)                            \
   X(disable, kLimit, mjtDisableBit, mjDSBL_LIMIT, 8)                                  \
+  X(disable, kContact, mjtDisableBit, mjDSBL_CONTACT, 16)                             \
   X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)                               \
   X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)                               \
   X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)                            \
@@ -191,7 +193,8 @@ MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
 #undef MUJACOBIAN_ENUMERATOR
 
 // Second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID, mjNSENS
-inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNFluid = 12, kNSens = 3;
+inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNImp = 5, kNFluid = 12,
+                     kNSens = 3;
 
 // Fields of contact sensors that are new in MuJoCo 4.0 (mjCONDATA_LINVEL, mjCONDATA_ANGVEL).
 namespace contact_data {

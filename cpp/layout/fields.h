@@ -41,6 +41,7 @@
   REQ(SIZE, npair)                               \
   REQ(SIZE, njnt)                                \
   REQ(SIZE, ntendon)                             \
+  REQ(SIZE, neq)                                 \
   REQ(SIZE, nactuator)                           \
   REQ(SIZE, nsensor)                             \
   REQ(SIZE, nsensordata)                         \
@@ -91,6 +92,7 @@
   REQ(NUMS, jnt_solimp)                          \
   REQ(FLAGS, tendon_limited)                     \
   REQ(NUMS, tendon_range)                        \
+  REQ(NUMS, tendon_solimp_lim)                   \
   REQ(NUMS, tendon_margin)                       \
   REQ(NUMS, jnt_axis)                            \
   REQ(NUMS, jnt_stiffness)                       \
@@ -118,6 +120,8 @@
   REQ(NUMS, site_quat)                           \
   REQ(INTS, geom_type)                           \
   REQ(INTS, geom_bodyid)                         \
+  REQ(INTS, geom_contype)                        \
+  REQ(INTS, geom_conaffinity)                    \
   REQ(INTS, geom_dataid)                         \
   REQ(NUMS, geom_quat)                           \
   REQ(NUMS, geom_rbound)                         \
@@ -166,6 +170,7 @@
   REQ(INTS, eq_obj2id)                           \
   REQ(INTS, eq_objtype)                          \
   REQ(NUMS, eq_data)                             \
+  REQ(NUMS, eq_solimp)                           \
   REQ(NUMS, tendon_length0)                      \
   REQ(NUMS, tendon_invweight0)                   \
   REQ(INTS, tendon_adr)                          \
@@ -230,7 +235,11 @@
   REQ(INTS, sensor_intprm)                       \
   REQ(INTS, sensor_history)                      \
   REQ(NUMS, sensor_cutoff)                       \
-  REQ(NUMS, sensor_delay)
+  REQ(NUMS, sensor_delay)                        \
+  REQ(INTS, sensor_plugin)                       \
+  REQ(NUMS, sensor_interval)                     \
+  REQ(INTS, sensor_historyadr)                   \
+  REQ(FLAGS, flex_rigid)
 
 #define MUJACOBIAN_DATA_FIELDS(REQ, OPT, ALIAS) \
   REQ(SIZE, nefc)                               \
@@ -249,6 +258,7 @@
   REQ(FLAGS, bvh_active)                        \
   REQ(WARNINGS, warning)                        \
   REQ(NUM, time)                                \
+  REQ(NUMS, history)                            \
   REQ(NUMS, qpos)                               \
   REQ(NUMS, qvel)                               \
   REQ(NUMS, act)                                \
@@ -330,6 +340,7 @@
   REQ(NUM, mu)                                     \
   REQ(INT, dim)                                    \
   REQ(INT2, geom)                                  \
+  REQ(INT2, flex)                                  \
   REQ(INT, exclude)                                \
   REQ(INT, efc_address)
 

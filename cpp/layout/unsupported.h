@@ -10,7 +10,9 @@ namespace mujacobian {
 
 struct Unsupported : std::exception {
   std::string element, reason;
-  Unsupported(std::string e, std::string r) : element(std::move(e)), reason(std::move(r)) {}
+  int sensor;  // the sensor without a derivative; negative: the step itself has none
+  Unsupported(std::string e, std::string r, int s = -1)
+      : element(std::move(e)), reason(std::move(r)), sensor(s) {}
   const char* what() const noexcept override { return reason.c_str(); }
 };
 

@@ -13,4 +13,12 @@ void add_product(double* c, int c_stride, const double* a, int a_stride, const d
 void add_symmetric_product(double* c, int c_stride, const double* a, int a_stride, const double* b,
                            int b_stride, int n, int k);
 
+// The same as add_product if most of A is zero. The columns of A and the rows of C are padded to
+// groups of four, and `rows` has room for k numbers.
+void add_sparse_product(double* c, int c_stride, const double* a, int a_stride, const double* b,
+                        int b_stride, int m, int n, int k, int* rows);
+
+// A (n, n) += A^T. The rows and columns of A are padded to groups of four.
+void add_transpose(double* a, int stride, int n);
+
 }  // namespace mujacobian

@@ -7,6 +7,7 @@
 
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "sensor/frame.h"
 #include "sensor/type.h"
 
@@ -116,6 +117,9 @@ MatchedContacts find_contacts(Sensing& s, int sensor, int reduction) {
   MatchedContacts all{s.arena.take<MatchedContact>(s.d.ncon), 0};
   for (int k = 0; k < s.d.ncon; k++) {
     const ContactView c = view_contact(s.d, k);
+    if (c.geom.v[0] < 0 || c.geom.v[1] < 0) {
+      throw Unsupported(element_name(s.m, object::kSensor, sensor), "it may report a flex contact");
+    }
     const int direction = match(s, sensor, c);
     if (direction == 0) continue;
     const Block* block = index[k] < 0 ? nullptr : s.f.blocks.block + index[k];
@@ -335,7 +339,7 @@ bool inside_site(const ModelView& m, const DataView& d, int site, Vec3 point) {
     }
     case geom::kEllipsoid:
       // tie: zone of a contact sensor
-      return norm({p.x / size[0], p.y / size[1], p.z / size[2]}) < 1;
+      return norm(Vec3{p.x / size[0], p.y / size[1], p.z / size[2]}) < 1;
     case geom::kCylinder:
       // tie: zone of a contact sensor
       return std::abs(p.z) < size[1] && across < radius;

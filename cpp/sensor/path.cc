@@ -143,7 +143,8 @@ void sense_orientation(Sensing& s, int sensor, SensorRows& rows) {
   if (type == sensor::kActuatorFrc) {
     if (s.f.paths.actuation.count == 0 || actuator_disabled(m, actuator)) return;
     PathForce torque[3];
-    orientation_forces(m, s.d, actuator, actuator_variables(m, s.d, actuator), torque, s.arena);
+    orientation_forces(m, s.d, actuator, actuator_variables<Number>(m, s.d, actuator), torque,
+                       s.arena);
     for (int k = 0; k < 3; k++) add_path_change(s, torque[k], 1, rows, k);
     return;
   }

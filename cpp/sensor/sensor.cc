@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "actuation/transmission.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "sensor/type.h"
 
 namespace mujacobian {
@@ -24,6 +26,17 @@ void write(const ModelView& m, int sensor, const SensorRows& rows, const SensorO
 }
 
 bool is_wanted(const unsigned char* wanted, int sensor) { return !wanted || wanted[sensor]; }
+
+// Returns whether the value in this state comes from the history buffer, which is constant.
+// (SEN-32)
+bool reads_history(const ModelView& m, const DataView& d, int sensor) {
+  if (!has_history(m, sensor)) return false;
+  if (m.sensor_delay[sensor] > 0) return true;
+  // the buffer begins with the time at which an interval began
+  const double begin = d.history[m.sensor_historyadr[sensor]];
+  // tie: interval of a sensor
+  return begin + m.sensor_interval[2 * sensor] > d.time;
+}
 
 }  // namespace
 
@@ -74,9 +87,19 @@ const char* contact_sensor_refusal(const ModelView& m, int sensor) {
   return "a field of its data is not known";
 }
 
+const char* plugin_sensor_refusal(const ModelView& m, int sensor) {
+  const int plugin = m.sensor_plugin[sensor];
+  return plugin >= 0 && is_plugin(m, plugin, kTouchGridPlugin) ? nullptr : "it is a plugin";
+}
+
+bool has_history(const ModelView& m, int sensor) {
+  const bool delayed = m.sensor_delay[sensor] > 0 || m.sensor_interval[2 * sensor] > 0;
+  return m.sensor_history[2 * sensor] > 0 && delayed;
+}
+
 const char* sensor_refusal(const ModelView& m, int sensor) {
-  if (m.sensor_delay[sensor] > 0 || m.sensor_history[2 * sensor] > 0) {
-    return "its values come from a history buffer";
+  if (m.sensor_type[sensor] == sensor::kPlugin && m.sensor_history[2 * sensor] > 0) {
+    return "it is a plugin with a history buffer";
   }
   const SensorType& type = sensor_type(m, sensor);
   return type.refusal ? type.refusal(m, sensor) : type.unsupported;
@@ -96,8 +119,13 @@ void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
     if (!is_wanted(out.wanted, s)) continue;
     rows.reset(m.sensor_dim[s]);
     // a disabled or sleeping sensor keeps its old value
-    if (!disabled && !element_asleep(m, d, object::kSensor, s)) {
-      sensor_type(m, s).sense(sensing, s, rows);
+    if (!disabled && !element_asleep(m, d, object::kSensor, s) && !reads_history(m, d, s)) {
+      try {
+        sensor_type(m, s).sense(sensing, s, rows);
+      } catch (Unsupported& error) {
+        error.sensor = s;
+        throw;
+      }
       rows.settle();
       for (int r = 0; r < rows.dim(); r++) {
         if (is_cut_off(m, d, s, r)) rows.clear(r);

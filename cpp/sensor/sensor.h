@@ -28,6 +28,9 @@ bool senses_solution(const ModelView& m, const unsigned char* wanted = nullptr);
 // constrained components.
 bool senses_force(const ModelView& m);
 
+// Returns whether values of the sensor may come from its history buffer.
+bool has_history(const ModelView& m, int sensor);
+
 // Returns why the sensor is not supported, null if it is.
 const char* sensor_refusal(const ModelView& m, int sensor);
 

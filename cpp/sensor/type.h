@@ -21,6 +21,7 @@ void sense_energy(Sensing& s, int sensor, SensorRows& rows);
 void sense_wrench(Sensing& s, int sensor, SensorRows& rows);
 void sense_touch(Sensing& s, int sensor, SensorRows& rows);
 void sense_contact(Sensing& s, int sensor, SensorRows& rows);
+void sense_touch_grid(Sensing& s, int sensor, SensorRows& rows);
 void sense_distance(Sensing& s, int sensor, SensorRows& rows);
 void sense_ray(Sensing& s, int sensor, SensorRows& rows);
 
@@ -28,6 +29,7 @@ void sense_ray(Sensing& s, int sensor, SensorRows& rows);
 const char* actuator_sensor_refusal(const ModelView& m, int sensor);
 const char* torque_refusal(const ModelView& m, int sensor);
 const char* contact_sensor_refusal(const ModelView& m, int sensor);
+const char* plugin_sensor_refusal(const ModelView& m, int sensor);
 
 // Results of the forward dynamics that a sensor reads.
 enum class Reads {
@@ -140,6 +142,8 @@ inline constexpr SensorType kSensorTypes[] = {
     {sensor::kTouch, sense_touch, Reads::kConstraintForce, Dependence::kConstraintForce},
     {sensor::kContact, sense_contact, Reads::kConstraintForce, Dependence::kConstraintForce,
      SensorType::kDistanceCutoff, contact_sensor_refusal},
+    {sensor::kPlugin, sense_touch_grid, Reads::kConstraintForce, Dependence::kUnsupported, 0,
+     plugin_sensor_refusal},
     {sensor::kRangefinder, sense_ray, Reads::kState, Dependence::kGeometry},
     {sensor::kGeomDist, sense_distance, Reads::kState, Dependence::kGeometry},
     {sensor::kGeomNormal, sense_distance, Reads::kState, Dependence::kGeometry},
@@ -148,7 +152,6 @@ inline constexpr SensorType kSensorTypes[] = {
 
     // unsupported
     {.type = sensor::kTactile, .unsupported = "tactile sensors are not supported"},
-    {.type = sensor::kPlugin, .unsupported = "it is a plugin"},
     {.type = sensor::kUser, .unsupported = "a user callback computes it"},
 };
 

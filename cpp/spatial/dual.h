@@ -84,6 +84,10 @@ Dual<N> operator/(double a, const Dual<N>& b) {
   double value = a / b.v;
   return chain(value, -value / b.v, b);
 }
+template <int N>
+Dual<N> operator/(const Dual<N>& a, double b) {
+  return chain(a.v / b, 1 / b, a);
+}
 
 // The derivative of the square root at zero is set to zero, because MuJoCo's formulas multiply it
 // by zero.
@@ -108,6 +112,12 @@ template <int N>
 Dual<N> atan2(const Dual<N>& y, const Dual<N>& x) {
   double r = 1 / (x.v * x.v + y.v * y.v);
   return chain(std::atan2(y.v, x.v), r * x.v, y, -r * y.v, x);
+}
+
+// f(x) for templates over Dual and Jet, from the first two derivatives of f
+template <int N>
+Dual<N> chain(double value, double dx, double, const Dual<N>& x) {
+  return chain(value, dx, x);
 }
 
 // The value without its derivatives, for templates over double and Dual.

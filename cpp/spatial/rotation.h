@@ -29,6 +29,13 @@ inline double exp_coefficient(double t) {
   if constexpr (k == 2) return (1 - std::cos(theta)) / t;
   if constexpr (k == 3) return (theta - std::sin(theta)) / (t * theta);
   if constexpr (k == 4) return (0.5 - (1 - std::cos(theta)) / t) / t;
+  if constexpr (k == 5) return (1.0 / 6 - (theta - std::sin(theta)) / (t * theta)) / t;
+}
+
+// d c_k / dt                                                                              (ROT-8)
+template <int k>
+inline double exp_coefficient_slope(double t) {
+  return 0.5 * (k * exp_coefficient<k + 2>(t) - exp_coefficient<k + 1>(t));
 }
 
 // R = exp([w]x)                                                                          (ROT-1)
@@ -43,6 +50,15 @@ inline Mat3 right_jacobian(Vec3 w) {
   double t = dot(w, w);
   Mat3 s = skew(w);
   return identity3() + (-exp_coefficient<2>(t)) * s + exp_coefficient<3>(t) * (s * s);
+}
+
+// d(Jr(w)^T a)/dw, which is symmetric up to a multiple of [a]x                            (ROT-9)
+inline Mat3 right_jacobian_transposed_change(Vec3 w, Vec3 a) {
+  double t = dot(w, w), c3 = exp_coefficient<3>(t);
+  Vec3 once = cross(w, a), twice = cross(w, once);
+  Vec3 slope = 2 * exp_coefficient_slope<2>(t) * once + 2 * exp_coefficient_slope<3>(t) * twice;
+  return outer(slope, w) + (-exp_coefficient<2>(t)) * skew(a) +
+         c3 * (dot(w, a) * identity3() + outer(w, a) + (-2.0) * outer(a, w));
 }
 
 // Jr(w)^-1, finite up to |w| = 2 pi                                                      (ROT-3)
@@ -79,6 +95,18 @@ inline Mat3 right_jacobian_inverse_change(Vec3 w, Vec3 v) {
   Vec3 once = cross(w, v), twice = cross(w, once);
   Mat3 change = (-0.5) * skew(v) + (-kappa) * (skew(once) + skew(w) * skew(v));
   return change + 2 * kappa_slope(t) * outer(twice, w);
+}
+
+// Returns the second derivative of g . log(exp(w) exp(z)) with respect to z at zero, which is
+// symmetric.                                                                              (ROT-10)
+inline Mat3 log_curvature(Vec3 w, Vec3 g) {
+  const Mat3 inverse = right_jacobian_inverse(w);
+  Mat3 bend;
+  for (int k = 0; k < 3; k++) {
+    Mat3 change = right_jacobian_inverse_change(w, unit3(k)) * inverse;
+    store3(bend.m + 3 * k, transpose_mul(change, g));
+  }
+  return 0.5 * (bend + transposed(bend));
 }
 
 // log(conj(b) a) as in MuJoCo's mju_subQuat: the rotation vector of norm at most pi that rotates b

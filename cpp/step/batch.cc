@@ -1,5 +1,6 @@
 #include "step/batch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "layout/interrupt.h"
 #include "layout/notice.h"
 #include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -20,8 +22,14 @@ namespace {
 class Batch {
  public:
   Batch(const void* model, const double* states, int nstate, const double* controls, int n,
-        const Outputs& out)
-      : model_(model), states_(states), controls_(controls), nstate_(nstate), n_(n), out_(out) {}
+        const Outputs& out, std::vector<int>* refused)
+      : model_(model),
+        states_(states),
+        controls_(controls),
+        nstate_(nstate),
+        n_(n),
+        out_(out),
+        refused_(refused) {}
 
   // Takes the next state until there are none left. Runs in every thread.
   void work() {
@@ -33,6 +41,8 @@ class Batch {
         poll_interrupt();
         if (!data) data = make_data(model_);
         step(data.get(), index, arena);
+      } catch (const Unsupported&) {
+        refuse(index);
       } catch (const std::exception&) {
         fail({index, std::current_exception()});
       }
@@ -62,6 +72,13 @@ class Batch {
     transition(m, d, batch_item(m, out_, i), arena);
   }
 
+  // Records the current exception of an item without an exact derivative.
+  void refuse(int index) {
+    if (!refused_) return fail({index, std::current_exception()});
+    std::lock_guard lock(mutex_);
+    refused_->push_back(index);
+  }
+
   void fail(BatchFailure failure) {
     std::lock_guard lock(mutex_);
     if (failure_ && failure_->index < failure.index) return;
@@ -73,6 +90,7 @@ class Batch {
   const double *states_, *controls_;
   int nstate_, n_;
   Outputs out_;
+  std::vector<int>* refused_;
   std::atomic<int> next_{0}, first_failure_{INT32_MAX};
   std::mutex mutex_;
   std::optional<BatchFailure> failure_;
@@ -83,8 +101,8 @@ class Batch {
 
 std::optional<BatchFailure> transition_batch(const void* model, const double* states, int nstate,
                                              const double* controls, int n, const Outputs& out,
-                                             int threads) {
-  Batch batch(model, states, nstate, controls, n, out);
+                                             int threads, std::vector<int>* refused) {
+  Batch batch(model, states, nstate, controls, n, out, refused);
   std::vector<std::thread> others;
   try {
     for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
@@ -94,6 +112,7 @@ std::optional<BatchFailure> transition_batch(const void* model, const double* st
   batch.work();
   for (std::thread& thread : others) thread.join();
   notices().merge(batch.found());
+  if (refused) std::sort(refused->begin(), refused->end());
   return batch.failure();
 }
 

@@ -17,23 +17,6 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-std::string row_name(const ModelView& m, const Block& b) {
-  switch (b.type) {
-    case constraint::kEquality:
-      return element_name(m, object::kEquality, b.id);
-    case constraint::kFrictionDof:
-      return element_name(m, object::kJoint, m.dof_jntid[b.id]) + " friction";
-    case constraint::kFrictionTendon:
-      return element_name(m, object::kTendon, b.id) + " friction";
-    case constraint::kLimitJoint:
-      return element_name(m, object::kJoint, b.id) + " limit";
-    case constraint::kLimitTendon:
-      return element_name(m, object::kTendon, b.id) + " limit";
-    default:
-      return contact_name(m, b.contact);
-  }
-}
-
 // Sets the state of the block, and the distance of its rows from the nearest other state.
 void set_zone(const DataView& d, const Block& b, const double* acc, RowDiagnostic& row) {
   // J a, and J a - aref of the first row

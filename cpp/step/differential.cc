@@ -24,6 +24,20 @@ void solve_step(const ModelView& m, const StepDifferential& s, int c, int first,
   });
 }
 
+// Component c of x <- (M + h Dhat)^-T x
+void solve_step_transposed(const ModelView& m, const StepDifferential& s, int c, const DofRows& x,
+                           Arena& arena) {
+  const Component& part = x.components[c];
+  visit_trees(m, part.dofs, part.nv, [&](int t, int i, int end) {
+    const int dof = part.dofs[i];
+    if (const TreeBlock* block = s.step.block ? s.step.block[t] : nullptr) {
+      solve_lu_transposed(block->n, block->matrix, block->order, x.row[dof], part.stride, arena);
+    } else {
+      solve_inertia(m, s.forward.tree, s.step.factor, dof, end - i, x.row[dof], part.stride, 0, 1);
+    }
+  });
+}
+
 }  // namespace
 
 void StepDifferential::solve(const ModelView& m, const DataView& d, int c, int first, int last,
@@ -35,6 +49,21 @@ void StepDifferential::solve(const ModelView& m, const DataView& d, int c, int f
     }
   }
   if (solves_step(c)) solve_step(m, *this, c, first, last, arena);
+}
+
+void StepDifferential::solve_transposed(const ModelView& m, const DataView& d, int c,
+                                        const DofRows& z, const DofRows& y, Arena& arena) const {
+  if (solves_step(c)) solve_step_transposed(m, *this, c, z, arena);
+  if (!solves_acceleration(c)) return;
+  if (two_systems) {
+    add_inertia_product(m, d, forward.tree, z, y, c, 0, 1);
+  } else {
+    const Component& part = z.components[c];
+    for (int i = 0; i < part.nv; i++) y.row[part.dofs[i]][0] = z.row[part.dofs[i]][0];
+  }
+  ForwardDynamics with_y = forward;
+  with_y.residual = y;
+  solve_acceleration_transposed(m, d, with_y, c, arena);
 }
 
 StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool forces, bool senses,

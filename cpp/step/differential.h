@@ -25,6 +25,12 @@ struct StepDifferential {
   // Solves for columns first .. last-1 of component c: step_rows becomes dw, and the residual
   // becomes d(acc) where the first system is solved.
   void solve(const ModelView& m, const DataView& d, int c, int first, int last, Arena& arena) const;
+
+  // Solves the transposed systems for component c, where `z` is a cotangent of w and `y` is zero:
+  // z becomes (M + h Dhat)^-T z where the second system is solved, and y becomes K^-T M z, or
+  // K^-T z without the second system, where the first one is solved.                       (ADJ-3)
+  void solve_transposed(const ModelView& m, const DataView& d, int c, const DofRows& z,
+                        const DofRows& y, Arena& arena) const;
 };
 
 // Differentiates a step with any integrator except RK4, which has several stages. `forces` asks for

@@ -320,18 +320,22 @@ double solver_error(const ModelView& m, const DataView& d, const ForwardDynamics
   return std::fmax(f.solver_error, solver_share(m, d, f, measure, arena));
 }
 
-// Uses the bilinear identity: c is quadratic in v, so                                  (INT-12)
-//   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
-// and the same is true for its derivatives. The scale s makes v and s w equally large.
-void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
-                          const double* w, const DofRows& residual, Arena& arena) {
+double bias_scale(const ModelView& m, const DataView& d, const double* w) {
   double speed = 0, size = 0;
   for (int i = 0; i < m.nv; i++) {
     speed = std::fmax(speed, std::abs(d.qvel[i]));
     size = std::fmax(size, std::abs(w[i]));
   }
-  if (size == 0) return;
-  const double s = (speed > 0 ? speed : 1) / size;
+  return size == 0 ? 0 : (speed > 0 ? speed : 1) / size;
+}
+
+// Uses the bilinear identity: c is quadratic in v, so                                  (INT-12)
+//   (dc/dv) s w = (c(v + s w) - c(v - s w)) / 2,
+// and the same is true for its derivatives. The scale s makes v and s w equally large.
+void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
+                          const double* w, const DofRows& residual, Arena& arena) {
+  const double s = bias_scale(m, d, w);
+  if (s == 0) return;
   ModelView weightless = m;
   weightless.opt.disableflags |= disable::kGravity;
 

@@ -58,6 +58,9 @@ bool euler_is_damped(const ModelView& m, bool inverse);
 // and all pairs of dofs on one chain if the tree has a block of its own.
 bool in_damping(const ModelView& m, const Topology& tree, TreeBlock* const* blocks, int i, int j);
 
+// Returns the scale s at which v and s w are equally large, 0 if w is zero.              (INT-12)
+double bias_scale(const ModelView& m, const DataView& d, const double* w);
+
 // Subtracts h d((dc/dv) w) from the residual, where c is the bias force.
 void subtract_bias_change(const ModelView& m, const DataView& d, const Topology& tree,
                           const double* w, const DofRows& residual, Arena& arena);

@@ -267,7 +267,7 @@ class RungeKutta {
     for (int a = 0; a < m_.nactuator; a++) {
       // the next activations as functions of length, rate, activations and mean rates
       const int first = m_.actuator_actadr[a], out = m_.actuator_outadr[a];
-      Variables x{};
+      Variables<Number> x{};
       Number rates[local::kMaxActs], next[local::kMaxActs];
       x.length = at.actuator_length[out];
       x.rate = variable<local::kCount>(at.actuator_velocity[out], local::kRate);

@@ -70,7 +70,7 @@ void require_sensors_awake(const ModelView& m, const DataView& d, const unsigned
       const int body = m.site_bodyid[m.sensor_objid[s]];
       if (last_dof(m, body) < 0) reason = "it weighs trees that sleep";
     }
-    if (reason) throw Unsupported(element_name(m, object::kSensor, s), reason);
+    if (reason) throw Unsupported(element_name(m, object::kSensor, s), reason, s);
   }
 }
 

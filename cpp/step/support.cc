@@ -75,7 +75,10 @@ void visit_unsupported(const ModelView& m, KnownCallbacks known, F report) {
     }
     if (*callback.address) report(callback.name, "a user callback takes part in the step");
   }
-  for (int f = 0; f < m.nflex; f++) report(element_name(m, object::kFlex, f), "flexible bodies");
+  for (int f = 0; f < m.nflex; f++) {
+    // a rigid flex belongs to one body and only makes contacts, which are checked where they act
+    if (!m.flex_rigid[f]) report(element_name(m, object::kFlex, f), "flexible bodies");
+  }
   for (int p = 0; p < m.nplugin; p++) {
     // plugins of actuators, sensors and geoms are checked with these elements and with contacts
     const int checked = capability::kSensor | capability::kSdf |
@@ -126,6 +129,19 @@ void require_model(const ModelView& m, KnownCallbacks known) {
   });
 }
 
+void require_no_history(const ModelView& m, bool sensors, const unsigned char* wanted) {
+  constexpr const char* kReason =
+      "it is delayed, and derivatives through several steps do not contain its history";
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_delay[a] == 0) continue;
+    throw Unsupported(element_name(m, object::kActuator, a), kReason);
+  }
+  for (int s = 0; sensors && s < m.nsensor; s++) {
+    if ((wanted && !wanted[s]) || !has_history(m, s)) continue;
+    throw Unsupported(element_name(m, object::kSensor, s), kReason);
+  }
+}
+
 void require_state(const ModelView& m, const DataView& d) {
   require_option("timestep", &m.opt.timestep, 1);
   require_option("gravity", m.opt.gravity.v, 3);
@@ -167,7 +183,7 @@ void require_sensors(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
     if (wanted && !wanted[s]) continue;
     if (const char* reason = sensor_refusal(m, s)) {
-      throw Unsupported(element_name(m, object::kSensor, s), reason);
+      throw Unsupported(element_name(m, object::kSensor, s), reason, s);
     }
   }
 }

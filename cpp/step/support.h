@@ -19,6 +19,10 @@ struct KnownCallbacks {
 // Throws Unsupported if A and B of this model cannot be exact. Called before mj_forward.
 void require_model(const ModelView& m, KnownCallbacks known = {});
 
+// Throws Unsupported if the model has an actuator or, with `sensors`, a wanted sensor whose delay
+// couples several steps. One step has a derivative, in which the history is constant.
+void require_no_history(const ModelView& m, bool sensors, const unsigned char* wanted = nullptr);
+
 // Throws std::domain_error with the name of the field if MuJoCo cannot step this state.
 void require_state(const ModelView& m, const DataView& d);
 

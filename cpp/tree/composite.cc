@@ -1,9 +1,7 @@
 #include "tree/composite.h"
 
 namespace mujacobian {
-namespace {
 
-// N = d/dt(rotational inertia about the fixed reference point) - [angular momentum]x     (ID-8)
 Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l) {
   const double* i = inertia.i;
   // columns of [w]x J; with -J [w]x, its symmetric part is doubled
@@ -19,8 +17,6 @@ Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l) {
   double yz = y.z + z.y - u.y * c.z - c.y * u.z;
   return {{xx, xy + l.z, xz - l.y, xy - l.z, yy, yz + l.x, xz + l.y, yz - l.x, zz}};
 }
-
-}  // namespace
 
 Composite* composites(const ModelView& m, const DataView& d, const Motion* acceleration,
                       Arena& arena) {

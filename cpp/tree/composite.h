@@ -22,6 +22,10 @@ inline Vec3 apply_rate_transposed(const Composite& c, Motion x) {
   return transpose_mul(c.rate, x.ang) + 2.0 * cross(c.momentum, x.lin);
 }
 
+// Returns N = d/dt(rotational inertia about the fixed reference point) - [l]x of one body at
+// velocity v, with its angular momentum l. (ID-8)
+Mat3 inertia_rate(Inertia inertia, Motion v, Vec3 l);
+
 // Returns the sums of every body except the world, at the given accelerations of the bodies.
 Composite* composites(const ModelView& m, const DataView& d, const Motion* acceleration,
                       Arena& arena);

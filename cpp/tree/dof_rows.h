@@ -52,6 +52,19 @@ void visit_trees(const ModelView& m, const int* dofs, int n, F visit) {
   }
 }
 
+// Calls visit(column, input, index) for every column of a component: `index` is its place in the
+// state (input 0), the controls (1) or the applied forces (2).
+template <class F>
+void visit_columns(const ModelView& m, const Component& part, F visit) {
+  for (int k = 0; k < part.nv; k++) {
+    visit(k, 0, part.dofs[k]);
+    visit(part.nv + k, 0, m.nv + part.dofs[k]);
+  }
+  for (int k = 0; k < part.na; k++) visit(part.act_column() + k, 0, 2 * m.nv + part.acts[k]);
+  for (int k = 0; k < part.nu; k++) visit(part.ctrl_column() + k, 1, part.ctrls[k]);
+  for (int k = 0; k < part.nf; k++) visit(part.force_column() + k, 2, part.dofs[k]);
+}
+
 // Dofs that influence one another, in addition to the dofs of one tree or tendon.
 struct Coupling {
   const int* dofs;

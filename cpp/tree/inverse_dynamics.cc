@@ -1,50 +1,10 @@
 #include "tree/inverse_dynamics.h"
 
 #include "layout/enums.h"
-#include "linear/lanes.h"
 #include "tree/composite.h"
+#include "tree/spatial_lanes.h"
 
 namespace mujacobian {
-namespace {
-
-// Spatial vectors stored by component: component c of vector k is at [c * stride + k].
-struct Vectors {
-  double* p;
-  int stride;
-  const double* at(int c, int k) const { return p + c * stride + k; }
-  void put(int k, Vec3 ang, Vec3 lin) const {
-    double* q = p + k;
-    q[0] = ang.x, q[stride] = ang.y, q[2 * stride] = ang.z;
-    q[3 * stride] = lin.x, q[4 * stride] = lin.y, q[5 * stride] = lin.z;
-  }
-};
-
-// Returns room for n vectors, padded because a pair of lanes reads beyond the last one.
-Vectors make_vectors(int n, Arena& arena) {
-  int stride = round_to_line(n + 2 * kLanes - 1);
-  return {arena.zeros<double>(6 * stride), stride};
-}
-
-// Eight entries that are processed at once.
-struct Pair {
-  Lanes a, b;
-};
-inline void accumulate(Pair& sum, double f, const double* lanes) {
-  Lanes factor = broadcast(f);
-  sum.a += factor * load_lanes(lanes);
-  sum.b += factor * load_lanes(lanes + kLanes);
-}
-inline void store(double* p, Pair v) { store_lanes(p, v.a), store_lanes(p + kLanes, v.b); }
-
-// Stores the first n of eight entries.
-inline void store(double* p, Pair v, int n) {
-  if (n >= 2 * kLanes) return store(p, v);
-  double all[2 * kLanes];
-  store(all, v);
-  for (int k = 0; k < n; k++) p[k] = all[k];
-}
-
-}  // namespace
 
 void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const Topology& tree,
                                  const double* acc, const DofRows& residual, Arena& arena) {
@@ -87,7 +47,7 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
 
     // row i: their products with the vectors of all ancestors, eight at a time
     for (int k = 0; k < depth; k += 2 * kLanes) {
-      Pair row_q{}, row_v{};
+      LanePair row_q{}, row_v{};
       for (int n = 0; n < 6; n++) {
         if (n < 3) accumulate(row_q, rate[n], axes_dot.at(n, k));
         if (n < 3) accumulate(row_v, rate[n], axes.at(n, k));
@@ -119,7 +79,7 @@ void inverse_dynamics_derivative(const ModelView& m, const DataView& d, const To
     double* row = residual.row[i] + residual.column[i];
     double* row_v = row + residual.components[residual.component[i]].nv;
     for (int k = i, end = tree.end[i]; k < end; k += 2 * kLanes) {
-      Pair q{}, v{};
+      LanePair q{}, v{};
       for (int n = 0; n < 6; n++) {
         accumulate(q, axis[n], force_q.at(n, k));
         accumulate(v, axis[n], force_v.at(n, k));

@@ -47,6 +47,16 @@ struct PathForce {
   double stiffness_dlength, stiffness_drate;
 };
 
+// The second derivatives of a force along a path with respect to its variables: the length, the
+// rate, and `count - 2` inputs.
+struct PathCurvature {
+  const PathForce* of;
+  int count;
+  const int* inputs;              // their numbers, as in InputSlope
+  const double *force, *damping;  // (count, count)
+  const double* length;           // d2l/dq2, (n, n) over the dofs of the path; null: zero
+};
+
 // d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)
 inline void path_rate_derivative(const Path& path, const double* qvel, double* rate) {
   for (int k = 0; k < path.n; k++) rate[k] = 0;

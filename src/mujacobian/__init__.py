@@ -16,9 +16,11 @@ _versions.warn_if_untested()
 
 from mujacobian._callbacks import callbacks  # noqa: E402
 from mujacobian._convergence import converged  # noqa: E402
-from mujacobian._core import inverse  # noqa: E402
+from mujacobian._core import hessian_into, inverse  # noqa: E402
 from mujacobian._diagnostics import Diagnostics, diagnose  # noqa: E402
+from mujacobian._differenced import Differenced  # noqa: E402
 from mujacobian._gradient import Gradient  # noqa: E402
+from mujacobian._hessian import Hessian, hessian  # noqa: E402
 from mujacobian._linearization import (  # noqa: E402
     Linearization,
     fd_count,
@@ -46,7 +48,9 @@ from mujacobian.errors import (  # noqa: E402
 __all__ = [
     "ColliderNotConvergedWarning",
     "Diagnostics",
+    "Differenced",
     "Gradient",
+    "Hessian",
     "Jacobian",
     "Linearization",
     "MujacobianError",
@@ -61,6 +65,8 @@ __all__ = [
     "converged",
     "diagnose",
     "fd_count",
+    "hessian",
+    "hessian_into",
     "inverse",
     "jvp",
     "linearize",

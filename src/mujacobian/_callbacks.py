@@ -1,4 +1,4 @@
-"""Derivatives of steps in which user callbacks take part: mjcb_control and mjcb_passive."""
+"""Derivatives of steps with user callbacks: mjcb_control, mjcb_passive and mjcb_sensor."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mujacobian._arguments import Array, numbers
 from mujacobian._manifold import tangent_size
 from mujacobian.errors import ArgumentError, ArgumentTypeError, UnsupportedFeatureError
 
+ACCELERATION = int(mujoco.mjtStage.mjSTAGE_ACC)
+REAL = int(mujoco.mjtDataType.mjDATATYPE_REAL)
+POSITIVE = int(mujoco.mjtDataType.mjDATATYPE_POSITIVE)
+
 Function = Callable[[mujoco.MjModel, mujoco.MjData], None]
 PassiveJacobian = Callable[[mujoco.MjModel, mujoco.MjData], ArrayLike]
+SensorFunction = Callable[[mujoco.MjModel, mujoco.MjData, int], None]
+SensorJacobian = Callable[[mujoco.MjModel, mujoco.MjData], ArrayLike | tuple[ArrayLike, ...]]
 ControlJacobian = Callable[[mujoco.MjModel, mujoco.MjData], ArrayLike | tuple[ArrayLike, ArrayLike]]
 
 
@@ -27,6 +33,8 @@ class Callbacks:
     control_jacobian: ControlJacobian | None = None
     passive: Function | None = None
     passive_jacobian: PassiveJacobian | None = None
+    sensor: SensorFunction | None = None
+    sensor_jacobian: SensorJacobian | None = None
 
     @property
     def differentiates_control(self) -> bool:
@@ -37,6 +45,11 @@ class Callbacks:
     def differentiates_passive(self) -> bool:
         """Whether the Jacobian belongs to the function that MuJoCo calls now."""
         return self.passive_jacobian is not None and mujoco.get_mjcb_passive() is self.passive
+
+    @property
+    def differentiates_sensor(self) -> bool:
+        """Whether the Jacobian belongs to the function that MuJoCo calls now."""
+        return self.sensor_jacobian is not None and mujoco.get_mjcb_sensor() is self.sensor
 
 
 NONE = Callbacks()
@@ -55,13 +68,15 @@ def callbacks(
     control_jacobian: ControlJacobian | None = None,
     passive: Function | None = None,
     passive_jacobian: PassiveJacobian | None = None,
+    sensor: SensorFunction | None = None,
+    sensor_jacobian: SensorJacobian | None = None,
 ) -> Iterator[None]:
     """Install callbacks of MuJoCo whose Jacobians are known, for the duration of a `with` block.
 
-    Inside of the block, `mj_step` calls the functions as after `mujoco.set_mjcb_control` and
-    `mujoco.set_mjcb_passive`, and `linearize` returns the derivatives of the closed loop. All other
-    functions of this package raise `UnsupportedFeatureError`, as they do for callbacks without
-    Jacobians.
+    Inside of the block, `mj_step` calls the functions as after `mujoco.set_mjcb_control`,
+    `mujoco.set_mjcb_passive` and `mujoco.set_mjcb_sensor`, and `linearize` returns the derivatives
+    of the closed loop. All other functions of this package raise `UnsupportedFeatureError`, as they
+    do for callbacks without Jacobians.
 
     Args:
       control: sets `data.ctrl`.
@@ -70,6 +85,12 @@ def callbacks(
         also depend on the controls before the call, it returns the pair du/dx, du/du (nu, nu).
       passive: adds to `data.qfrc_passive`.
       passive_jacobian: returns the derivative (nv, nx) of the force that `passive` adds.
+      sensor: sets the entries of user sensors in `data.sensordata`; its third argument is the
+        stage.
+      sensor_jacobian: returns the derivative (n, nx) of the n values of all user sensors, in the
+        order of `sensordata`, or a pair with their derivative (n, nu) with respect to the controls,
+        or a triple with that (n, nv) with respect to applied forces. Derivatives that are left out
+        are zero. With `control` and `passive`, all of them are those of the closed loop.
 
     A callback without a Jacobian is installed, too, and raises `UnsupportedFeatureError` in
     `linearize`. The Jacobians are evaluated on the data that `linearize` receives.
@@ -89,25 +110,29 @@ def callbacks(
       True
     """
     global _current
-    given = Callbacks(control, control_jacobian, passive, passive_jacobian)
-    for name in ("control", "passive"):
+    given = Callbacks(control, control_jacobian, passive, passive_jacobian, sensor, sensor_jacobian)
+    for name in ("control", "passive", "sensor"):
         if getattr(given, name) is None and getattr(given, f"{name}_jacobian") is not None:
             raise ArgumentError(f"{name}_jacobian is given without {name}")
     for name, value in vars(given).items():
         if value is not None and not callable(value):
             raise ArgumentTypeError(f"{name} must be a function, got {type(value).__name__}")
-    before = _current, mujoco.get_mjcb_control(), mujoco.get_mjcb_passive()
+    before = _current
+    functions = mujoco.get_mjcb_control(), mujoco.get_mjcb_passive(), mujoco.get_mjcb_sensor()
     try:
         if control is not None:
             mujoco.set_mjcb_control(control)
         if passive is not None:
             mujoco.set_mjcb_passive(passive)
+        if sensor is not None:
+            mujoco.set_mjcb_sensor(sensor)
         _current = given
         yield
     finally:
-        _current = before[0]
-        mujoco.set_mjcb_control(before[1])
-        mujoco.set_mjcb_passive(before[2])
+        _current = before
+        mujoco.set_mjcb_control(functions[0])
+        mujoco.set_mjcb_passive(functions[1])
+        mujoco.set_mjcb_sensor(functions[2])
 
 
 def require_single_stage(model: mujoco.MjModel) -> None:
@@ -134,6 +159,53 @@ def passive_slopes(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     assert _current.passive_jacobian is not None
     given = _current.passive_jacobian(model, data)
     return _matrix("passive_jacobian", given, (model.nv, tangent_size(model)))
+
+
+def is_user_sensor(model: mujoco.MjModel) -> NDArray[np.bool_]:
+    """Return a mask of the sensors that the sensor callback computes."""
+    return np.asarray(model.sensor_type == int(mujoco.mjtSensor.mjSENS_USER))
+
+
+def user_rows(model: mujoco.MjModel) -> NDArray[np.intp]:
+    """Return the entries of `sensordata` that the sensor callback computes."""
+    return np.flatnonzero(np.repeat(is_user_sensor(model), model.sensor_dim))
+
+
+def sensor_slopes(
+    model: mujoco.MjModel, data: mujoco.MjData, *, forces: bool
+) -> tuple[Array, Array, Array]:
+    """Return the derivatives of the user sensors by state, controls and applied forces."""
+    assert _current.sensor_jacobian is not None
+    given = _current.sensor_jacobian(model, data)
+    parts = given if isinstance(given, tuple) else (given,)
+    user, rows = is_user_sensor(model), user_rows(model)
+    if forces and len(parts) < 3 and (model.sensor_needstage[user] == ACCELERATION).any():
+        raise UnsupportedFeatureError(
+            "mjcb_sensor", "sensor_jacobian returns no derivative with respect to applied forces"
+        )
+    widths = tangent_size(model), model.nu, model.nv
+    if len(parts) > len(widths):
+        raise ArgumentError(f"sensor_jacobian must return up to 3 arrays, got {len(parts)}")
+    slopes = [
+        _matrix("sensor_jacobian", parts[k], (len(rows), width))
+        if k < len(parts)
+        else np.zeros((len(rows), width))
+        for k, width in enumerate(widths)
+    ]
+    constant = _is_constant(model, data)[rows]
+    by_state, by_control, by_force = (np.where(constant[:, None], 0.0, x) for x in slopes)
+    return by_state, by_control, by_force
+
+
+def _is_constant(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.bool_]:
+    """Return which entries of `sensordata` a cutoff clamps, or are not computed (SEN-2)."""
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR:
+        return np.ones(model.nsensordata, bool)
+    cutoff = np.repeat(model.sensor_cutoff, model.sensor_dim)
+    kind = np.repeat(model.sensor_datatype, model.sensor_dim)
+    real, positive = kind == REAL, kind == POSITIVE
+    beyond = real & (abs(data.sensordata) >= cutoff) | positive & (data.sensordata >= cutoff)
+    return np.asarray((cutoff > 0) & beyond)
 
 
 def _matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:

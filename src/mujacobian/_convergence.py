@@ -28,7 +28,8 @@ def converged(model: mujoco.MjModel) -> mujoco.MjModel:
     as long as with MuJoCo's default settings.
 
     The solver becomes Newton's method; all solvers have the same solution. Everything that defines
-    the solution (cone, impratio, noslip, timestep, integrator) stays as it is.
+    the solution (cone, impratio, noslip, timestep, integrator, sleep) stays as it is. Trees that
+    sleep in an `MjData` also sleep in its `mj_copyData` for this copy.
 
     Example:
       >>> import mujoco, mujacobian

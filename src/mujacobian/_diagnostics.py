@@ -69,8 +69,9 @@ class Diagnostics:
         relative to the largest acceleration of the same tree.
       K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
 
-    Functions that differentiate the step warn if `solver_error` exceeds 1e-3, `collider_error`
-    exceeds 1e-3, or the error of a contact exceeds 1e-4.
+    Functions that differentiate the step warn if `solver_error` exceeds 2.5e-5, `collider_error`
+    exceeds 1e-3, or the error of a contact exceeds 1e-4. The error of the derivative is about the
+    square root of `solver_error`.
     """
 
     rows: list[Row]

@@ -11,7 +11,9 @@ import numpy as np
 
 from mujacobian import _core
 from mujacobian._arguments import Array
+from mujacobian._differenced import Differenced
 from mujacobian._inputs import Inputs
+from mujacobian._refused import RefusedSteps
 from mujacobian._summary import describe
 from mujacobian.errors import MujacobianError
 
@@ -39,6 +41,8 @@ class Gradient:
       params: one number per parameter; None if the rollout has none.
       norms: `(T + 1,)`, norms of the derivative with respect to the state before each step and the
         last state, in tangent coordinates. They show where gradients vanish and where they explode.
+      differenced: the steps that are differentiated by finite differences, with the element and the
+        reason; empty without `rollout(fallback="fd")`, or if everything is exact.
     """
 
     state: Array
@@ -48,10 +52,12 @@ class Gradient:
     mocap: Array | None
     params: Array | None
     norms: Array
+    differenced: tuple[Differenced, ...] = ()
 
     def __repr__(self) -> str:
         return describe(
             "Gradient",
+            [f"differenced: {each}" for each in self.differenced],
             state=self.state,
             controls=self.controls,
             forces=self.forces,
@@ -72,6 +78,7 @@ class Adjoint:
       sensed: `(n, T, ns)`, the same with respect to the sensors.
       core: the parameters of the core; None if no derivatives with respect to them are needed.
       window: the number of steps after which the derivative is cut.
+      refused: differentiates steps without an exact derivative; None if they raise an error.
     """
 
     def __init__(
@@ -83,10 +90,11 @@ class Adjoint:
         *,
         core: list[tuple[int, int, int]] | None,
         window: int | None,
+        refused: RefusedSteps | None,
     ) -> None:
         n, T = inputs.controls.shape[:2]
         self.model, self.given, self.sensed, self.window = model, given, sensed, window
-        self.core = core or []
+        self.core, self.refused = core or [], refused
         follows_mocap = inputs.mocap is not None and model.opt.noslip_iterations == 0
         self.gradient = Gradient(
             state=given[:, -1].copy(),
@@ -101,29 +109,58 @@ class Adjoint:
 
     def pull_back(self, k: int, data: mujoco.MjData, segments: Iterable[Segment]) -> None:
         """Fill the gradient of rollout k; its segments come in reverse order."""
-        made, cotangent = self.gradient, self.gradient.state[k]
+        cotangent = self.gradient.state[k]
         for lower, upper, start in segments:
             for first, last in self._uncut(lower, upper):
-                rows = slice(first, last)
-                _core.pull_back_into(
-                    self.model,
-                    data,
-                    start=start[first - lower : last - lower],
-                    steps=last - first,
-                    d_states=self.given[k, rows],
-                    d_sensors=None if self.sensed is None else self.sensed[k, rows],
-                    parameters=self.core,
-                    ctrl=made.controls[k, rows],
-                    force=None if made.forces is None else made.forces[k, rows],
-                    wrench=None if made.wrenches is None else made.wrenches[k, rows],
-                    mocap=None if made.mocap is None else made.mocap[k, rows],
-                    params=None if made.params is None else made.params[k],
-                    norms=made.norms[k, rows],
-                    cotangent=cotangent,
-                    first=first,
-                )
+                while last > first:
+                    last = self._pull_steps(k, data, first, last, start[first - lower :])
                 if self.window and first and first % self.window == 0:
                     cotangent[:] = self.given[k, first]
+
+    def _pull_steps(self, k: int, data: mujoco.MjData, first: int, last: int, start: Array) -> int:
+        """Pull the derivative back from step last-1, and return the first step that is done.
+
+        It stops after a step without an exact derivative. The rows of `start` begin at step
+        `first`.
+        """
+        made, cotangent, rows = self.gradient, self.gradient.state[k], slice(first, last)
+        stopped = _core.pull_back_into(
+            self.model,
+            data,
+            start=start[: last - first],
+            steps=last - first,
+            d_states=self.given[k, rows],
+            d_sensors=None if self.sensed is None else self.sensed[k, rows],
+            parameters=self.core,
+            ctrl=made.controls[k, rows],
+            force=None if made.forces is None else made.forces[k, rows],
+            wrench=None if made.wrenches is None else made.wrenches[k, rows],
+            mocap=None if made.mocap is None else made.mocap[k, rows],
+            params=None if made.params is None else made.params[k],
+            norms=made.norms[k, rows],
+            cotangent=cotangent,
+            first=first,
+            may_refuse=self.refused is not None,
+        )
+        if stopped < 0 or self.refused is None:
+            return first
+        t = first + stopped
+        sensed = None if self.sensed is None else self.sensed[k, t]
+        has_forces = made.forces is not None or made.wrenches is not None
+        lin = self.refused.linearize(k, t, start[stopped], data, forces=has_forces, sensed=sensed)
+        ctrl, force = lin.B.T @ cotangent, None if lin.Bf is None else lin.Bf.T @ cotangent
+        cotangent[:] = lin.A.T @ cotangent + self.given[k, t]
+        if sensed is not None and lin.C is not None and lin.D is not None:
+            cotangent += lin.C.T @ sensed
+            ctrl += lin.D.T @ sensed
+            force = force if force is None or lin.Df is None else force + lin.Df.T @ sensed
+        made.controls[k, t] = ctrl
+        made.norms[k, t] = np.linalg.norm(cotangent)
+        if made.forces is not None:
+            made.forces[k, t] = force
+        if made.wrenches is not None and force is not None:
+            made.wrenches[k, t] = pull_wrenches(self.model, data, force)
+        return t
 
     def _uncut(self, lower: int, upper: int) -> list[tuple[int, int]]:
         """Return the ranges of steps between cuts, the last one first."""
@@ -163,6 +200,16 @@ class Adjoint:
                     stacklevel=4,
                 )
                 return
+
+
+def pull_wrenches(model: mujoco.MjModel, data: mujoco.MjData, force: Array) -> Array:
+    """Return derivatives by `xfrc_applied` (nbody, 6) from those by `qfrc_applied` (ADJ-5)."""
+    jacobian = np.zeros((6, model.nv))
+    wrenches = np.empty((model.nbody, 6))
+    for body in range(model.nbody):
+        mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
+        wrenches[body] = jacobian @ force
+    return wrenches
 
 
 def _rollout(k: int, is_batch: bool) -> str:

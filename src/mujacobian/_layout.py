@@ -234,25 +234,31 @@ def _library_path() -> str:
     raise _refuse(f"its library is in none of {', '.join(map(str, folders))}")
 
 
-def install() -> None:
-    """Pass the layout of the installed MuJoCo to the core; raise if something is not readable."""
-    places = find_places()
-    _check_enumerators()
-    _check_structs()
-    _check_live()
-    _core.configure(
-        places=places,
-        option_offset=_table("mjModel")["opt"][1],
-        contact_size=struct_size("mjContact"),
-        model_size=struct_size("mjModel"),
-        addresses=_addresses(),
-        constants={
+def layout() -> dict[str, Any]:
+    """Return what the core must know of the installed MuJoCo: places, sizes and addresses."""
+    return {
+        "places": find_places(),
+        "option_offset": _table("mjModel")["opt"][1],
+        "contact_size": struct_size("mjContact"),
+        "model_size": struct_size("mjModel"),
+        "addresses": _addresses(),
+        "constants": {
             "mjSTATE_FULLPHYSICS": int(mujoco.mjtState.mjSTATE_FULLPHYSICS),
             "mjSTATE_INTEGRATION": int(mujoco.mjtState.mjSTATE_INTEGRATION),
             "mjLOG_ERROR": int(mujoco.mjtLogLevel.mjLOG_ERROR),
             "mjNEQDATA": mujoco.mjNEQDATA,
             "version": mujoco.mj_version(),
         },
+    }
+
+
+def install() -> None:
+    """Pass the layout of the installed MuJoCo to the core; raise if something is not readable."""
+    _check_enumerators()
+    _check_structs()
+    _check_live()
+    _core.configure(
+        **layout(),
         model_type=mujoco.MjModel,
         data_type=mujoco.MjData,
         error=MujacobianError,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
 
 import mujoco
 import numpy as np
@@ -12,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _callbacks, _core
 from mujacobian._arguments import Array, numbers, require_model
+from mujacobian._differenced import Differenced, may_difference, require_fallback
 from mujacobian._manifold import tangent_size
 from mujacobian._summary import describe
-from mujacobian._threads import thread_count
+from mujacobian._threads import each, thread_count
 from mujacobian.errors import ArgumentError, Unsupported, UnsupportedFeatureError
 
 # Compare every result with the reference. The environment is read once, at import.
@@ -40,6 +43,8 @@ class Linearization:
       D: derivatives of the sensors with respect to the controls.
       Bf: derivatives of the next state with respect to the applied forces.
       Df: derivatives of the sensors with respect to the applied forces.
+      differenced: what is a finite difference, with the element and the reason; empty without
+        `fallback`, or if everything is exact.
     """
 
     A: Array
@@ -48,10 +53,18 @@ class Linearization:
     D: Array | None = None
     Bf: Array | None = None
     Df: Array | None = None
+    differenced: tuple[Differenced, ...] = ()
+
+    @property
+    def blocks(self) -> dict[str, Array]:
+        """The blocks that were computed, by name."""
+        given = {name: getattr(self, name) for name in ("A", "B", "C", "D", "Bf", "Df")}
+        return {name: block for name, block in given.items() if block is not None}
 
     def __repr__(self) -> str:
+        facts = [f"differenced: {each}" for each in self.differenced]
         return describe(
-            "Linearization", A=self.A, B=self.B, C=self.C, D=self.D, Bf=self.Bf, Df=self.Df
+            "Linearization", facts, A=self.A, B=self.B, C=self.C, D=self.D, Bf=self.Bf, Df=self.Df
         )
 
 
@@ -62,6 +75,7 @@ def linearize(
     sensors: bool = True,
     forces: bool = False,
     forward: bool = True,
+    fallback: str | None = None,
 ) -> Linearization:
     """Return the exact Jacobians of one `mj_step` at the state in `data`.
 
@@ -75,6 +89,9 @@ def linearize(
       sensors: compute C and D (and Df), too.
       forces: compute Bf (and Df), too: the derivatives with respect to `qfrc_applied`.
       forward: run `mj_forward` first. Use False if you have just called it on this state.
+      fallback: "fd" replaces derivatives that do not exist in exact form by finite differences
+        instead of raising an error: the rows of a sensor, or the whole step. `differenced` lists
+        them with their estimated errors, and `fd_count` counts them. By default None.
 
     Example:
       >>> import mujoco, mujacobian
@@ -84,11 +101,20 @@ def linearize(
       >>> mujacobian.linearize(model, mujoco.MjData(model)).A.shape
       (2, 2)
     """
-    lin = linearize_without_selfcheck(model, data, sensors=sensors, forces=forces, forward=forward)
+    if fallback is None:
+        lin = linearize_without_selfcheck(
+            model, data, sensors=sensors, forces=forces, forward=forward
+        )
+    else:
+        from mujacobian import _fallback  # it imports this module
+
+        require_model(model)
+        require_fallback(fallback)
+        lin = _fallback.linearize(model, data, sensors=sensors, forces=forces, forward=forward)
     if SELFCHECK:
         from mujacobian.check._selfcheck import verify  # it imports this module
 
-        verify(model, data, vars(lin))
+        verify(model, data, lin.blocks)
     return lin
 
 
@@ -99,12 +125,16 @@ def linearize_without_selfcheck(
     sensors: bool = True,
     forces: bool = False,
     forward: bool = True,
+    wanted: Sequence[bool] | None = None,
 ) -> Linearization:
-    """Return what `linearize` returns, also in a program that compares every result."""
+    """Return what `linearize` returns, also in a program that compares every result.
+
+    If `wanted` is given, the rows of all other sensors are zero.
+    """
     require_model(model)
     if _callbacks.current() is not _callbacks.NONE:
-        return _linearize_closed_loop(model, data, sensors, forces, forward)
-    return _linearize(model, data, sensors, forces, forward)
+        return _linearize_closed_loop(model, data, sensors, forces, forward, wanted)
+    return _linearize(model, data, sensors, forces, forward, wanted)
 
 
 def _linearize(
@@ -113,21 +143,14 @@ def _linearize(
     sensors: bool,
     forces: bool,
     forward: bool,
+    wanted: Sequence[bool] | None = None,
     *,
     control: bool = False,
     passive: bool = False,
 ) -> Linearization:
     """Return the Jacobians of the open loop; `control` and `passive`: ignore these callbacks."""
-    nv, nu, ns = model.nv, model.nu, model.nsensordata
-    nx = tangent_size(model)
-    lin = Linearization(
-        A=np.empty((nx, nx)),
-        B=np.empty((nx, nu)),
-        C=np.empty((ns, nx)) if sensors else None,
-        D=np.empty((ns, nu)) if sensors else None,
-        Bf=np.empty((nx, nv)) if forces else None,
-        Df=np.empty((ns, nv)) if forces and sensors else None,
-    )
+    make = np.empty if wanted is None else np.zeros
+    lin = allocate(model, make, sensors=sensors, forces=forces)
     _core.linearize_into(
         model,
         data,
@@ -140,12 +163,38 @@ def _linearize(
         forward=forward,
         control=control,
         passive=passive,
+        wanted=wanted or (),
     )
     return lin
 
 
+def allocate(
+    model: mujoco.MjModel,
+    make: Callable[[tuple[int, int]], Array],
+    *,
+    sensors: bool,
+    forces: bool,
+) -> Linearization:
+    """Return the blocks of a linearization, made by `make(shape)`."""
+    nv, nu, ns = model.nv, model.nu, model.nsensordata
+    nx = tangent_size(model)
+    return Linearization(
+        A=make((nx, nx)),
+        B=make((nx, nu)),
+        C=make((ns, nx)) if sensors else None,
+        D=make((ns, nu)) if sensors else None,
+        Bf=make((nx, nv)) if forces else None,
+        Df=make((ns, nv)) if forces and sensors else None,
+    )
+
+
 def _linearize_closed_loop(
-    model: mujoco.MjModel, data: mujoco.MjData, sensors: bool, forces: bool, forward: bool
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    sensors: bool,
+    forces: bool,
+    forward: bool,
+    wanted: Sequence[bool] | None,
 ) -> Linearization:
     """Return the Jacobians of a step with callbacks, by the chain rule.
 
@@ -153,14 +202,21 @@ def _linearize_closed_loop(
     callback adds a generalized force, as `qfrc_applied` does: (EXT-5), (EXT-6)
 
         A + B du/dx + Bf dp/dx,   B du/du,   C + D du/dx + Df dp/dx,   D du/du
+
+    The rows of user sensors are those of their Jacobian.
     """
     known = _callbacks.current()
     control, passive = known.differentiates_control, known.differentiates_passive
     if control or passive:
         _callbacks.require_single_stage(model)
+    given = np.ones(model.nsensor, bool) if wanted is None else np.array(wanted, bool)
+    user = _callbacks.is_user_sensor(model) & given
+    senses = sensors and known.differentiates_sensor and bool(user.any())
+    if senses:
+        wanted = (given & ~user).tolist()
     ctrl = data.ctrl.copy()  # mj_forward sets it to the result of the callback
     lin = _linearize(
-        model, data, sensors, forces or passive, forward, control=control, passive=passive
+        model, data, sensors, forces or passive, forward, wanted, control=control, passive=passive
     )
     A, B, C, D = lin.A, lin.B, lin.C, lin.D
     if passive:
@@ -175,6 +231,12 @@ def _linearize_closed_loop(
         if C is not None and D is not None:
             C, D = C + D @ state, D @ before
     Bf, Df = (lin.Bf, lin.Df) if forces else (None, None)
+    if senses and C is not None and D is not None:
+        data.ctrl[:] = ctrl
+        rows = _callbacks.user_rows(model)
+        C[rows], D[rows], by_force = _callbacks.sensor_slopes(model, data, forces=forces)
+        if Df is not None:
+            Df[rows] = by_force
     return Linearization(A, B, C, D, Bf, Df)
 
 
@@ -185,6 +247,7 @@ def linearize_batch(
     *,
     sensors: bool = True,
     threads: int | None = None,
+    fallback: str | None = None,
 ) -> Linearization:
     """Return the exact Jacobians at many states, with a leading axis. Threads compute them.
 
@@ -194,6 +257,8 @@ def linearize_batch(
       controls: `(n, nu)`.
       sensors: compute C and D, too.
       threads: number of threads, by default one per available core. Results do not depend on it.
+      fallback: "fd" replaces derivatives that do not exist in exact form by finite differences, as
+        in `linearize`. By default None.
 
     All inputs that are not in these rows are as after `mj_resetData`: applied forces are zero,
     mocap bodies have their initial poses, `eq_active0` of the model decides which equality
@@ -216,6 +281,7 @@ def linearize_batch(
     if len(inputs) != n:
         raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     threads = thread_count(threads)
+    require_fallback(fallback)
     nx, ns = tangent_size(model), model.nsensordata
     lin = Linearization(
         A=np.empty((n, nx, nx)),
@@ -223,7 +289,7 @@ def linearize_batch(
         C=np.empty((n, ns, nx)) if sensors else None,
         D=np.empty((n, ns, model.nu)) if sensors else None,
     )
-    _core.batch_into(
+    refused = _core.batch_into(
         model,
         states=rows,
         controls=inputs,
@@ -234,12 +300,44 @@ def linearize_batch(
         C=lin.C,
         D=lin.D,
         threads=threads,
+        may_refuse=may_difference(model, fallback),
     )
+    if refused:
+        lin = replace(
+            lin, differenced=_difference_batch(model, rows, inputs, lin, refused, threads)
+        )
     if SELFCHECK:
         from mujacobian.check._selfcheck import verify_batch  # it imports this module
 
         verify_batch(model, rows, inputs, lin)
     return lin
+
+
+def _difference_batch(
+    model: mujoco.MjModel,
+    states: Array,
+    controls: Array,
+    lin: Linearization,
+    refused: list[int],
+    threads: int,
+) -> tuple[Differenced, ...]:
+    """Fill the blocks of the refused states of a batch; return the reports of differences."""
+    from mujacobian import _fallback  # it imports this module
+
+    found: dict[int, tuple[Differenced, ...]] = {}
+
+    def work(place: int, data: mujoco.MjData) -> None:
+        k = refused[place]
+        mujoco.mj_resetData(model, data)
+        mujoco.mj_setState(model, data, states[k], mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        data.ctrl[:] = controls[k]
+        one = _fallback.linearize(model, data, sensors=lin.C is not None, index=(k,))
+        found[k] = one.differenced
+        for name, block in one.blocks.items():
+            getattr(lin, name)[k] = block
+
+    each(model, len(refused), threads, work, lambda place: f"at state {refused[place]}")
+    return tuple(report for k in refused for report in found[k])
 
 
 @functools.wraps(_core.transition, assigned=("__doc__",))
@@ -252,12 +350,14 @@ def checked_transition(
     D: Array | None = None,
     *,
     forward: bool = True,
-) -> None:
+    fallback: str | None = None,
+) -> tuple[Differenced, ...] | None:
     """Fill the blocks and compare them with the reference."""
     from mujacobian.check._selfcheck import verify  # it imports this module
 
-    _core.transition(model, data, A, B, C, D, forward=forward)
+    made = _core.transition(model, data, A, B, C, D, forward=forward, fallback=fallback)
     verify(model, data, {"A": A, "B": B, "C": C, "D": D})
+    return cast("tuple[Differenced, ...] | None", made)
 
 
 transition = checked_transition if SELFCHECK else _core.transition
@@ -307,10 +407,12 @@ def _rows(name: str, values: ArrayLike, width: int) -> Array:
     return array
 
 
-def support(model: mujoco.MjModel) -> list[Unsupported]:
+def support(model: mujoco.MjModel, order: int = 1) -> list[Unsupported]:
     """Return the elements of this model without exact derivatives; empty if all are covered.
 
     Constraints depend on the state and are not listed. They raise an error when they are active.
+    With `order=2` the list also contains all elements for which `hessian` raises an error if they
+    are active, among them constraints and sensors.
 
     Example:
       >>> import mujoco, mujacobian
@@ -320,13 +422,15 @@ def support(model: mujoco.MjModel) -> list[Unsupported]:
       >>> mujacobian.support(model)
       []
     """
-    return [Unsupported(element, reason) for element, reason in _core.unsupported(model)]
+    if order not in (1, 2):
+        raise ArgumentError(f"order must be 1 or 2, got {order!r}")
+    return [Unsupported(element, reason) for element, reason in _core.unsupported(model, order)]
 
 
 def fd_count() -> int:
     """Return the number of finite differences that entered a result of this process.
 
-    Only the finite-difference backends of `control.ILQR` increase this counter. Everything else in
-    the package is analytic.
+    Only the argument fallback="fd" and the finite-difference backends of `control.ILQR` increase
+    this counter, by the number of steps of MuJoCo. Everything else in the package is analytic.
     """
     return _core.difference_count()

@@ -105,7 +105,7 @@ def solver_text(value: float, limit: float) -> str:
     """Return a phrase with the distance of the acceleration from the optimum."""
     return (
         f"the acceleration of mj_step is {value:.1e} away from the optimum, relative to the "
-        f"largest acceleration beside it (limit {limit:.0e})"
+        f"largest acceleration beside it (limit {limit:.1e})"
     )
 
 

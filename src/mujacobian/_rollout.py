@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, batched, count, require_data, require_model, shaped
+from mujacobian._differenced import require_fallback
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold
 from mujacobian._parameters import Parameters
@@ -30,6 +33,7 @@ def rollout(
     params: Parameters | tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
+    fallback: str | None = None,
 ) -> Trajectory:
     """Simulate T steps and return the trajectory, which has methods for gradients.
 
@@ -48,6 +52,9 @@ def rollout(
         gradient. The gradient is bitwise the same and needs one more simulation; memory grows with
         T / k + k instead of T. By default every state is kept.
       threads: number of threads, by default one per available core. Results do not depend on it.
+      fallback: "fd" differentiates a step without an exact derivative by finite differences in
+        `gradient` and `jacobian`, whose results list it in `differenced`. It does not apply to
+        gradients with respect to `params` and `mocap`. By default None.
 
     All arrays, or some of them, may have a leading axis for a batch of n. Then n rollouts are
     simulated in parallel, and all results have this leading axis. If MuJoCo resets a rollout
@@ -67,9 +74,11 @@ def rollout(
         model = chosen[0].model
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
     threads = thread_count(threads)
+    require_fallback(fallback)
 
     starts, inputs, n = prepare(model, state, controls, forces, wrenches, mocap)
-    return _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+    made = _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+    return made if fallback is None else replace(made, fallback=fallback)
 
 
 def prepare(

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
+from mujacobian._differenced import Differenced, may_difference
 from mujacobian._gradient import Adjoint, Gradient, Segment
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
+from mujacobian._refused import RefusedSteps
 from mujacobian._summary import describe
 from mujacobian._threads import each
 from mujacobian.errors import ArgumentError, MujacobianError
@@ -30,13 +32,16 @@ class Jacobian:
     Attributes:
       states: `(T + 1, rows, columns)`.
       sensordata: `(T, ns, columns)`; None if not requested.
+      differenced: the steps that are differentiated by finite differences, as in `Gradient`.
     """
 
     states: Array
     sensordata: Array | None
+    differenced: tuple[Differenced, ...] = ()
 
     def __repr__(self) -> str:
-        return describe("Jacobian", states=self.states, sensordata=self.sensordata)
+        facts = [f"differenced: {each}" for each in self.differenced]
+        return describe("Jacobian", facts, states=self.states, sensordata=self.sensordata)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,6 +66,7 @@ class Trajectory:
     every: int
     params: tuple[Parameters, Array] | None
     threads: int
+    fallback: str | None = None
 
     def __repr__(self) -> str:
         steps = self.sensordata.shape[-2]
@@ -123,10 +129,18 @@ class Trajectory:
             window = count("window", window)
 
         core = None if self.params is None else self.params[0].core
-        adjoint = Adjoint(self.model, self.inputs, given, sensed, core=core, window=window)
+        # differences are offered with respect to the state, controls and forces only
+        rk4 = self.model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
+        wrenches = self.inputs.wrenches is not None and rk4
+        refused = self._refused(core is None and self.inputs.mocap is None and not wrenches)
+        adjoint = Adjoint(
+            self.model, self.inputs, given, sensed, core=core, window=window, refused=refused
+        )
         self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
         adjoint.judge(is_batch=self.is_batch)
         made = adjoint.gradient
+        if refused is not None:
+            made = replace(made, differenced=refused.differenced)
         if not tangent:
             made = replace(made, state=manifold.lift(states[:, 0], made.state))
         if made.mocap is not None:
@@ -185,21 +199,41 @@ class Trajectory:
         sensed = None if chosen is None else np.zeros((n, T, columns, ns))
         weights = np.isin(np.arange(ns), [] if chosen is None else chosen).astype(np.float64)
 
+        refused = self._refused(wrt == "state")
+
         def push(k: int, data: mujoco.MjData) -> None:
             for first, last, start in self.segments(k, data, reverse=False):
-                _core.push_forward_into(
-                    self.model,
-                    data,
-                    start=start,
-                    steps=last - first,
-                    count=columns,
-                    parameters=core,
-                    params=directions,
-                    states=moved[k, first : last + 1],
-                    sensors=None if sensed is None else sensed[k, first:last],
-                    weights=weights,
-                    first=first,
-                )
+                begin = first
+                while begin < last:
+                    stopped = _core.push_forward_into(
+                        self.model,
+                        data,
+                        start=start[begin - first :],
+                        steps=last - begin,
+                        count=columns,
+                        parameters=core,
+                        params=directions,
+                        states=moved[k, begin : last + 1],
+                        sensors=None if sensed is None else sensed[k, begin:last],
+                        weights=weights,
+                        first=begin,
+                        may_refuse=refused is not None,
+                    )
+                    if stopped < 0 or refused is None:
+                        break
+                    t = begin + stopped
+                    lin = refused.linearize(
+                        k,
+                        t,
+                        start[t - first],
+                        data,
+                        forces=False,
+                        sensed=None if sensed is None else weights,
+                    )
+                    moved[k, t + 1] = moved[k, t] @ lin.A.T
+                    if sensed is not None and lin.C is not None:
+                        sensed[k, t] = moved[k, t] @ lin.C.T
+                    begin = t + 1
 
         self._each(push)
         for k, t in np.argwhere(~np.isfinite(moved).all(axis=(2, 3)))[:1]:
@@ -212,8 +246,14 @@ class Trajectory:
         if wrt == "state" and not tangent:
             made = manifold.lift(states[:, :1, None], made)
             read = None if read is None else manifold.lift(states[:, :1, None], read)
-        result = Jacobian(made, read)
+        result = Jacobian(made, read, () if refused is None else refused.differenced)
         return result if self.is_batch else _first(result)
+
+    def _refused(self, is_possible: bool) -> RefusedSteps | None:
+        """Return the object that differences refused steps; None if they raise an error."""
+        if not is_possible or not may_difference(self.model, self.fallback):
+            return None
+        return RefusedSteps(self.model, is_batch=self.is_batch)
 
     def _chosen_sensors(self, sensors: bool | Sequence[int]) -> list[int] | None:
         """Return the chosen entries of sensordata, or None if there are none."""
@@ -271,5 +311,7 @@ class Trajectory:
 def _first(batch: Result) -> Result:
     """Return the first of a batch of results."""
     given = {each.name: getattr(batch, each.name) for each in fields(batch)}
-    made: dict[str, Any] = {name: None if x is None else x[0] for name, x in given.items()}
+    made: dict[str, Any] = {
+        name: x[0] if isinstance(x, np.ndarray) else x for name, x in given.items()
+    }
     return type(batch)(**made)

@@ -9,6 +9,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentIndexError",
     "ArgumentTypeError",
+    "DifferencedWarning",
     "DomainError",
     "MissingPackageError",
     "NotConvergedWarning",
@@ -59,12 +60,15 @@ class UnsupportedFeatureError(MujacobianError):
     """An element that is active in this state has no exact derivative.
 
     `element` is its type and its name in the model, `reason` says which feature is not covered.
+    `sensor` is the index of a sensor that has no derivative while the step itself has one, else
+    None.
     """
 
-    def __init__(self, element: str, reason: str) -> None:
+    def __init__(self, element: str, reason: str, sensor: int | None = None) -> None:
         super().__init__(element, reason)  # pickle passes these arguments to __init__
         self.element = element
         self.reason = reason
+        self.sensor = sensor
 
     def __str__(self) -> str:
         return f"{self.element} has no exact derivative here: {self.reason}"
@@ -120,6 +124,21 @@ class ColliderNotConvergedWarning(NotConvergedWarning):
     (`contact_error` in `mujacobian.diagnose`), or the relative distance between the accelerations
     with both contacts (`collider_error`). It is infinite if the numbers of contacts differ.
     """
+
+
+class DifferencedWarning(UserWarning):
+    """A gradient of `mujacobian.torch` or `mujacobian.jax` contains finite differences.
+
+    They were requested with fallback="fd". `differenced` contains one `Differenced` per element and
+    step.
+    """
+
+    def __init__(self, message: str, differenced: tuple[object, ...]) -> None:
+        super().__init__(message, differenced)
+        self.differenced = differenced
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, count, require_batch
+from mujacobian._differenced import require_fallback, warn
 from mujacobian._gradient import NO_MOCAP_GRADIENT
 from mujacobian._inputs import Inputs as RolloutInputs
 from mujacobian._parameters import Parameters
@@ -55,7 +56,12 @@ Inputs = dict[str, Any]
 
 
 def step(
-    model: mujoco.MjModel, state: ArrayLike, control: ArrayLike, *, threads: int | None = None
+    model: mujoco.MjModel,
+    state: ArrayLike,
+    control: ArrayLike,
+    *,
+    threads: int | None = None,
+    fallback: str | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """Return the state after one step, and the sensor values of the step.
 
@@ -64,9 +70,10 @@ def step(
       state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
       control: `(nu,)`, with or without a leading batch axis.
       threads: as in `mujacobian.rollout`.
+      fallback: as in `rollout`.
     """
     controls = jnp.expand_dims(as_array("control", control), -2)
-    states, sensordata = rollout(model, state, controls, threads=threads)
+    states, sensordata = rollout(model, state, controls, threads=threads, fallback=fallback)
     return states[..., 1, :], sensordata[..., 0, :]
 
 
@@ -81,11 +88,13 @@ def rollout(
     params: tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
+    fallback: str | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """Return the states `(T + 1, nq + nv + na)` and the sensordata `(T, ns)` of a rollout.
 
     The arguments are those of `mujacobian.rollout`. Results of a batch have a leading axis. The
-    gradient of a quaternion is orthogonal to it.
+    gradient of a quaternion is orthogonal to it. If a gradient contains finite differences because
+    of fallback="fd", it warns with a `mujacobian.errors.DifferencedWarning`.
     """
     parameters, values = (None, None) if params is None else params
     u = as_array("controls", controls)
@@ -107,7 +116,8 @@ def rollout(
             axes[name] = 0 if inputs[name].ndim > len(shape) else None
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
     threads = thread_count(threads)
-    run = _Rollout(model, parameters, every, threads).function(T)
+    require_fallback(fallback)
+    run = _Rollout(model, parameters, every, threads, fallback).function(T)
     if 0 in axes.values():
         run = jax.vmap(run, in_axes=(axes,))
     return run(inputs)
@@ -138,6 +148,7 @@ class _Rollout:
     parameters: Parameters | None
     every: int
     threads: int
+    fallback: str | None
 
     def function(self, T: int) -> Callable[[Inputs], tuple[jax.Array, jax.Array]]:
         """Return a function of the inputs with the states and sensordata, and its gradient."""
@@ -207,10 +218,12 @@ class _Rollout:
                 self.every,
                 params,
                 self.threads,
+                self.fallback,
             )
             # sensors that the loss does not use need no derivative
             sensed = d_sensors[part] if d_sensors[part].any() else None
             gradient = vars(trajectory.gradient(d_states[part], sensed))
+            warn(gradient["differenced"])
             gradient["values"] = gradient["params"]
             if "mocap" in inputs and gradient["mocap"] is None:
                 raise UnsupportedFeatureError(*NO_MOCAP_GRADIENT)

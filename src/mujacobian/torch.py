@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mujacobian._arguments import refuse_single_precision
+from mujacobian._differenced import warn
 from mujacobian._gradient import NO_MOCAP_GRADIENT
 from mujacobian._parameters import Parameters
 from mujacobian._rollout import rollout as simulate
@@ -42,7 +43,12 @@ Tensors = torch.Tensor | ArrayLike
 
 
 def step(
-    model: mujoco.MjModel, state: Tensors, control: Tensors, *, threads: int | None = None
+    model: mujoco.MjModel,
+    state: Tensors,
+    control: Tensors,
+    *,
+    threads: int | None = None,
+    fallback: str | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the state after one step, and the sensor values of the step.
 
@@ -51,9 +57,10 @@ def step(
       state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
       control: `(nu,)`, with or without a leading batch axis.
       threads: as in `mujacobian.rollout`.
+      fallback: as in `rollout`.
     """
     controls = as_tensor("control", control).unsqueeze(-2)
-    states, sensordata = rollout(model, state, controls, threads=threads)
+    states, sensordata = rollout(model, state, controls, threads=threads, fallback=fallback)
     return states[..., 1, :], sensordata[..., 0, :]
 
 
@@ -68,13 +75,16 @@ def rollout(
     params: tuple[Parameters, Tensors] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
+    fallback: str | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the states `(T + 1, nq + nv + na)` and the sensordata `(T, ns)` of a rollout.
 
     The arguments are those of `mujacobian.rollout`; arguments that are differentiated are tensors.
-    Results of a batch have a leading axis. The gradient of a quaternion is orthogonal to it.
+    Results of a batch have a leading axis. The gradient of a quaternion is orthogonal to it. If a
+    gradient contains finite differences because of fallback="fd", it warns with a
+    `mujacobian.errors.DifferencedWarning`.
     """
-    options = {"checkpoint": checkpoint, "threads": threads}
+    options = {"checkpoint": checkpoint, "threads": threads, "fallback": fallback}
     given = {
         "state": state,
         "controls": controls,
@@ -129,6 +139,7 @@ class _Rollout(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:  # noqa: ANN401
         given = (None if y is None else y.detach().numpy() for y in cotangents)
         made = ctx.trajectory.gradient(*given)
+        warn(made.differenced)
         gradients = (
             made.state,
             made.controls,

@@ -271,16 +271,13 @@ class ConvergedStep(ConstrainedStep):
         mujoco.mj_copyData(self.converged, model, self.data)
 
     def _outcome(self, z: Array) -> Array:
-        m, d, nv = self.model, self.data, self.model.nv
+        m, d = self.model, self.data
         self._move(z)
         if not self._forward():  # far away: useless for the extrapolation
             return np.full(self.blocks[-1], np.nan)
         implicit = m.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         (mujoco.mj_implicit if implicit else mujoco.mj_Euler)(m, d)
-        out = np.empty(self.blocks[-1])
-        mujoco.mj_differentiatePos(m, out[:nv], 1.0, self.center, d.qpos)
-        out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
-        return out
+        return self._measure(z)
 
     def _forward(self) -> bool:
         """Run mj_forward without sensors, and move the contacts to their optimum in between."""
@@ -366,6 +363,11 @@ def _face(
         raise ValueError("a normal that is not that of a face")
     normal = np.sign(outward[k]) * axes[k]
     line = Side(cylinder, _fixed(np.zeros(3)), [axes[2]], model.geom_size[cylinder, 0])
+    radius, half = model.geom_size[cylinder, :2]
+    own = [
+        _cylinder_side(cylinder, model.geom_size[cylinder], np.array([radius, 0, h]))
+        for h in (-half, half)
+    ]
     if model.geom_type[other] == Geom.mjGEOM_BOX:
         ways = [(i, sign * axes[i]) for i in range(3) if i != k for sign in (-1, 1)]
         edges = [
@@ -373,17 +375,13 @@ def _face(
             for i, way in ways
         ]
         sides = [(way, size[i]) for i, way in ways]
-        return (normal, size[k]), sides, [Optimum((line, edge)) for edge in edges]
+        pairs = product((line, *own), edges)
+        return (normal, size[k]), sides, [Optimum(pair) for pair in pairs]
     angles = 2 * np.pi / CAP_SIDES * (np.arange(CAP_SIDES) + 0.5)
     apothem = size[0] * np.cos(np.pi / CAP_SIDES)
     sides = [(np.array([np.cos(t), np.sin(t), 0]), apothem) for t in angles]
     rim = _cylinder_side(other, size, np.array([size[0], 0, normal[2] * size[1]]))
     cap = _cylinder_side(other, size, np.array([0, 0, normal[2] * size[1]]))
-    radius, half = model.geom_size[cylinder, :2]
-    own = [
-        _cylinder_side(cylinder, model.geom_size[cylinder], np.array([radius, 0, h]))
-        for h in (-half, half)
-    ]
     pairs = product((line, *own), (rim, cap))
     return (normal, size[1]), sides, [Optimum(pair) for pair in pairs if pair != (line, cap)]
 

@@ -113,7 +113,19 @@ STATES = {
 }
 
 
-def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "") -> str:
+FREE = '<freejoint name="top"/>'
+
+
+def scene(
+    pair: Pair,
+    cone: str,
+    condim: int,
+    *,
+    option: str = "",
+    geom: str = "",
+    joints: str = JOINTS,
+    free: str = FREE,
+) -> str:
     """Return the MJCF of a pair; the first geom's body is tilted out of all symmetry planes."""
     first, second = (_geom(kind, condim, geom) for kind in (pair.first, pair.second))
     fixed = pair.first == "plane"
@@ -125,11 +137,11 @@ def scene(pair: Pair, cone: str, condim: int, *, option: str = "", geom: str = "
       {FIELD if pair.first == "field" else ""}
       <worldbody>
         <body name="base" pos=".1 .2 .3" {'mocap="true"' if fixed else ""}>
-          {"" if fixed else JOINTS}
+          {"" if fixed else joints}
           <geom name="first" {first}/>
         </body>
         <body name="top">
-          <freejoint name="top"/>
+          {free}
           <inertial pos=".01 .02 -.01" mass=".8" fullinertia=".01 .013 .008 .001 -.002 .0005"/>
           <geom name="second" {second}/>
         </body>
@@ -189,11 +201,16 @@ def set_motion(
         data.qvel[:] = rng.normal(size=model.nv)
     data.qvel[-6:-3] += linear
     data.qvel[-3:] += data.body("top").xmat.reshape(3, 3).T @ angular
-    # press through the contact, so that the free body does not turn away
+    press_together(data, press)
+    data.ctrl[:] = 0.3
+
+
+def press_together(data: mujoco.MjData, press: float) -> None:
+    """Press the second body through the first contact, so that it does not turn away."""
     force = -press * _outward(data)
     top = data.body("top").id
-    data.xfrc_applied[top] = np.concatenate([force, np.cross(contact.pos - data.xipos[top], force)])
-    data.ctrl[:] = 0.3
+    arm = data.contact[0].pos - data.xipos[top]
+    data.xfrc_applied[top] = np.concatenate([force, np.cross(arm, force)])
 
 
 def _outward(data: mujoco.MjData) -> np.ndarray:

@@ -1,7 +1,17 @@
 """Random poses of pairs of geoms.
 
-In a pose, features of the two geoms face each other: random vertices and edges, roughly aligned
-faces, faces that overlap in part, faces aligned to between 1e-6 and 0.1 rad, and deep penetration.
+In a pose, features of the two geoms face each other:
+
+vertex, edge    random vertices and edges
+face            roughly aligned faces
+clipped         faces that overlap in part
+aligned         faces aligned to between 1e-6 and 0.1 rad
+deep            penetration as deep as the cores of spheres and capsules
+flush           faces aligned to rounding
+rim             sides of faces over one another, aligned to between 1e-9 and 1e-2 rad
+margin          geoms that are apart, within their margin
+parallel        sides along a common axis, to which all motions of the bodies are confined
+
 Depths are random. Cones, dimensions and motions take turns.
 """
 
@@ -13,30 +23,53 @@ import mujoco
 import numpy as np
 
 from mujacobian import reference
-from tests.scenes.contact_scenes import STATES, Pair, scene, set_motion
+from tests.scenes.contact_scenes import (
+    FREE,
+    JOINTS,
+    STATES,
+    UP,
+    Pair,
+    press_together,
+    scene,
+    set_motion,
+)
 
-TYPES = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
-PAIRS = [
-    (first, second) for k, first in enumerate(TYPES) for second in TYPES[k:] if second != "plane"
-]
-KINDS = ("vertex", "edge", "face", "clipped", "aligned", "deep")
+STATIC = ("plane", "field")
+TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+# the first geom is on a body with a slide and a ball joint, and the second one is on a free body
+PAIRS = [(first, second) for first in STATIC + TYPES for second in TYPES]
+KINDS = (
+    *("vertex", "edge", "face", "clipped", "aligned"),
+    *("deep", "flush", "rim", "margin", "parallel"),
+)
 CONES = ("pyramidal", "elliptic")
 DIMENSIONS = (1, 3, 4, 6)
 DEEP = 0.02, 0.1  # m: spheres and capsules penetrate as deep as their cores
+JUMP = 1e-9  # m: error of the depth of a pose
+MARGIN = 0.02  # m: of both geoms of the kind "margin"
+FIELDS_HAVE_MARGINS = mujoco.mj_version() >= 3016000
+# rad: angle between features that face each other; a pair gives the exponents of its range
+TILTS = {
+    **{"vertex": 0.5, "edge": 0.15, "face": 0.15, "clipped": 8e-4, "aligned": (-6, -1)},
+    **{"deep": 0.5, "flush": 0.0, "rim": (-9, -2), "margin": (-3, -0.3)},
+}
+ASIDE = {"rim": (0.08, 0.12, 0.16)}  # m: distance of the centers across the normal
+
+# joints of the kind "parallel", which keep the z axes of both bodies parallel
+PLANAR = """<joint name="lift" type="slide" axis="1 .2 0" stiffness="50" damping="2"/>
+  <joint name="spin" type="hinge" axis="0 0 1" damping=".5"/>
+  <inertial pos=".05 -.02 .03" mass="3" fullinertia=".2 .3 .25 .02 -.01 .03"/>"""
+PLANAR_TOP = """<joint name="top" type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+  <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 0 1"/>"""
 
 CURVED = {"ellipsoid", "cylinder"}
-CLOSED = {("plane", "ellipsoid"), ("plane", "cylinder"), ("sphere", "cylinder")}
-REFUSED, REFUSED_CURVED = 0.01, 0.05
-
-
-def refused_share(first: str, second: str) -> float:
-    """Return the share of poses that may raise `UnsupportedFeatureError`."""
-    return REFUSED_CURVED if is_curved(first, second) else REFUSED
+CLOSED = ({"plane", "ellipsoid"}, {"plane", "cylinder"}, {"sphere", "cylinder"})
+REFUSED = 0.001  # share of the poses of a pair that may raise UnsupportedFeatureError
 
 
 def is_curved(first: str, second: str) -> bool:
     """Return whether the pair uses the iterative collider and has a curved geom."""
-    return bool({first, second} & CURVED) and (first, second) not in CLOSED
+    return bool({first, second} & CURVED) and {first, second} not in CLOSED
 
 
 def poses(
@@ -45,27 +78,40 @@ def poses(
     """Yield touching poses; the index selects kind, cone, dimension and motion in turn."""
     rng = np.random.default_rng([zlib.crc32(f"{first}-{second}".encode()), seed])
     for k in turns:
-        kind, cone, condim = _turn(k)
-        model = _model(first, second, cone, condim)
+        kind, cone, condim = turn(k)
+        if kind == "margin" and first == "field" and not FIELDS_HAVE_MARGINS:
+            kind = "face"
+        model = _model(first, second, cone, condim, kind)
         data = None
         while data is None or data.nefc == 0:
-            data = _pose(model, kind, rng)
+            data = _parallel(model, first, rng) if kind == "parallel" else _pose(model, kind, rng)
             if data is None:
                 continue
-            set_motion(model, data, STATES[condim][k % len(STATES[condim])], rng)
+            if kind == "parallel":
+                data.qvel[:] = rng.normal(size=model.nv) * rng.choice([1e-3, 0.3, 2.0])
+                press_together(data, 20.0)
+            else:
+                set_motion(model, data, STATES[condim][k % len(STATES[condim])], rng)
             mujoco.mj_forward(model, data)
         yield model, data
 
 
-def _turn(k: int) -> tuple[str, str, int]:
+def turn(k: int) -> tuple[str, str, int]:
+    """Return the kind, cone and contact dimension of a pose."""
     k, kind = divmod(k, len(KINDS))
     k, cone = divmod(k, len(CONES))
     return KINDS[kind], CONES[cone], DIMENSIONS[k % len(DIMENSIONS)]
 
 
 @cache
-def _model(first: str, second: str, cone: str, condim: int) -> mujoco.MjModel:
-    text = scene(Pair(first, second, (0, 0, 1)), cone, condim)
+def _model(first: str, second: str, cone: str, condim: int, kind: str) -> mujoco.MjModel:
+    geom = f'margin="{MARGIN}"' if kind == "margin" else ""
+    joints, free = JOINTS, FREE
+    if kind == "parallel":
+        first, second = ("prism" if name == "mesh" else name for name in (first, second))
+        joints, free = PLANAR, PLANAR_TOP
+    pair = Pair(first, second, UP)
+    text = scene(pair, cone, condim, geom=geom, joints=joints, free=free)
     return reference.converge(mujoco.MjModel.from_xml_string(text))
 
 
@@ -77,29 +123,65 @@ def _pose(model: mujoco.MjModel, kind: str, rng: np.random.Generator) -> mujoco.
     mujoco.mj_kinematics(model, data)
     outward = data.geom("first").xmat.reshape(3, 3) @ _direction(model, "first", kind, rng)
     inward = _direction(model, "second", kind, rng)
-    tilt = {"vertex": 0.5, "edge": 0.15, "face": 0.15, "clipped": 8e-4, "deep": 0.5}.get(kind)
-    tilt = tilt or 10 ** rng.uniform(-6, -1)
-    turn = _rotation(tilt * _unit(rng.normal(size=3))) @ _facing(inward, -outward, rng)
+    tilt = TILTS[kind]
+    angle = 10 ** rng.uniform(*tilt) if isinstance(tilt, tuple) else tilt
+    facing = _facing(inward, -outward, rng)
+    if angle > 0:
+        facing = _rotation(angle * _unit(rng.normal(size=3))) @ facing
     second = model.geom("second")
     frame = np.empty(9)
     mujoco.mju_quat2Mat(frame, second.quat)
-    body = turn @ frame.reshape(3, 3).T
+    body = facing @ frame.reshape(3, 3).T
     mujoco.mju_mat2Quat(data.qpos[-4:], body.ravel())
+    aside = np.cross(outward, rng.normal(size=3)) * rng.choice(ASIDE.get(kind, (0.01, 0.05, 0.1)))
+    start = data.geom("first").xpos + 0.45 * outward + aside - body @ second.pos
+    depth = 10 ** rng.uniform(-4.5, -2.5)
+    if kind == "deep":
+        depth = rng.uniform(*DEEP)
+    elif kind == "margin":
+        depth = -rng.uniform(0.01, 0.9) * MARGIN
+    return data if _sink(model, data, slice(-7, -4), start, outward, depth) else None
+
+
+def _parallel(model: mujoco.MjModel, first: str, rng: np.random.Generator) -> mujoco.MjData | None:
+    """Return a state in which the z axes of both bodies are parallel, or None if they miss."""
+    data = mujoco.MjData(model)
+    data.qpos[-1] = rng.uniform(-np.pi, np.pi)
+    if not model.nmocap:
+        data.joint("spin").qpos = rng.uniform(-np.pi, np.pi)
+    mujoco.mj_kinematics(model, data)
+    outward = np.array(UP)
+    standing = first in STATIC or rng.random() < 0.3
+    if not standing:
+        outward = np.append(_unit(rng.normal(size=2)), 0.0)
     aside = np.cross(outward, rng.normal(size=3)) * rng.choice([0.01, 0.05, 0.1])
-    data.qpos[-7:-4] = data.geom("first").xpos + 0.45 * outward + aside - body @ second.pos
-    depth = rng.uniform(*DEEP) if kind == "deep" else 10 ** rng.uniform(-4.5, -2.5)
-    return data if _sink(model, data, outward, depth) else None
+    start = data.geom("first").xpos + 0.45 * outward + aside
+    depth = 10 ** rng.uniform(-4.5, -2.5)
+    return data if _sink(model, data, slice(-4, -1), start, outward, depth) else None
 
 
-def _sink(model: mujoco.MjModel, data: mujoco.MjData, outward: np.ndarray, depth: float) -> bool:
-    """Move the free body inward until the deepest contact has this depth."""
-    start = data.qpos[-7:-4].copy()
+def _sink(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    position: slice,
+    start: np.ndarray,
+    outward: np.ndarray,
+    depth: float,
+) -> bool:
+    """Move the second body inward from `start` until the deepest contact has this depth.
 
-    def above(way: float) -> bool:
-        data.qpos[-7:-4] = start - way * outward
+    Return whether it has: the geoms may miss each other, or a contact appears with a greater depth.
+    In the second case the state is on a jump, where the collider changes the number of contacts.
+    """
+
+    def deepest(way: float) -> float:
+        data.qpos[position] = start - way * outward
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
-        return min((contact.dist for contact in data.contact), default=1.0) > -depth
+        return float(-min((contact.dist for contact in data.contact), default=1.0))
+
+    def above(way: float) -> bool:
+        return deepest(way) < depth
 
     high = next((way for way in np.arange(0.01, 0.6, 0.01) if not above(way)), None)
     if high is None:
@@ -108,14 +190,16 @@ def _sink(model: mujoco.MjModel, data: mujoco.MjData, outward: np.ndarray, depth
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if above(middle) else (low, middle)
-    above(high)
+    reached = deepest(high)
     mujoco.mj_forward(model, data)
-    return data.ncon > 0
+    return data.ncon > 0 and reached < depth + JUMP
 
 
 def _direction(model: mujoco.MjModel, name: str, kind: str, rng: np.random.Generator) -> np.ndarray:
     """Return a direction in which the geom has a vertex, an edge or a face."""
     feature = kind if kind in ("vertex", "edge") else "face"
+    if kind == "margin":
+        feature = rng.choice(["vertex", "edge", "face"])
     if kind == "vertex" and name == "first":
         feature = rng.choice(["vertex", "edge", "face"])
     if kind in ("clipped", "aligned") and name == "second" and rng.random() < 0.2:
@@ -124,7 +208,7 @@ def _direction(model: mujoco.MjModel, name: str, kind: str, rng: np.random.Gener
     up = np.array([0.0, 0.0, rng.choice([-1.0, 1.0])])
     geom = model.geom(name)
     match mujoco.mjtGeom(geom.type[0]):
-        case mujoco.mjtGeom.mjGEOM_PLANE:
+        case mujoco.mjtGeom.mjGEOM_PLANE | mujoco.mjtGeom.mjGEOM_HFIELD:
             return np.array([0.0, 0.0, 1.0])
         case mujoco.mjtGeom.mjGEOM_BOX:
             axes = rng.permutation(3)[: {"face": 1, "edge": 2, "vertex": 3}[feature]]

@@ -3,24 +3,29 @@
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
   adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:6 adjoint/frame.cc:4
-  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:3
+  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
-  sensor/camera.cc:1 sensor/contact.cc:13 sensor/distance.cc:3 sensor/frame.cc:3
+  sensor/camera.cc:1 sensor/contact.cc:14 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
-  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/type.h:2 sensor/virtual_motion.h:1
+  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/touch_grid.cc:4 sensor/type.h:2
+  sensor/virtual_motion.h:1
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
-  actuation/actuation.cc:5 forces/fluid.cc:4 tree/inverse_dynamics.cc:3 actuation/force_law.cc:5
+  actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:4
-  step/transition.cc:1
+  step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:1 spatial/jet.h:1
+  tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:1
+  second_order/activation.cc:1 second_order/path.cc:1 second_order/row.cc:3
+  second_order/support.cc:3
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
   adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
+  sensor/sensor.cc:4
   actuation/activation.cc:12 forces/fluid_element.cc:5
   forces/fluid_element.h:1 actuation/force_law.cc:3 actuation/motor.cc:10
   actuation/muscle.cc:3
@@ -31,31 +36,36 @@ REPEATED = """
   sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
 """
+# They select a branch of a second derivative. The tie is that of the first derivative, which is
+# marked elsewhere, or the second derivative does not exist there.
+SECOND_ORDER = """
+  forces/passive.cc:2 second_order/row.cc:3
+"""
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
   contact/agreement.h:1 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
-  contact/center_pair.cc:4
-  contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:14
+  contact/center_pair.cc:4 contact/curvature.cc:1
+  contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:16
   contact/convex_pair.cc:22 contact/curved_pair.cc:10 contact/face_feature.cc:4 contact/geom.cc:3
-  contact/height_field_pair.cc:8 contact/identification.cc:6 contact/pair_table.cc:1
+  contact/height_field_pair.cc:8 contact/identification.cc:10 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
   contact/polytope.cc:23 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
-  contact/segment_direction.cc:33 contact/segment_on_face.cc:2 contact/segment_point.cc:1
+  contact/segment_direction.cc:37 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/support_feature.cc:2
-  contact/variation.cc:4 contact/vertex_pairs.cc:11
+  contact/variation.cc:4 contact/vertex_pairs.cc:18
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """
-  adjoint/pass.cc:4 adjoint/row_parameter.cc:1 constraint/block.cc:2 linear/cholesky.cc:1
-  linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:8 constraint/regularization.h:1
-  constraint/rounding.cc:7 contact/collider.cc:13 contact/recollision.cc:3 dynamics/convergence.cc:4
+  adjoint/pass.cc:4 constraint/block.cc:3 linear/cholesky.cc:1
+  linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:8
+  constraint/rounding.cc:7 contact/collider.cc:14 contact/recollision.cc:3 dynamics/convergence.cc:6
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
   step/integrator.cc:9
 """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
-  constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:2 constraint/noslip.cc:8
+  constraint/effective_diagonal.cc:1 constraint/exact_diagonal.cc:1 constraint/noslip.cc:8
   constraint/optimum.cc:14 constraint/hessian.cc:4 constraint/block_sum.h:1 constraint/qcqp.cc:7
   constraint/friction_block.cc:3
 """
@@ -79,6 +89,7 @@ REASONS = (
     BOOKKEEPING,
     CONSTANTS,
     REPEATED,
+    SECOND_ORDER,
     FEATURES,
     NUMERICS,
     SOLVER,

@@ -85,6 +85,8 @@ TIES = (
     *(Tie(f"nearest of four corners that tilt, {axis}", "order of contacts", rule, (axis,),
           pair(FLOOR, SHAPES["box"], "0 0 .1245", more=LEAST))
       for axis, rule in (("q3", RIGHT), ("q4", LEFT))),
+    Tie("sensor whose interval has just passed", "interval of a sensor", SMOOTH, ("q0",),
+        slider(other='<sensor><jointpos joint="j" interval=".25" nsample="3"/></sensor>')),
     Tie("limit of a ball joint without rotation", "axis of a ball limit", RAISES,
         (), BALL_JOINT),
     Tie("tendon of no length", "tendon of no length", RAISES, (),

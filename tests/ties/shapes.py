@@ -51,6 +51,11 @@ TIES = (
     Tie("capsule along a mesh", "segment within a face", SMOOTH,
         ("q0", "q1", "q2", "q5"),
         pair(SHAPES["mesh"], 'type="capsule" size=".0625 .0625" ' + LYING, "0 0 .1865"), MOVING),
+    *(Tie(f"capsule beside a parallel edge of a mesh, {name}", "segment parallel to an edge", rule,
+          along, pair(SHAPES["mesh"], 'type="capsule" size=".0625 .25" ' + LYING, "0 .128 .187"),
+          MOVING)
+      for name, rule, along in (("moving", SMOOTH, ("q0", "q1", "q2", "q3")),
+                                ("tilting", AVERAGE, ("q4", "q5")))),
     Tie("capsule on a plane", "lower end of a capsule", SMOOTH, ALL,
         pair(FLOOR, CAPSULE + " " + LYING, "0 0 .0615"), MOVING),
     Tie("box on a plane", "corner of a box", SMOOTH, ALL,

@@ -79,8 +79,9 @@ std::pair<bool, bool> solve_skyline(Couplings couplings, Matrix matrix, std::vec
 }
 
 template <bool add>
-void combine(Vector out, Vector c, int step, double scale, Matrix x, int width) {
-  combine_rows<add>(out.data(), c.data(), step, scale, x.data(), rows(x), stride(x), width);
+void combine(Matrix out, Vector c, int next, int step, double scale, Matrix x) {
+  combine_rows<add>(out.data(), rows(out), {c.data(), next, step, scale}, x.data(), rows(x),
+                    stride(x));
 }
 
 void bind_lu(nanobind::module_& m) {
@@ -114,6 +115,12 @@ void bind_linear(nanobind::module_& m) {
     add_symmetric_product(c.data(), stride(c), a.data(), stride(a), b.data(), stride(b), rows(c),
                           rows(a));
   });
+  m.def("add_sparse_product", [](Matrix c, Matrix a, Matrix b, int columns) {
+    std::vector<int> room(rows(a));
+    add_sparse_product(c.data(), stride(c), a.data(), stride(a), b.data(), stride(b), rows(c),
+                       columns, rows(a), room.data());
+  });
+  m.def("add_transpose", [](Matrix a, int n) { add_transpose(a.data(), stride(a), n); });
   m.def("combine_rows", combine<false>);
   m.def("add_combined_rows", combine<true>);
   m.def("solve_by_blocks", solve_by_blocks);

@@ -5,4 +5,5 @@ NB_MODULE(primitives, m) {
   mujacobian::bind_number(m);
   mujacobian::bind_linear(m);
   mujacobian::bind_quadratic(m);
+  mujacobian::bind_contact(m);
 }

@@ -22,8 +22,10 @@ double exp_coefficient_by_number(int k, double t) {
       return exp_coefficient<3>(t);
     case 4:
       return exp_coefficient<4>(t);
+    case 5:
+      return exp_coefficient<5>(t);
   }
-  throw nanobind::value_error("k must be between 0 and 4");
+  throw nanobind::value_error("k must be between 0 and 5");
 }
 
 void bind_rotation(nanobind::module_& m) {
@@ -32,6 +34,8 @@ void bind_rotation(nanobind::module_& m) {
   m.def("right_jacobian", right_jacobian);
   m.def("right_jacobian_inverse", right_jacobian_inverse);
   m.def("right_jacobian_inverse_change", right_jacobian_inverse_change);
+  m.def("right_jacobian_transposed_change", right_jacobian_transposed_change);
+  m.def("log_curvature", log_curvature);
   m.def("kappa_slope", kappa_slope);
   m.def("quaternion_difference",
         [](Four a, Four b) { return quaternion_difference(a.data(), b.data()); });
@@ -46,12 +50,12 @@ void bind_rotation(nanobind::module_& m) {
 void bind_algebra(nanobind::module_& m) {
   m.def("dot", [](Vec3 a, Vec3 b) { return dot(a, b); });
   m.def("cross", [](Vec3 a, Vec3 b) { return cross(a, b); });
-  m.def("norm", norm);
-  m.def("unit", unit);
-  m.def("skew", skew);
-  m.def("outer", outer);
-  m.def("column", column);
-  m.def("transposed", transposed);
+  m.def("norm", [](Vec3 a) { return norm(a); });
+  m.def("unit", [](Vec3 a) { return unit(a); });
+  m.def("skew", skew<double>);
+  m.def("outer", outer<double>);
+  m.def("column", [](const Mat3& a, int c) { return column(a, c); });
+  m.def("transposed", [](const Mat3& a) { return transposed(a); });
   m.def("add", [](const Mat3& a, const Mat3& b) { return a + b; });
   m.def("scale", [](double s, const Mat3& a) { return s * a; });
   m.def("multiply", [](const Mat3& a, const Mat3& b) { return a * b; });
@@ -69,8 +73,8 @@ void bind_motion(nanobind::module_& m) {
   m.def("power", [](Motion v, Force f) { return dot(v, f); });
   m.def("cross_motion", [](Motion v, Motion a) { return cross(v, a); });
   m.def("cross_force", [](Motion v, Force f) { return cross(v, f); });
-  m.def("at_point", at_point);
-  m.def("about", about);
+  m.def("at_point", [](Motion v, Vec3 r) { return at_point(v, r); });
+  m.def("about", [](Motion v, Vec3 r) { return about(v, r); });
   m.def("inertia_times", [](Ten i, Motion v) { return Inertia{i.data()} * v; });
   m.def("apply6", [](const Mat6& a, Motion v) { return a * v; });
   m.def("apply6_transposed", [](const Mat6& a, Motion v) { return transpose_mul(a, v); });

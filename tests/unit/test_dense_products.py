@@ -44,17 +44,41 @@ def test_symmetric_product_is_added(n):
     assert (c[:, :n] == c[:, :n].T).all()
 
 
-@pytest.mark.parametrize("count", [0, 1, 5])
-@pytest.mark.parametrize("width", [3, 4, 9, 12])
-@pytest.mark.parametrize("step", [1, 3])
-def test_linear_combination_of_rows(count, width, step):
+@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+def test_sparse_product_is_added(m, n, k):
+    """C += A^T B if three of four entries of A are zero, and some groups of columns."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(k, lanes(m))) * (rng.random(size=(k, lanes(m))) < 0.25)
+    a[:, 4:8] = 0
+    b, c = rng.normal(size=(k, lanes(n) + 4)), rng.normal(size=(lanes(m), lanes(n) + 4))
+    b[:, lanes(n) :] = np.nan
+    exact = c.astype(np.longdouble)
+    exact[:, : lanes(n)] += a.astype(np.longdouble).T @ b[:, : lanes(n)]
+    primitives.add_sparse_product(c, a, b, n)
+    assert np.abs(c - exact).max() < 16 * k * EPS
+    assert (c[:, lanes(n) :] == exact[:, lanes(n) :]).all()
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 19])
+def test_transpose_is_added(n):
+    start = np.random.default_rng(n).normal(size=(lanes(n), lanes(n) + 4))
+    a = start.copy()
+    primitives.add_transpose(a, n)
+    assert (a[:n, :n] == start[:n, :n] + start[:n, :n].T).all()
+    assert (a[:, lanes(n) :] == start[:, lanes(n) :]).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("width", [4, 8, 12, 16, 28])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_linear_combinations_of_rows(count, width, transposed):
     rng = np.random.default_rng(count)
-    x, c = rng.normal(size=(count, 12)), rng.normal(size=step * count + 1)
-    start = rng.normal(size=12)
-    columns = slice(lanes(width))
-    exact = -0.7 * c[: step * count : step] @ x
+    combinations = 7
+    x, c = rng.normal(size=(count, width)), rng.normal(size=(combinations, count))
+    start = rng.normal(size=(combinations, width))
+    stored, next_, step = (c.T, 1, combinations) if transposed else (c, count, 1)
+    exact = -0.7 * c.astype(np.longdouble) @ x
     for combine, added in ((primitives.combine_rows, 0), (primitives.add_combined_rows, start)):
         out = start.copy()
-        combine(out, c, step, -0.7, x, width)
-        assert np.abs(out - added - exact)[columns].max() < 32 * EPS
-        assert (out[lanes(width) :] == start[lanes(width) :]).all()
+        combine(out, stored.flatten(), next_, step, -0.7, x)
+        assert np.abs(out - added - exact).max() < 32 * EPS

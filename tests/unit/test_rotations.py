@@ -42,14 +42,15 @@ def kappa(t):
     return (1 - half * mp.cot(half)) / t
 
 
-@pytest.mark.parametrize("k", range(5))
+@pytest.mark.parametrize("k", range(6))
 @pytest.mark.parametrize("t", [*SQUARES, 90])
 def test_coefficients_are_the_sums_of_their_series(k, t):
     with mp.workdps(60):  # terms of up to 1e8 cancel
         exact = sum((-mp.mpf(t)) ** n / mp.factorial(2 * n + k) for n in range(60))
     # the closed forms divide numbers near 1 by t once or twice
     size = mp.mpf(1) / mp.factorial(k) if t < 1 else mp.mpf(t) ** -(k // 2)
-    assert error(primitives.exp_coefficient(k, t), exact) <= 2 * EPS * size
+    # rounding the result to double precision costs up to EPS / 2 of it
+    assert error(primitives.exp_coefficient(k, t), exact) <= EPS * max(2 * size, abs(exact))
 
 
 def test_the_vectors_below_are_on_both_sides_of_the_switch_and_on_it():
@@ -109,3 +110,25 @@ def test_change_of_the_inverse_of_the_right_jacobian(angle):
         tolerance = ROUNDING * cancellation(angle) * np.abs(exact).max()
         assert error(computed, exact) <= tolerance
         assert np.abs(exact).max() > 0.4
+
+
+@pytest.mark.parametrize("angle", ANGLES + LARGE)
+def test_change_of_the_transposed_right_jacobian(angle):
+    for w in turns(angle):
+        exact = precise.derivative(lambda x: precise.right_jacobian(x).T @ array(V), array(w))
+        computed = primitives.right_jacobian_transposed_change(w, V)
+        assert error(computed, exact) <= ROUNDING
+        assert np.abs(exact).max() > 0.02
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_curvature_of_the_logarithm(angle):
+    """The symmetric part of d(V . Jr^-1(w))/dw Jr^-1(w)."""
+    for w in turns(angle):
+        at = array(w)
+        change = precise.derivative(
+            lambda x: precise.inverse(precise.right_jacobian(x)).T @ array(V), at
+        ) @ precise.inverse(precise.right_jacobian(at))
+        exact = (change + change.T) / 2
+        tolerance = ROUNDING * cancellation(angle) ** 2 * max(1, np.abs(change).max())
+        assert error(primitives.log_curvature(w, V), exact) <= tolerance

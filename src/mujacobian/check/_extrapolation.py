@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian.check._collider import SURFACE_SENSORS
 from mujacobian.check._comparison import scale_of
@@ -22,6 +23,7 @@ Q_STEP = 0.4  # rad or m: inside the radius of convergence of M^-1 and of tendon
 SENSED_STEP = 1e-3  # the same with sensors of surfaces, whose features are in no branch
 V_STEP = 1.0  # rad/s or m/s: the step is nearly polynomial in velocities
 KINK_STEPS = (1.0, 0.1)  # relative to the last step, which is inside one branch
+MEAN_STEP = 1e-3  # of the mean slope in a direction in which no step stays in one branch
 KINK = 1e-3  # one-sided derivatives that differ by more are two derivatives
 
 
@@ -30,6 +32,7 @@ def differentiate(step: Step, directions: Array, settled: float) -> tuple[Array,
     J = np.empty((step.blocks[-1], len(directions)))
     err = np.empty_like(J)
     for j, direction in enumerate(directions):
+        _core.poll_interrupt()
         J[:, j], err[:, j] = _column(step, direction, settled)
     return J, err
 
@@ -44,7 +47,9 @@ def _column(step: Step, direction: Array, settled: float = SETTLED) -> tuple[Arr
     step.forget()
     first = step.inside(direction, _first_step(step, direction))
     if first == 0:
-        return np.zeros(step.blocks[-1]), np.full(step.blocks[-1], np.inf)
+        mean = _central(step, direction, MEAN_STEP)
+        known = mean if np.isfinite(mean).all() else np.zeros_like(mean)
+        return known, np.full(step.blocks[-1], np.inf)
     for _ in range(ATTEMPTS):
         best, err, last = _extrapolate(step, direction, first, settled)
         limit = KINK * scale_of(best[:, None], step.blocks)[:, 0] + _kink_noise(step, last)

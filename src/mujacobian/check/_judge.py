@@ -16,7 +16,7 @@ from mujacobian.check._comparison import Comparison, compare
 from mujacobian.check._convergence import converge
 from mujacobian.check._entry_names import block_of, column_name, row_name
 from mujacobian.check._extrapolation import SETTLED
-from mujacobian.check._probe import STATE, Step, quiet
+from mujacobian.check._probe import Step, quiet, same_state
 from mujacobian.check._reference import directional
 from mujacobian.errors import MujacobianError
 
@@ -43,10 +43,7 @@ def tolerance_at(data: mujoco.MjData) -> float:
 def converged(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[mujoco.MjModel, mujoco.MjData]:
     """Return a copy of the model whose solver converges, and its own data in the same state."""
     other = converge(copy.copy(model))
-    state = np.empty(mujoco.mj_stateSize(model, STATE))
-    mujoco.mj_getState(model, data, state, STATE)
-    same = mujoco.MjData(other)
-    mujoco.mj_setState(other, same, state, STATE)
+    same = same_state(other, data)
     mujoco.mj_forward(other, same)
     return other, same
 

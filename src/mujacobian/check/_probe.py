@@ -8,8 +8,9 @@ branch.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 import mujoco
 import numpy as np
@@ -35,15 +36,42 @@ def may_sleep(model: mujoco.MjModel) -> bool:
     return bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP)
 
 
+# MuJoCo has one handler of warnings for all threads: the first one saves it, the last one restores
+# it
+_lock = Lock()
+_handlers: list[Callable[[str], None] | None] = []
+
+
+def same_state(model: mujoco.MjModel, data: mujoco.MjData) -> mujoco.MjData:
+    """Return new data of `model` in the state of `data`, without old warnings.
+
+    With the flag `sleep`, the state is all of mjData: which trees sleep, and what they have cached.
+    """
+    same = mujoco.MjData(model)
+    if may_sleep(model):
+        mujoco.mj_copyData(same, model, data)
+        same.warning.number[:] = 0
+    else:
+        state = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, state, STATE)
+        mujoco.mj_setState(model, same, state, STATE)
+    return same
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress MuJoCo's warnings, for example about a singular matrix far from the state."""
-    previous = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda message: None)
+    with _lock:
+        _handlers.append(mujoco.get_mju_user_warning())
+        if len(_handlers) == 1:
+            mujoco.set_mju_user_warning(lambda message: None)
     try:
         yield
     finally:
-        mujoco.set_mju_user_warning(previous)
+        with _lock:
+            if len(_handlers) == 1:
+                mujoco.set_mju_user_warning(_handlers[0])
+            _handlers.pop()
 
 
 class Step:
@@ -52,6 +80,10 @@ class Step:
     It uses tangent coordinates: `mj_integratePos` moves the state by dq, and `mj_differentiatePos`
     measures q' from its value at z = 0. Its derivative at zero therefore follows the conventions of
     `mjd_transitionFD`. `evaluations` counts the steps.
+
+    Any change of a sleeping tree wakes it, and the step jumps. The function is that of the branch
+    in which the tree sleeps (INT-16): its entries of z are added to q' and v' and have no other
+    effect.
     """
 
     zero_is_exact = True  # with large steps, a row that does not change does not depend on z
@@ -67,9 +99,11 @@ class Step:
         self.origin = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, self.origin, STATE)
         self._whole: mujoco.MjData | None = None  # the state of sleeping trees is all of mjData
+        self._asleep = np.zeros(nv, dtype=bool)  # dofs
         if may_sleep(model):
-            self._whole = mujoco.MjData(model)
-            mujoco.mj_copyData(self._whole, model, data)
+            self._whole = same_state(model, data)
+            mujoco.mj_forward(model, self._whole)  # which may wake trees, as the step does
+            self._asleep = self._whole.tree_asleep[model.dof_treeid] >= 0
         self.center = data.qpos.copy()
         self.speed = data.qvel.copy()
         self._take(np.zeros(self.nz))
@@ -81,7 +115,7 @@ class Step:
         self.noise = self._noise()
 
     def __call__(self, z: Array) -> Array:
-        """Return the outcome of the step at z; NaN if MuJoCo warns."""
+        """Return the outcome of the step at z; NaN if MuJoCo warns or stops with an error."""
         outcome = self._known.get(z.tobytes())
         return self._take(z) if outcome is None else outcome
 
@@ -96,24 +130,42 @@ class Step:
         return outcome
 
     def _outcome(self, z: Array) -> Array:
-        m, d, nv = self.model, self.data, self.model.nv
+        m, d = self.model, self.data
         self._move(z)
-        mujoco.mj_step(m, d)
+        try:
+            mujoco.mj_step(m, d)
+        except mujoco.FatalError:  # the arena is full far from the state; the data is of no use now
+            self.data = mujoco.MjData(m)
+            return np.full(self.blocks[-1], np.nan)
         if d.warning.number.any():  # singular or not finite here
             d.warning.number[:] = 0
             return np.full(self.blocks[-1], np.nan)
+        return self._measure(z)
+
+    def _measure(self, z: Array) -> Array:
+        """Return (q', v', act', sensors) of the step that was taken at z in `data`."""
+        m, d, nv = self.model, self.data, self.model.nv
         out = np.empty(self.blocks[-1])
         mujoco.mj_differentiatePos(m, out[:nv], 1.0, self.center, d.qpos)
         out[nv:] = np.concatenate([d.qvel, d.act, d.sensordata])
+        if self._asleep.any():
+            out[: 2 * nv] += np.where(np.tile(self._asleep, 2), z[: 2 * nv], 0.0)
         return out
 
     def _move(self, z: Array) -> None:
-        """Set the state to the origin, moved by z."""
+        """Set the state to the origin, moved by z except for sleeping trees."""
         m, d, nv = self.model, self.data, self.model.nv
         if self._whole is not None:
             mujoco.mj_copyData(d, m, self._whole)
+        if self._asleep.any():
+            columns = np.tile(self._asleep, 2), np.zeros(m.na + m.nu, dtype=bool), self._asleep
+            z = np.where(np.concatenate(columns), 0.0, z)
         mujoco.mj_setState(m, d, self.origin, STATE)
+        before = d.qpos.copy()
         mujoco.mj_integratePos(m, d.qpos, z[:nv], 1.0)
+        if self._asleep.any():  # not even a quaternion is normalized
+            sizes = np.diff([*m.jnt_qposadr, m.nq])
+            np.copyto(d.qpos, before, where=np.repeat(self._asleep[m.jnt_dofadr], sizes))
         d.qvel += z[nv : 2 * nv]
         d.act += z[2 * nv : self.nx]
         d.ctrl += z[self.nx : self.nx + m.nu]

@@ -80,6 +80,10 @@ def jacobian(
     for states with constraint rows, after `converge(model)`. A column is finished when its relative
     error estimate is below `settled`.
 
+    Any change of a sleeping tree wakes it, so `mj_step` has no derivative along its coordinates. As
+    in `linearize`, their columns are those of the identity: the tree keeps its state, and nothing
+    else changes.
+
     Example:
       >>> import mujoco, mujacobian, numpy as np
       >>> model = mujoco.MjModel.from_xml_string(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import mujoco
 
+from mujacobian.check._probe import may_sleep
 from mujacobian.check._timing import has_differences
 from mujacobian.errors import Unsupported
 
@@ -100,4 +101,5 @@ class Report:
         """The reason why there are no results of `mjd_transitionFD`; empty if there are some."""
         if has_differences(self.model):
             return ""
-        return "mjd_transitionFD does not support the integrator RK4"
+        cause = "the flag sleep" if may_sleep(self.model) else "the integrator RK4"
+        return f"mjd_transitionFD does not support {cause}"

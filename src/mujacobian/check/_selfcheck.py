@@ -76,5 +76,5 @@ def verify_batch(model: mujoco.MjModel, states: Array, controls: Array, lin: Lin
         mujoco.mj_resetData(model, data)
         mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
         data.ctrl[:] = ctrl
-        blocks = {name: block[k] for name, block in vars(lin).items() if block is not None}
+        blocks = {name: block[k] for name, block in lin.blocks.items()}
         verify(model, data, blocks, f"state {k}: ")

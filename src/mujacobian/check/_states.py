@@ -16,7 +16,7 @@ RETARGET = 25  # steps between new targets of the controls
 SMOOTHING = 0.1  # share of the distance to its target that a control moves in a step
 SHARE = 0.4  # the largest change of a control, relative to its range
 SPEED = 0.3  # rad/s or m/s at the start of a fall
-JITTER = 1e-3  # rad/s or m/s, so that no dry friction is exactly on its kink at rest
+JITTER = 1e-3  # rad/s or m/s, so that no dry friction is exactly on its kink at rest; if awake
 
 
 def states(model: mujoco.MjModel, count: int, seed: int) -> Iterator[tuple[str, mujoco.MjData]]:
@@ -31,7 +31,9 @@ def states(model: mujoco.MjModel, count: int, seed: int) -> Iterator[tuple[str, 
             mujoco.mj_resetDataKeyframe(model, data, key)
             label += f" from {model.key(key).name or f'key {key}'}"
         move(model, data, rng)
-        data.qvel[:] += JITTER * rng.standard_normal(model.nv)
+        jitter = JITTER * rng.standard_normal(model.nv)
+        jitter[data.tree_asleep[model.dof_treeid] >= 0] = 0  # it would wake the tree
+        data.qvel += jitter
         yield label, data
 
 

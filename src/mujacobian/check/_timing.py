@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 import mujoco
 import numpy as np
 
-from mujacobian.check._probe import STATE
+from mujacobian.check._probe import STATE, may_sleep, same_state
 
 
 def has_differences(model: mujoco.MjModel) -> bool:
-    """Return whether `mjd_transitionFD` supports the model: not with RK4."""
-    return bool(model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4)
+    """Return whether `mjd_transitionFD` supports the model: not with RK4 or the flag `sleep`."""
+    return bool(model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4) and not may_sleep(model)
 
 
 def beside_step(
@@ -24,7 +24,7 @@ def beside_step(
     budget: float = 0.004,
 ) -> dict[str, float]:
     """Return the best times of the candidates and of the `step` from the state in `data`."""
-    scratch = mujoco.MjData(model)
+    scratch = same_state(model, data)
     state = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, state, STATE)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, count, numbers, require_model, shaped
+from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
 from mujacobian._rollout import first_states
 from mujacobian._summary import describe
@@ -70,13 +71,15 @@ class ILQR:
         nine from 1 to 0.001.
       acceptance: fraction of the expected improvement at which the line search stops; by default
         0.1.
-      tolerance: expected improvement relative to the cost below which the plan has converged; by
-        default 1e-7.
+      tolerance: improvement relative to the cost, expected or found by a line search, below which
+        the plan has converged; by default 1e-7.
       interpolation: interpolation of policies between knots, "linear" (the default) or "hold".
       eps: step of the finite-difference backends; by default 1e-6.
       warm_start: whether finite differences start MuJoCo's solver from its solution at the same
         state, which makes them about twice as fast; by default False, which starts it from the
         solution of the previous step, as other programs do.
+      fallback: "fd" differentiates knots without an exact derivative by finite differences, which
+        `Plan.differenced` lists. It is an attribute that can be changed later. By default None.
 
     Example:
       >>> from mujacobian import control
@@ -107,6 +110,7 @@ class ILQR:
         interpolation: str = "linear",
         eps: float = 1e-6,
         warm_start: bool = False,
+        fallback: str | None = None,
     ) -> None:
         # check the arguments
         require_model(model)
@@ -143,6 +147,8 @@ class ILQR:
             raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
         self.acceptance, self.tolerance = acceptance, tolerance
         self.is_linear = interpolation == "linear"
+        self._require_fallback(fallback)
+        self._fallback = fallback
         # the compiled core with its arrays and threads
         self._passes = Passes(
             model,
@@ -153,6 +159,7 @@ class ILQR:
             eps,
             warm_start,
             self.threads,
+            fallback,
         )
         self._lock, self._process = threading.Lock(), os.getpid()
         self.reset()
@@ -175,6 +182,10 @@ class ILQR:
     ) -> Plan:
         """Return the plan from a state, iterated until it converges.
 
+        If a step has no exact derivative, the iterations improve only the knots before it. If the
+        last trajectory still has such a step, `Plan.status` and `Plan.refused` contain the element
+        and the reason. See also the argument `fallback` of this class.
+
         Args:
           state: initial state. It is an `MjData` of the model, or of a model that differs only in
             options, and is not changed; or a row `(nq + nv + na,)` of (qpos, qvel, act) at time 0.
@@ -192,8 +203,8 @@ class ILQR:
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
 
-        If a step has no exact derivative, `solve` raises an error. This method improves only the
-        knots before that step, and `Plan.refused` contains the reason.
+        If a step has no exact derivative, this method improves only the knots before that step, and
+        `Plan.refused` contains the element and the reason.
 
         Args:
           state: initial state, as for `solve`. Its time determines by how many knots `plan` is
@@ -222,6 +233,25 @@ class ILQR:
         if start.ndim != 1:
             raise ArgumentError("a plan begins at one state, got a batch of states")
         return start
+
+    @property
+    def fallback(self) -> str | None:
+        """The argument `fallback`: "fd" or None."""
+        return self._fallback
+
+    @fallback.setter
+    def fallback(self, fallback: str | None) -> None:
+        self._require_fallback(fallback)
+        with self._alone():
+            self._fallback = fallback
+            self._passes.set_fallback(fallback)
+
+    def _require_fallback(self, fallback: str | None) -> None:
+        require_fallback(fallback)
+        if fallback is not None and self.derivatives != "analytic":
+            raise ArgumentError(
+                f'fallback needs derivatives="analytic", got derivatives="{self.derivatives}"'
+            )
 
     @property
     def linearization(self) -> Linearization:
@@ -261,62 +291,70 @@ class ILQR:
     ) -> Plan:
         """Return the plan that improves the trajectory of a policy.
 
-        Without a number of iterations, there is one, and knots without derivatives are no error.
+        Without a number of iterations, there is one.
         """
         # simulate and differentiate the initial trajectory
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
         knots, cost = passes.follow(policy, shift, enough)
-        if iterations:
-            passes.require_all()
         refused = passes.refused
-        initial, history, is_new = cost, _Log(), False
+        initial, history, is_new, has_failed = cost, _Log(), False, False
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
         gains, status = _gains_at(policy, shortly_after), "iterations"
         for _ in range(iterations or 1):
             # derivatives along the current trajectory
             if is_new:
                 passes.expand(knots)
+                refused = passes.refused
             if passes.reach < 2:
-                status = "refused"
                 break
             # backward pass, and the test of convergence
             least = self.tolerance * max(abs(cost), SMALLEST_COST)
-            direction = self._direction(knots, gains, least)
+            direction = self._direction(knots, gains, least, may_lower=not has_failed)
             if direction is None:
                 status = "not convex"
                 break
             gains, mu = direction.gains, self._mu.value
             if direction.improvement(1.0) <= least:
                 history.add(cost, direction.improvement(1.0), 0.0, mu, 0)
-                status = "converged"
+                status = "no improvement" if has_failed else "converged"
                 break
             # line search, and the update of the regularization
             found = self._search(knots, cost, direction)
-            expected = direction.improvement(found.size)
-            self._mu.adapt((cost - found.cost) / max(expected, SMALLEST_EXPECTED), found.size)
-            is_new = found.cost < cost
+            expected, decrease = direction.improvement(found.size), cost - found.cost
+            self._mu.adapt(decrease / max(expected, SMALLEST_EXPECTED), found.size)
+            is_new, has_failed = decrease > 0, decrease <= 0
             knots, cost = found.knots, found.cost
             history.add(cost, expected, found.size if is_new else 0.0, mu, found.tried)
-            if not is_new and self._mu.is_largest:
+            if is_new and decrease <= least:
+                status = "converged"
+                break
+            if has_failed and self._mu.is_largest:
                 status = "no improvement"
                 break
+        if refused and (iterations or passes.reach < 2):
+            status = f"refused: {refused}"
         plan = self._plan(knots, gains, (initial, cost), history)
         timings = replace(passes.timings, total=time.perf_counter() - begun)
-        return replace(plan, status=status, refused=refused, timings=timings)
+        return replace(
+            plan, status=status, refused=refused, differenced=passes.differenced, timings=timings
+        )
 
-    def _direction(self, knots: Knots, gains: Array, least: float) -> Direction | None:
+    def _direction(
+        self, knots: Knots, gains: Array, least: float, *, may_lower: bool
+    ) -> Direction | None:
         """Return the result of the backward pass, None if no regularization makes it convex.
 
         The regularization increases until the problem is convex. If the expected improvement is not
-        above `least`, it decreases as long as the problem stays convex.
+        above `least` and `may_lower` is true, it decreases as long as the problem stays convex.
+        After a line search that failed it must not, because the same search would fail again.
         """
         best = self._backward(knots, gains)
         while best is None and not self._mu.is_largest:
             self._mu.scale(self._mu.factor)
             best = self._backward(knots, gains)
-        while best and best.improvement(1.0) <= least and not self._mu.is_smallest:
+        while may_lower and best and best.improvement(1.0) <= least and not self._mu.is_smallest:
             mu, rate = self._mu.value, self._mu.rate
             self._mu.scale(1 / self._mu.factor)
             lower = self._backward(knots, gains)

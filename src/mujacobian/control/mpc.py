@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, require_data, require_model
+from mujacobian._differenced import Differenced
 from mujacobian._summary import describe
 from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
@@ -48,6 +49,8 @@ class MPCResult:
       step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
       refused: for each plan, the reason why it improved only a part of its horizon; empty if it
         improved the whole horizon.
+      differenced: for each plan, the knots that were differentiated by finite differences; empty
+        without `fallback`.
       timings: computing times of each plan.
       seconds: wall-clock time of the run, s.
       derivatives: backend of the planner.
@@ -67,6 +70,7 @@ class MPCResult:
     plan_costs: Array
     step_sizes: Array
     refused: list[str]
+    differenced: list[tuple[Differenced, ...]]
     timings: list[Timings]
     seconds: float
     derivatives: str
@@ -81,6 +85,8 @@ class MPCResult:
         ]
         if any(self.refused):
             facts.append(f"{sum(map(bool, self.refused))} plans improved only in part")
+        if any(self.differenced):
+            facts.append(f"{sum(map(bool, self.differenced))} plans with finite differences")
         return describe(
             f"MPCResult: {len(self.times)} steps",
             facts,
@@ -119,6 +125,7 @@ class MPCResult:
             "plans": len(self.timings),
             "seconds": self.seconds,
             "plans_refused": sum(map(bool, self.refused)),
+            "plans_differenced": sum(map(bool, self.differenced)),
             "mean_cost": float(self.costs.mean()),
             "plans_per_second": self.plans_per_second,
             "milliseconds_per_plan": self.statistics,
@@ -141,6 +148,7 @@ class MPC:
       steps_per_plan: number of simulated steps per plan; by default as many as one knot lasts.
       realtime: whether the simulation runs in real time while a thread plans from its newest state;
         by default False: the simulation waits for each plan, and results are repeatable.
+      fallback: "fd" sets the attribute `fallback` of the planner; by default it stays as it is.
 
     Example:
       >>> from mujacobian import control
@@ -159,6 +167,7 @@ class MPC:
         *,
         steps_per_plan: int | None = None,
         realtime: bool = False,
+        fallback: str | None = None,
     ) -> None:
         require_model(model)
         planned = planner.model
@@ -169,6 +178,8 @@ class MPC:
         self.steps_per_plan = (
             ratio if steps_per_plan is None else count("steps_per_plan", steps_per_plan)
         )
+        if fallback is not None:
+            planner.fallback = fallback
 
     def run(
         self,
@@ -264,6 +275,7 @@ class MPC:
             plan_costs=np.array([made.cost for made in plans.made]),
             step_sizes=np.array([made.step_size for made in plans.made]),
             refused=[made.refused for made in plans.made],
+            differenced=[made.differenced for made in plans.made],
             timings=[made.timings for made in plans.made],
             seconds=seconds,
             derivatives=self.planner.derivatives,
@@ -279,6 +291,7 @@ class _Made(NamedTuple):
     cost: float
     step_size: float
     refused: str
+    differenced: tuple[Differenced, ...]
     timings: Timings
 
 
@@ -300,7 +313,8 @@ class _Plans:
         """Record a plan, which becomes the last one."""
         size = float(plan.history.step[-1]) if len(plan.history.step) else 0.0
         self.seconds += plan.timings.total
-        self.made.append(_Made(plan.times[0], plan.cost, size, plan.refused, plan.timings))
+        report = plan.refused, plan.differenced
+        self.made.append(_Made(plan.times[0], plan.cost, size, *report, plan.timings))
         self.last = plan
 
 

@@ -14,10 +14,14 @@ import numpy as np
 
 from mujacobian import _core
 from mujacobian._arguments import Array
+from mujacobian._differenced import Differenced, may_difference
+from mujacobian._linearization import Linearization
+from mujacobian._threads import each
 from mujacobian.control.cost import Cost, weigh
 from mujacobian.control.plan import Policy, Timings
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
+INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
 FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # factors of the gains that rollouts of a policy try
 
 
@@ -76,8 +80,10 @@ class Passes:
         eps: float,
         warm_start: bool,
         threads: int,
+        fallback: str | None,
     ) -> None:
         self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
+        self.threads = threads
         self._core = _core.Planner(
             model,
             cost=cost.core,
@@ -85,6 +91,7 @@ class Passes:
             eps=eps,
             warm_start=warm_start,
             threads=threads,
+            may_refuse=may_difference(model, fallback),
         )
         nx, nu, ns = cost.nx, cost.nu, cost.ns
         self.expansion = Expansion(
@@ -96,6 +103,12 @@ class Passes:
         )
         self.reach = horizon  # number of knots before the first one without a derivative
         self.timings = Timings()
+        self._reports: dict[tuple[int, str, str], Differenced] = {}
+        self._failures: dict[int, str] = {}  # of knots that cannot be differenced either
+
+    def set_fallback(self, fallback: str | None) -> None:
+        """Difference knots without an exact derivative from now on, or stop to do so."""
+        self._core.may_refuse = may_difference(self.model, fallback)
 
     def begin(self, start: Array) -> None:
         """Begin a plan at a state, which is a row of mjSTATE_INTEGRATION."""
@@ -103,6 +116,7 @@ class Passes:
         self.times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
         self.offsets = self.cost.offsets(self.times)
         self.timings = Timings()
+        self._reports.clear()
         self._core.derivative_seconds()
 
     def follow(self, policy: Policy, shift: int, enough: float) -> tuple[Knots, float]:
@@ -136,6 +150,8 @@ class Passes:
                 raise self._diverged(taken, is_bad, made)
             if feedback != tried:
                 self._differentiate(knots)
+            else:
+                self._difference(knots)
             self._add_users(knots)
         return knots, cost
 
@@ -157,25 +173,28 @@ class Passes:
             f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
         )
 
-    def require_all(self) -> None:
-        """Raise the error of the first knot without a derivative, if there is one."""
-        if self.reach < self.horizon:
-            self._core.raise_failure("knot ")
-
     @property
     def refused(self) -> str:
         """The first knot without a derivative, and the reason; empty if all have one."""
+        if self.reach == self.horizon:
+            return ""
+        if self.reach in self._failures:
+            return f"knot {self.reach}: {self._failures[self.reach]}"
         try:
-            self.require_all()
+            self._core.raise_failure("knot ")
         except (UnsupportedFeatureError, ValueError) as error:
             return str(error)
         return ""
+
+    @property
+    def differenced(self) -> tuple[Differenced, ...]:
+        """Reports of the knots that were differenced since the plan began."""
+        return tuple(sorted(self._reports.values(), key=lambda report: report.index))
 
     def expand(self, knots: Knots) -> None:
         """Differentiate along a trajectory that has been simulated."""
         with self._measured("expansion"):
             self._differentiate(knots)
-            self.require_all()
             self._add_users(knots)
 
     def backward(
@@ -250,6 +269,50 @@ class Passes:
     def _differentiate(self, knots: Knots) -> None:
         failed = self._core.differentiate_into(self._task(), knots=knots, expansion=self.expansion)
         self.reach = self.horizon if failed < 0 else failed
+        self._difference(knots)
+
+    def _difference(self, knots: Knots) -> None:
+        """Difference the knots for which the core found no exact derivative."""
+        refused, wanted = self._core.refused(), self._core.sensors()
+        self._failures.clear()
+        if not refused:
+            return
+        from mujacobian import _fallback  # it imports the reference solution
+
+        def work(place: int, data: mujoco.MjData) -> None:
+            t = refused[place]
+            mujoco.mj_setState(self.model, data, knots.rows[t], INTEGRATION)
+            try:
+                lin = _fallback.linearize(self.model, data, wanted=wanted, index=(t,))
+            except (UnsupportedFeatureError, ValueError, ArithmeticError) as error:
+                self._failures[t] = str(error)
+                return
+            self._keep(knots, t, lin)
+
+        each(
+            self.model, len(refused), self.threads, work, lambda place: f"at knot {refused[place]}"
+        )
+        self.reach = min([self.reach, *self._failures])
+
+    def _keep(self, knots: Knots, t: int, lin: Linearization) -> None:
+        """Store the linearization of knot t, and expand the cost there."""
+        e, one = self.expansion, slice(t, t + 1)
+        if t < self.horizon - 1:  # no step begins at the last knot
+            e.A[t], e.B[t] = lin.A, lin.B
+        e.C[t], e.D[t] = lin.C, lin.D
+        _, offsets, weights, *_ = self._task()
+        self.cost.core.expand_into(
+            sensordata=knots.sensors[one],
+            controls=knots.controls[one],
+            offsets=offsets[one],
+            weights=weights,
+            C=e.C[one],
+            D=e.D[one],
+            gradient=e.gradient[one],
+            hessian=e.hessian[one],
+        )
+        for report in lin.differenced:
+            self._reports[t, report.element, report.reason] = report
 
     @contextmanager
     def _measured(self, phase: str) -> Iterator[None]:

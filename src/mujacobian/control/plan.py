@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, shaped
+from mujacobian._differenced import Differenced
 from mujacobian._summary import describe
 
 
@@ -129,9 +130,12 @@ class Plan:
       timings: computing times.
       status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
         decreased the cost), "not convex" (the backward pass failed at the largest regularization),
-        or "refused" (one of the first two knots has no derivative).
-      refused: knot without an exact derivative and the reason, in plans of `ILQR.improve`, which
-        then improves only the knots before it; empty if all knots have derivatives.
+        or "refused: " and the text of `refused`, if `ILQR.solve` ended with a knot without an exact
+        derivative, or if `ILQR.improve` could not change any knot because of it.
+      refused: first knot without an exact derivative, the element and the reason. Only the knots
+        before it were improved. Empty if all knots have derivatives.
+      differenced: knots that were differentiated by finite differences in one of the iterations,
+        with the element and the reason; empty without `fallback`.
     """
 
     times: Array
@@ -147,6 +151,7 @@ class Plan:
     timings: Timings = field(default_factory=Timings)
     status: str = "iterations"
     refused: str = ""
+    differenced: tuple[Differenced, ...] = ()
 
     def __repr__(self) -> str:
         facts = [
@@ -155,6 +160,9 @@ class Plan:
         ]
         if self.refused:
             facts.append(f"improved only in part: {self.refused}")
+        if self.differenced:
+            knots = len({report.index for report in self.differenced})
+            facts.append(f"{knots} knots differenced, for example {self.differenced[0]}")
         return describe(
             f"Plan: {len(self.times)} knots",
             facts,

@@ -1,0 +1,29 @@
+// Second derivatives of actuator forces and activations. docs/derivations/second_order.md.
+#pragma once
+
+#include "actuation/actuation.h"
+
+namespace mujacobian {
+
+// Writes the second derivatives of the forces of actuators with one output to `out` (room for
+// weight_count), except for those that are zero, and returns their number. The moments of the paths
+// must be constant, and no tendon may scale the forces of its actuators.
+int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
+                        PathCurvature* out, Arena& arena);
+
+// The second derivative of one activation after the step with respect to the variables of its
+// actuator: the length, the rate, its activations and its controls.
+struct ActivationCurvature {
+  int act, actuator;
+  CurvedNumber value;
+  Path path;             // path of the actuator, with constant moments
+  double gear;           // length of the actuator per length of the path
+  const double* length;  // d2l/dq2 of the path, (n, n); null: zero
+};
+
+// Writes those of the activations that are not linear to `out` (room for na), and returns their
+// number.
+int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
+                          ActivationCurvature* out, Arena& arena);
+
+}  // namespace mujacobian

@@ -1,0 +1,69 @@
+#include "second_order/activation.h"
+
+#include "actuation/curvature.h"
+
+namespace mujacobian {
+namespace {
+
+// The entries of z = (state, controls) that the variables of an actuator depend on.
+struct Entries {
+  int n;
+  int* index;
+  int* variable;  // of CurvedNumber
+  double* slope;  // derivative of this variable with respect to the entry
+
+  void put(int at, int of, double by) { index[n] = at, variable[n] = of, slope[n++] = by; }
+};
+
+Entries actuator_entries(const ModelView& m, const ActivationCurvature& c, Arena& arena) {
+  const int a = c.actuator, acts = m.actuator_actnum[a], ctrls = m.actuator_ctrlnum[a];
+  const int most = 2 * c.path.n + acts + ctrls;
+  Entries e{0, arena.take<int>(most), arena.take<int>(most), arena.take<double>(most)};
+  for (int k = 0; k < c.path.n; k++) {
+    e.put(c.path.dofs[k], local::kLength, c.gear * c.path.dlength[k]);
+    e.put(m.nv + c.path.dofs[k], local::kRate, c.gear * c.path.moment[k]);
+  }
+  for (int k = 0; k < acts; k++) {
+    e.put(2 * m.nv + m.actuator_actadr[a] + k, local::kAct + k, 1);
+  }
+  for (int k = 0; k < ctrls; k++) {
+    e.put(state_size(m) + m.actuator_ctrladr[a] + k, local::kCtrl + k, 1);
+  }
+  return e;
+}
+
+// Adds the second derivative with respect to entries j and k of z.
+void add(const ModelView& m, const HessianOutputs& out, int j, int k, double second) {
+  const int nx = state_size(m);
+  const bool of_state = j < nx, with_state = k < nx;
+  double* block = with_state ? (of_state ? out.xx : nullptr) : of_state ? out.xu : out.uu;
+  if (!block) return;
+  const std::ptrdiff_t width = with_state ? nx : m.nu;
+  block[(of_state ? j : j - nx) * width + (with_state ? k : k - nx)] += second;
+}
+
+}  // namespace
+
+void add_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
+                             const double* next, const HessianOutputs& out, Arena& arena) {
+  ActivationCurvature* all = arena.take<ActivationCurvature>(m.na);
+  const int count = activation_curvatures(m, d, actuation, all, arena);
+  for (int i = 0; i < count; i++) {
+    const ActivationCurvature& c = all[i];
+    const double weight = next[2 * m.nv + c.act];
+    const Entries e = actuator_entries(m, c, arena);
+    for (int j = 0; j < e.n; j++)
+      for (int k = 0; k < e.n; k++) {
+        const double second = c.value.second(e.variable[j], e.variable[k]);
+        add(m, out, e.index[j], e.index[k], weight * (e.slope[j] * e.slope[k]) * second);
+      }
+    // the length itself is curved on ball joints
+    const double by = weight * c.gear * c.value.d[local::kLength];
+    for (int j = 0; c.length && j < c.path.n; j++)
+      for (int k = 0; k < c.path.n; k++) {
+        add(m, out, c.path.dofs[j], c.path.dofs[k], by * c.length[j * c.path.n + k]);
+      }
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,250 @@
+#include "second_order/hessian.h"
+
+#include <cstring>
+
+#include "contact/collider.h"
+#include "forces/external.h"
+#include "forces/passive.h"
+#include "layout/sleep.h"
+#include "linear/combine.h"
+#include "linear/dense.h"
+#include "second_order/activation.h"
+#include "second_order/damping.h"
+#include "second_order/path.h"
+#include "second_order/row.h"
+#include "second_order/support.h"
+#include "second_order/turn.h"
+#include "step/differential.h"
+#include "step/position_update.h"
+#include "tree/inverse_dynamics_hessian.h"
+
+namespace mujacobian {
+namespace {
+
+// The multipliers of the two implicit equations of a step: of g = 0, which determines the
+// acceleration, and of s = 0, which determines w.                                         (HES-6)
+struct Multipliers {
+  double *g, *s;
+};
+
+// Returns the multipliers for the cotangent `next` of the next state.
+Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepDifferential& s,
+                              const double* next, Arena& arena) {
+  const DofRows& residual = s.forward.residual;
+  double* through_w = arena.take<double>(m.nv);
+  integrate_cotangent(m, d, s.step.w, next, through_w, arena.take<double>(state_size(m)));
+  const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
+  for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
+  for (int c = 0; c < residual.count; c++) s.solve_transposed(m, d, c, z, y, arena);
+  Multipliers mu{arena.take<double>(m.nv), arena.take<double>(m.nv)};
+  for (int i = 0; i < m.nv; i++) {
+    mu.s[i] = z.row[i][0];
+    mu.g[i] = s.solves_acceleration(residual.component[i]) ? y.row[i][0] : mu.s[i];
+  }
+  return mu;
+}
+
+// Returns `x` with the opposite sign.
+const double* negated(const double* x, int n, Arena& arena) {
+  double* y = arena.take<double>(n);
+  for (int i = 0; i < n; i++) y[i] = -x[i];
+  return y;
+}
+
+// Adds the second derivatives of the position update with respect to q, v and w.          (HES-4)
+void add_turns(const ModelView& m, const DataView& d, const double* w, const double* next,
+               const QuadraticForm& form) {
+  const double h = m.opt.timestep;
+  visit_joints(
+      m, d, w, [](int) {},
+      [&](int dof, Vec3 turn) {
+        const TurnCurvature c = turn_curvature(turn, load3(next + dof));
+        for (int a = 0; a < 3; a++)
+          for (int b = 0; b < 3; b++) {
+            const int q = form.q_column(dof + a), v = form.v_column(dof + b);
+            form.q(dof + a)[v] += h * c.mixed(a, b);
+            form.v(dof + a)[v] += 0.5 * h * h * c.turn(a, b);
+            form.mixed[dof + b][q] += h * h * c.mixed(a, b);
+            form.mixed[dof + a][v] += h * h * h * c.turn(a, b);
+          }
+      });
+}
+
+// Adds half of the second derivative with respect to w twice, times dw, to the rows of w. (HES-8)
+void add_turned_rows(const ModelView& m, const DataView& d, const StepDifferential& s,
+                     const double* next, const QuadraticForm& form) {
+  const double h = m.opt.timestep;
+  visit_joints(
+      m, d, s.step.w, [](int) {},
+      [&](int dof, Vec3 turn) {
+        const TurnCurvature c = turn_curvature(turn, load3(next + dof));
+        const Component& part = form.layout.components[form.layout.component[dof]];
+        for (int a = 0; a < 3; a++) {
+          const Coefficients row{c.turn.m + 3 * a, 0, 1, 0.5 * h * h * h * h};
+          combine_rows<true>(form.mixed[dof + a], 1, row, s.step_rows.row[dof], 3, part.stride);
+        }
+      });
+}
+
+// The forms of a step share G. The mixed rows of `late` belong to w, and those of `early` to the
+// acceleration that solves g = 0, where this is another one.
+struct StepForms {
+  QuadraticForm late, early;
+};
+
+// Returns whether component c solves both systems, so that its two accelerations differ.
+bool solves_both(const StepDifferential& s, int c) {
+  return s.two_systems && s.solves_acceleration(c);
+}
+
+StepForms make_forms(const ModelView& m, const StepDifferential& s, Arena& arena) {
+  const DofRows& residual = s.forward.residual;
+  StepForms forms{make_quadratic_form(m, residual, arena), {}};
+  forms.early = forms.late;
+  if (!s.two_systems) return forms;
+  forms.early.mixed = make_like(m, residual, arena).row;
+  for (int i = 0; i < m.nv; i++) {
+    if (!solves_both(s, residual.component[i])) forms.early.mixed[i] = forms.late.mixed[i];
+  }
+  return forms;
+}
+
+// Adds the second derivatives of nu . M (w - a).                                          (HES-7)
+void add_lag_hessian(const ModelView& m, const DataView& d, const StepDifferential& s,
+                     const double* nu, const StepForms& forms, Arena& arena) {
+  if (!s.two_systems) return;
+  const DofRows& residual = s.forward.residual;
+  double* acting = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) acting[i] = solves_both(s, residual.component[i]) ? nu[i] : 0;
+  QuadraticForm form = forms.late;
+  form.mixed = make_like(m, residual, arena).row;
+  add_inertia_hessian(m, d, s.forward.tree, s.lag, acting, form, arena);
+  for (int i = 0; i < m.nv; i++) {
+    const int c = residual.component[i];
+    for (int k = 0; solves_both(s, c) && k < residual.components[c].nv; k++) {
+      forms.late.mixed[i][k] += form.mixed[i][k];
+      forms.early.mixed[i][k] -= form.mixed[i][k];
+    }
+  }
+}
+
+// Returns the second derivatives of one component: G + G^T + S^T X + X^T S.              (HES-8)
+const double* assemble(const StepDifferential& s, int c, const StepForms& forms, Arena& arena) {
+  const Component& part = forms.late.layout.components[c];
+  const int n = part.end_column(), stride = part.stride, nv = part.nv;
+  double* G = forms.late.half[c];
+  int* scratch = arena.take<int>(nv);
+  // the rows of a component are consecutive
+  auto add = [&](const QuadraticForm& form, const DofRows& solution) {
+    add_sparse_product(G, stride, form.mixed[part.dofs[0]], stride, solution.row[part.dofs[0]],
+                       stride, n, n, nv, scratch);
+  };
+  add(forms.late, s.step_rows);
+  if (solves_both(s, c)) add(forms.early, s.forward.residual);
+  add_transpose(G, stride, n);
+  return G;
+}
+
+// Consecutive columns of a component that belong to one kind of input: the state (0), the controls
+// (1) or the applied forces (2).
+struct Segment {
+  int kind, from, n;
+  const int* index;  // of the dofs, activations or controls; null: all entries of the input
+  int offset;        // of the first of them in the input
+
+  int place(int k) const { return offset + (index ? index[k] : k); }
+  bool is_run() const { return !index || (n > 0 && index[n - 1] - index[0] == n - 1); }
+};
+
+void copy(const Segment& s, const double* from, double* to) {
+  if (s.is_run()) {
+    std::memcpy(to + s.place(0), from + s.from, s.n * sizeof(double));
+    return;
+  }
+  for (int k = 0; k < s.n; k++) to[s.place(k)] = from[s.from + k];
+}
+
+// Returns whether the component has all dofs, activations and controls.
+bool is_whole(const ModelView& m, const Component& part) {
+  return part.nv == m.nv && part.na == m.na && part.nu == m.nu;
+}
+
+// Copies the second derivatives of a component into the outputs.
+void write(const ModelView& m, const Component& part, const double* H, const HessianOutputs& out) {
+  double* const blocks[3][3] = {
+      {out.xx, out.xu, out.xf}, {nullptr, out.uu, out.uf}, {nullptr, nullptr, out.ff}};
+  const std::ptrdiff_t width[3] = {state_size(m), m.nu, m.nv};
+  Segment segments[5];
+  int count = 0;
+  if (is_whole(m, part)) {
+    segments[count++] = {0, 0, part.ctrl_column(), nullptr, 0};
+  } else {
+    segments[count++] = {0, 0, part.nv, part.dofs, 0};
+    segments[count++] = {0, part.nv, part.nv, part.dofs, m.nv};
+    segments[count++] = {0, part.act_column(), part.na, part.acts, 2 * m.nv};
+  }
+  segments[count++] = {1, part.ctrl_column(), part.nu, part.ctrls, 0};
+  segments[count++] = {2, part.force_column(), part.nf, part.dofs, 0};
+  for (int i = 0; i < count; i++) {
+    const Segment& rows = segments[i];
+    for (int k = 0; k < rows.n; k++) {
+      const double* from = H + static_cast<std::ptrdiff_t>(rows.from + k) * part.stride;
+      for (int j = 0; j < count; j++) {
+        const int kind = segments[j].kind;
+        double* block = blocks[rows.kind][kind];
+        if (block && segments[j].n) copy(segments[j], from, block + rows.place(k) * width[kind]);
+      }
+    }
+  }
+}
+
+// Sets all blocks to zero.
+void clear(const ModelView& m, const HessianOutputs& out) {
+  const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv;
+  auto zero = [](double* block, std::size_t size) {
+    if (block) std::memset(block, 0, size * sizeof(double));
+  };
+  zero(out.xx, nx * nx), zero(out.xu, nx * nu), zero(out.uu, nu * nu);
+  zero(out.xf, nx * nv), zero(out.uf, nu * nv), zero(out.ff, nv * nv);
+}
+
+}  // namespace
+
+void hessian(const ModelView& given_m, const DataView& given_d, const double* next,
+             const HessianOutputs& out, Arena& arena) {
+  require_awake(given_m, given_d);
+  require_second_order(given_m);
+  const auto& [m, d] = converge_collider(given_m, given_d, /*solved=*/false);
+  const StepDifferential s = differentiate_step(m, d, out.xf || out.uf || out.ff, false, arena);
+  require_second_order(m, s.forward);
+  const DofRows& residual = s.forward.residual;
+
+  // the second derivative of the position update, and of -mu . g - nu . s
+  const Multipliers mu = solve_multipliers(m, d, s, next, arena);
+  const double* minus_g = negated(mu.g, m.nv, arena);
+  const double* minus_s = negated(mu.s, m.nv, arena);
+  const StepForms forms = make_forms(m, s, arena);
+  const auto& [late, early] = forms;
+  add_inverse_dynamics_hessian(m, d, s.forward.tree, s.at, minus_g, early, arena);
+  add_lag_hessian(m, d, s, minus_s, forms, arena);
+  add_applied_hessian(m, d, mu.g, late, arena);
+  add_gravity_compensation_hessian(m, d, s.forward.paths.actuation.frozen, mu.g, late, arena);
+  add_passive_hessian(m, d, mu.g, late);
+  add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
+  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
+  add_damping_hessian(m, d, s, minus_s, late, arena);
+  add_turns(m, d, s.step.w, next, late);
+
+  // solve for the accelerations, and assemble by component
+  if (residual.count != 1 || !is_whole(m, residual.components[0])) clear(m, out);
+  for (int c = 0; c < residual.count; c++) {
+    s.solve(m, d, c, 0, residual.components[c].end_column(), arena);
+  }
+  add_turned_rows(m, d, s, next, late);
+  for (int c = 0; c < residual.count; c++) {
+    write(m, residual.components[c], assemble(s, c, forms, arena), out);
+  }
+  add_activation_hessians(m, d, s.forward.paths.actuation, next, out, arena);
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,27 @@
+// The second derivative of one mj_step, contracted with a cotangent of the next state:
+//   H = sum_i lambda_i d2 x+_i / dz dz,   z = (state, controls, applied forces),
+// in exponential coordinates. docs/derivations/second_order.md.
+#pragma once
+
+#include "layout/arena.h"
+#include "layout/views.h"
+
+namespace mujacobian {
+
+// Row-major outputs. Those that are null are not written.
+struct HessianOutputs {
+  double* xx;  // (nx, nx), nx = 2nv + na
+  double* xu;  // (nx, nu)
+  double* uu;  // (nu, nu)
+  double* xf;  // (nx, nv), with respect to qfrc_applied
+  double* uf;  // (nu, nv)
+  double* ff;  // (nv, nv)
+};
+
+// Writes the second derivative for the cotangent `next` (nx) of the next state, from an mjData on
+// which mj_forward has just run. Throws Unsupported for elements whose second derivative is not
+// supported, and std::domain_error if no derivative exists.
+void hessian(const ModelView& m, const DataView& d, const double* next, const HessianOutputs& out,
+             Arena& arena);
+
+}  // namespace mujacobian

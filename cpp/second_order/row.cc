@@ -1,0 +1,148 @@
+#include "second_order/row.h"
+
+#include <cmath>
+
+#include "forces/tendon.h"
+#include "layout/enums.h"
+#include "spatial/jet.h"
+
+namespace mujacobian {
+namespace {
+
+bool is_scalar_limit(const ModelView& m, const Block& b) {
+  if (b.type == constraint::kLimitTendon) return true;
+  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] != joint::kBall;
+}
+
+// Returns MuJoCo's solimp of a row.
+const double* row_solimp(const ModelView& m, const Block& b) {
+  if (b.type == constraint::kLimitJoint) return m.jnt_solimp + kNImp * b.id;
+  if (b.type == constraint::kLimitTendon) return m.tendon_solimp_lim + kNImp * b.id;
+  return m.eq_solimp + kNImp * b.id;
+}
+
+// Returns the second derivative of the impedance, from its slope: the curve is a power of x or of
+// 1 - x, where x is the distance |gap| / width.                                           (HES-25)
+double impedance_curvature(const double* solimp, double gap, double slope) {
+  if (slope == 0) return 0;
+  const double x = std::abs(gap) / solimp[2], power = std::fmax(1, solimp[4]);
+  const double middle = std::fmin(std::fmax(solimp[3], kMinImp), kMaxImp);
+  // the branch of MuJoCo's own curve
+  const double ratio = x <= middle ? (power - 1) / x : -(power - 1) / (1 - x);
+  return std::copysign(1 / solimp[2], gap) * ratio * slope;
+}
+
+// The variables of a row: the coordinates y and x of a coupling y - P(x), their rates and their
+// accelerations. A limit has only y.
+enum { kY, kX, kYRate, kXRate, kYAcc, kXAcc, kVariables };
+using RowNumber = Jet<kVariables>;
+
+// A coordinate that is linear in the positions of some dofs.
+struct Coordinate {
+  int n;
+  const int* dofs;
+  const double* slope;
+
+  double along(const double* motion) const {
+    double sum = 0;
+    for (int k = 0; k < n; k++) sum += slope[k] * motion[dofs[k]];
+    return sum;
+  }
+};
+
+// Returns -mu . J^T f = (J mu) D (J a - aref) of a row in its quadratic zone.             (HES-24)
+RowNumber row_power(const ModelView& m, const DataView& d, const Block& b, const Coordinate& y,
+                    const Coordinate& x, const double* acc, const double* mu) {
+  // position and Jacobian of the row
+  const Polynomial p = b.type == constraint::kEquality ? polynomial(m, d, b.id) : Polynomial{};
+  const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
+  const RowNumber at = jet_variable<kVariables>(0, kX);
+  const RowNumber position =
+      jet_variable<kVariables>(gap, kY) + chain(0, -p.slope, -p.curvature, at);
+  const RowNumber slope = chain(p.slope, p.curvature, p.third, at);
+  auto row = [&](const RowNumber& of_y, const RowNumber& of_x) { return of_y - slope * of_x; };
+  const RowNumber virtual_rate = row(y.along(mu), x.along(mu));
+  const RowNumber rate = row(jet_variable<kVariables>(y.along(d.qvel), kYRate),
+                             jet_variable<kVariables>(x.along(d.qvel), kXRate));
+  const RowNumber moved = row(jet_variable<kVariables>(y.along(acc), kYAcc),
+                              jet_variable<kVariables>(x.along(acc), kXAcc));
+
+  // D and aref as functions of the position
+  const double* kbip = d.efc_KBIP + 4 * b.row;
+  const double k = kbip[0], damping = kbip[1], imp = kbip[2], imp_slope = kbip[3];
+  const double bend = impedance_curvature(row_solimp(m, b), gap, imp_slope);
+  const double D = d.efc_D[b.row], odds = 1 / (imp * (1 - imp));
+  // R at its floor is a constant
+  const bool regular = !has_least_softness(d, b.row);
+  const RowNumber stiffness =
+      regular ? chain(D, D * imp_slope * odds,
+                      D * (bend * odds + 2 * imp_slope * imp_slope * imp * odds * odds), position)
+              : RowNumber(D);
+  const RowNumber spring =
+      chain(k * imp * gap, k * (imp + imp_slope * gap), k * (2 * imp_slope + bend * gap), position);
+  return stiffness * virtual_rate * (moved + damping * rate + spring);
+}
+
+// Adds the second derivatives of a function of the variables of a row.
+void add_power(const RowNumber& power, const Coordinate& y, const Coordinate& x,
+               const QuadraticForm& form) {
+  const Coordinate* coordinate[2] = {&y, &x};
+  for (int i = 0; i < kVariables; i++)
+    for (int j = 0; j <= i && j < kYAcc; j++) {
+      const double second = power.second(i, j);
+      if (second == 0) continue;
+      const Coordinate &a = *coordinate[i % 2], &b = *coordinate[j % 2];
+      for (int k = 0; k < a.n; k++)
+        for (int l = 0; l < b.n; l++) {
+          const double value = second * a.slope[k] * b.slope[l];
+          const int dof = b.dofs[l], column = j < kYRate ? form.q_column(dof) : form.v_column(dof);
+          if (i >= kYAcc) {
+            form.mixed[a.dofs[k]][column] += value;
+          } else {
+            const int other = i < kYRate ? form.q_column(a.dofs[k]) : form.v_column(a.dofs[k]);
+            // all pairs of one variable are visited in both orders
+            form.half_row(dof, other)[column] += i == j ? 0.5 * value : value;
+          }
+        }
+    }
+}
+
+}  // namespace
+
+bool has_second_derivative(const ModelView& m, const Block& b) {
+  if (!b.active || b.n == 0) return true;
+  switch (b.type) {
+    case constraint::kFrictionDof:
+      return true;
+    case constraint::kFrictionTendon:
+    case constraint::kLimitTendon:
+      return !b.path[0].hessian;
+    case constraint::kLimitJoint:
+      return is_scalar_limit(m, b);
+    case constraint::kEquality: {
+      const int type = m.eq_type[b.id];
+      return (type == equality::kJoint || type == equality::kTendon) && !b.path[0].hessian &&
+             !b.path[1].hessian;
+    }
+    default:
+      return false;
+  }
+}
+
+void add_row_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
+                      const double* acc, const double* mu, const QuadraticForm& form) {
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (!b.active || b.n == 0) continue;
+    // the force of dry friction is linear in all variables
+    if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) continue;
+    Coordinate y{b.n, b.dofs, b.J}, x{0, nullptr, nullptr};
+    if (b.type == constraint::kEquality) {
+      y = {b.path[0].n, b.path[0].dofs, b.path[0].moment};
+      x = {b.path[1].n, b.path[1].dofs, b.path[1].moment};
+    }
+    add_power(row_power(m, d, b, y, x, acc, mu), y, x, form);
+  }
+}
+
+}  // namespace mujacobian

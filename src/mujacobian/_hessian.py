@@ -1,0 +1,102 @@
+"""Exact second derivatives of one MuJoCo step, contracted with a cotangent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mujacobian import _core
+from mujacobian._arguments import Array, require_model, shaped
+from mujacobian._manifold import tangent_size
+from mujacobian._summary import describe
+
+
+@dataclass(frozen=True, repr=False)
+class Hessian:
+    """Second derivatives of a scalar through one step.
+
+    With the state x, the controls u and `qfrc_applied` f, in the tangent coordinates of `A`:
+
+        xx (nx, nx), xu (nx, nu), uu (nu, nu), xf (nx, nv), uf (nu, nv), ff (nv, nv)
+
+    `xx`, `uu` and `ff` are symmetric. The blocks of forces are None if they were not requested.
+
+    Attributes:
+      xx: derivatives with respect to the state twice.
+      xu: derivatives with respect to the state and the controls.
+      uu: derivatives with respect to the controls twice.
+      xf: derivatives with respect to the state and the applied forces.
+      uf: derivatives with respect to the controls and the applied forces.
+      ff: derivatives with respect to the applied forces twice.
+    """
+
+    xx: Array
+    xu: Array
+    uu: Array
+    xf: Array | None = None
+    uf: Array | None = None
+    ff: Array | None = None
+
+    def __repr__(self) -> str:
+        return describe(
+            "Hessian", xx=self.xx, xu=self.xu, uu=self.uu, xf=self.xf, uf=self.uf, ff=self.ff
+        )
+
+
+def hessian(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    d_state: ArrayLike,
+    d_sensors: ArrayLike | None = None,
+    *,
+    forces: bool = False,
+    forward: bool = True,
+) -> Hessian:
+    """Return the second derivative of a scalar through one step: `sum_i d_state[i] d2x'_i / dz2`.
+
+    Here z = (x, u), or (x, u, f) with applied forces. The derivative is that of the function
+    `d_state . (x'(x + dx, u + du) - x'(x, u))` at zero, where plus and minus are those of the
+    configuration manifold (`mj_integratePos` and `mj_differentiatePos`). It is therefore symmetric.
+    It is exact, like `linearize`. An element whose second derivative is not supported raises
+    `UnsupportedFeatureError`; `support(model, order=2)` lists these elements.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces; not changed.
+      d_state: `(nx,)`, derivative of the scalar with respect to the next state, in the tangent
+        coordinates of `A`.
+      d_sensors: `(ns,)`, derivative with respect to `sensordata`. Sensors are not supported yet: a
+        number other than zero raises `UnsupportedFeatureError`.
+      forces: compute the derivatives with respect to `qfrc_applied`, too.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> data.qpos[0] = 0.5  # the torque of gravity is proportional to sin(q)
+      >>> lin = mujacobian.linearize(model, data)
+      >>> H = mujacobian.hessian(model, data, [0, 1])
+      >>> float(-H.xx[0, 0] / lin.A[1, 0]).__round__(6)  # tan(0.5)
+      0.546302
+    """
+    require_model(model)
+    nx, nu, nv = tangent_size(model), model.nu, model.nv
+    sensed = None if d_sensors is None else shaped("d_sensors", d_sensors, (model.nsensordata,))
+    blocks = {"xx": np.empty((nx, nx)), "xu": np.empty((nx, nu)), "uu": np.empty((nu, nu))}
+    applied = {"xf": np.empty((nx, nv)), "uf": np.empty((nu, nv)), "ff": np.empty((nv, nv))}
+    _core.hessian_into(
+        model,
+        data,
+        d_state=shaped("d_state", d_state, (nx,)),
+        d_sensors=sensed,
+        **blocks,
+        **(applied if forces else dict.fromkeys(applied)),
+        forward=forward,
+    )
+    return Hessian(**blocks, **(applied if forces else {}))

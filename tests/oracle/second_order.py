@@ -1,0 +1,101 @@
+"""Second derivatives of a step by extrapolated differences of the analytic A, B and Bf."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+import mujacobian
+
+FIRST_STEP = 0.02  # rad, m, and the units of velocities, activations, controls and forces
+LEVELS = 7  # halvings of the step
+SPEC = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+@dataclass
+class Differences:
+    """Derivatives of `(A, B)^T cotangent` and their error estimate, relative to the largest."""
+
+    raw: np.ndarray  # row: entry of the product; column: direction
+    error: float
+
+    @property
+    def hessian(self) -> np.ndarray:
+        """The second derivative in exponential coordinates: the symmetric part."""
+        return 0.5 * (self.raw + self.raw.T)
+
+
+class Pulled:
+    """The function `(A, B, Bf)^T cotangent` of a change of `(state, controls, applied forces)`."""
+
+    def __init__(self, model, data, cotangent, *, forces=False):
+        self.model, self.cotangent, self.forces = model, cotangent, forces
+        self.size = 2 * model.nv + model.na + model.nu + (model.nv if forces else 0)
+        self.data = mujoco.MjData(model)
+        self.start = np.empty(mujoco.mj_stateSize(model, SPEC))
+        mujoco.mj_getState(model, data, self.start, SPEC)
+
+    def __call__(self, change):
+        model, data = self.model, self.data
+        mujoco.mj_setState(model, data, self.start, SPEC)
+        sizes = np.cumsum([model.nv, model.nv, model.na, model.nu])
+        dq, dv, da, du, df = np.split(change, sizes)
+        mujoco.mj_integratePos(model, data.qpos, dq, 1.0)
+        data.qvel += dv
+        data.act += da
+        data.ctrl += du
+        if self.forces:
+            data.qfrc_applied += df
+        lin = mujacobian.linearize(model, data, sensors=False, forces=self.forces)
+        blocks = [lin.A, lin.B, *([lin.Bf] if self.forces else [])]
+        return np.concatenate([block.T @ self.cotangent for block in blocks])
+
+
+def differences(model, data, cotangent, *, forces=False) -> Differences:
+    """Return the derivatives of the pulled-back cotangent along all coordinates."""
+    function = Pulled(model, data, cotangent, forces=forces)
+    raw = np.empty((function.size, function.size))
+    errors = np.empty(function.size)
+    for k in range(function.size):
+        raw[:, k], errors[k] = _extrapolate(function, k)
+    return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
+
+
+def _extrapolate(function, k):
+    """Return the central difference along coordinate k at step zero, and its error estimate."""
+    table: list[list[np.ndarray]] = []
+    best, error = np.zeros(function.size), np.inf
+    for level in range(LEVELS):
+        step = np.zeros(function.size)
+        step[k] = FIRST_STEP / 2**level
+        row = [(function(step) - function(-step)) / (2 * step[k])]
+        for order, last in enumerate(table[-1] if table else (), start=1):
+            row.append(row[-1] + (row[-1] - last) / (4**order - 1))
+            spread = max(abs(row[-1] - row[-2]).max(), abs(row[-1] - last).max())
+            if spread < error:
+                best, error = row[-1], spread
+        table.append(row)
+    return best, error
+
+
+def joined(h: mujacobian.Hessian) -> np.ndarray:
+    """Return the blocks of a result as one matrix."""
+    if h.ff is None:
+        return np.block([[h.xx, h.xu], [h.xu.T, h.uu]])
+    return np.block([[h.xx, h.xu, h.xf], [h.xu.T, h.uu, h.uf], [h.xf.T, h.uf.T, h.ff]])
+
+
+def cotangent(model, seed=0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=2 * model.nv + model.na)
+
+
+def judge(model, data, *, tolerance, forces=False, seed=0) -> float:
+    """Assert that `hessian` agrees with the differences; return the largest entry."""
+    given = cotangent(model, seed)
+    found = joined(mujacobian.hessian(model, data, given, forces=forces))
+    expected = differences(model, data, given, forces=forces)
+    scale = abs(expected.hessian).max()
+    assert expected.error < tolerance, f"the differences are accurate to {expected.error:.1e} only"
+    error = abs(found - expected.hessian).max()
+    assert error <= tolerance * scale, f"error {error / (scale or 1):.1e} of {scale:.1e}"
+    return scale

@@ -1,0 +1,133 @@
+"""Contacts of boxes and meshes that no face, edge or vertex along MuJoCo's normal explains."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import reference
+
+TOLERANCE = 1e-6
+
+
+def text_of(points: np.ndarray) -> str:
+    return " ".join(f"{x:.8f}" for x in points.ravel())
+
+
+def blob(seed: int) -> np.ndarray:
+    """Return vertices on an ellipsoid."""
+    points = np.random.default_rng(seed).normal(size=(300, 3))
+    return points / np.linalg.norm(points, axis=1)[:, None] * [0.1, 0.12, 0.09]
+
+
+def deep_meshes(iterations: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Return two meshes that penetrate deeply; the collider stops after some iterations."""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option ccd_iterations="{iterations}" tolerance="0"/>
+        <asset>
+          <mesh name="one" vertex="{text_of(blob(0))}"/>
+          <mesh name="two" vertex="{text_of(blob(1))}"/>
+        </asset>
+        <worldbody>
+          <body><joint axis="1 .2 .1" stiffness="3"/><geom type="mesh" mesh="one"/></body>
+          <body pos=".05 .03 .08" euler="20 30 40"><freejoint/><geom type="mesh" mesh="two"/></body>
+        </worldbody>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+def assert_exact(model: mujoco.MjModel, data: mujoco.MjData, lin: mujacobian.Linearization) -> None:
+    ref = reference.jacobian(model, data, constrained=True)
+    result = reference.compare(
+        lin.A, ref.A, ref.err[: ref.nx, : ref.nx], ref.blocks[:4], TOLERANCE / 10
+    )
+    assert result.share > 0.9
+    assert result.error < TOLERANCE
+
+
+def test_a_collider_that_stops_early_is_differentiated_with_a_warning() -> None:
+    """The facet at which MuJoCo stops consists of three pairs of vertices (CON-36)."""
+    model, data = deep_meshes(8)
+    assert data.ncon == 1
+    with pytest.warns(mujacobian.errors.ColliderNotConvergedWarning):
+        lin = mujacobian.linearize(model, data)
+    assert mujacobian.diagnose(model, data).rows[0].feature == "3 pairs of vertices"
+    assert_exact(model, data, lin)
+
+
+def test_a_converged_collider_does_not_warn() -> None:
+    model, data = deep_meshes(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lin = mujacobian.linearize(model, data)
+    assert_exact(model, data, lin)
+
+
+# exact in single precision
+BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-0.5, 0.5)]) / 8
+
+
+def resting(depth: float) -> np.ndarray:
+    """Return A of a box on a larger one, both meshes, in a pose without symmetries."""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option tolerance="0" gravity="0 0 0"/>
+        <asset>
+          <mesh name="box" vertex="{text_of(BOX)}"/><mesh name="small" vertex="{text_of(BOX / 2)}"/>
+        </asset>
+        <worldbody>
+          <body name="base" pos=".31 .27 .43" euler="25 40 10"><geom type="mesh" mesh="box"/></body>
+          <body name="top"><freejoint/><geom type="mesh" mesh="small"/></body>
+        </worldbody>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    base = data.body("base")
+    turn = np.zeros(4)
+    mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0, 1]), 0.3)
+    mujoco.mju_mulQuat(data.qpos[3:], base.xquat, turn)
+    frame = base.xmat.reshape(3, 3)
+    data.qpos[:3] = base.xpos + frame @ [0.03, 0.02, 0.09375 - depth]
+    data.qvel[:3] = -0.1 * frame[:, 2]
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 4
+    return mujacobian.linearize(model, data).A
+
+
+@pytest.mark.parametrize("depth", [1e-10, 4e-9])
+def test_rounded_normals_of_tiny_distances(depth: float) -> None:
+    """MuJoCo's normal is a difference of two points, divided by their distance (CON-34)."""
+    once, twice = resting(1e-7), resting(2e-7)
+    wanted = once + (once - twice) * (1e-7 - depth) / 1e-7
+    assert abs(resting(depth) - wanted).max() < TOLERANCE * abs(wanted).max()
+
+
+def test_a_capsule_beside_a_parallel_edge() -> None:
+    """The nearest point of the segment is not unique, but nothing depends on it (CON-35)."""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option tolerance="0" gravity="0 0 0"/>
+        <asset><mesh name="box" vertex="{text_of(BOX)}"/></asset>
+        <worldbody>
+          <geom type="mesh" mesh="box"/>
+          <body pos=".128 .1844 .001">
+            <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+            <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 0 1" pos=".01 .02 0"/>
+            <geom type="capsule" size=".06 .2"/>
+          </body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qvel[:] = [0.1, -0.2, 0.3, 0.4]
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    lin = mujacobian.linearize(model, data)
+    features = {row.feature for row in mujacobian.diagnose(model, data).rows}
+    assert features == {"segment cut by side on face, direction: nearest points"}
+    assert_exact(model, data, lin)
