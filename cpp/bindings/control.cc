@@ -103,19 +103,20 @@ std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::ha
                                               nb::handle hessian, nb::handle controls,
                                               nb::handle lower, nb::handle upper,
                                               const std::string& regularization, double mu,
-                                              nb::handle steps, nb::handle gains) {
+                                              nb::handle steps, nb::handle gains,
+                                              nb::handle values) {
   const Py_ssize_t T = size_of(controls), nu = size_of(lower);
   const Py_ssize_t nx = size_of(nb::object(A[0])), nz = nx + nu, stride = round_to_lanes(nz);
   Array a(A, "A", {T, nx, nx}, false), b(B, "B", {T, nx, nu}, false),
       g(gradient, "gradient", {T, nz}, false), h(hessian, "hessian", {T, nz, stride}, false),
       u(controls, "controls", {T, nu}, false), lo(lower, "lower", {nu}, false),
       hi(upper, "upper", {nu}, false), k(steps, "steps", {T - 1, nu}, true),
-      K(gains, "gains", {T - 1, nu, nx}, true);
+      K(gains, "gains", {T - 1, nu, nx}, true), v(values, "values", {T, nx}, true);
   const Regularization kind = regularization == "control" ? Regularization::kControl
                               : regularization == "state" ? Regularization::kState
                                                           : Regularization::kNone;
   int knot = -1;
-  BackwardPass pass{k.data(), K.data(), {0, 0}};
+  BackwardPass pass{k.data(), K.data(), v.data(), {0, 0}};
   run([&] {
     thread_local Arena arena;
     arena.reset();
@@ -266,6 +267,24 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
   return self.failed();
 }
 
+// Adds the curvature of steps and sensors to `hessian` (n, nz, padded). Returns the first knot
+// without a second derivative or -1.
+int add_curvature_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb::handle values,
+                       nb::handle hessian) {
+  const CostRows& cost = self.planner->cost();
+  TaskArrays t(self.m, cost, task);
+  KnotArrays k(self.m, cost, t.T, knots);
+  const Py_ssize_t n = size_of(values);
+  Array v(values, "values", {n, cost.nx}, false),
+      h(hessian, "hessian", {n, cost.nz(), round_to_lanes(cost.nz())}, true);
+  run([&] {
+    self.planner->add_curvature(t.view(self.model, cost), k.view(), static_cast<int>(n), v.data(),
+                                h.data());
+  });
+  if (self.failed() < 0) self.raise_failure("");
+  return self.failed();
+}
+
 // Returns (number of knots, whether it diverged, cost) of every candidate.
 std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::handle task,
                                                        nb::handle sizes, nb::handle accept,
@@ -366,13 +385,15 @@ void bind_control(nb::module_& module) {
       .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),
            arg("knots"), arg("expansion"))
       .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"))
+      .def("add_curvature_into", &add_curvature_into, arg("task"), arg("knots"), arg("values"),
+           arg("hessian"))
       .def("search_into", &search_into, arg("task"), arg("sizes"), arg("accept"), arg("most"),
            arg("states"), arg("controls"), arg("steps"), arg("gains"), arg("knots"));
   module.def("norm_into", &norm_into, arg("kind"), arg("p"), arg("q"), arg("rows"), arg("values"),
              arg("slopes").none(), arg("curvatures").none(), arg("bends").none());
   module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
              arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
-             arg("steps"), arg("gains"));
+             arg("steps"), arg("gains"), arg("values"));
   module.def("follow_policy", &follow_policy, arg("model").none(), arg("data").none(),
              arg("policy"), arg("lower"), arg("upper"), arg("times"), arg("states"),
              arg("controls"), arg("sensors"));

@@ -30,6 +30,7 @@ class Pass {
   int run(BackwardPass& out) {
     out.expected[0] = out.expected[1] = 0;
     start();
+    store_value(out.values, p_.T - 1);
     for (int t = p_.T - 2; t >= 0; t--) {
       expand(t);
       regularize();
@@ -40,6 +41,7 @@ class Pass {
       if (!convex) return t;
       store_gain(out.gains + static_cast<std::ptrdiff_t>(t) * nu_ * nx_);
       update_value(step, out.expected);
+      store_value(out.values, t);
     }
     return -1;
   }
@@ -158,6 +160,12 @@ class Pass {
   void store_gain(double* gains) const {
     for (int i = 0; i < nu_; i++) {
       std::memcpy(gains + i * nx_, gain_ + i * x_stride_, nx_ * sizeof(double));
+    }
+  }
+
+  void store_value(double* values, int t) const {
+    if (values) {
+      std::memcpy(values + static_cast<std::ptrdiff_t>(t) * nx_, Vx_, nx_ * sizeof(double));
     }
   }
 

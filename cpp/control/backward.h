@@ -26,6 +26,7 @@ struct BackwardProblem {
 struct BackwardPass {
   double* steps;       // (T - 1, nu); initial guesses on entry
   double* gains;       // (T - 1, nu, nx)
+  double* values;      // (T, nx), gradients of the value at each knot; may be null
   double expected[2];  // change of cost at step size a: a expected[0] + a^2 expected[1]
 };
 

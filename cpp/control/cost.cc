@@ -128,4 +128,26 @@ void expand_cost(const CostRows& rows, const CostKnot& knot, const double* weigh
   arena.rewind(mark);
 }
 
+void differentiate_cost(const CostRows& rows, const CostKnot& knot, const double* weights,
+                        double* gradient, Arena& arena) {
+  const Arena::Mark mark = arena.mark();
+  int* row = arena.take<int>(rows.count());
+  double *r = arena.take<double>(rows.count()), *slope = arena.take<double>(rows.count()),
+         *curvature = arena.take<double>(rows.count());
+  std::fill_n(gradient, rows.ns, 0.0);
+  for (std::size_t k = 0; k < rows.terms.size(); k++) {
+    if (weights[k] == 0) continue;
+    const int n = active_rows(rows, knot, rows.terms[k], row, r);
+    double bend;
+    rows.terms[k].norm.expand(r, n, slope, curvature, bend);
+    for (int i = 0; i < n; i++) {
+      for (int e = rows.start[row[i]]; e < rows.start[row[i] + 1]; e++) {
+        if (rows.index[e] >= rows.ns) continue;
+        gradient[rows.index[e]] += weights[k] * slope[i] * rows.coefficient[e];
+      }
+    }
+  }
+  arena.rewind(mark);
+}
+
 }  // namespace mujacobian

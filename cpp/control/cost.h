@@ -47,4 +47,8 @@ double evaluate_cost(const CostRows& rows, const CostKnot& knot, const double* w
 void expand_cost(const CostRows& rows, const CostKnot& knot, const double* weights, const double* C,
                  const double* D, double* gradient, double* hessian, int stride, Arena& arena);
 
+// Write the gradient of the weighted sum with respect to the sensor readings (ns).        (ILQ-14)
+void differentiate_cost(const CostRows& rows, const CostKnot& knot, const double* weights,
+                        double* gradient, Arena& arena);
+
 }  // namespace mujacobian

@@ -37,6 +37,15 @@ void Differentiator::begin(int T, int shift) {
   if (wasp_) wasp_->begin(T, shift);
 }
 
+DataView Differentiator::forward_at(void* data, const double* row, const double* qacc) const {
+  const ModelView m = view_model(model_);
+  engine().mj_setState(model_, data, row, engine().integration_spec);
+  std::copy_n(qacc, m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
+  require_state(m, view_data(data));
+  forward(model_, data);
+  return view_data(data);
+}
+
 void Differentiator::transition_here(const void* data, const Outputs& out, Arena& arena) const {
   arena.reset();
   const ModelView m = view_model(model_);
@@ -48,11 +57,7 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
                                    const Outputs& out, Arena& arena) {
   const ModelView m = view_model(model_);
   engine().mj_setState(model_, data, row, engine().integration_spec);
-  // the solver converges at once if it starts from its solution
-  auto warm_start = [&] {
-    std::copy(qacc, qacc + m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
-  };
-  if (warm_start_) warm_start();
+  if (warm_start_) std::copy_n(qacc, m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
   if (backend_ == Backend::kOneSided) return difference(data, false, out);
   if (backend_ == Backend::kCentral) return difference(data, true, out);
   if (backend_ == Backend::kWasp) return wasp_->evaluate(data, t, out, arena);
@@ -62,11 +67,8 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
     difference(data, false, {nullptr, nullptr, out.C, out.D, nullptr, nullptr});
     if (!out.A && !out.B) return;
     exact.C = exact.D = nullptr;
-    engine().mj_setState(model_, data, row, engine().integration_spec);
   }
-  warm_start();
-  require_state(m, view_data(data));
-  forward(model_, data);
+  forward_at(data, row, qacc);
   transition_here(data, exact, arena);
 }
 

@@ -39,6 +39,10 @@ class Differentiator {
   // Begin a plan of T knots, `shift` knots after the beginning of the previous plan.
   void begin(int T, int shift);
 
+  // Evaluate `data` at the state in `row` (mjSTATE_INTEGRATION), with `qacc` as the start of the
+  // solver, which then converges at once.
+  DataView forward_at(void* data, const double* row, const double* qacc) const;
+
   // Write derivatives at the state of `data`, for which mj_forward has run. Analytic only.
   void transition_here(const void* data, const Outputs& out, Arena& arena) const;
 

@@ -7,6 +7,7 @@
 #include "layout/platform.h"
 #include "layout/unsupported.h"
 #include "linear/lanes.h"
+#include "second_order/hessian.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -241,21 +242,74 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   return result;
 }
 
-void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out) {
+template <class Work>
+void Planner::for_knots(int count, Work work) {
   forget_failures();
   std::atomic<int> next{0};
   pool_.run([&](int thread) {
     const Quiet quiet;
-    for (int t = next++; t < task.T; t = next++) {
+    for (int t = next++; t < count; t = next++) {
       try {
         poll_interrupt();
-        differentiate_knot(task, knots, out, t, thread, nullptr);
+        work(t, thread);
       } catch (const Interrupted&) {
         fail(-1);
-        next = task.T;
+        next = count;
       } catch (const std::exception&) {
         fail_knot(t);
       }
+    }
+  });
+}
+
+void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out) {
+  for_knots(task.T,
+            [&](int t, int thread) { differentiate_knot(task, knots, out, t, thread, nullptr); });
+}
+
+void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread,
+                         const double* next, double* hessian) {
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t nx = cost_.nx, nu = cost_.nu, stride = round_to_lanes(cost_.nz());
+  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
+  void* data = data_[thread].get();
+  const DataView d = differentiator_.forward_at(data, knots.rows + t * size, knots.qacc + t * m.nv);
+  // the cotangents of the next state and of the sensors
+  Arena& arena = arenas_[thread];
+  arena.reset();
+  const double* d_next = next ? next : arena.zeros<double>(nx);
+  [[maybe_unused]] double* d_sensors = arena.take<double>(m.nsensordata);
+  differentiate_cost(
+      cost_,
+      {knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata, knots.controls + t * nu,
+       task.offsets + static_cast<std::ptrdiff_t>(t) * cost_.count()},
+      task.weights, d_sensors, arena);
+  // the second derivatives, which are added to those of the cost
+  HessianOutputs out{};
+  out.xx = arena.take<double>(nx * nx);
+  out.xu = arena.take<double>(nx * nu);
+  out.uu = arena.take<double>(nu * nu);
+  mujacobian::hessian(without_sleep(m), d, d_next, out, arena);
+  double* to = hessian + t * cost_.nz() * stride;
+  for (int i = 0; i < nx; i++) {
+    for (int j = 0; j < nx; j++) to[i * stride + j] += out.xx[i * nx + j];
+    for (int j = 0; j < nu; j++) to[i * stride + nx + j] += out.xu[i * nu + j];
+    for (int j = 0; j < nu; j++) to[(nx + j) * stride + i] += out.xu[i * nu + j];
+  }
+  for (int i = 0; i < nu; i++) {
+    for (int j = 0; j < nu; j++) to[(nx + i) * stride + nx + j] += out.uu[i * nu + j];
+  }
+}
+
+void Planner::add_curvature(const Task& task, const Knots& knots, int count, const double* values,
+                            double* hessian) {
+  for_knots(count, [&](int t, int thread) {
+    const bool is_last = t == count - 1;
+    const double* next = values + static_cast<std::ptrdiff_t>(t + 1) * cost_.nx;
+    try {
+      curve_knot(task, knots, t, thread, is_last ? nullptr : next, hessian);
+    } catch (const std::exception&) {
+      fail(t);  // finite differences do not replace a second derivative
     }
   });
 }

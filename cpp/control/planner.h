@@ -58,6 +58,13 @@ class Planner {
   // Differentiate knots that have been simulated.
   void differentiate(const Task& task, const Knots& knots, const Expansion& out);
 
+  // Add the second derivatives of steps and sensors to the Hessian of the cost, for the first
+  // `count` knots. `values` (count, nx) are the gradients of the value. The step of the last of
+  // these knots does not enter. Analytic only.                                     (ILQ-13),
+  // (ILQ-14)
+  void add_curvature(const Task& task, const Knots& knots, int count, const double* values,
+                     double* hessian);
+
   // Run the rollouts of a line search. `knots` receives their trajectories, one after the other.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
 
@@ -77,6 +84,13 @@ class Planner {
   // restored, or null, which starts from the recorded row of the knot.
   void differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                           int thread, const void* here);
+  // The part of `add_curvature` that belongs to knot t; `next` (nx) is the gradient of the value
+  // after its step, or null.
+  void curve_knot(const Task& task, const Knots& knots, int t, int thread, const double* next,
+                  double* hessian);
+  // Run `work(t, thread)` for the first `count` knots on all threads, and record the failures.
+  template <class Work>
+  void for_knots(int count, Work work);
   // Record the current exception as the failure at this index, unless an earlier one has failed.
   void fail(int index);
   // The same for knot t, which is refused if it has no exact derivative and `may_refuse` is true.

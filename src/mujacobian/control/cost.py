@@ -21,7 +21,8 @@ class Cost:
     """The cost sum_i weight_i norm_i(residual_i - target_i) of a knot (ILQ-1).
 
     Planners minimize the mean over the knots. The gradient is exact. The Hessian contains the
-    second derivatives of the norms, but not those of the residuals (Gauss-Newton).
+    second derivatives of the norms, but not those of the residuals (Gauss-Newton), which the
+    planner adds on request.
 
     Args:
       model: model whose sensors and controls the terms use.

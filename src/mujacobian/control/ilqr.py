@@ -31,12 +31,16 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
 FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
+HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
 # the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
 BEFORE_CTRL = int(mujoco.mjtState.mjSTATE_INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
 WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
 SMALLEST_COST = 1e-12  # lower bound of the cost that the relative tolerance refers to
+COST_ROUNDING = 1e-13  # relative rounding of the cost of a trajectory
 SMALLEST_EXPECTED = 1e-300  # avoids a division by zero
+NEAR = 1e-2  # expected relative decrease of the cost below which "auto" tries the exact Hessian
+LONGEST_WAIT = 8  # iterations until "auto" tries the exact Hessian again after failures
 ROUNDING = 1e-6  # time steps: a time this close to a knot is the time of the knot
 
 
@@ -78,6 +82,11 @@ class ILQR:
       warm_start: whether finite differences start MuJoCo's solver from its solution at the same
         state, which makes them about twice as fast; by default False, which starts it from the
         solution of the previous step, as other programs do.
+      hessian: second derivatives of the quadratic model. "gauss-newton", the default, leaves out the
+        curvature of the steps and of the sensors. "exact" includes it, which converges
+        quadratically near a solution. "auto" starts with Gauss-Newton, tries the exact Hessian when
+        the expected decrease becomes small, and takes the Gauss-Newton step if the exact problem is
+        not convex or its step is rejected. User-defined residuals are always approximated.
       fallback: "fd" differentiates knots without an exact derivative by finite differences, which
         `Plan.differenced` lists. It is an attribute that can be changed later. By default None.
 
@@ -110,6 +119,7 @@ class ILQR:
         interpolation: str = "linear",
         eps: float = 1e-6,
         warm_start: bool = False,
+        hessian: str = "gauss-newton",
         fallback: str | None = None,
     ) -> None:
         # check the arguments
@@ -121,6 +131,11 @@ class ILQR:
         _one_of("derivatives", derivatives, BACKENDS)
         _one_of("regularization", regularization, REGULARIZATIONS)
         _one_of("interpolation", interpolation, ("linear", "hold"))
+        _one_of("hessian", hessian, HESSIANS)
+        if hessian != "gauss-newton" and derivatives != "analytic":
+            raise ArgumentError(
+                f'hessian="{hessian}" needs derivatives="analytic", got "{derivatives}"'
+            )
         if not isinstance(cost, Cost):
             raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
         if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
@@ -145,7 +160,7 @@ class ILQR:
             raise ArgumentError(f"eps must be positive, got {eps!r}")
         if not tolerance >= 0:
             raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
-        self.acceptance, self.tolerance = acceptance, tolerance
+        self.acceptance, self.tolerance, self.hessian = acceptance, tolerance, hessian
         self.is_linear = interpolation == "linear"
         self._require_fallback(fallback)
         self._fallback = fallback
@@ -168,7 +183,7 @@ class ILQR:
         return describe(
             f"ILQR: {self.horizon} knots of {self.model.opt.timestep:g} s",
             [
-                f"{self.derivatives} derivatives, {self.threads} threads",
+                f"{self.derivatives} derivatives, {self.hessian} Hessian, {self.threads} threads",
                 f"{len(self.cost.terms)} terms, {self.model.nu} controls",
             ],
         )
@@ -264,11 +279,12 @@ class ILQR:
         return Linearization(e.A, e.B, e.C, e.D)
 
     def reset(self) -> None:
-        """Reset the regularization to its initial value."""
+        """Reset the regularization and the choice of the Hessian to their initial values."""
         mu, bounds, factor = self.mu_settings
         if self.regularization == "none":
             mu, bounds = 0.0, (0.0, 0.0)
         self._mu = Regularization(mu, bounds, factor)
+        self._curvature = _Schedule()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -299,7 +315,7 @@ class ILQR:
         passes.begin(start)
         knots, cost = passes.follow(policy, shift, enough)
         refused = passes.refused
-        initial, history, is_new, has_failed = cost, _Log(), False, False
+        initial, history, is_new, has_failed, approximated = cost, _Log(), False, False, ""
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
         gains, status = _gains_at(policy, shortly_after), "iterations"
         for _ in range(iterations or 1):
@@ -315,18 +331,25 @@ class ILQR:
             if direction is None:
                 status = "not convex"
                 break
-            gains, mu = direction.gains, self._mu.value
+            directions, reason = self._with_curvature(knots, cost, gains, direction)
+            approximated = approximated or reason
+            direction, mu = directions[0], self._mu.value
             if direction.improvement(1.0) <= least:
-                history.add(cost, direction.improvement(1.0), 0.0, mu, 0)
+                gains, expected = direction.gains, direction.improvement(1.0)
+                knots, cost, size, tried = self._last_step(knots, cost, direction)
+                history.add(cost, expected, size, mu, tried, direction.is_exact)
                 status = "no improvement" if has_failed else "converged"
                 break
             # line search, and the update of the regularization
-            found = self._search(knots, cost, direction)
+            found, direction = self._search_along(knots, cost, directions)
+            gains = direction.gains
             expected, decrease = direction.improvement(found.size), cost - found.cost
-            self._mu.adapt(decrease / max(expected, SMALLEST_EXPECTED), found.size)
+            if not direction.is_exact or self.hessian == "exact":
+                self._mu.adapt(decrease / max(expected, SMALLEST_EXPECTED), found.size)
             is_new, has_failed = decrease > 0, decrease <= 0
             knots, cost = found.knots, found.cost
-            history.add(cost, expected, found.size if is_new else 0.0, mu, found.tried)
+            size = found.size if is_new else 0.0
+            history.add(cost, expected, size, mu, found.tried, direction.is_exact)
             if is_new and decrease <= least:
                 status = "converged"
                 break
@@ -338,8 +361,68 @@ class ILQR:
         plan = self._plan(knots, gains, (initial, cost), history)
         timings = replace(passes.timings, total=time.perf_counter() - begun)
         return replace(
-            plan, status=status, refused=refused, differenced=passes.differenced, timings=timings
+            plan,
+            status=status,
+            refused=refused,
+            approximated=approximated,
+            differenced=passes.differenced,
+            timings=timings,
         )
+
+    def _with_curvature(
+        self, knots: Knots, cost: float, gains: Array, approximate: Direction
+    ) -> tuple[list[Direction], str]:
+        """Return the directions to try, in this order, and why there is no exact one.
+
+        The gradients of the value of the Gauss-Newton pass are the multipliers of the second
+        derivatives (ILQ-13). They do not depend on the curvature, so that all knots are computed in
+        parallel, and they are those of the exact pass up to the length of the step.
+        """
+        if self.hessian == "gauss-newton":
+            return [approximate], ""
+        if self.hessian == "auto" and not self._curvature.is_due(
+            approximate.improvement(1.0) <= NEAR * abs(cost)
+        ):
+            return [approximate], ""
+        if reason := self._passes.curve(knots, approximate.values):
+            self._curvature.record(False)
+            return [approximate], reason
+        if self.hessian == "auto":
+            exact = self._backward(knots, gains, mu=0.0, is_exact=True)
+            exact = exact or self._backward(knots, gains, is_exact=True)
+            if exact is None:
+                self._curvature.record(False)
+                return [approximate], ""
+            return [exact, approximate], ""
+        exact = self._backward(knots, gains, is_exact=True)
+        while exact is None and not self._mu.is_largest:
+            self._mu.scale(self._mu.factor)
+            exact = self._backward(knots, gains, is_exact=True)
+        return [exact or approximate], ""
+
+    def _search_along(
+        self, knots: Knots, cost: float, directions: list[Direction]
+    ) -> tuple[_Found, Direction]:
+        """Return the result of a line search along the first direction that decreases the cost."""
+        for direction in directions[:-1]:
+            found = self._search(knots, cost, direction)
+            self._curvature.record(found.cost < cost)
+            if found.cost < cost:
+                return found, direction
+        return self._search(knots, cost, directions[-1]), directions[-1]
+
+    def _last_step(self, knots: Knots, cost: float, direction: Direction) -> _Found:
+        """Return the trajectory after the step of a plan that has converged.
+
+        A step with the exact Hessian squares the error, although the cost may not show it, because
+        the decrease is of the size of its rounding. Other plans do not change any more.
+        """
+        unchanged = _Found(knots, cost, 0.0, 0)
+        if not direction.is_exact:
+            return unchanged
+        most = cost + COST_ROUNDING * abs(cost)
+        one, total = self._passes.search(knots, most, direction, np.ones(1), np.array([most]))[0]
+        return _Found(one, total, 1.0, 1) if total <= most else unchanged._replace(tried=1)
 
     def _direction(
         self, knots: Knots, gains: Array, least: float, *, may_lower: bool
@@ -364,8 +447,11 @@ class ILQR:
             best = lower
         return best
 
-    def _backward(self, knots: Knots, gains: Array) -> Direction | None:
-        return self._passes.backward(knots, self.regularization, self._mu.value, gains)
+    def _backward(
+        self, knots: Knots, gains: Array, *, mu: float | None = None, is_exact: bool = False
+    ) -> Direction | None:
+        mu = self._mu.value if mu is None else mu
+        return self._passes.backward(knots, self.regularization, mu, gains, is_exact=is_exact)
 
     def _search(self, knots: Knots, cost: float, direction: Direction) -> _Found:
         """Return the best rollout of a line search, which runs one step size per thread."""
@@ -429,7 +515,10 @@ class ILQR:
 
 
 class _Found(NamedTuple):
-    """The best rollout of a line search, or the initial trajectory if no rollout is better."""
+    """The best rollout of a line search, or the initial trajectory if no rollout is better.
+
+    `size` is its step size and `tried` the number of rollouts.
+    """
 
     knots: Knots
     cost: float
@@ -437,17 +526,44 @@ class _Found(NamedTuple):
     tried: int
 
 
+class _Schedule:
+    """The iterations in which the exact Hessian is tried: rarely after failures, then always."""
+
+    def __init__(self) -> None:
+        self.wait, self.longest = 0, 1
+
+    def is_due(self, is_near: bool) -> bool:
+        """Return whether to try the exact Hessian now, given whether the solution seems near."""
+        if not is_near:
+            return False
+        self.wait = max(self.wait - 1, 0)
+        return self.wait == 0
+
+    def record(self, has_succeeded: bool) -> None:
+        """Record whether the exact Hessian gave a step; each failure doubles the wait."""
+        self.longest = 1 if has_succeeded else min(2 * self.longest, LONGEST_WAIT)
+        self.wait = 0 if has_succeeded else self.longest
+
+
 class _Log:
     """Rows of a history, one per iteration."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[float, float, float, float, int]] = []
+        self.rows: list[tuple[float, float, float, float, int, bool]] = []
 
-    def add(self, cost: float, expected: float, step: float, mu: float, candidates: int) -> None:
-        self.rows.append((cost, expected, step, mu, candidates))
+    def add(
+        self,
+        cost: float,
+        expected: float,
+        step: float,
+        mu: float,
+        candidates: int,
+        is_exact: bool,
+    ) -> None:
+        self.rows.append((cost, expected, step, mu, candidates, is_exact))
 
     def arrays(self) -> History:
-        return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 5).T)
+        return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 6).T)
 
 
 def _gains_at(policy: Policy, times: Array) -> Array:

@@ -55,12 +55,18 @@ class Expansion(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """Result of a backward pass: steps, gains, and coefficients of the expected change of cost."""
+    """Result of a backward pass: steps, gains, and coefficients of the expected change of cost.
+
+    `values` contains the gradients of the value at the knots of the pass, and `is_exact` is true if
+    the pass used exact second derivatives.
+    """
 
     steps: Array
     gains: Array
     linear: float
     quadratic: float
+    values: Array
+    is_exact: bool
 
     def improvement(self, size: float) -> float:
         """Return the decrease of the quadratic model of the cost at a step size (ILQ-8)."""
@@ -101,6 +107,7 @@ class Passes:
             np.zeros((horizon, ns, nu)),
             *cost.blank(horizon),
         )
+        self.curved = np.zeros_like(self.expansion.hessian)  # with second derivatives of the steps
         self.reach = horizon  # number of knots before the first one without a derivative
         self.timings = Timings()
         self._reports: dict[tuple[int, str, str], Differenced] = {}
@@ -180,6 +187,10 @@ class Passes:
             return ""
         if self.reach in self._failures:
             return f"knot {self.reach}: {self._failures[self.reach]}"
+        return self._failure()
+
+    def _failure(self) -> str:
+        """Return the first knot that failed in the last call of the core, and the reason."""
         try:
             self._core.raise_failure("knot ")
         except (UnsupportedFeatureError, ValueError) as error:
@@ -197,18 +208,31 @@ class Passes:
             self._differentiate(knots)
             self._add_users(knots)
 
+    def curve(self, knots: Knots, values: Array) -> str:
+        """Compute the Hessian of the cost with the curvature of steps and sensors (ILQ-13).
+
+        `values` are the gradients of the value, the multipliers of the second derivatives. Returns
+        the first knot without a second derivative and the reason, or nothing.
+        """
+        with self._measured("curvature"):
+            self.curved[:] = self.expansion.hessian
+            failed = self._core.add_curvature_into(
+                self._task(), knots=knots, values=values, hessian=self.curved[: len(values)]
+            )
+        return "" if failed < 0 else self._failure()
+
     def backward(
-        self, knots: Knots, regularization: str, mu: float, gains: Array
+        self, knots: Knots, regularization: str, mu: float, gains: Array, *, is_exact: bool = False
     ) -> Direction | None:
         """Return the result of the backward pass, None if the problem is not convex.
 
         The pass begins at the last knot before the first one without a derivative. Later controls
-        do not change and keep the given gains.
+        do not change and keep the given gains. If `is_exact`, it uses the result of `curve`.
         """
         n, nx, e = self.reach, self.cost.nx, self.expansion
         lower, upper = self.bounds
-        steps, gains = np.zeros(gains.shape[:2]), gains.copy()
-        gradient, hessian = e.gradient[:n], e.hessian[:n]
+        steps, gains, values = np.zeros(gains.shape[:2]), gains.copy(), np.empty((n, nx))
+        gradient, hessian = e.gradient[:n], (self.curved if is_exact else e.hessian)[:n]
         if n < self.horizon:
             gradient, hessian = gradient.copy(), hessian.copy()
             gradient[-1, nx:] = hessian[-1, nx:] = hessian[-1, :, nx:] = 0
@@ -225,8 +249,11 @@ class Passes:
                 mu=mu,
                 steps=steps[: n - 1],
                 gains=gains[: n - 1],
+                values=values,
             )
-        return Direction(steps, gains, linear, quadratic) if knot < 0 else None
+        if knot >= 0:
+            return None
+        return Direction(steps, gains, linear, quadratic, values, is_exact)
 
     def search(
         self, knots: Knots, cost: float, direction: Direction, sizes: Array, wanted: Array

@@ -80,6 +80,7 @@ class Timings:
       derivatives: processor time for A, B, C and D, summed over all threads.
       nominal: wall-clock time of the rollout of the initial policy, including derivatives.
       expansion: wall-clock time of derivatives after a line search, in `ILQR.solve`.
+      curvature: wall-clock time of exact second derivatives.
       backward: wall-clock time of backward passes.
       rollouts: wall-clock time of line searches.
       total: wall-clock time of the whole plan.
@@ -88,6 +89,7 @@ class Timings:
     derivatives: float = 0.0
     nominal: float = 0.0
     expansion: float = 0.0
+    curvature: float = 0.0
     backward: float = 0.0
     rollouts: float = 0.0
     total: float = 0.0
@@ -103,6 +105,7 @@ class History:
       step: step size, 0 if no step size decreased the cost.
       regularization: regularization mu of the backward pass.
       candidates: number of rollouts in the line search.
+      exact: 1 if the step was found with exact second derivatives, 0 with Gauss-Newton.
     """
 
     cost: Array
@@ -110,6 +113,7 @@ class History:
     step: Array
     regularization: Array
     candidates: Array
+    exact: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,6 +138,9 @@ class Plan:
         derivative, or if `ILQR.improve` could not change any knot because of it.
       refused: first knot without an exact derivative, the element and the reason. Only the knots
         before it were improved. Empty if all knots have derivatives.
+      approximated: first knot without an exact second derivative, the element and the reason, if
+        exact second derivatives were asked for. The iterations in which this happened used the
+        Gauss-Newton approximation. Empty otherwise.
       differenced: knots that were differentiated by finite differences in one of the iterations,
         with the element and the reason; empty without `fallback`.
     """
@@ -151,6 +158,7 @@ class Plan:
     timings: Timings = field(default_factory=Timings)
     status: str = "iterations"
     refused: str = ""
+    approximated: str = ""
     differenced: tuple[Differenced, ...] = ()
 
     def __repr__(self) -> str:
@@ -160,6 +168,8 @@ class Plan:
         ]
         if self.refused:
             facts.append(f"improved only in part: {self.refused}")
+        if self.approximated:
+            facts.append(f"Gauss-Newton approximation: {self.approximated}")
         if self.differenced:
             knots = len({report.index for report in self.differenced})
             facts.append(f"{knots} knots differenced, for example {self.differenced[0]}")

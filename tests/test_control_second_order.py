@@ -1,0 +1,167 @@
+"""Planning with exact second derivatives: quadratic convergence, multipliers, fallbacks."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujacobian
+from mujacobian import control
+from mujacobian.errors import ArgumentError
+
+HORIZON = 61
+GRADIENT = 1e-9  # largest entry of the gradient at a solution
+ARM = """
+<mujoco>
+  <option timestep=".02" integrator="implicitfast"/>
+  <default><geom type="capsule" size=".03" contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body>
+      <joint name="j0" axis="0 1 0" damping=".1"/>
+      <geom fromto="0 0 0 .4 0 0" mass="1"/>
+      <body pos=".4 0 0">
+        <joint name="j1" axis="0 1 0" damping=".1"/>
+        <geom fromto="0 0 0 .4 0 0" mass="1"/>
+        <body pos=".4 0 0">
+          <joint name="j2" axis="0 0 1" damping=".05"/>
+          <geom fromto="0 0 0 .3 0 0" mass=".5"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor joint="j0" gear="10" {0}/><motor joint="j1" gear="10" {0}/>
+    <motor joint="j2" gear="5" {0}/>
+  </actuator>
+  <sensor>
+    <jointpos name="p0" joint="j0"/><jointpos name="p1" joint="j1"/><jointpos name="p2" joint="j2"/>
+    <jointvel name="v0" joint="j0"/><jointvel name="v1" joint="j1"/><jointvel name="v2" joint="j2"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def arm(limits: str = "") -> tuple[mujoco.MjModel, control.Cost]:
+    """Return an arm that must reach a pose at the end of the horizon, and its cost."""
+    model = mujoco.MjModel.from_xml_string(ARM.format(limits))
+    pose = control.stack(*(control.sensor(model, f"p{k}") for k in range(3)))
+    speed = control.stack(*(control.sensor(model, f"v{k}") for k in range(3)))
+
+    def at_end(times):
+        goal = np.tile([1.2, -1.5, 0.8, 0.0, 0.0, 0.0], (len(times), 1))
+        goal[times < (HORIZON - 1.5) * model.opt.timestep] = np.nan
+        return goal * [10, 10, 10, 3, 3, 3]
+
+    reach = control.Term("reach", control.stack(10 * pose, 3 * speed), weight=60, target=at_end)
+    return model, control.Cost(model, [reach, control.Term("effort", control.controls(model))])
+
+
+def gradient(planner: control.ILQR, plan: control.Plan) -> np.ndarray:
+    """Return the derivative of the cost with respect to the controls, `(T - 1, nu)`."""
+    passes = planner._passes
+    passes.begin(planner.start_of(plan.states[0]))
+    knots, _ = passes.follow(plan.policy, -1, np.inf)
+    np.testing.assert_allclose(knots.controls[:-1], plan.controls, rtol=0, atol=1e-12)
+    e, nx = passes.expansion, planner.cost.nx
+    costate, out = e.gradient[-1, :nx], []
+    for t in range(planner.horizon - 2, -1, -1):
+        out.append(e.gradient[t, nx:] + e.B[t].T @ costate)
+        costate = e.gradient[t, :nx] + e.A[t].T @ costate
+    out[0] += e.gradient[-1, nx:]  # the last knot keeps the last control
+    return np.array(out[::-1])
+
+
+def solve(hessian: str, limits: str = "") -> tuple[control.ILQR, control.Plan]:
+    model, cost = arm(limits)
+    planner = control.ILQR(model, cost, HORIZON, hessian=hessian, tolerance=1e-15)
+    return planner, planner.solve(np.zeros(6), iterations=200)
+
+
+@pytest.fixture(scope="module")
+def approximate():
+    return solve("gauss-newton")
+
+
+@pytest.mark.parametrize("hessian", ["exact", "auto"])
+def test_the_exact_hessian_converges_in_fewer_iterations(hessian, approximate):
+    planner, plan = solve(hessian)
+    _, slow = approximate
+    assert plan.status == "converged"
+    assert plan.approximated == ""
+    assert abs(gradient(planner, plan)).max() < GRADIENT
+    assert 2 * len(plan.history.cost) < 1.5 * len(slow.history.cost)
+    assert mujacobian.fd_count() == 0
+
+
+def test_digits_double():
+    _, plan = solve("auto")
+    expected = plan.history.expected[plan.history.exact == 1] / plan.cost
+    small = expected[expected < 1e-4]  # the decrease is the square of the error
+    assert len(small) >= 3
+    for now, then in zip(small, small[1:], strict=False):
+        assert np.log(then) < 1.6 * np.log(now)
+
+
+def test_auto_begins_with_gauss_newton():
+    _, plan = solve("auto")
+    exact = plan.history.exact
+    assert exact[0] == 0
+    assert exact[-1] == 1
+    assert plan.timings.curvature > 0
+
+
+def test_the_default_uses_no_curvature(approximate):
+    planner, plan = approximate
+    assert not plan.history.exact.any()
+    assert plan.timings.curvature == 0
+    assert "gauss-newton" in repr(planner)
+
+
+def test_bounds_stay_active():
+    limits = 'ctrllimited="true" ctrlrange="-.6 .6"'
+    planner, plan = solve("auto", limits)
+    u = plan.controls
+    assert plan.status == "converged"
+    assert (abs(u) <= 0.6).all()
+    assert (abs(u) == 0.6).any()
+    assert plan.history.exact.any()
+    # the gradient points outward at a bound, and is zero between bounds
+    slope = gradient(planner, plan)
+    assert (slope[u == 0.6] <= 0).all()
+    assert (slope[u == -0.6] >= 0).all()
+    assert abs(slope[abs(u) < 0.6]).max() < GRADIENT
+
+
+def test_the_curvature_is_the_hessian_of_the_steps(approximate):
+    planner, plan = approximate
+    model, passes = planner.model, planner._passes
+    passes.begin(planner.start_of(plan.states[0]))
+    knots, _ = passes.follow(plan.policy, -1, np.inf)
+    nx, nz = planner.cost.nx, planner.cost.nx + model.nu
+    values = np.random.default_rng(0).standard_normal((HORIZON, nx))
+    assert passes.curve(knots, values) == ""
+    added = (passes.curved - passes.expansion.hessian)[:, :nz, :nz]
+    data = mujoco.MjData(model)
+    for t in (0, 17, HORIZON - 2):
+        data.qpos[:], data.qvel[:], data.ctrl[:] = *np.split(plan.states[t], 2), plan.controls[t]
+        h = mujacobian.hessian(model, data, values[t + 1])
+        wanted = np.block([[h.xx, h.xu], [h.xu.T, h.uu]])
+        np.testing.assert_allclose(added[t], wanted, rtol=0, atol=1e-10 * abs(wanted).max())
+        assert abs(wanted).max() > 0
+    # no step begins at the last knot, and the sensors are linear
+    assert not added[-1].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hessian": "newton"}, "hessian must be one of gauss-newton, exact, auto, got 'newton'"),
+        (
+            {"hessian": "auto", "derivatives": "fd"},
+            'hessian="auto" needs derivatives="analytic", got "fd"',
+        ),
+    ],
+)
+def test_bad_arguments(options, message):
+    model, cost = arm()
+    with pytest.raises(ArgumentError, match=message):
+        control.ILQR(model, cost, HORIZON, **options)
