@@ -1,5 +1,7 @@
 """Planning with exact second derivatives: quadratic convergence, multipliers, fallbacks."""
 
+from itertools import pairwise
+
 import mujoco
 import numpy as np
 import pytest
@@ -83,13 +85,14 @@ def approximate():
 
 @pytest.mark.parametrize("hessian", ["exact", "auto"])
 def test_the_exact_hessian_converges_in_fewer_iterations(hessian, approximate):
+    before = mujacobian.fd_count()
     planner, plan = solve(hessian)
     _, slow = approximate
     assert plan.status == "converged"
     assert plan.approximated == ""
     assert abs(gradient(planner, plan)).max() < GRADIENT
     assert 2 * len(plan.history.cost) < 1.5 * len(slow.history.cost)
-    assert mujacobian.fd_count() == 0
+    assert mujacobian.fd_count() == before
 
 
 def test_digits_double():
@@ -97,7 +100,7 @@ def test_digits_double():
     expected = plan.history.expected[plan.history.exact == 1] / plan.cost
     small = expected[expected < 1e-4]  # the decrease is the square of the error
     assert len(small) >= 3
-    for now, then in zip(small, small[1:], strict=False):
+    for now, then in pairwise(small):
         assert np.log(then) < 1.6 * np.log(now)
 
 

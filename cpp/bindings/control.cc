@@ -393,7 +393,7 @@ void bind_control(nb::module_& module) {
              arg("slopes").none(), arg("curvatures").none(), arg("bends").none());
   module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
              arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
-             arg("steps"), arg("gains"), arg("values"));
+             arg("steps"), arg("gains"), arg("values") = nb::none());
   module.def("follow_policy", &follow_policy, arg("model").none(), arg("data").none(),
              arg("policy"), arg("lower"), arg("upper"), arg("times"), arg("states"),
              arg("controls"), arg("sensors"));

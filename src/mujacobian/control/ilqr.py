@@ -82,7 +82,7 @@ class ILQR:
       warm_start: whether finite differences start MuJoCo's solver from its solution at the same
         state, which makes them about twice as fast; by default False, which starts it from the
         solution of the previous step, as other programs do.
-      hessian: second derivatives of the quadratic model. "gauss-newton", the default, leaves out the
+      hessian: second derivatives of the quadratic model. "gauss-newton", the default, omits the
         curvature of the steps and of the sensors. "exact" includes it, which converges
         quadratically near a solution. "auto" starts with Gauss-Newton, tries the exact Hessian when
         the expected decrease becomes small, and takes the Gauss-Newton step if the exact problem is
