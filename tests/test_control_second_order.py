@@ -1,5 +1,6 @@
 """Planning with exact second derivatives: quadratic convergence, multipliers, fallbacks."""
 
+import pickle
 from itertools import pairwise
 
 import mujoco
@@ -12,6 +13,7 @@ from mujacobian.errors import ArgumentError
 
 HORIZON = 61
 GRADIENT = 1e-9  # largest entry of the gradient at a solution
+TOLERANCE = 1e-6  # of differences of optima
 ARM = """
 <mujoco>
   <option timestep=".02" integrator="implicitfast"/>
@@ -152,6 +154,75 @@ def test_the_curvature_is_the_hessian_of_the_steps(approximate):
         assert abs(wanted).max() > 0
     # no step begins at the last knot, and the sensors are linear
     assert not added[-1].any()
+
+
+def resolved(planner, plan, state, change):
+    """Return controls and states of the plan from `state`, with a change of cost or state."""
+    change()
+    again = planner.solve(state, controls=plan.controls, iterations=50)
+    assert again.status == "converged"
+    return again.controls, again.states
+
+
+def differences(planner, plan, vary, sizes=(1e-3, 5e-4)):
+    """Return extrapolated central differences of the optimum; `vary(h)` returns a plan."""
+    found = []
+    for h in sizes:
+        (ua, xa), (ub, xb) = vary(h), vary(-h)
+        found.append([(ua - ub) / (2 * h), (xa - xb) / (2 * h)])
+    return [(4 * fine - coarse) / 3 for coarse, fine in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("limits", ["", 'ctrllimited="true" ctrlrange="-.6 .6"'])
+def test_sensitivities_are_differences_of_optima(limits):
+    planner, plan = solve("auto", limits)
+    cost, origin = planner.cost, plan.states[0].copy()
+    is_inside = (abs(plan.controls) < 0.599) | (not limits)
+
+    def compare(sensitivity, k, vary):
+        controls, states = differences(planner, plan, vary)
+        wanted = sensitivity.controls[..., k]
+        scale = abs(wanted).max()
+        assert scale > 1e-6
+        np.testing.assert_allclose(
+            controls[is_inside], wanted[is_inside], rtol=0, atol=TOLERANCE * scale
+        )
+        wanted = sensitivity.states[..., k]
+        np.testing.assert_allclose(states, wanted, rtol=0, atol=TOLERANCE * abs(wanted).max())
+        if limits:
+            assert not sensitivity.controls[~is_inside, k].any()
+
+    found = plan.sensitivity("state")
+    for k in (0, 4):
+        step = np.eye(6)[k]
+        compare(
+            found, k, lambda h, step=step: resolved(planner, plan, origin + h * step, lambda: None)
+        )
+    found = plan.sensitivity("weights")
+    assert found.names == ("reach", "effort")
+    initial = cost.weights.copy()
+
+    def set_weights(weights):
+        cost.weights[:] = weights
+
+    compare(
+        found,
+        1,
+        lambda h: resolved(planner, plan, origin, lambda: set_weights(initial + np.array([0, h]))),
+    )
+    set_weights(initial)
+
+
+def test_a_plan_that_has_not_converged_has_no_sensitivity():
+    model, cost = arm()
+    planner = control.ILQR(model, cost, HORIZON)
+    plan = planner.solve(np.zeros(6), iterations=3)
+    with pytest.raises(mujacobian.MujacobianError, match="has not converged"):
+        plan.sensitivity("state")
+    with pytest.raises(ArgumentError, match="of must be one of state, weights, targets"):
+        plan.sensitivity("mass")
+    with pytest.raises(mujacobian.MujacobianError, match="lost its planner"):
+        pickle.loads(pickle.dumps(plan)).sensitivity("state")
 
 
 @pytest.mark.parametrize(

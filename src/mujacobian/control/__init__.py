@@ -20,6 +20,7 @@ from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import History, Plan, Policy, Timings
 from mujacobian.control.planned_model import planning_model
 from mujacobian.control.rows import Rows, controls, sensor, stack
+from mujacobian.control.sensitivity import Sensitivity
 from mujacobian.control.term import Term, UserResidual
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Quadratic",
     "Rectify",
     "Rows",
+    "Sensitivity",
     "SmoothAbs",
     "SmoothAbs2",
     "Term",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, require_model, shaped
 from mujacobian._summary import describe
-from mujacobian.control.norm import Null
+from mujacobian.control.norm import Norm, Null
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term, UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError
@@ -205,19 +205,7 @@ class Cost:
             rx = shaped(f"state Jacobian {what}", given[0], (n, dim, self.nx))
             ru = shaped(f"control Jacobian {what}", given[1], (n, dim, self.nu))
             r = self._user_value(k, times, states, controls) - term.targets(times)
-            out, bend = np.empty(n), np.empty(n)
-            slope, curvature = np.empty((n, dim)), np.empty((n, dim))
-            p, q = term.norm.parameters
-            _core.norm_into(
-                term.norm.kind,
-                p=p,
-                q=q,
-                rows=r,
-                values=out,
-                slopes=slope,
-                curvatures=curvature,
-                bends=bend,
-            )
+            _, slope, curvature, bend = expand_norm(term.norm, r)
             rz = np.concatenate([rx, ru], axis=2)
             weight = scale * float(self._checked_weights()[k])
             turned = np.einsum("nk,nkz->nz", np.nan_to_num(r), rz)
@@ -294,3 +282,25 @@ def weigh(norms: Array, weights: Array) -> Array:
     """Return the weighted sum of norms `(n, terms)`; terms of weight 0 may be infinite."""
     total: Array = np.where(weights > 0, norms, 0.0) @ weights
     return total
+
+
+def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
+    """Return values `(n,)`, slopes and curvatures `(n, k)` and bends `(n,)` of a norm (ILQ-2).
+
+    `rows` is `(n, k)`. Rows that are NaN are off: their slopes and curvatures are zero.
+    """
+    n, k = rows.shape
+    values, bends = np.empty(n), np.empty(n)
+    slopes, curvatures = np.empty((n, k)), np.empty((n, k))
+    p, q = norm.parameters
+    _core.norm_into(
+        norm.kind,
+        p=p,
+        q=q,
+        rows=rows,
+        values=values,
+        slopes=slopes,
+        curvatures=curvatures,
+        bends=bends,
+    )
+    return values, slopes, curvatures, bends

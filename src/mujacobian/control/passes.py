@@ -192,7 +192,7 @@ class Passes:
     def _failure(self) -> str:
         """Return the first knot that failed in the last call of the core, and the reason."""
         try:
-            self._core.raise_failure("knot ")
+            self.raise_failure()
         except (UnsupportedFeatureError, ValueError) as error:
             return str(error)
         return ""
@@ -220,6 +220,10 @@ class Passes:
                 self._task(), knots=knots, values=values, hessian=self.curved[: len(values)]
             )
         return "" if failed < 0 else self._failure()
+
+    def raise_failure(self) -> None:
+        """Raise the error of the first knot that failed in the last call of the core, if any."""
+        self._core.raise_failure("knot ")
 
     def backward(
         self, knots: Knots, regularization: str, mu: float, gains: Array, *, is_exact: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -12,6 +13,11 @@ from mujacobian import _core
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian._differenced import Differenced
 from mujacobian._summary import describe
+from mujacobian.errors import MujacobianError
+
+if TYPE_CHECKING:
+    from mujacobian.control.ilqr import ILQR
+    from mujacobian.control.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +166,30 @@ class Plan:
     refused: str = ""
     approximated: str = ""
     differenced: tuple[Differenced, ...] = ()
+    _planner: ILQR | None = None
+    _start: Array | None = None
+
+    def sensitivity(self, of: str = "state") -> Sensitivity:
+        """Return the derivatives of the optimal states and controls.
+
+        They follow from the optimality conditions with exact second derivatives, by the implicit
+        function theorem (ILQ-15). Controls at a bound stay there. The plan must have converged:
+        solve it with `hessian="auto"` and a tolerance of 1e-9 or less. The planner of this plan
+        must still exist, with the same cost and weights.
+
+        Args:
+          of: "state" (the initial state, in the tangent coordinates of `linearize`), "weights" (the
+            weights of the terms) or "targets" (the targets of all rows, which change by the same
+            amount at all knots).
+        """
+        if self._planner is None or self._start is None:
+            raise MujacobianError(
+                "a plan that was pickled or changed has lost its planner: solve it again"
+            )
+        return self._planner.sensitivity(self, self._start, of)
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_planner": None}
 
     def __repr__(self) -> str:
         facts = [

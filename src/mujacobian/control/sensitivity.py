@@ -1,0 +1,174 @@
+"""Derivatives of an optimal plan with respect to its initial state, weights and targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mujacobian._arguments import Array
+from mujacobian._summary import describe
+from mujacobian.control.cost import Cost, expand_norm
+from mujacobian.control.passes import Expansion, Knots
+from mujacobian.control.rows import Rows
+from mujacobian.errors import DomainError
+
+UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """Derivatives of an optimal plan with respect to k quantities (ILQ-15).
+
+    Attributes:
+      states: `(T, nx, k)`, derivatives of the states in the tangent coordinates of `linearize`.
+      controls: `(T - 1, nu, k)`, derivatives of the controls. Controls at a bound do not change.
+      names: names of the quantities.
+    """
+
+    states: Array
+    controls: Array
+    names: tuple[str, ...]
+
+    @property
+    def first_control(self) -> Array:
+        """Derivative of the first control, `(nu, k)`."""
+        first: Array = self.controls[0]
+        return first
+
+    def __repr__(self) -> str:
+        return describe(
+            f"Sensitivity: {len(self.names)} quantities",
+            [", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")],
+            states=self.states,
+            controls=self.controls,
+        )
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The linear-quadratic problem at an optimal plan, with exact second derivatives.
+
+    Attributes:
+      expansion: derivatives along the trajectory.
+      hessian: `(T, nz, nz)`, second derivatives of cost, steps and sensors.
+      is_free: `(T - 1, nu)`, whether each control is between its bounds.
+    """
+
+    expansion: Expansion
+    hessian: Array
+    is_free: Array
+
+    def solve(self, start: Array, gradient: Array) -> tuple[Array, Array]:
+        """Return the derivatives of states and controls.
+
+        Args:
+          start: `(nx, k)`, derivatives of the initial state.
+          gradient: `(T, nz, k)`, derivatives of the gradient of the cost at fixed z.
+        """
+        e, (T, nx, k) = self.expansion, (len(self.hessian), *start.shape)
+        nu = e.B.shape[2]
+        # backward: the value is quadratic in x, and linear in the quantities
+        gains, steps = np.zeros((T - 1, nu, nx)), np.zeros((T - 1, nu, k))
+        last, V, v = self.hessian[-1], self.hessian[-1, :nx, :nx], gradient[-1, :nx]
+        for t in range(T - 2, -1, -1):
+            F = np.hstack([e.A[t], e.B[t]])
+            Q, q = self.hessian[t] + F.T @ V @ F, gradient[t] + F.T @ v
+            if t == T - 2:  # the last knot has the same control
+                mixed = last[nx:, :nx] @ F
+                Q[nx:] += mixed
+                Q[:, nx:] += mixed.T
+                Q[nx:, nx:] += last[nx:, nx:]
+                q[nx:] += gradient[-1, nx:]
+            free = np.flatnonzero(self.is_free[t])
+            u = nx + free
+            Qff = _positive_definite(Q[np.ix_(u, u)], t)
+            gains[t, free] = -np.linalg.solve(Qff, Q[u, :nx])
+            steps[t, free] = -np.linalg.solve(Qff, q[u])
+            K, s = gains[t], steps[t]
+            Quu, Qux = Q[nx:, nx:], Q[nx:, :nx]
+            v = q[:nx] + K.T @ (q[nx:] + Quu @ s) + Qux.T @ s
+            V = Q[:nx, :nx] + K.T @ (Quu @ K + Qux) + Qux.T @ K
+            V = 0.5 * (V + V.T)
+        # forward
+        states, controls = np.empty((T, nx, k)), np.empty((T - 1, nu, k))
+        states[0] = start
+        for t in range(T - 1):
+            controls[t] = gains[t] @ states[t] + steps[t]
+            states[t + 1] = e.A[t] @ states[t] + e.B[t] @ controls[t]
+        return states, controls
+
+
+def _positive_definite(matrix: Array, t: int) -> Array:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise DomainError(
+            f"the plan has not converged to a strict minimum, so it has no derivatives: at knot {t} "
+            "the Hessian with respect to the controls is not positive definite"
+        ) from None
+    return matrix
+
+
+def costates(expansion: Expansion) -> Array:
+    """Return the derivatives of the cost with respect to the states, `(T, nx)`."""
+    e, nx = expansion, expansion.A.shape[1]
+    out: Array = e.gradient[:, :nx].copy()
+    for t in range(len(out) - 2, -1, -1):
+        out[t] += e.A[t].T @ out[t + 1]
+    return out
+
+
+def control_gradient(expansion: Expansion, costate: Array) -> Array:
+    """Return the derivatives of the cost with respect to the controls, `(T - 1, nu)`."""
+    e, nx = expansion, expansion.A.shape[1]
+    out: Array = e.gradient[:-1, nx:] + np.einsum("txu,tx->tu", e.B[:-1], costate[1:])
+    out[-1] += e.gradient[-1, nx:]  # the last knot keeps the last control
+    return out
+
+
+def weight_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Array) -> Array:
+    """Return the derivatives of the gradient with respect to the weights, `(T, nz, terms)`."""
+    T, e = len(knots.rows), expansion
+    out = np.zeros((T, cost.nx + cost.nu, len(cost.own)))
+    for k, weights in enumerate(np.eye(len(cost.own)) / T):
+        gradient, hessian = cost.blank(T)
+        cost.core.expand_into(
+            sensordata=knots.sensors,
+            controls=knots.controls,
+            offsets=offsets,
+            weights=weights,
+            C=e.C,
+            D=e.D,
+            gradient=gradient,
+            hessian=hessian,
+        )
+        out[:, :, k] = gradient
+    return out
+
+
+def target_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Array) -> Array:
+    """Return the derivatives of the gradient with respect to the targets, `(T, nz, rows)`.
+
+    A target changes by the same amount at all knots at which its row is on.
+    """
+    T, e = len(knots.rows), expansion
+    sensed = np.concatenate([e.C, e.D], axis=2)
+    driven = np.zeros((cost.nu, cost.nx + cost.nu))
+    driven[:, cost.nx :] = np.eye(cost.nu)
+    out, first = np.zeros((T, cost.nx + cost.nu, offsets.shape[1])), 0
+    for k in cost.own:
+        term = cost.terms[k]
+        assert isinstance(term.residual, Rows)
+        matrix = term.residual.matrix
+        rows = slice(first, first + len(matrix))
+        first = rows.stop
+        # residuals and their derivatives; a row that is off has a NaN residual
+        R = matrix[:, : cost.ns] @ sensed + matrix[:, cost.ns :] @ driven
+        r = np.hstack([knots.sensors, knots.controls]) @ matrix.T + offsets[:, rows]
+        _, _, curvature, bend = expand_norm(term.norm, r)
+        r = np.nan_to_num(r)
+        turned = np.einsum("tk,tkz->tz", r, R)
+        change = curvature[:, :, None] * R + (bend[:, None] * r)[:, :, None] * turned[:, None]
+        out[:, :, rows] = -cost.weights[k] / T * change.transpose(0, 2, 1)
+    return out
