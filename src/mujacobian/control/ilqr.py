@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mujacobian._arguments import Array, count, numbers, require_model, shaped
 from mujacobian._differenced import require_fallback
@@ -636,10 +636,10 @@ class _Log:
         return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 6).T)
 
 
-def _between_bounds(controls: Array, slope: Array, lower: Array, upper: Array) -> Array:
+def _between_bounds(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
     """Return which controls are not held at a bound by the slope of the cost."""
     is_held = ((controls <= lower) & (slope >= 0)) | ((controls >= upper) & (slope <= 0))
-    free: Array = ~is_held
+    free: NDArray[np.bool_] = ~is_held
     return free
 
 

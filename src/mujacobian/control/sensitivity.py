@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._summary import describe
@@ -57,7 +58,7 @@ class Optimum:
 
     expansion: Expansion
     hessian: Array
-    is_free: Array
+    is_free: NDArray[np.bool_]
 
     def solve(self, start: Array, gradient: Array) -> tuple[Array, Array]:
         """Return the derivatives of states and controls.
