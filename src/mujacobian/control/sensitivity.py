@@ -105,8 +105,8 @@ def _positive_definite(matrix: Array, t: int) -> Array:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         raise DomainError(
-            f"the plan has not converged to a strict minimum, so it has no derivatives: at knot {t} "
-            "the Hessian with respect to the controls is not positive definite"
+            "the plan has not converged to a strict minimum, so it has no derivatives: the Hessian "
+            f"with respect to the controls of knot {t} is not positive definite"
         ) from None
     return matrix
 
