@@ -7,6 +7,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "second_order/row.h"
+#include "second_order/sensor.h"
 
 namespace mujacobian {
 namespace {
@@ -105,15 +106,23 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
   visit_always(m, add);
   visit_constraints(m, add);
   for (int s = 0; s < m.nsensor; s++) {
-    add(element_name(m, object::kSensor, s), "second derivatives of sensors");
+    if (const char* reason = sensor_curvature_refusal(m, s)) {
+      add(element_name(m, object::kSensor, s), reason);
+    }
   }
   return all;
 }
 
-void require_second_order(const ModelView& m) {
+void require_second_order(const ModelView& m, const double* sensors) {
   visit_always(m, [](const std::string& element, const std::string& reason) {
     throw Unsupported(element, reason);
   });
+  for (int s = 0; sensors && s < m.nsensor; s++) {
+    if (!has_cotangent(m, s, sensors)) continue;
+    if (const char* reason = sensor_curvature_refusal(m, s)) {
+      throw Unsupported(element_name(m, object::kSensor, s), reason);
+    }
+  }
 }
 
 void require_second_order(const ModelView& m, const ForwardDynamics& forward) {
@@ -135,15 +144,6 @@ void require_second_order(const ModelView& m, const ForwardDynamics& forward) {
     if (!actuation.weights[k].scaled) continue;
     throw Unsupported(element_name(m, object::kActuator, actuation.weights[k].actuator),
                       "second derivatives of forces that the force range of a tendon scales");
-  }
-}
-
-void require_no_sensors(const ModelView& m, const double* sensors) {
-  for (int s = 0; s < m.nsensor; s++) {
-    for (int k = m.sensor_adr[s]; k < m.sensor_adr[s] + m.sensor_dim[s]; k++) {
-      if (sensors[k] == 0) continue;
-      throw Unsupported(element_name(m, object::kSensor, s), "second derivatives of sensors");
-    }
   }
 }
 
