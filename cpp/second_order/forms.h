@@ -20,16 +20,28 @@ struct StepForms {
   QuadraticForm late, early;
 };
 
+// A second derivative with respect to two entries of the state that belong to different components,
+// in a list. Sensors of two frames have such derivatives.
+struct CrossTerm {
+  int j, k;
+  double second;
+  const CrossTerm* next;
+};
+
 struct StepCurvature {
   StepDifferential s;
   Multipliers mu;
   StepForms forms;
+  const CrossTerm* cross;  // null: none
 };
 
 // Returns whether component c solves both systems, so that its two accelerations differ.
 inline bool solves_both(const StepDifferential& s, int c) {
   return s.two_systems && s.solves_acceleration(c);
 }
+
+// Returns whether a sensor with a cotangent reads a result of MuJoCo's constraint solver.
+bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena);
 
 // Differentiates a step twice. `forces` asks for the columns of qfrc_applied. Only the derivative
 // of the position update with respect to w twice is not in the forms, and the second derivatives of

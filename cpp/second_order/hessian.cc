@@ -13,22 +13,29 @@
 #include "second_order/forms.h"
 #include "second_order/path.h"
 #include "second_order/row.h"
+#include "second_order/sensor.h"
 #include "second_order/support.h"
 #include "second_order/turn.h"
+#include "sensor/sensor.h"
 #include "step/position_update.h"
 #include "tree/inverse_dynamics_hessian.h"
 
 namespace mujacobian {
 namespace {
 
-// Returns the multipliers for the cotangent `next` of the next state.
+// Returns the multipliers for the cotangents `next` of the next state and `through_acceleration` of
+// the acceleration that solves g = 0.
 Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepDifferential& s,
-                              const double* next, Arena& arena) {
+                              const double* next, const double* through_acceleration,
+                              Arena& arena) {
   const DofRows& residual = s.forward.residual;
   double* through_w = arena.take<double>(m.nv);
   integrate_cotangent(m, d, s.step.w, next, through_w, arena.take<double>(state_size(m)));
   const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
-  for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
+  for (int i = 0; i < m.nv; i++) {
+    z.row[i][0] = through_w[i];
+    (s.two_systems ? y : z).row[i][0] += through_acceleration[i];
+  }
   for (int c = 0; c < residual.count; c++) s.solve_transposed(m, d, c, z, y, arena);
   Multipliers mu{arena.take<double>(m.nv), arena.take<double>(m.nv)};
   for (int i = 0; i < m.nv; i++) {
@@ -204,17 +211,31 @@ void clear(const ModelView& m, const HessianOutputs& out) {
 
 }  // namespace
 
+bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena) {
+  const unsigned char* weighted = weighted_sensors(m, given.sensors, arena);
+  return weighted && senses_solution(m, weighted);
+}
+
 StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                                   bool forces, Arena& arena) {
-  const StepDifferential s = differentiate_step(m, d, forces, false, arena);
+  const unsigned char* weighted = weighted_sensors(m, given.sensors, arena);
+  const bool senses = weighted && senses_acceleration(m, weighted);
+  const StepDifferential s = differentiate_step(m, d, forces, senses, arena);
   require_second_order(m, s.forward);
 
-  // the second derivative of the position update, and of -mu . g - nu . s
-  const Multipliers mu = solve_multipliers(m, d, s, given.next, arena);
-  const double* minus_g = negated(mu.g, m.nv, arena);
-  const double* minus_s = negated(mu.s, m.nv, arena);
+  // the second derivatives of sensors
   const StepForms forms = make_forms(m, s, arena);
   const auto& [late, early] = forms;
+  const CrossTerm* cross = nullptr;
+  double* through_acceleration = arena.zeros<double>(m.nv);
+  if (weighted) {
+    add_sensor_curvatures(m, d, s, given.sensors, forms, through_acceleration, cross, arena);
+  }
+
+  // the second derivative of the position update, and of -mu . g - nu . s
+  const Multipliers mu = solve_multipliers(m, d, s, given.next, through_acceleration, arena);
+  const double* minus_g = negated(mu.g, m.nv, arena);
+  const double* minus_s = negated(mu.s, m.nv, arena);
   add_inverse_dynamics_hessian(m, d, s.forward.tree, s.at, minus_g, early, arena);
   add_lag_hessian(m, d, s, minus_s, forms, arena);
   add_applied_hessian(m, d, mu.g, late, arena);
@@ -224,15 +245,16 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
   add_damping_hessian(m, d, s, minus_s, late, arena);
   add_turns(m, d, s.step.w, given.next, late);
-  return {s, mu, forms};
+  return {s, mu, forms, cross};
 }
 
 void hessian(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
              const HessianOutputs& out, Arena& arena) {
   require_awake(given_m, given_d);
   require_second_order(given_m, given.sensors);
-  const auto& [m, d] = converge_collider(given_m, given_d, /*solved=*/false);
-  const auto& [s, mu, forms] = differentiate_twice(m, d, given, out.xf || out.uf || out.ff, arena);
+  const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
+  const auto& [s, mu, forms, cross] =
+      differentiate_twice(m, d, given, out.xf || out.uf || out.ff, arena);
   const DofRows& residual = s.forward.residual;
 
   // solve for the accelerations, and assemble by component
@@ -246,6 +268,10 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   }
   visit_activation_hessians(m, d, s.forward.paths.actuation, given.next, arena,
                             [&](int j, int k, double second) { add(m, out, j, k, second); });
+  for (const CrossTerm* term = cross; term; term = term->next) {
+    add(m, out, term->j, term->k, term->second);
+    add(m, out, term->k, term->j, term->second);
+  }
 }
 
 HessianOutputs batch_item(const ModelView& m, const HessianOutputs& out, std::size_t index) {

@@ -191,10 +191,10 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
                      const InputCotangent& second, Arena& arena) {
   require_awake(given_m, given_d);
   require_second_order(given_m, given.sensors);
-  const auto& [m, d] = converge_collider(given_m, given_d, /*solved=*/false);
+  const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
   const bool forces = along.force || first.force || second.force;
   const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
-  const auto& [s, mu, forms] = curved;
+  const auto& [s, mu, forms, cross] = curved;
   const DofRows& residual = s.forward.residual;
   if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
 
@@ -221,6 +221,10 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     scatter(m, part, columns, second);
   }
   add_activation_product(m, d, s.forward.paths.actuation, given.next, along, second, arena);
+  for (const CrossTerm* term = cross; term && along.state && second.state; term = term->next) {
+    second.state[term->j] += term->second * along.state[term->k];
+    second.state[term->k] += term->second * along.state[term->j];
+  }
 }
 
 }  // namespace mujacobian

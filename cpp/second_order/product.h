@@ -20,9 +20,9 @@ struct InputCotangent {
   double* force;  // (nv)
 };
 
-// Writes `first` = (A, B, Bf)^T next, without the part of the sensors, and its derivative along
-// `along`: `second` = H along + (A, B, Bf)^T change, where `change` (nx) is the change of the
-// cotangent of the next state; null: zero. The rest is as for `hessian`.                 (HVP-1)
+// Writes `first` = (A, B, Bf)^T next, which is possible only without cotangents of sensors, and the
+// derivative along `along`: `second` = H along + (A, B, Bf)^T change, where `change` (nx) is the
+// change of the cotangent of the next state; null: zero. The rest is as for `hessian`. (HVP-1)
 void pull_back_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                      const double* change, const StepDirection& along, const InputCotangent& first,
                      const InputCotangent& second, Arena& arena);
