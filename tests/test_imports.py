@@ -14,7 +14,8 @@ NAMES = [
     *("ColliderNotConvergedWarning", "Diagnostics", "Differenced", "Gradient", "Hessian"),
     *("Jacobian", "Linearization", "MujacobianError", "Parameters", "Pullback", "SelfCheckError"),
     *("SolverNotConvergedWarning", "Trajectory", "Unsupported", "UnsupportedFeatureError"),
-    *("callbacks", "converged", "diagnose", "fd_count", "hessian", "hessian_into", "inverse"),
+    *("callbacks", "converged", "diagnose", "fd_count", "hessian", "hessian_batch"),
+    *("hessian_into", "hvp", "inverse"),
     *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
     *("support", "transition", "vjp", "wrench"),
 ]

@@ -55,7 +55,8 @@ bool dynamics_are_linear(const ModelView& m, int actuator) {
 
 // Returns d2l/dq2 of the path of an actuator whose moments are constant, (n, n) over its dofs; null
 // if it is zero.
-const double* length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+const double* path_length_curvature(const ModelView& m, const DataView& d, int actuator,
+                                    Arena& arena) {
   const int trn = m.actuator_trntype[actuator], j = m.actuator_trnid[2 * actuator];
   if (trn != transmission::kJoint || m.jnt_type[j] != joint::kBall) return nullptr;
   // l = gear . log(q)                                                                     (TRN-2)
@@ -87,7 +88,7 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
                     nullptr,
                     nullptr,
                     nullptr,
-                    length_curvature(m, d, w.actuator, arena)};
+                    path_length_curvature(m, d, w.actuator, arena)};
     if (!force_law_is_linear(m, w.actuator)) {
       const auto law = actuator_force_law<CurvedNumber>(m, d, w.actuator);
       const LocalVariables x = local_variables(m, w.actuator, arena);
@@ -100,6 +101,13 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
   return count;
 }
 
+PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  PathForce* length = arena.zeros<PathForce>(1);
+  length->path = constant_path(m, d, actuator, arena);
+  length->dlength = path_gear(m, actuator);
+  return {length, 0, nullptr, nullptr, nullptr, path_length_curvature(m, d, actuator, arena)};
+}
+
 int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                           ActivationCurvature* out, Arena& arena) {
   int count = 0;
@@ -109,7 +117,7 @@ int activation_curvatures(const ModelView& m, const DataView& d, const Actuation
     CurvedNumber next[local::kMaxActs];
     next_activations(m, a, x, x.act_rate, next);
     const Path path = constant_path(m, d, a, arena);
-    const double* length = length_curvature(m, d, a, arena);
+    const double* length = path_length_curvature(m, d, a, arena);
     for (int k = 0; k < m.actuator_actnum[a]; k++) {
       new (out + count++)
           ActivationCurvature{m.actuator_actadr[a] + k, a, next[k], path, path_gear(m, a), length};

@@ -11,6 +11,10 @@ namespace mujacobian {
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena);
 
+// Returns the second derivative of the length of an actuator with constant moments, as that of a
+// force that is equal to it.
+PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena);
+
 // The second derivative of one activation after the step with respect to the variables of its
 // actuator: the length, the rate, its activations and its controls.
 struct ActivationCurvature {

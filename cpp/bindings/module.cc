@@ -233,9 +233,12 @@ std::vector<int> batch_into(nb::handle model, nb::handle states, nb::handle cont
       std::iota(refused.begin(), refused.end(), 0);
       return;
     }
-    failure = transition_batch(mj_model, s.data(), nstate, u.data(), n,
-                               {a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr}, threads,
-                               may_refuse ? &refused : nullptr);
+    const Outputs out{a.data(), b.data(), c.data(), dd.data(), nullptr, nullptr};
+    auto differentiate = [&](const ModelView& at, const DataView& d, std::size_t k, Arena& arena) {
+      transition(at, d, batch_item(at, out, k), arena);
+    };
+    failure = run_batch({mj_model, s.data(), nstate, u.data(), n}, differentiate, threads,
+                        may_refuse ? &refused : nullptr);
   });
   if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
   report_notices(model);

@@ -6,8 +6,8 @@
 #include "bindings/errors.h"
 #include "layout/engine.h"
 #include "layout/text.h"
-#include "second_order/hessian.h"
-#include "second_order/support.h"
+#include "second_order/product.h"
+#include "step/batch.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -29,7 +29,7 @@ Args:
   xf: `(nx, nv)`, derivatives with respect to the state and the applied forces.
   uf: `(nu, nv)`, derivatives with respect to the controls and the applied forces.
   ff: `(nv, nv)`, derivatives with respect to the applied forces twice.
-  d_sensors: `(ns,)`, derivative of the scalar with respect to `sensordata`: None, or zeros.
+  d_sensors: `(ns,)`, derivative of the scalar with respect to `sensordata`; None: zeros.
   forward: run `mj_forward` first. Use False if you have just called it on this state.
 
 Example:
@@ -52,13 +52,26 @@ void require_finite(const char* name, const double* x, Py_ssize_t n) {
   }
 }
 
+// Runs mj_forward if `run_forward` is set, then differentiate(m, d, arena).
+template <class F>
+void run_second_order(nb::handle model, const Pair& pair, bool run_forward, F differentiate) {
+  run(model, [&] {
+    const ModelView m = view_model(pair.model);
+    require_model(m);
+    require_state(m, view_data(pair.data));
+    if (run_forward) forward(pair.model, pair.data);
+    thread_local Arena arena;
+    arena.reset();
+    differentiate(m, view_data(pair.data), arena);
+  });
+}
+
 // Writes the second derivatives of one step into the caller's arrays. None: not computed.
 void hessian_into(nb::handle model, nb::handle data, nb::handle d_state, nb::handle xx,
                   nb::handle xu, nb::handle uu, nb::handle xf, nb::handle uf, nb::handle ff,
                   nb::handle d_sensors, bool run_forward) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
-  DataView d = view_data(pair.data);
   const Py_ssize_t nx = state_size(m), nu = m.nu, nv = m.nv;
   Array next(d_state, "d_state", {nx}, false),
       sensors(d_sensors, "d_sensors", {m.nsensordata}, false), state(xx, "xx", {nx, nx}, true),
@@ -68,21 +81,55 @@ void hessian_into(nb::handle model, nb::handle data, nb::handle d_state, nb::han
   if (!next.data()) raise_argument_type("d_state must be an array of numbers, got None");
   require_finite("d_state", next.data(), nx);
   require_finite("d_sensors", sensors.data(), m.nsensordata);
-  run(model, [&] {
+  const HessianOutputs out{state.data(),       mixed.data(),      ctrl.data(),
+                           state_force.data(), ctrl_force.data(), force.data()};
+  run_second_order(model, pair, run_forward,
+                   [&](const ModelView& at, const DataView& d, Arena& arena) {
+                     hessian(at, d, {next.data(), sensors.data()}, out, arena);
+                   });
+}
+
+// Writes the second derivatives of many steps. The arrays have a leading axis of length n.
+void hessian_batch_into(nb::handle model, nb::handle states, nb::handle controls, int nstate, int n,
+                        nb::handle d_states, nb::handle d_sensors, nb::handle xx, nb::handle xu,
+                        nb::handle uu, int threads) {
+  const void* mj_model = model_address(model);
+  const ModelView m = view_model(mj_model);
+  const Py_ssize_t nx = state_size(m), nu = m.nu, ns = m.nsensordata;
+  Array s(states, "states", {n, nstate}, false), u(controls, "controls", {n, nu}, false),
+      next(d_states, "d_states", {n, nx}, false), sensors(d_sensors, "d_sensors", {n, ns}, false),
+      state(xx, "xx", {n, nx, nx}, true), mixed(xu, "xu", {n, nx, nu}, true),
+      ctrl(uu, "uu", {n, nu, nu}, true);
+  const HessianOutputs out{state.data(), mixed.data(), ctrl.data(), nullptr, nullptr, nullptr};
+  std::optional<BatchFailure> failure;
+  run([&] {
     require_model(m);
-    if (sensors.data()) require_no_sensors(m, sensors.data());
-    require_state(m, d);
-    if (run_forward) {
-      forward(pair.model, pair.data);
-      d = view_data(pair.data);
-    }
-    thread_local Arena arena;
-    arena.reset();
-    hessian(m, d, next.data(),
-            {state.data(), mixed.data(), ctrl.data(), state_force.data(), ctrl_force.data(),
-             force.data()},
-            arena);
+    auto differentiate = [&](const ModelView& at, const DataView& d, std::size_t k, Arena& arena) {
+      const double* sensed = sensors.data() ? sensors.data() + k * ns : nullptr;
+      hessian(at, d, {next.data() + k * nx, sensed}, batch_item(at, out, k), arena);
+    };
+    failure = run_batch({mj_model, s.data(), nstate, u.data(), n}, differentiate, threads);
   });
+  if (failure) raise(failure->error, "state " + std::to_string(failure->index) + ": ");
+  report_notices(model);
+}
+
+// Writes the product of the Hessian of one step with a direction.
+void hvp_into(nb::handle model, nb::handle data, nb::handle d_state, nb::handle d_sensors,
+              nb::handle state, nb::handle ctrl, nb::handle of_state, nb::handle of_ctrl,
+              bool run_forward) {
+  const Pair pair(model, data);
+  const ModelView m = view_model(pair.model);
+  const Py_ssize_t nx = state_size(m), nu = m.nu;
+  Array next(d_state, "d_state", {nx}, false),
+      sensors(d_sensors, "d_sensors", {m.nsensordata}, false), dx(state, "dx", {nx}, false),
+      du(ctrl, "du", {nu}, false), x(of_state, "state", {nx}, true),
+      u(of_ctrl, "controls", {nu}, true);
+  run_second_order(
+      model, pair, run_forward, [&](const ModelView& at, const DataView& d, Arena& arena) {
+        pull_back_twice(at, d, {next.data(), sensors.data()}, nullptr,
+                        {dx.data(), du.data(), nullptr}, {}, {x.data(), u.data(), nullptr}, arena);
+      });
 }
 
 }  // namespace
@@ -93,6 +140,12 @@ void bind_second_order(nb::module_& module) {
              arg("d_state").none(), arg("xx") = none(), arg("xu") = none(), arg("uu") = none(),
              arg("xf") = none(), arg("uf") = none(), arg("ff") = none(), nb::kw_only(),
              arg("d_sensors") = none(), arg("forward") = true, kHessianDoc);
+  module.def("hessian_batch_into", &hessian_batch_into, arg("model").none(), arg("states"),
+             arg("controls"), arg("nstate"), arg("n"), arg("d_states"), arg("d_sensors").none(),
+             arg("xx"), arg("xu"), arg("uu"), arg("threads"));
+  module.def("hvp_into", &hvp_into, arg("model").none(), arg("data").none(), arg("d_state"),
+             arg("d_sensors").none(), arg("dx"), arg("du"), arg("state"), arg("controls"),
+             arg("forward"));
 }
 
 }  // namespace mujacobian

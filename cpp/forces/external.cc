@@ -78,11 +78,11 @@ Mat3* sum_virtual_turns(const ModelView& m, const DataView& d, const DataView& v
   return turn;
 }
 
-// Adds d2(mu . S^T W)/dq2 for the wrenches wrench(b).                                     (HES-18)
+// Adds the second derivative of sum_b U_b . W_b for the wrenches wrench(b) and the virtual
+// velocities of `virt`. (HES-18)
 template <class F>
-void add_wrench_hessian(const ModelView& m, const DataView& d, const double* mu,
+void add_wrench_hessian(const ModelView& m, const DataView& d, const DataView& virt,
                         const QuadraticForm& form, Arena& arena, F wrench) {
-  const DataView virt = at_velocity(m, d, mu, arena);
   const WrenchSum* sums = sum_wrenches(m, d, arena, wrench);
   const Mat3* turns = sum_virtual_turns(m, d, virt, arena, wrench);
 
@@ -165,8 +165,15 @@ void add_gravity_compensation(const ModelView& m, const DataView& d, const unsig
 
 void add_applied_hessian(const ModelView& m, const DataView& d, const double* mu,
                          const QuadraticForm& form, Arena& arena) {
+  if (any_applied(m, d)) {
+    add_applied_power_hessian(m, d, at_velocity(m, d, mu, arena), form, arena);
+  }
+}
+
+void add_applied_power_hessian(const ModelView& m, const DataView& d, const DataView& virt,
+                               const QuadraticForm& form, Arena& arena) {
   if (!any_applied(m, d)) return;
-  add_wrench_hessian(m, d, mu, form, arena, [&](int b) { return applied_wrench(d, b); });
+  add_wrench_hessian(m, d, virt, form, arena, [&](int b) { return applied_wrench(d, b); });
 }
 
 void add_gravity_compensation_hessian(const ModelView& m, const DataView& d,
@@ -175,7 +182,8 @@ void add_gravity_compensation_hessian(const ModelView& m, const DataView& d,
   if (!compensates_gravity(m)) return;
   double* acting = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) acting[i] = omits_compensation(m, frozen, i) ? 0 : mu[i];
-  add_wrench_hessian(m, d, acting, form, arena, [&](int b) { return compensation_wrench(m, b); });
+  const DataView virt = at_velocity(m, d, acting, arena);
+  add_wrench_hessian(m, d, virt, form, arena, [&](int b) { return compensation_wrench(m, b); });
 }
 
 }  // namespace mujacobian

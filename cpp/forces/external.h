@@ -38,4 +38,9 @@ void add_gravity_compensation_hessian(const ModelView& m, const DataView& d,
                                       const unsigned char* frozen, const double* mu,
                                       const QuadraticForm& form, Arena& arena);
 
+// Adds the second derivatives of sum_b U_b . W_b for xfrc_applied W_b, with the virtual velocities
+// of add_power_hessian.
+void add_applied_power_hessian(const ModelView& m, const DataView& d, const DataView& virt,
+                               const QuadraticForm& form, Arena& arena);
+
 }  // namespace mujacobian

@@ -32,20 +32,11 @@ Entries actuator_entries(const ModelView& m, const ActivationCurvature& c, Arena
   return e;
 }
 
-// Adds the second derivative with respect to entries j and k of z.
-void add(const ModelView& m, const HessianOutputs& out, int j, int k, double second) {
-  const int nx = state_size(m);
-  const bool of_state = j < nx, with_state = k < nx;
-  double* block = with_state ? (of_state ? out.xx : nullptr) : of_state ? out.xu : out.uu;
-  if (!block) return;
-  const std::ptrdiff_t width = with_state ? nx : m.nu;
-  block[(of_state ? j : j - nx) * width + (with_state ? k : k - nx)] += second;
-}
-
 }  // namespace
 
-void add_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
-                             const double* next, const HessianOutputs& out, Arena& arena) {
+void visit_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
+                               const double* next, Arena& arena,
+                               const std::function<void(int, int, double)>& visit) {
   ActivationCurvature* all = arena.take<ActivationCurvature>(m.na);
   const int count = activation_curvatures(m, d, actuation, all, arena);
   for (int i = 0; i < count; i++) {
@@ -55,13 +46,13 @@ void add_activation_hessians(const ModelView& m, const DataView& d, const Actuat
     for (int j = 0; j < e.n; j++)
       for (int k = 0; k < e.n; k++) {
         const double second = c.value.second(e.variable[j], e.variable[k]);
-        add(m, out, e.index[j], e.index[k], weight * (e.slope[j] * e.slope[k]) * second);
+        visit(e.index[j], e.index[k], weight * (e.slope[j] * e.slope[k]) * second);
       }
     // the length itself is curved on ball joints
     const double by = weight * c.gear * c.value.d[local::kLength];
     for (int j = 0; c.length && j < c.path.n; j++)
       for (int k = 0; k < c.path.n; k++) {
-        add(m, out, c.path.dofs[j], c.path.dofs[k], by * c.length[j * c.path.n + k]);
+        visit(c.path.dofs[j], c.path.dofs[k], by * c.length[j * c.path.n + k]);
       }
   }
 }

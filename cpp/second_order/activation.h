@@ -1,14 +1,17 @@
 // Second derivatives of the activations after a step.
 #pragma once
 
+#include <functional>
+
 #include "actuation/actuation.h"
-#include "second_order/hessian.h"
 
 namespace mujacobian {
 
-// Adds the second derivatives of the next activations, weighted with the cotangent `next` (nx) of
-// the next state, to the outputs.                                                         (HES-5)
-void add_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
-                             const double* next, const HessianOutputs& out, Arena& arena);
+// Calls visit(j, k, second) for the second derivatives of the next activations with respect to
+// entries j and k of (state, controls), in both orders. They are weighted with the cotangent `next`
+// (nx) of the next state.                                                                 (HES-5)
+void visit_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
+                               const double* next, Arena& arena,
+                               const std::function<void(int, int, double)>& visit);
 
 }  // namespace mujacobian

@@ -10,31 +10,32 @@
 #include "linear/dense.h"
 #include "second_order/activation.h"
 #include "second_order/damping.h"
+#include "second_order/forms.h"
 #include "second_order/path.h"
 #include "second_order/row.h"
+#include "second_order/sensor.h"
 #include "second_order/support.h"
 #include "second_order/turn.h"
-#include "step/differential.h"
+#include "sensor/sensor.h"
 #include "step/position_update.h"
 #include "tree/inverse_dynamics_hessian.h"
 
 namespace mujacobian {
 namespace {
 
-// The multipliers of the two implicit equations of a step: of g = 0, which determines the
-// acceleration, and of s = 0, which determines w.                                         (HES-6)
-struct Multipliers {
-  double *g, *s;
-};
-
-// Returns the multipliers for the cotangent `next` of the next state.
+// Returns the multipliers for the cotangents `next` of the next state and `through_acceleration` of
+// the acceleration that solves g = 0.
 Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepDifferential& s,
-                              const double* next, Arena& arena) {
+                              const double* next, const double* through_acceleration,
+                              Arena& arena) {
   const DofRows& residual = s.forward.residual;
   double* through_w = arena.take<double>(m.nv);
   integrate_cotangent(m, d, s.step.w, next, through_w, arena.take<double>(state_size(m)));
   const DofRows z = make_vector(m, residual, arena), y = make_vector(m, residual, arena);
-  for (int i = 0; i < m.nv; i++) z.row[i][0] = through_w[i];
+  for (int i = 0; i < m.nv; i++) {
+    z.row[i][0] = through_w[i];
+    (s.two_systems ? y : z).row[i][0] += through_acceleration[i];
+  }
   for (int c = 0; c < residual.count; c++) s.solve_transposed(m, d, c, z, y, arena);
   Multipliers mu{arena.take<double>(m.nv), arena.take<double>(m.nv)};
   for (int i = 0; i < m.nv; i++) {
@@ -86,17 +87,7 @@ void add_turned_rows(const ModelView& m, const DataView& d, const StepDifferenti
       });
 }
 
-// The forms of a step share G. The mixed rows of `late` belong to w, and those of `early` to the
-// acceleration that solves g = 0, where this is another one.
-struct StepForms {
-  QuadraticForm late, early;
-};
-
-// Returns whether component c solves both systems, so that its two accelerations differ.
-bool solves_both(const StepDifferential& s, int c) {
-  return s.two_systems && s.solves_acceleration(c);
-}
-
+// Returns forms that are zero.
 StepForms make_forms(const ModelView& m, const StepDifferential& s, Arena& arena) {
   const DofRows& residual = s.forward.residual;
   StepForms forms{make_quadratic_form(m, residual, arena), {}};
@@ -198,6 +189,16 @@ void write(const ModelView& m, const Component& part, const double* H, const Hes
   }
 }
 
+// Adds the second derivative with respect to entries j and k of (state, controls).
+void add(const ModelView& m, const HessianOutputs& out, int j, int k, double second) {
+  const int nx = state_size(m);
+  const bool of_state = j < nx, with_state = k < nx;
+  double* block = with_state ? (of_state ? out.xx : nullptr) : of_state ? out.xu : out.uu;
+  if (!block) return;
+  const std::ptrdiff_t width = with_state ? nx : m.nu;
+  block[(of_state ? j : j - nx) * width + (with_state ? k : k - nx)] += second;
+}
+
 // Sets all blocks to zero.
 void clear(const ModelView& m, const HessianOutputs& out) {
   const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv;
@@ -210,21 +211,31 @@ void clear(const ModelView& m, const HessianOutputs& out) {
 
 }  // namespace
 
-void hessian(const ModelView& given_m, const DataView& given_d, const double* next,
-             const HessianOutputs& out, Arena& arena) {
-  require_awake(given_m, given_d);
-  require_second_order(given_m);
-  const auto& [m, d] = converge_collider(given_m, given_d, /*solved=*/false);
-  const StepDifferential s = differentiate_step(m, d, out.xf || out.uf || out.ff, false, arena);
-  require_second_order(m, s.forward);
-  const DofRows& residual = s.forward.residual;
+bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena) {
+  const unsigned char* weighted = weighted_sensors(m, given.sensors, arena);
+  return weighted && senses_solution(m, weighted);
+}
 
-  // the second derivative of the position update, and of -mu . g - nu . s
-  const Multipliers mu = solve_multipliers(m, d, s, next, arena);
-  const double* minus_g = negated(mu.g, m.nv, arena);
-  const double* minus_s = negated(mu.s, m.nv, arena);
+StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
+                                  bool forces, Arena& arena) {
+  const unsigned char* weighted = weighted_sensors(m, given.sensors, arena);
+  const bool senses = weighted && senses_acceleration(m, weighted);
+  const StepDifferential s = differentiate_step(m, d, forces, senses, arena);
+  require_second_order(m, s.forward);
+
+  // the second derivatives of sensors
   const StepForms forms = make_forms(m, s, arena);
   const auto& [late, early] = forms;
+  const CrossTerm* cross = nullptr;
+  double* through_acceleration = arena.zeros<double>(m.nv);
+  if (weighted) {
+    add_sensor_curvatures(m, d, s, given.sensors, forms, through_acceleration, cross, arena);
+  }
+
+  // the second derivative of the position update, and of -mu . g - nu . s
+  const Multipliers mu = solve_multipliers(m, d, s, given.next, through_acceleration, arena);
+  const double* minus_g = negated(mu.g, m.nv, arena);
+  const double* minus_s = negated(mu.s, m.nv, arena);
   add_inverse_dynamics_hessian(m, d, s.forward.tree, s.at, minus_g, early, arena);
   add_lag_hessian(m, d, s, minus_s, forms, arena);
   add_applied_hessian(m, d, mu.g, late, arena);
@@ -233,18 +244,43 @@ void hessian(const ModelView& given_m, const DataView& given_d, const double* ne
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
   add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
   add_damping_hessian(m, d, s, minus_s, late, arena);
-  add_turns(m, d, s.step.w, next, late);
+  add_turns(m, d, s.step.w, given.next, late);
+  return {s, mu, forms, cross};
+}
+
+void hessian(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
+             const HessianOutputs& out, Arena& arena) {
+  require_awake(given_m, given_d);
+  require_second_order(given_m, given.sensors);
+  const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
+  const auto& [s, mu, forms, cross] =
+      differentiate_twice(m, d, given, out.xf || out.uf || out.ff, arena);
+  const DofRows& residual = s.forward.residual;
 
   // solve for the accelerations, and assemble by component
   if (residual.count != 1 || !is_whole(m, residual.components[0])) clear(m, out);
   for (int c = 0; c < residual.count; c++) {
     s.solve(m, d, c, 0, residual.components[c].end_column(), arena);
   }
-  add_turned_rows(m, d, s, next, late);
+  add_turned_rows(m, d, s, given.next, forms.late);
   for (int c = 0; c < residual.count; c++) {
     write(m, residual.components[c], assemble(s, c, forms, arena), out);
   }
-  add_activation_hessians(m, d, s.forward.paths.actuation, next, out, arena);
+  visit_activation_hessians(m, d, s.forward.paths.actuation, given.next, arena,
+                            [&](int j, int k, double second) { add(m, out, j, k, second); });
+  for (const CrossTerm* term = cross; term; term = term->next) {
+    add(m, out, term->j, term->k, term->second);
+    add(m, out, term->k, term->j, term->second);
+  }
+}
+
+HessianOutputs batch_item(const ModelView& m, const HessianOutputs& out, std::size_t index) {
+  const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv;
+  auto item = [&](double* block, std::size_t size) {
+    return block ? block + index * size : nullptr;
+  };
+  return {item(out.xx, nx * nx), item(out.xu, nx * nu), item(out.uu, nu * nu),
+          item(out.xf, nx * nv), item(out.uf, nu * nv), item(out.ff, nv * nv)};
 }
 
 }  // namespace mujacobian

@@ -3,6 +3,8 @@
 // in exponential coordinates. docs/derivations/second_order.md.
 #pragma once
 
+#include <cstddef>
+
 #include "layout/arena.h"
 #include "layout/views.h"
 
@@ -18,10 +20,19 @@ struct HessianOutputs {
   double* ff;  // (nv, nv)
 };
 
-// Writes the second derivative for the cotangent `next` (nx) of the next state, from an mjData on
-// which mj_forward has just run. Throws Unsupported for elements whose second derivative is not
-// supported, and std::domain_error if no derivative exists.
-void hessian(const ModelView& m, const DataView& d, const double* next, const HessianOutputs& out,
-             Arena& arena);
+// The cotangent of a step.
+struct StepCotangent {
+  const double* next;     // (nx), of the next state
+  const double* sensors;  // (nsensordata); null: zero
+};
+
+// Writes the second derivative for a cotangent, from an mjData on which mj_forward has just run.
+// Throws Unsupported for elements whose second derivative is not supported, and std::domain_error
+// if no derivative exists.
+void hessian(const ModelView& m, const DataView& d, const StepCotangent& given,
+             const HessianOutputs& out, Arena& arena);
+
+// Returns the outputs of item `index` of a batch. The blocks of all items are consecutive in `out`.
+HessianOutputs batch_item(const ModelView& m, const HessianOutputs& out, std::size_t index);
 
 }  // namespace mujacobian

@@ -16,8 +16,9 @@ struct PathColumns {
   double* slope;  // derivative of this variable with respect to the column
 };
 
-PathColumns path_columns(const Path& p, const int* inputs, int input_count,
-                         const QuadraticForm& form, Arena& arena) {
+PathColumns path_columns(const PathCurvature& curved, const QuadraticForm& form, Arena& arena) {
+  const Path& p = curved.of->path;
+  const int input_count = curved.count ? curved.count - 2 : 0;
   const int n = 2 * p.n + input_count;
   PathColumns c{n, arena.take<int>(n), arena.take<int>(n), arena.take<double>(n)};
   for (int a = 0; a < p.n; a++) {
@@ -26,7 +27,7 @@ PathColumns path_columns(const Path& p, const int* inputs, int input_count,
     c.slope[a] = p.dlength[a], c.slope[p.n + a] = p.moment[a];
   }
   for (int a = 0; a < input_count; a++) {
-    c.column[2 * p.n + a] = form.layout.input_column[inputs[a]];
+    c.column[2 * p.n + a] = form.layout.input_column[curved.inputs[a]];
     c.variable[2 * p.n + a] = 2 + a;
     c.slope[2 * p.n + a] = 1;
   }
@@ -102,6 +103,15 @@ void add_damping_slopes(const PathForce& f, const ImplicitDamping& r, double h,
 
 }  // namespace
 
+void add_path_curvature(const PathCurvature& c, double weight, const QuadraticForm& form,
+                        Arena& arena) {
+  const Path& p = c.of->path;
+  if (c.count) {
+    add_second(path_columns(c, form, arena), c.force, c.count, weight, p.dofs[0], form);
+  }
+  if (c.length) add_length(p, c.length, weight * c.of->dlength, form);
+}
+
 void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferential& s,
                        const double* mu, const double* nu, const QuadraticForm& form,
                        Arena& arena) {
@@ -116,14 +126,12 @@ void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferen
     const Path& p = c.of->path;
     if (p.n == 0) continue;
     const unsigned char* frozen = k < paths.tendon_count ? nullptr : paths.actuation.frozen;
-    const double weight = contract(p, mu, frozen);
-    const PathColumns columns = path_columns(p, c.inputs, c.count ? c.count - 2 : 0, form, arena);
-    if (c.count) add_second(columns, c.force, c.count, weight, p.dofs[0], form);
-    if (c.length) add_length(p, c.length, weight * c.of->dlength, form);
+    add_path_curvature(c, contract(p, mu, frozen), form, arena);
 
     // nu . h D w
     if (!is_implicit(m)) continue;
     const ImplicitDamping damping = implicit_damping(m, s, p, nu, arena);
+    const PathColumns columns = path_columns(c, form, arena);
     if (c.count) add_second(columns, c.damping, c.count, h * damping.sum, p.dofs[0], form);
     if (c.length) add_length(p, c.length, h * damping.sum * c.of->damping_dlength, form);
     add_damping_slopes(*c.of, damping, h, form);

@@ -12,4 +12,9 @@ namespace mujacobian {
 void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferential& s,
                        const double* mu, const double* nu, const QuadraticForm& form, Arena& arena);
 
+// Adds the second derivatives of `weight` times a force along a path with constant moments.
+// (HES-19)
+void add_path_curvature(const PathCurvature& c, double weight, const QuadraticForm& form,
+                        Arena& arena);
+
 }  // namespace mujacobian

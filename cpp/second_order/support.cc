@@ -7,26 +7,13 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "second_order/row.h"
+#include "second_order/sensor.h"
+#include "sensor/sensor.h"
 
 namespace mujacobian {
 namespace {
 
 constexpr const char* kMoving = "second derivatives of a moment arm that depends on the position";
-
-// Returns whether the moment arms of an actuator depend on the position.
-bool has_moving_moment(const ModelView& m, int actuator) {
-  const int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
-  switch (trn) {
-    case transmission::kJoint:
-      return false;
-    case transmission::kJointInParent:
-      return m.jnt_type[id] == joint::kBall || m.jnt_type[id] == joint::kFree;
-    case transmission::kTendon:
-      return !tendon_is_fixed(m, id);
-    default:
-      return true;
-  }
-}
 
 bool tendon_acts(const ModelView& m, int t) {
   const double* spring = m.tendon_stiffnesspoly + kNPoly * t;
@@ -69,6 +56,16 @@ bool may_collide(const ModelView& m) {
   return false;
 }
 
+// Returns whether contacts, connects or welds of the model may act.
+bool may_pull_bodies(const ModelView& m) {
+  const int disabled = m.opt.disableflags;
+  if (disabled & disable::kConstraint) return false;
+  for (int e = 0; e < m.neq && !(disabled & disable::kEquality); e++) {
+    if (m.eq_type[e] != equality::kJoint && m.eq_type[e] != equality::kTendon) return true;
+  }
+  return !(disabled & disable::kContact) && may_collide(m);
+}
+
 // Calls report(element, reason) for the constraints that have no second derivative while they act.
 template <class F>
 void visit_constraints(const ModelView& m, F report) {
@@ -97,6 +94,20 @@ void visit_constraints(const ModelView& m, F report) {
 
 }  // namespace
 
+bool has_moving_moment(const ModelView& m, int actuator) {
+  const int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
+  switch (trn) {
+    case transmission::kJoint:
+      return false;
+    case transmission::kJointInParent:
+      return m.jnt_type[id] == joint::kBall || m.jnt_type[id] == joint::kFree;
+    case transmission::kTendon:
+      return !tendon_is_fixed(m, id);
+    default:
+      return true;
+  }
+}
+
 std::vector<Unsupported> list_second_order(const ModelView& m) {
   std::vector<Unsupported> all;
   auto add = [&](const std::string& element, const std::string& reason) {
@@ -105,15 +116,28 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
   visit_always(m, add);
   visit_constraints(m, add);
   for (int s = 0; s < m.nsensor; s++) {
-    add(element_name(m, object::kSensor, s), "second derivatives of sensors");
+    const char* reason = sensor_refusal(m, s) ? nullptr : sensor_curvature_refusal(m, s);
+    const int type = m.sensor_type[s];
+    if (!reason && (type == sensor::kForce || type == sensor::kTorque) && may_pull_bodies(m)) {
+      reason = "second derivatives of constraint forces on its subtree";
+    }
+    if (reason) {
+      add(element_name(m, object::kSensor, s), reason);
+    }
   }
   return all;
 }
 
-void require_second_order(const ModelView& m) {
+void require_second_order(const ModelView& m, const double* sensors) {
   visit_always(m, [](const std::string& element, const std::string& reason) {
     throw Unsupported(element, reason);
   });
+  for (int s = 0; sensors && s < m.nsensor; s++) {
+    if (!has_cotangent(m, s, sensors)) continue;
+    if (const char* reason = sensor_curvature_refusal(m, s)) {
+      throw Unsupported(element_name(m, object::kSensor, s), reason);
+    }
+  }
 }
 
 void require_second_order(const ModelView& m, const ForwardDynamics& forward) {
@@ -135,15 +159,6 @@ void require_second_order(const ModelView& m, const ForwardDynamics& forward) {
     if (!actuation.weights[k].scaled) continue;
     throw Unsupported(element_name(m, object::kActuator, actuation.weights[k].actuator),
                       "second derivatives of forces that the force range of a tendon scales");
-  }
-}
-
-void require_no_sensors(const ModelView& m, const double* sensors) {
-  for (int s = 0; s < m.nsensor; s++) {
-    for (int k = m.sensor_adr[s]; k < m.sensor_adr[s] + m.sensor_dim[s]; k++) {
-      if (sensors[k] == 0) continue;
-      throw Unsupported(element_name(m, object::kSensor, s), "second derivatives of sensors");
-    }
   }
 }
 

@@ -52,6 +52,11 @@ bool is_cut_off(const ModelView& m, const DataView& d, int sensor, int r) {
          (data_type == datatype::kPositive && value >= cutoff);
 }
 
+bool is_held(const ModelView& m, const DataView& d, int sensor) {
+  return (m.opt.disableflags & disable::kSensor) || element_asleep(m, d, object::kSensor, sensor) ||
+         reads_history(m, d, sensor);
+}
+
 bool senses_acceleration(const ModelView& m, const unsigned char* wanted) {
   for (int s = 0; s < m.nsensor; s++) {
     if (is_wanted(wanted, s) && sensor_type(m, s).reads == Reads::kAcceleration) return true;
@@ -110,7 +115,6 @@ void sense_constant(Sensing&, int, SensorRows&) {}
 
 void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
            const SensorOutputs& out, Arena& arena) {
-  const bool disabled = m.opt.disableflags & disable::kSensor;
   int widest = 0;
   for (int s = 0; s < m.nsensor; s++) widest = std::max(widest, m.sensor_dim[s]);
   Sensing sensing(m, d, f, out.forces, arena);
@@ -118,8 +122,7 @@ void sense(const ModelView& m, const DataView& d, const ForwardDynamics& f,
   for (int s = 0; s < m.nsensor; s++) {
     if (!is_wanted(out.wanted, s)) continue;
     rows.reset(m.sensor_dim[s]);
-    // a disabled or sleeping sensor keeps its old value
-    if (!disabled && !element_asleep(m, d, object::kSensor, s) && !reads_history(m, d, s)) {
+    if (!is_held(m, d, s)) {
       try {
         sensor_type(m, s).sense(sensing, s, rows);
       } catch (Unsupported& error) {

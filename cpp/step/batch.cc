@@ -21,26 +21,19 @@ namespace {
 // The work that is shared by the threads.
 class Batch {
  public:
-  Batch(const void* model, const double* states, int nstate, const double* controls, int n,
-        const Outputs& out, std::vector<int>* refused)
-      : model_(model),
-        states_(states),
-        controls_(controls),
-        nstate_(nstate),
-        n_(n),
-        out_(out),
-        refused_(refused) {}
+  Batch(const BatchInputs& inputs, const BatchWork& work, std::vector<int>* refused)
+      : in_(inputs), work_(work), refused_(refused) {}
 
   // Takes the next state until there are none left. Runs in every thread.
   void work() {
     Arena arena;
     OwnedData data;
     int index = next_++;
-    while (index < n_ && index <= first_failure_) {
+    while (index < in_.n && index <= first_failure_) {
       try {
         poll_interrupt();
-        if (!data) data = make_data(model_);
-        step(data.get(), index, arena);
+        if (!data) data = make_data(in_.model);
+        differentiate(data.get(), index, arena);
       } catch (const Unsupported&) {
         refuse(index);
       } catch (const std::exception&) {
@@ -57,19 +50,19 @@ class Batch {
   std::optional<BatchFailure> failure() const { return failure_; }
 
  private:
-  void step(void* data, int index, Arena& arena) {
-    const ModelView m = without_sleep(view_model(model_));
+  void differentiate(void* data, int index, Arena& arena) {
+    const ModelView m = without_sleep(view_model(in_.model));
     DataView d = view_data(data);
     const std::size_t i = index, nv = m.nv, nu = m.nu;
-    engine().mj_setState(model_, data, states_ + i * nstate_, engine().physics_spec);
-    std::memcpy(const_cast<double*>(d.ctrl), controls_ + i * nu, nu * sizeof(double));
+    engine().mj_setState(in_.model, data, in_.states + i * in_.nstate, engine().physics_spec);
+    std::memcpy(const_cast<double*>(d.ctrl), in_.controls + i * nu, nu * sizeof(double));
     std::memset(const_cast<double*>(d.qacc_warmstart), 0, nv * sizeof(double));
     require_state(m, d);
-    forward(model_, data);
+    forward(in_.model, data);
     d = view_data(data);
     require_awake(m, d);
     arena.reset();
-    transition(m, d, batch_item(m, out_, i), arena);
+    work_(m, d, i, arena);
   }
 
   // Records the current exception of an item without an exact derivative.
@@ -86,10 +79,8 @@ class Batch {
     failure_ = std::move(failure);
   }
 
-  const void* model_;
-  const double *states_, *controls_;
-  int nstate_, n_;
-  Outputs out_;
+  const BatchInputs& in_;
+  const BatchWork& work_;
   std::vector<int>* refused_;
   std::atomic<int> next_{0}, first_failure_{INT32_MAX};
   std::mutex mutex_;
@@ -99,13 +90,12 @@ class Batch {
 
 }  // namespace
 
-std::optional<BatchFailure> transition_batch(const void* model, const double* states, int nstate,
-                                             const double* controls, int n, const Outputs& out,
-                                             int threads, std::vector<int>* refused) {
-  Batch batch(model, states, nstate, controls, n, out, refused);
+std::optional<BatchFailure> run_batch(const BatchInputs& inputs, const BatchWork& work, int threads,
+                                      std::vector<int>* refused) {
+  Batch batch(inputs, work, refused);
   std::vector<std::thread> others;
   try {
-    for (int t = 1; t < threads && t < n; t++) others.emplace_back([&] { batch.work(); });
+    for (int t = 1; t < threads && t < inputs.n; t++) others.emplace_back([&] { batch.work(); });
   } catch (const std::system_error&) {
     // continue with fewer threads: results do not depend on their number
   }

@@ -26,9 +26,9 @@ struct StepDifferential {
   // becomes d(acc) where the first system is solved.
   void solve(const ModelView& m, const DataView& d, int c, int first, int last, Arena& arena) const;
 
-  // Solves the transposed systems for component c, where `z` is a cotangent of w and `y` is zero:
-  // z becomes (M + h Dhat)^-T z where the second system is solved, and y becomes K^-T M z, or
-  // K^-T z without the second system, where the first one is solved.                       (ADJ-3)
+  // Solves the transposed systems for component c, where `z` is a cotangent of w and `y` one of the
+  // acceleration: z becomes (M + h Dhat)^-T z where the second system is solved, and y becomes
+  // K^-T (y + M z), or K^-T z without the second system, where the first one is solved.    (ADJ-3)
   void solve_transposed(const ModelView& m, const DataView& d, int c, const DofRows& z,
                         const DofRows& y, Arena& arena) const;
 };

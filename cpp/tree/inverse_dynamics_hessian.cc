@@ -95,11 +95,10 @@ bool is_rotation(const ModelView& m, int dof) {
   return type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[j] + 3);
 }
 
-Sweep sweep(const ModelView& m, const DataView& d, const double* acc, const double* mu,
+Sweep sweep(const ModelView& m, const DataView& d, const double* acc, const DataView& virt,
             Arena& arena) {
   const MotionSweep motion = sweep_motion(m, d, acc, base_acceleration(m), arena);
   const Composite* composite = composites(m, d, motion.acceleration, arena);
-  const DataView virt = at_velocity(m, d, mu, arena);
   const VirtualComposite* virtuals = virtual_composites(m, d, virt, arena);
   Sweep s{arena.take<Outer>(m.nv),      arena.take<Inner>(m.nv),     make_vectors(m.nv, arena),
           make_vectors(m.nv, arena),    make_vectors(m.nv, arena),   make_vectors(m.nv, arena),
@@ -189,8 +188,8 @@ void add_entries(double* y, const double* x, int n) {
 // Adds all second derivatives, or only those that do not involve velocities.
 template <bool velocities>
 void add_sweep(const ModelView& m, const DataView& d, const Topology& tree, const double* acc,
-               const double* mu, const QuadraticForm& form, Arena& arena) {
-  const Sweep s = sweep(m, d, acc, mu, arena);
+               const DataView& virt, const QuadraticForm& form, Arena& arena) {
+  const Sweep s = sweep(m, d, acc, virt, arena);
   const RowEntries row = take_entries(m.nv, arena);
   for (int l = 0; l < m.nv; l++) {
     const int n = tree.end[l] - l, at_q = form.q_column(l), at_v = form.v_column(l);
@@ -213,7 +212,13 @@ void add_sweep(const ModelView& m, const DataView& d, const Topology& tree, cons
 void add_inverse_dynamics_hessian(const ModelView& m, const DataView& d, const Topology& tree,
                                   const double* acc, const double* mu, const QuadraticForm& form,
                                   Arena& arena) {
-  add_sweep<true>(m, d, tree, acc, mu, form, arena);
+  add_power_hessian(m, d, tree, acc, at_velocity(m, d, mu, arena), form, arena);
+}
+
+void add_power_hessian(const ModelView& m, const DataView& d, const Topology& tree,
+                       const double* acc, const DataView& virt, const QuadraticForm& form,
+                       Arena& arena) {
+  add_sweep<true>(m, d, tree, acc, virt, form, arena);
 }
 
 void add_inertia_hessian(const ModelView& m, const DataView& d, const Topology& tree,
@@ -221,7 +226,8 @@ void add_inertia_hessian(const ModelView& m, const DataView& d, const Topology& 
                          Arena& arena) {
   ModelView weightless = m;
   weightless.opt.disableflags |= disable::kGravity;
-  add_sweep<false>(weightless, at_rest(m, d, arena), tree, x, mu, form, arena);
+  add_sweep<false>(weightless, at_rest(m, d, arena), tree, x, at_velocity(m, d, mu, arena), form,
+                   arena);
 }
 
 }  // namespace mujacobian

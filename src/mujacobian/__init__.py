@@ -20,7 +20,7 @@ from mujacobian._core import hessian_into, inverse  # noqa: E402
 from mujacobian._diagnostics import Diagnostics, diagnose  # noqa: E402
 from mujacobian._differenced import Differenced  # noqa: E402
 from mujacobian._gradient import Gradient  # noqa: E402
-from mujacobian._hessian import Hessian, hessian  # noqa: E402
+from mujacobian._hessian import Hessian, hessian, hessian_batch, hvp  # noqa: E402
 from mujacobian._linearization import (  # noqa: E402
     Linearization,
     fd_count,
@@ -66,7 +66,9 @@ __all__ = [
     "diagnose",
     "fd_count",
     "hessian",
+    "hessian_batch",
     "hessian_into",
+    "hvp",
     "inverse",
     "jvp",
     "linearize",

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, require_model, shaped
+from mujacobian._linearization import batch_rows
 from mujacobian._manifold import tangent_size
+from mujacobian._product import Pullback
 from mujacobian._summary import describe
+from mujacobian._threads import thread_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,6 +26,7 @@ class Hessian:
         xx (nx, nx), xu (nx, nu), uu (nu, nu), xf (nx, nv), uf (nu, nv), ff (nv, nv)
 
     `xx`, `uu` and `ff` are symmetric. The blocks of forces are None if they were not requested.
+    Batches have a leading axis.
 
     Attributes:
       xx: derivatives with respect to the state twice.
@@ -68,8 +72,8 @@ def hessian(
       data: the state, controls and applied forces; not changed.
       d_state: `(nx,)`, derivative of the scalar with respect to the next state, in the tangent
         coordinates of `A`.
-      d_sensors: `(ns,)`, derivative with respect to `sensordata`. Sensors are not supported yet: a
-        number other than zero raises `UnsupportedFeatureError`.
+      d_sensors: `(ns,)`, derivative with respect to `sensordata`, whose second derivatives are then
+        added. Sensors whose derivative is zero need no support.
       forces: compute the derivatives with respect to `qfrc_applied`, too.
       forward: run `mj_forward` first. Use False if you have just called it on this state.
 
@@ -100,3 +104,105 @@ def hessian(
         forward=forward,
     )
     return Hessian(**blocks, **(applied if forces else {}))
+
+
+def hessian_batch(
+    model: mujoco.MjModel,
+    states: ArrayLike,
+    controls: ArrayLike,
+    d_states: ArrayLike,
+    d_sensors: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> Hessian:
+    """Return the second derivatives at many states, with a leading axis. Threads compute them.
+
+    Args:
+      model: any model that MuJoCo loads.
+      states: `(n, nstate)`, rows of `mj_getState(FULLPHYSICS)`, as in `linearize_batch`, which says
+        what holds for all other inputs.
+      controls: `(n, nu)`.
+      d_states: `(n, nx)`, rows of the argument `d_state` of `hessian`.
+      d_sensors: `(n, ns)`, rows of the argument `d_sensors` of `hessian`.
+      threads: number of threads, by default one per available core. Results do not depend on it.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> states = [[0, 0.1, 0], [0, 0.2, 0], [0, 0.3, 0]]  # time, qpos, qvel
+      >>> mujacobian.hessian_batch(model, states, np.zeros((3, 0)), np.ones((3, 2))).xx.shape
+      (3, 2, 2)
+    """
+    require_model(model)
+    rows, inputs = batch_rows(model, states, controls)
+    n, nx, nu, ns = len(rows), tangent_size(model), model.nu, model.nsensordata
+    made = Hessian(np.empty((n, nx, nx)), np.empty((n, nx, nu)), np.empty((n, nu, nu)))
+    _core.hessian_batch_into(
+        model,
+        states=rows,
+        controls=inputs,
+        nstate=rows.shape[1],
+        n=n,
+        d_states=shaped("d_states", d_states, (n, nx)),
+        d_sensors=None if d_sensors is None else shaped("d_sensors", d_sensors, (n, ns)),
+        xx=made.xx,
+        xu=made.xu,
+        uu=made.uu,
+        threads=thread_count(threads),
+    )
+    return made
+
+
+def hvp(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    dx: ArrayLike,
+    du: ArrayLike,
+    d_state: ArrayLike,
+    d_sensors: ArrayLike | None = None,
+    *,
+    forward: bool = True,
+) -> Pullback:
+    """Return the product of the second derivative of one step with a direction.
+
+    With the blocks of `hessian(model, data, d_state, d_sensors)`, these are
+    `state = xx @ dx + xu @ du` and `controls = xu.T @ dx + uu @ du`, but the blocks are not formed.
+    This is the derivative of the result of `vjp` along the direction, in exponential coordinates.
+
+    Args:
+      model: any model that MuJoCo loads.
+      data: the state, controls and applied forces; not changed.
+      dx: `(nx,)`, direction of the state, in the tangent coordinates of `A`.
+      du: `(nu,)`, direction of the controls.
+      d_state: `(nx,)`, as in `hessian`.
+      d_sensors: `(ns,)`, as in `hessian`.
+      forward: run `mj_forward` first. Use False if you have just called it on this state.
+
+    Example:
+      >>> import mujoco, mujacobian, numpy as np
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> data = mujoco.MjData(model)
+      >>> data.qpos[0] = 0.5
+      >>> H = mujacobian.hessian(model, data, [1, 2])
+      >>> np.allclose(mujacobian.hvp(model, data, [3, 4], [], [1, 2]).state, H.xx @ [3, 4])
+      True
+    """
+    require_model(model)
+    nx, ns = tangent_size(model), model.nsensordata
+    made = Pullback(np.empty(nx), np.empty(model.nu))
+    _core.hvp_into(
+        model,
+        data,
+        d_state=shaped("d_state", d_state, (nx,)),
+        d_sensors=None if d_sensors is None else shaped("d_sensors", d_sensors, (ns,)),
+        dx=shaped("dx", dx, (nx,)),
+        du=shaped("du", du, (model.nu,)),
+        state=made.state,
+        controls=made.controls,
+        forward=forward,
+    )
+    return made

@@ -274,12 +274,8 @@ def linearize_batch(
       (3, 2, 2)
     """
     require_model(model)
-    nstate = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
-    rows = _rows("states", states, nstate)
-    inputs = _rows("controls", controls, model.nu)
+    rows, inputs = batch_rows(model, states, controls)
     n = len(rows)
-    if len(inputs) != n:
-        raise ArgumentError(f"controls must have as many rows as states, {n}, got {len(inputs)}")
     threads = thread_count(threads)
     require_fallback(fallback)
     nx, ns = tangent_size(model), model.nsensordata
@@ -293,7 +289,7 @@ def linearize_batch(
         model,
         states=rows,
         controls=inputs,
-        nstate=nstate,
+        nstate=rows.shape[1],
         n=n,
         A=lin.A,
         B=lin.B,
@@ -397,6 +393,19 @@ def wrench(
     jacobian = np.zeros((6, model.nv))
     mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], body)
     return lin.Bf @ jacobian.T, None if lin.Df is None else lin.Df @ jacobian.T
+
+
+def batch_rows(
+    model: mujoco.MjModel, states: ArrayLike, controls: ArrayLike
+) -> tuple[Array, Array]:
+    """Return the states and controls of a batch as contiguous arrays with the same rows."""
+    rows = _rows("states", states, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    inputs = _rows("controls", controls, model.nu)
+    if len(inputs) != len(rows):
+        raise ArgumentError(
+            f"controls must have as many rows as states, {len(rows)}, got {len(inputs)}"
+        )
+    return rows, inputs
 
 
 def _rows(name: str, values: ArrayLike, width: int) -> Array:

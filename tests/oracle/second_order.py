@@ -26,10 +26,13 @@ class Differences:
 
 
 class Pulled:
-    """The function `(A, B, Bf)^T cotangent` of a change of `(state, controls, applied forces)`."""
+    """The function `(A, B, Bf)^T cotangent` of a change of `(state, controls, applied forces)`.
 
-    def __init__(self, model, data, cotangent, *, forces=False):
-        self.model, self.cotangent, self.forces = model, cotangent, forces
+    If `sensed`, a cotangent of the sensors, is given, `(C, D, Df)^T sensed` is added.
+    """
+
+    def __init__(self, model, data, cotangent, sensed=None, *, forces=False):
+        self.model, self.cotangent, self.sensed, self.forces = model, cotangent, sensed, forces
         self.size = 2 * model.nv + model.na + model.nu + (model.nv if forces else 0)
         self.data = mujoco.MjData(model)
         self.start = np.empty(mujoco.mj_stateSize(model, SPEC))
@@ -46,14 +49,18 @@ class Pulled:
         data.ctrl += du
         if self.forces:
             data.qfrc_applied += df
-        lin = mujacobian.linearize(model, data, sensors=False, forces=self.forces)
+        lin = mujacobian.linearize(model, data, sensors=self.sensed is not None, forces=self.forces)
         blocks = [lin.A, lin.B, *([lin.Bf] if self.forces else [])]
-        return np.concatenate([block.T @ self.cotangent for block in blocks])
+        pulled = np.concatenate([block.T @ self.cotangent for block in blocks])
+        if self.sensed is None:
+            return pulled
+        blocks = [lin.C, lin.D, *([lin.Df] if self.forces else [])]
+        return pulled + np.concatenate([block.T @ self.sensed for block in blocks])
 
 
-def differences(model, data, cotangent, *, forces=False) -> Differences:
+def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differences:
     """Return the derivatives of the pulled-back cotangent along all coordinates."""
-    function = Pulled(model, data, cotangent, forces=forces)
+    function = Pulled(model, data, cotangent, sensed, forces=forces)
     raw = np.empty((function.size, function.size))
     errors = np.empty(function.size)
     for k in range(function.size):
@@ -89,11 +96,13 @@ def cotangent(model, seed=0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=2 * model.nv + model.na)
 
 
-def judge(model, data, *, tolerance, forces=False, seed=0) -> float:
+def judge(model, data, *, tolerance, sensed=None, forces=False, seed=0) -> float:
     """Assert that `hessian` agrees with the differences; return the largest entry."""
     given = cotangent(model, seed)
-    found = joined(mujacobian.hessian(model, data, given, forces=forces))
-    expected = differences(model, data, given, forces=forces)
+    if sensed is not None:  # the second derivatives of the step alone have their own tests
+        given *= 1e-3
+    found = joined(mujacobian.hessian(model, data, given, sensed, forces=forces))
+    expected = differences(model, data, given, sensed, forces=forces)
     scale = abs(expected.hessian).max()
     assert expected.error < tolerance, f"the differences are accurate to {expected.error:.1e} only"
     error = abs(found - expected.hessian).max()

@@ -1,0 +1,230 @@
+#include "second_order/product.h"
+
+#include <cstring>
+
+#include "contact/collider.h"
+#include "layout/sleep.h"
+#include "second_order/activation.h"
+#include "second_order/forms.h"
+#include "second_order/support.h"
+#include "second_order/turn.h"
+#include "step/activation.h"
+#include "step/position_update.h"
+
+namespace mujacobian {
+namespace {
+
+double dot(const double* x, const double* y, int n) {
+  double sum = 0;
+  for (int k = 0; k < n; k++) sum += x[k] * y[k];
+  return sum;
+}
+
+// y += s x
+void add_scaled(double* y, double s, const double* x, int n) {
+  for (int k = 0; k < n; k++) y[k] += s * x[k];
+}
+
+// Returns the direction in the columns of a component, padded to its stride.
+const double* gather(const ModelView& m, const Component& part, const StepDirection& along,
+                     Arena& arena) {
+  double* x = arena.zeros<double>(part.stride);
+  const double* inputs[3] = {along.state, along.ctrl, along.force};
+  visit_columns(m, part, [&](int column, int input, int index) {
+    if (inputs[input]) x[column] = inputs[input][index];
+  });
+  return x;
+}
+
+// Adds numbers per column of a component to the cotangents of the inputs.
+void scatter(const ModelView& m, const Component& part, const double* x,
+             const InputCotangent& out) {
+  double* outputs[3] = {out.state, out.ctrl, out.force};
+  visit_columns(m, part, [&](int column, int input, int index) {
+    if (outputs[input]) outputs[input][index] += x[column];
+  });
+}
+
+// A change of both accelerations, or a cotangent of them, one number per dof. Without a second
+// system they are the same.
+struct Accelerations {
+  DofRows late, early;  // of w, and of the acceleration that solves g = 0
+};
+
+Accelerations make_accelerations(const ModelView& m, const StepDifferential& s, Arena& arena) {
+  const DofRows late = make_vector(m, s.forward.residual, arena);
+  return {late, s.two_systems ? make_vector(m, s.forward.residual, arena) : late};
+}
+
+// Returns the change of the accelerations along a direction: S along.
+Accelerations push(const ModelView& m, const DataView& d, const StepDifferential& s,
+                   const StepDirection& along, Arena& arena) {
+  const Accelerations change = make_accelerations(m, s, arena);
+  StepDifferential sides = s;
+  sides.forward.residual = change.early;
+  sides.step_rows = change.late;
+  const DofRows& residual = s.forward.residual;
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    const double* x = gather(m, part, along, arena);
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i], n = part.end_column();
+      if (s.solves_acceleration(c)) change.early.row[dof][0] = dot(residual.row[dof], x, n);
+      if (s.solves_step(c)) change.late.row[dof][0] = dot(s.step_rows.row[dof], x, n);
+    }
+    sides.solve(m, d, c, 0, 1, arena);
+  }
+  return change;
+}
+
+// Adds S^T y to numbers per column of component c, where y has been solved for by
+// `solve_transposed`.
+void add_transposed(const StepDifferential& s, int c, const Accelerations& y, double* columns) {
+  const DofRows& residual = s.forward.residual;
+  const Component& part = residual.components[c];
+  for (int i = 0; i < part.nv; i++) {
+    const int dof = part.dofs[i], n = part.end_column();
+    if (s.solves_step(c)) add_scaled(columns, y.late.row[dof][0], s.step_rows.row[dof], n);
+    if (s.solves_acceleration(c)) add_scaled(columns, y.early.row[dof][0], residual.row[dof], n);
+  }
+}
+
+// Adds the second derivative of the position update with respect to w twice, times dw.    (HES-4)
+void add_turn_product(const ModelView& m, const DataView& d, const StepDifferential& s,
+                      const double* next, const DofRows& dw, const DofRows& out) {
+  const double h = m.opt.timestep;
+  visit_joints(
+      m, d, s.step.w, [](int) {},
+      [&](int dof, Vec3 turn) {
+        const Vec3 along{dw.row[dof][0], dw.row[dof + 1][0], dw.row[dof + 2][0]};
+        const Vec3 product = turn_curvature(turn, load3(next + dof)).turn * along;
+        const double scale = h * h * h * h;
+        out.row[dof][0] += scale * product.x;
+        out.row[dof + 1][0] += scale * product.y;
+        out.row[dof + 2][0] += scale * product.z;
+      });
+}
+
+// Adds (G + G^T) x to numbers per column of component c.
+void add_form_product(const QuadraticForm& form, int c, const double* x, double* columns) {
+  const Component& part = form.layout.components[c];
+  const int n = part.end_column();
+  for (int j = 0; j < n; j++) {
+    const double* row = form.half[c] + static_cast<std::ptrdiff_t>(j) * part.stride;
+    columns[j] += dot(row, x, n);
+    if (x[j] != 0) add_scaled(columns, x[j], row, n);
+  }
+}
+
+// Adds X x to `rows`, and X^T times the change of an acceleration to numbers per column.
+void add_mixed_product(const QuadraticForm& form, int c, const double* x, const DofRows& change,
+                       const DofRows& rows, double* columns) {
+  const Component& part = form.layout.components[c];
+  for (int i = 0; i < part.nv; i++) {
+    const int dof = part.dofs[i];
+    rows.row[dof][0] += dot(form.mixed[dof], x, part.end_column());
+    add_scaled(columns, change.row[dof][0], form.mixed[dof], part.end_column());
+  }
+}
+
+void clear(const ModelView& m, const InputCotangent& out) {
+  auto zero = [](double* x, int n) {
+    if (x) std::memset(x, 0, n * sizeof(double));
+  };
+  zero(out.state, state_size(m)), zero(out.ctrl, m.nu), zero(out.force, m.nv);
+}
+
+// Adds the part of (A, B)^T next that belongs to the next activations.
+void pull_activations(const ModelView& m, const DataView& d, const StepDifferential& s,
+                      const double* next, const InputCotangent& out, Arena& arena) {
+  for (int i = 0; i < m.na; i++) {
+    const double weight = next[2 * m.nv + i];
+    visit_activation(
+        m, d, s.forward.paths.actuation, i, arena,
+        [&](int column, double value) {
+          if (out.state) out.state[column] += weight * value;
+        },
+        [&](int column, double value) {
+          if (out.ctrl) out.ctrl[column] += weight * value;
+        });
+  }
+}
+
+// Writes (A, B, Bf)^T next, with the multipliers of the cotangent.                        (ADJ-3)
+void pull_once(const ModelView& m, const DataView& d, const StepCurvature& curved,
+               const double* next, const InputCotangent& out, Arena& arena) {
+  const StepDifferential& s = curved.s;
+  const DofRows& residual = s.forward.residual;
+  clear(m, out);
+  if (out.state) {
+    integrate_cotangent(m, d, s.step.w, next, arena.take<double>(m.nv), out.state);
+  }
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    double* columns = arena.zeros<double>(part.stride);
+    for (int i = 0; i < part.nv; i++) {
+      const int dof = part.dofs[i], n = part.end_column();
+      if (s.solves_step(c)) add_scaled(columns, curved.mu.s[dof], s.step_rows.row[dof], n);
+      if (s.solves_acceleration(c)) add_scaled(columns, curved.mu.g[dof], residual.row[dof], n);
+    }
+    scatter(m, part, columns, out);
+  }
+  pull_activations(m, d, s, next, out, arena);
+}
+
+// Adds the product of the second derivatives of the next activations with a direction.
+void add_activation_product(const ModelView& m, const DataView& d, const Actuation& actuation,
+                            const double* next, const StepDirection& along,
+                            const InputCotangent& out, Arena& arena) {
+  const int nx = state_size(m);
+  visit_activation_hessians(m, d, actuation, next, arena, [&](int j, int k, double second) {
+    const double* x = k < nx ? along.state : along.ctrl;
+    double* y = j < nx ? out.state : out.ctrl;
+    if (x && y) y[j < nx ? j : j - nx] += second * x[k < nx ? k : k - nx];
+  });
+}
+
+}  // namespace
+
+void pull_back_twice(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
+                     const double* change, const StepDirection& along, const InputCotangent& first,
+                     const InputCotangent& second, Arena& arena) {
+  require_awake(given_m, given_d);
+  require_second_order(given_m, given.sensors);
+  const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
+  const bool forces = along.force || first.force || second.force;
+  const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
+  const auto& [s, mu, forms, cross] = curved;
+  const DofRows& residual = s.forward.residual;
+  if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
+
+  // the cotangents of the accelerations, and direct terms, by component
+  const Accelerations moved = push(m, d, s, along, arena), y = make_accelerations(m, s, arena);
+  clear(m, second);
+  if (change) {
+    double* through_w = arena.take<double>(m.nv);
+    double* state = second.state ? second.state : arena.take<double>(state_size(m));
+    integrate_cotangent(m, d, s.step.w, change, through_w, state);
+    for (int i = 0; i < m.nv; i++) y.late.row[i][0] = through_w[i];
+    pull_activations(m, d, s, change, second, arena);
+  }
+  add_turn_product(m, d, s, given.next, moved.late, y.late);
+  for (int c = 0; c < residual.count; c++) {
+    const Component& part = residual.components[c];
+    const double* x = gather(m, part, along, arena);
+    double* columns = arena.zeros<double>(part.stride);
+    add_form_product(forms.late, c, x, columns);
+    add_mixed_product(forms.late, c, x, moved.late, y.late, columns);
+    if (solves_both(s, c)) add_mixed_product(forms.early, c, x, moved.early, y.early, columns);
+    s.solve_transposed(m, d, c, y.late, y.early, arena);
+    add_transposed(s, c, y, columns);
+    scatter(m, part, columns, second);
+  }
+  add_activation_product(m, d, s.forward.paths.actuation, given.next, along, second, arena);
+  for (const CrossTerm* term = cross; term && along.state && second.state; term = term->next) {
+    second.state[term->j] += term->second * along.state[term->k];
+    second.state[term->k] += term->second * along.state[term->j];
+  }
+}
+
+}  // namespace mujacobian

@@ -1,0 +1,91 @@
+// The second derivative of a weighted sum of sensor values at fixed acceleration, and its first
+// derivative with respect to the acceleration. docs/derivations/second_order.md.
+#pragma once
+
+#include <new>
+#include <utility>
+
+#include "second_order/forms.h"
+#include "sensor/sensing.h"
+
+namespace mujacobian {
+
+// A variable of a sensor: the position, velocity or acceleration of a dof.
+struct DofVariable {
+  enum Kind { kPosition, kVelocity, kAcceleration } kind;
+  int dof;
+};
+
+class SensorForm {
+ public:
+  SensorForm(const ModelView& m, const StepForms& forms, double* through_acceleration,
+             const CrossTerm*& cross, Arena& arena)
+      : nv_(m.nv),
+        forms_(forms),
+        through_acceleration_(through_acceleration),
+        cross_(cross),
+        arena_(arena) {}
+
+  // Adds the second derivative with respect to two variables, of which one may be an acceleration.
+  // Every pair is added in one order.
+  void add(DofVariable a, DofVariable b, double value) {
+    if (value == 0) return;
+    if (a.kind == DofVariable::kAcceleration) std::swap(a, b);
+    const QuadraticForm& form = forms_.late;
+    const bool together = form.layout.component[a.dof] == form.layout.component[b.dof];
+    if (!together) {
+      cross_ = new (arena_.take<CrossTerm>(1)) CrossTerm{state(a), state(b), value, cross_};
+    } else if (b.kind == DofVariable::kAcceleration) {
+      forms_.early.mixed[b.dof][column(a)] += value;
+    } else {
+      form.add(a.dof, column(a), column(b), value);
+    }
+  }
+
+  // Adds the derivative with respect to the acceleration of a dof.
+  void add_acceleration(int dof, double slope) { through_acceleration_[dof] += slope; }
+
+  const StepForms& forms() const { return forms_; }
+
+ private:
+  int column(DofVariable x) const {
+    const QuadraticForm& form = forms_.late;
+    return x.kind == DofVariable::kPosition ? form.q_column(x.dof) : form.v_column(x.dof);
+  }
+  int state(DofVariable x) const { return x.kind == DofVariable::kPosition ? x.dof : nv_ + x.dof; }
+
+  int nv_;
+  const StepForms& forms_;
+  double* through_acceleration_;
+  const CrossTerm*& cross_;
+  Arena& arena_;
+};
+
+// Adds the second derivatives with respect to dof l and dof k, which is l or below it, where
+// entry(first kind, second kind) is the derivative with respect to a variable of l, then one of k.
+// `swapped` is the same with l and k exchanged; it is used for rotations of one joint.    (HSE-2)
+template <class Entry, class Swapped>
+void add_chain_pair(const ModelView& m, int l, int k, bool accelerates, Entry entry,
+                    Swapped swapped, SensorForm& form) {
+  constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity,
+                 a = DofVariable::kAcceleration;
+  if (l != k && moves_axis(m, k, l)) {  // rotations of one joint
+    form.add({q, l}, {q, k}, 0.5 * (entry(q, q) + swapped(q, q)));
+    form.add({v, l}, {v, k}, 0.5 * (entry(v, v) + swapped(v, v)));
+    form.add({q, l}, {v, k}, entry(q, v));
+    form.add({q, k}, {v, l}, swapped(q, v));
+    return;
+  }
+  form.add({q, l}, {q, k}, entry(q, q));
+  form.add({v, l}, {v, k}, entry(v, v));
+  form.add({q, l}, {v, k}, entry(q, v));
+  if (l != k) form.add({v, l}, {q, k}, entry(v, q));
+  if (l != k && accelerates) form.add({a, l}, {q, k}, entry(a, q));
+}
+
+// Add the second derivatives of one sensor, weighted with `weights`, one per value.
+void add_frame_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_subtree_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_wrench_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+
+}  // namespace mujacobian
