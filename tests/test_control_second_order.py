@@ -156,6 +156,36 @@ def test_the_curvature_is_the_hessian_of_the_steps(approximate):
     assert not added[-1].any()
 
 
+def test_the_curvature_of_sensors_is_part_of_the_cost():
+    """Without multipliers of the step, the Hessian is that of the cost of the knot."""
+    xml = ARM.format("").replace(
+        '<geom fromto="0 0 0 .3 0 0" mass=".5"/>',
+        '<geom fromto="0 0 0 .3 0 0" mass=".5"/><site name="tip" pos=".3 0 0"/>',
+    )
+    xml = xml.replace("<sensor>", '<sensor><framepos name="tip" objtype="site" objname="tip"/>')
+    model = mujoco.MjModel.from_xml_string(xml)
+    reach = control.Term("reach", control.sensor(model, "tip") - [0.3, 0.2, 0.1], control.L2(0.1))
+    planner = control.ILQR(model, control.Cost(model, [reach]), 2)
+    state = np.random.default_rng(1).standard_normal(6)
+
+    def expand(first):
+        """Return the gradient and the Hessian of the first knot, with curvature."""
+        plan = planner.improve(first)
+        passes = planner._passes
+        passes.begin(planner.start_of(first))
+        knots, _ = passes.follow(plan.policy, -1, np.inf)
+        assert passes.curve(knots, np.zeros((2, 6))) == ""
+        return passes.expansion.gradient[0, :6].copy(), passes.curved[0, :6, :6].copy()
+
+    h, columns = 1e-5, []
+    for step in np.eye(6):
+        columns.append((expand(state + h * step)[0] - expand(state - h * step)[0]) / (2 * h))
+    wanted, found = np.array(columns), expand(state)[1]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7 * abs(wanted).max())
+    approximate = planner._passes.expansion.hessian[0, :6, :6]
+    assert abs(approximate - wanted).max() > 0.1 * abs(wanted).max()
+
+
 def resolved(planner, plan, state, change):
     """Return controls and states of the plan from `state`, with a change of cost or state."""
     change()

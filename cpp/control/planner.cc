@@ -278,7 +278,7 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
   Arena& arena = arenas_[thread];
   arena.reset();
   const double* d_next = next ? next : arena.zeros<double>(nx);
-  [[maybe_unused]] double* d_sensors = arena.take<double>(m.nsensordata);
+  double* d_sensors = arena.take<double>(m.nsensordata);
   differentiate_cost(
       cost_,
       {knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata, knots.controls + t * nu,
@@ -289,7 +289,7 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
   out.xx = arena.take<double>(nx * nx);
   out.xu = arena.take<double>(nx * nu);
   out.uu = arena.take<double>(nu * nu);
-  mujacobian::hessian(without_sleep(m), d, d_next, out, arena);
+  mujacobian::hessian(without_sleep(m), d, {d_next, d_sensors}, out, arena);
   double* to = hessian + t * cost_.nz() * stride;
   for (int i = 0; i < nx; i++) {
     for (int j = 0; j < nx; j++) to[i * stride + j] += out.xx[i * nx + j];
