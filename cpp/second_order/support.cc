@@ -57,26 +57,11 @@ void visit_always(const ModelView& m, F report) {
   }
 }
 
-// Returns whether two geoms of the model may collide.
-bool may_collide(const ModelView& m) {
-  if (m.npair > 0) return true;
-  for (int i = 0; i < m.ngeom; i++)
-    for (int j = 0; j < i; j++) {
-      const bool match = (m.geom_contype[i] & m.geom_conaffinity[j]) ||
-                         (m.geom_contype[j] & m.geom_conaffinity[i]);
-      if (match && m.body_weldid[m.geom_bodyid[i]] != m.body_weldid[m.geom_bodyid[j]]) return true;
-    }
-  return false;
-}
-
 // Calls report(element, reason) for the constraints that have no second derivative while they act.
 template <class F>
 void visit_constraints(const ModelView& m, F report) {
   const int disabled = m.opt.disableflags;
   if (disabled & disable::kConstraint) return;
-  if (!(disabled & disable::kContact) && may_collide(m)) {
-    report("contacts", "second derivatives of contacts");
-  }
   for (int e = 0; e < m.neq && !(disabled & disable::kEquality); e++) {
     const int type = m.eq_type[e];
     const bool tendons = type == equality::kTendon && tendon_is_fixed(m, m.eq_obj1id[e]) &&
