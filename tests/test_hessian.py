@@ -6,7 +6,7 @@ import pytest
 
 import mujacobian
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-from tests.oracle.second_order import cotangent, differences, joined, judge
+from tests.oracle.second_order import brackets, cotangent, differences, joined, judge
 from tests.scenes.cases import FOLDER, INTEGRATORS, random_state, sample
 from tests.scenes.random_trees import random_tree
 from tests.test_actuators import DYNAMICS, LAWS, MOTORS, NEWEST, PID, TRANSMISSIONS, state, world
@@ -216,30 +216,9 @@ def test_the_antisymmetric_part_of_the_differences_is_that_of_lie_brackets(name)
     data = random_state(model, np.random.default_rng(0))
     given = cotangent(model)
     raw = differences(model, data, given).raw
-    lin = mujacobian.linearize(model, data, sensors=False)
-    A = np.hstack([lin.A, lin.B])
-    pulled = A.T @ given
-    expected = np.zeros_like(raw)
-    for first in rotations(model):
-        rows = slice(first, first + 3)
-        expected -= np.einsum("i,ijk->jk", given[rows], crossed(A[rows]))
-        expected[rows, rows] += np.einsum("i,ijk->jk", pulled[rows], crossed(np.eye(3)))
+    expected = brackets(model, data, given)
     assert abs(expected).max() > 1e-4
     np.testing.assert_allclose(raw - raw.T, expected, atol=BRACKET_TOLERANCE * abs(raw).max())
-
-
-def rotations(model):
-    """Yield the first dof of every rotation of a ball or free joint."""
-    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
-        if kind == mujoco.mjtJoint.mjJNT_FREE:
-            yield dof + 3
-        elif kind == mujoco.mjtJoint.mjJNT_BALL:
-            yield dof
-
-
-def crossed(columns):
-    """Return [i, j, k]: component i of column k times column j."""
-    return np.cross(columns[:, None, :], columns[:, :, None], axis=0)
 
 
 def test_the_result_is_symmetric_repeatable_and_linear_and_changes_nothing():
@@ -350,7 +329,6 @@ REFUSED = {
     "spatial tendon": ({"rest": ROPE.format('stiffness="5"')}, 'tendon "rope"'),
     "limit of a spatial tendon": ({"rest": ROPE.format('range="0 .5"')}, 'tendon "rope" limit'),
     "weld": ({"rest": WELD}, 'equality "glue"'),
-    "contact": ({"qpos": 2.6}, 'geom "bob"'),
     "scaled forces": ({"rest": SCALED}, 'actuator "winch"'),
     "diagexact": ({"rest": DIAGEXACT} | LIMITED, "flag diagexact"),
     "noslip": ({"option": 'noslip_iterations="3"'} | LIMITED, "option noslip_iterations"),
@@ -360,12 +338,7 @@ REFUSED = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_elements_without_second_derivative_raise_with_their_name(kind):
     changes, name = REFUSED[kind]
-    if kind == "contact":
-        model, data = pendulum(option='gravity="0 0 -9"', **changes)
-        data.qpos[:] = 0
-        model.body_pos[1, 2] = 0.55
-    else:
-        model, data = pendulum(**changes)
+    model, data = pendulum(**changes)
     mujacobian.linearize(model, data)
     with pytest.raises(mujacobian.UnsupportedFeatureError) as raised:
         mujacobian.hessian(model, data, [1, 2])
@@ -421,7 +394,6 @@ def test_support_lists_elements_without_second_derivative():
     assert listed == [
         "option density or viscosity",
         'actuator "jet"',
-        "contacts",
         'equality "glue"',
         'sensor "pad"',
         'sensor "f"',

@@ -2,6 +2,7 @@
 // From these, the Hessian or its product with a vector is made. docs/derivations/second_order.md.
 #pragma once
 
+#include "second_order/contact.h"
 #include "second_order/hessian.h"
 #include "step/differential.h"
 #include "tree/quadratic_form.h"
@@ -32,6 +33,7 @@ struct StepCurvature {
   StepDifferential s;
   Multipliers mu;
   StepForms forms;
+  SlidingRows sliding;
   const CrossTerm* cross;  // null: none
 };
 
@@ -44,8 +46,8 @@ inline bool solves_both(const StepDifferential& s, int c) {
 bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena);
 
 // Differentiates a step twice. `forces` asks for the columns of qfrc_applied. Only the derivative
-// of the position update with respect to w twice is not in the forms, and the second derivatives of
-// the next activations. `m` and `d` have a converged collider.
+// of the position update with respect to w twice is not in the forms, the sliding rows, and the
+// second derivatives of the next activations. `m` and `d` have a converged collider.
 StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                                   bool forces, Arena& arena);
 

@@ -71,9 +71,6 @@ template <class F>
 void visit_constraints(const ModelView& m, F report) {
   const int disabled = m.opt.disableflags;
   if (disabled & disable::kConstraint) return;
-  if (!(disabled & disable::kContact) && may_collide(m)) {
-    report("contacts", "second derivatives of contacts");
-  }
   for (int e = 0; e < m.neq && !(disabled & disable::kEquality); e++) {
     const int type = m.eq_type[e];
     const bool tendons = type == equality::kTendon && tendon_is_fixed(m, m.eq_obj1id[e]) &&
