@@ -6,9 +6,8 @@ import mujoco
 import numpy as np
 
 import mujacobian
+from tests.oracle.extrapolation import derivative
 
-FIRST_STEP = 0.02  # rad, m, and the units of velocities, activations, controls and forces
-LEVELS = 7  # halvings of the step
 SPEC = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -69,20 +68,9 @@ def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differe
 
 
 def _extrapolate(function, k):
-    """Return the central difference along coordinate k at step zero, and its error estimate."""
-    table: list[list[np.ndarray]] = []
-    best, error = np.zeros(function.size), np.inf
-    for level in range(LEVELS):
-        step = np.zeros(function.size)
-        step[k] = FIRST_STEP / 2**level
-        row = [(function(step) - function(-step)) / (2 * step[k])]
-        for order, last in enumerate(table[-1] if table else (), start=1):
-            row.append(row[-1] + (row[-1] - last) / (4**order - 1))
-            spread = max(abs(row[-1] - row[-2]).max(), abs(row[-1] - last).max())
-            if spread < error:
-                best, error = row[-1], spread
-        table.append(row)
-    return best, error
+    """Return the derivative along coordinate k, and its error estimate."""
+    along = np.eye(function.size)[k]
+    return derivative(lambda step: function(step * along))
 
 
 def joined(h: mujacobian.Hessian) -> np.ndarray:
