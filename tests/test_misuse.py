@@ -278,6 +278,13 @@ def long_batch():
     )
 
 
+def long_hessians():
+    model = slides()
+    n = 100000
+    states, d_states = full(model, mujoco.MjData(model), n), np.ones((n, 2 * model.nv))
+    return lambda: mujacobian.hessian_batch(model, states, np.zeros((n, model.nu)), d_states)
+
+
 def long_rollout(lead):
     model, data = arm()
     return lambda: mujacobian.rollout(model, data, np.zeros((*lead, 100000, model.nu)))
@@ -288,6 +295,14 @@ def long_gradient():
     data = mujoco.MjData(model)
     trajectory = mujacobian.rollout(model, data, np.zeros((100000, model.nu)))
     return lambda: trajectory.gradient(np.ones_like(trajectory.states))
+
+
+def long_product():
+    model = slides()
+    data = mujoco.MjData(model)
+    trajectory = mujacobian.rollout(model, data, np.zeros((50000, model.nu)))
+    along = np.ones(trajectory.states.shape[-1]), None
+    return lambda: trajectory.hvp(along, np.ones_like(trajectory.states))
 
 
 def long_plan():
@@ -316,7 +331,9 @@ LONG = {
     "batch": long_batch,
     "rollout": lambda: long_rollout(()),
     "rollouts": lambda: long_rollout((4,)),
+    "hessians": long_hessians,
     "gradient": long_gradient,
+    "Hessian-vector product": long_product,
     "plan": long_plan,
     "rods": long_rods,
     "identification": lambda: long_identification(1),

@@ -10,6 +10,7 @@
 #include "layout/interrupt.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
+#include "second_order/product.h"
 #include "step/support.h"
 
 namespace mujacobian {
@@ -164,6 +165,28 @@ class Pusher {
   Arena arena_;
 };
 
+// Puts `data` into the state before step t, and evaluates it.
+DataView start_step(const ModelView& m, const void* model, void* data, const double* start, int t) {
+  const int size = engine().mj_stateSize(model, engine().integration_spec);
+  poll_interrupt();
+  engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
+  require_state(m, view_data(data));
+  forward(model, data);
+  const DataView d = view_data(data);
+  require_awake(m, d);
+  return d;
+}
+
+// y += x
+void add(double* y, const double* x, int n) {
+  for (int k = 0; x && k < n; k++) y[k] += x[k];
+}
+
+// Returns x, or null if all entries are zero.
+const double* nonzero(const double* x, int n) {
+  return x && std::any_of(x, x + n, [](double value) { return value != 0; }) ? x : nullptr;
+}
+
 double norm(const double* x, int n) {
   double sum = 0;
   for (int k = 0; k < n; k++) sum += x[k] * x[k];
@@ -182,7 +205,6 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
                                       const TrajectoryCotangent& given, const ParameterList& params,
                                       const TrajectoryPullback& out, double* cotangent) {
   const ModelView m = without_sleep(view_model(model));
-  const int size = engine().mj_stateSize(model, engine().integration_spec);
   const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
   std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
@@ -194,15 +216,10 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   const bool wants_force = out.force || out.wrench;
   for (int t = T - 1; t >= 0; t--) {
     try {
-      poll_interrupt();
       if (out.wrench && m.opt.integrator == integrator::kRK4) {
         throw Unsupported("xfrc_applied", "the integrator RK4 applies it at several poses");
       }
-      engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
-      require_state(m, view_data(data));
-      forward(model, data);
-      const DataView d = view_data(data);
-      require_awake(m, d);
+      const DataView d = start_step(m, model, data, start, t);
       arena.reset();
       double* force = out.force ? row(out.force, t, m.nv) : forces.data();
       std::fill(by_parameter.begin(), by_parameter.end(), 0.);
@@ -216,9 +233,7 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
       copy(cotangent, next.data(), nx);  // of the state after the step that failed
       return BatchFailure{t, std::current_exception()};
     }
-    if (const double* direct = row(given.states, t, nx)) {
-      for (int k = 0; k < nx; k++) cotangent[k] += direct[k];
-    }
+    add(cotangent, row(given.states, t, nx), nx);
     if (out.norms) out.norms[t] = norm(cotangent, nx);
     copy(next.data(), cotangent, nx);
   }
@@ -228,16 +243,10 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along) {
   const ModelView m = without_sleep(view_model(model));
-  const int size = engine().mj_stateSize(model, engine().integration_spec);
   Pusher pusher(m, params, along);
   for (int t = 0; t < T; t++) {
     try {
-      poll_interrupt();
-      engine().mj_setState(model, data, row(start, t, size), engine().integration_spec);
-      require_state(m, view_data(data));
-      forward(model, data);
-      require_awake(m, view_data(data));
-      pusher.push(view_data(data), t);
+      pusher.push(start_step(m, model, data, start, t), t);
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
     }
@@ -278,6 +287,60 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
     taken = run(model, data, state, T, inputs, record, starting, push);
   } catch (const std::exception&) {
     return BatchFailure{current, std::current_exception()};
+  }
+  return std::nullopt;
+}
+
+std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
+                                           int T, const double* ctrl, double* states,
+                                           double* sensors) {
+  const ModelView m = without_sleep(view_model(model));
+  const int nx = state_size(m);
+  Arena arena;
+  for (int t = 0; t < T; t++) {
+    try {
+      const DataView d = start_step(m, model, data, start, t);
+      arena.reset();
+      const Tangent along{row(states, t, nx), row(ctrl, t, m.nu), nullptr, nullptr};
+      const Change made{row(states, t + 1, nx), row(sensors, t, m.nsensordata)};
+      jvp(m, d, &along, {nullptr, 0}, false, &made, 1, arena);
+    } catch (const std::exception&) {
+      return BatchFailure{t, std::current_exception()};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const double* start,
+                                            int T, const TrajectoryCotangent& given,
+                                            const TrajectoryDirection& along, double* ctrl,
+                                            double* norms, double* cotangent, double* change) {
+  const ModelView m = without_sleep(view_model(model));
+  const int nx = state_size(m), ns = m.nsensordata;
+  Arena arena;
+  std::vector<double> next(cotangent, cotangent + nx), next_change(change, change + nx);
+  for (int t = T - 1; t >= 0; t--) {
+    try {
+      const DataView d = start_step(m, model, data, start, t);
+      const double* sensors = nonzero(row(given.sensors, t, ns), ns);
+      arena.reset();
+      pull_back_twice(m, d, {next.data(), sensors}, next_change.data(),
+                      {row(along.states, t, nx), row(along.ctrl, t, m.nu), nullptr},
+                      {sensors ? nullptr : cotangent, nullptr, nullptr},
+                      {change, row(ctrl, t, m.nu), nullptr}, arena);
+      arena.reset();
+      if (sensors) {
+        vjp(m, d, {next.data(), sensors}, {nullptr, 0}, {cotangent, nullptr, nullptr, nullptr},
+            arena);
+      }
+    } catch (const std::exception&) {
+      return BatchFailure{t, std::current_exception()};
+    }
+    add(cotangent, row(given.states, t, nx), nx);
+    add(change, row(along.changes, t, nx), nx);
+    norms[t] = norm(change, nx);
+    copy(next.data(), cotangent, nx);
+    copy(next_change.data(), change, nx);
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include "contact/collider.h"
 #include "layout/sleep.h"
+#include "linear/lanes.h"
 #include "second_order/activation.h"
 #include "second_order/forms.h"
 #include "second_order/support.h"
@@ -14,15 +15,25 @@
 namespace mujacobian {
 namespace {
 
+// Returns x . y, where both are padded to whole lanes, and the padding of one of them is zero.
 double dot(const double* x, const double* y, int n) {
-  double sum = 0;
-  for (int k = 0; k < n; k++) sum += x[k] * y[k];
-  return sum;
+  Lanes sum[2] = {broadcast(0), broadcast(0)};
+  int k = 0;
+  for (; k + kLanes < n; k += 2 * kLanes) {
+    sum[0] += load_lanes(x + k) * load_lanes(y + k);
+    sum[1] += load_lanes(x + k + kLanes) * load_lanes(y + k + kLanes);
+  }
+  if (k < n) sum[0] += load_lanes(x + k) * load_lanes(y + k);
+  const Lanes total = sum[0] + sum[1];
+  return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
-// y += s x
+// y += s x, padded to whole lanes
 void add_scaled(double* y, double s, const double* x, int n) {
-  for (int k = 0; k < n; k++) y[k] += s * x[k];
+  const Lanes scale = broadcast(s);
+  for (int k = 0; k < n; k += kLanes) {
+    store_lanes(y + k, load_lanes(y + k) + scale * load_lanes(x + k));
+  }
 }
 
 // Returns the direction in the columns of a component, padded to its stride.

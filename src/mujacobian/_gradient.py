@@ -202,6 +202,67 @@ class Adjoint:
                 return
 
 
+class SecondAdjoint:
+    """The derivative of the adjoint method along a direction, for every rollout (HVP-2).
+
+    Args:
+      model: the model that was simulated.
+      given: `(n, T + 1, nx)`, derivatives of the scalar with respect to each state alone.
+      sensed: `(n, T, ns)`, the same with respect to the sensors.
+      moved: `(n, T + 1, nx)`, changes of all states along the direction.
+      controls: `(n, T, nu)`, changes of the controls.
+      changes: `(n, T + 1, nx)`, changes of `given`; None: zero.
+      last: `(n, nx)`, changes of `given` at the last state.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        given: Array,
+        sensed: Array | None,
+        moved: Array,
+        controls: Array,
+        changes: Array | None,
+        last: Array,
+    ) -> None:
+        self.model, self.given, self.sensed = model, given, sensed
+        self.moved, self.controls, self.changes = moved, controls, changes
+        self.cotangents, self.state = given[:, -1].copy(), last
+        self.made = np.empty(controls.shape)
+        self.norms = np.empty(given.shape[:2])
+        self.norms[:, -1] = np.linalg.norm(last, axis=-1)
+
+    def pull_back(self, k: int, data: mujoco.MjData, segments: Iterable[Segment]) -> None:
+        """Fill the product of rollout k; its segments come in reverse order."""
+        for first, last, start in segments:
+            rows = slice(first, last)
+            _core.pull_back_twice_into(
+                self.model,
+                data,
+                start=start,
+                steps=last - first,
+                d_states=self.given[k, rows],
+                d_sensors=None if self.sensed is None else self.sensed[k, rows],
+                moved=self.moved[k, rows],
+                moved_ctrl=self.controls[k, rows],
+                changes=None if self.changes is None else self.changes[k, rows],
+                controls=self.made[k, rows],
+                norms=self.norms[k, rows],
+                cotangent=self.cotangents[k],
+                change=self.state[k],
+                first=first,
+            )
+
+    def product(self, *, is_batch: bool) -> Gradient:
+        """Return the products; raise if one of them has overflowed."""
+        for k, t in np.argwhere(~np.isfinite(self.norms))[::-1][:1]:
+            raise MujacobianError(
+                f"{_rollout(k, is_batch)}the derivative of the gradient overflows in step {t}, on "
+                "its way back"
+            )
+        return Gradient(self.state, self.made, None, None, None, None, self.norms)
+
+
 def pull_wrenches(model: mujoco.MjModel, data: mujoco.MjData, force: Array) -> Array:
     """Return derivatives by `xfrc_applied` (nbody, 6) from those by `qfrc_applied` (ADJ-5)."""
     jacobian = np.zeros((6, model.nv))

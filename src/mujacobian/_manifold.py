@@ -72,6 +72,39 @@ class Manifold:
         result[..., self._quaternions] = 0.5 * quaternion_rate(q, theta)
         return result
 
+    def reduce(self, states: Array, changes: Array) -> Array:
+        """Convert changes of the stored numbers to tangent coordinates of `q / |q|` (HVP-3)."""
+        result = np.empty((*changes.shape[:-1], self.nx))
+        result[..., self._dofs] = changes[..., self._numbers]
+        q, dq = states[..., self._quaternions], changes[..., self._quaternions]
+        scale = 2 / (q * q).sum(axis=-1, keepdims=True)
+        result[..., self._rotations] = scale * quaternion_rate_transposed(q, dq)
+        return result
+
+    def curve(self, states: Array, gradients: Array, changes: Array) -> Array:
+        """Return the second derivative of `gradients . states` times tangent changes (HVP-4)."""
+        result = np.zeros_like(changes)
+        q, g = states[..., self._quaternions], gradients[..., self._quaternions]
+        theta = changes[..., self._rotations]
+        result[..., self._rotations] = -0.25 * (q * g).sum(axis=-1, keepdims=True) * theta
+        return result
+
+    def lift_product(self, states: Array, gradients: Array, products: Array, along: Array) -> Array:
+        """Convert the product of a Hessian in tangent coordinates with `reduce(along)` (HVP-5).
+
+        Args:
+          states: the states, `(..., size)`.
+          gradients: gradients in tangent coordinates.
+          products: products of the Hessian in tangent coordinates.
+          along: the direction, a change of the stored numbers.
+        """
+        result = self.lift(states, products)
+        q, dq = states[..., self._quaternions], along[..., self._quaternions]
+        g = self.lift(states, gradients)[..., self._quaternions]
+        inner = (q * dq).sum(axis=-1, keepdims=True) * g + q * (g * dq).sum(axis=-1, keepdims=True)
+        result[..., self._quaternions] -= inner / (q * q).sum(axis=-1, keepdims=True)
+        return result
+
     def align(self, states: Array, others: Array) -> Array:
         """Return `others` with the sign of each quaternion that is nearer to that of `states`.
 

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
 from mujacobian._differenced import Differenced, may_difference
-from mujacobian._gradient import Adjoint, Gradient, Segment
+from mujacobian._gradient import Adjoint, Gradient, SecondAdjoint, Segment
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
 from mujacobian._refused import RefusedSteps
 from mujacobian._summary import describe
 from mujacobian._threads import each
-from mujacobian.errors import ArgumentError, MujacobianError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 Result = TypeVar("Result", "Gradient", "Jacobian")
 
@@ -113,18 +113,9 @@ class Trajectory:
           (50, 1)
         """
         manifold = Manifold(self.model)
-        n, T = self.batch, self.steps
-        states = self.states.reshape(n, T + 1, manifold.size)
-        given = np.zeros((n, T + 1, manifold.nx))
-        if d_states is not None:
-            width = manifold.nx if tangent else manifold.size
-            rows = shaped("d_states", d_states, (*self.states.shape[:-1], width))
-            rows = rows.reshape(n, T + 1, width)
-            given = rows if tangent else manifold.pull(states, rows)
-        sensed = None
-        if d_sensors is not None:
-            rows = shaped("d_sensors", d_sensors, self.sensordata.shape)
-            sensed = rows.reshape(n, T, self.model.nsensordata)
+        n = self.batch
+        states, rows, sensed = self._cotangents(manifold, d_states, d_sensors, tangent)
+        given = rows if tangent else manifold.pull(states, rows)
         if window is not None:
             window = count("window", window)
 
@@ -151,6 +142,169 @@ class Trajectory:
             rows = np.array([row @ chain for row in made.params])
             made = replace(made, params=rows.reshape(n, chain.shape[1]))
         return made if self.is_batch else _first(made)
+
+    def jvp(
+        self,
+        direction: tuple[ArrayLike | None, ArrayLike | None],
+        *,
+        tangent: bool = False,
+        sensors: bool = True,
+    ) -> tuple[Array, Array | None]:
+        """Return the changes of all states and sensors along a direction, in forward mode.
+
+        All other inputs and parameters of the rollout are constants.
+
+        Args:
+          direction: changes of the first state and of the controls, in the shapes of `state` and
+            `controls` of a gradient; None is zero.
+          tangent: use the tangent coordinates of `A` for changes of states, instead of the layout
+            of `states`.
+          sensors: compute the changes of the sensors, too; otherwise None is returned in their
+            place.
+
+        Example:
+          >>> import mujoco, mujacobian, numpy as np
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body>"
+          ...     "</worldbody><actuator><motor joint='pivot'/></actuator></mujoco>")
+          >>> trajectory = mujacobian.rollout(model, [0, 0], np.ones((50, 1)))
+          >>> trajectory.jvp((None, np.ones((50, 1))))[0].shape
+          (51, 2)
+        """
+        manifold = Manifold(self.model)
+        n, T = self.batch, self.steps
+        states = self.states.reshape(n, T + 1, manifold.size)
+        along, controls = self._direction(manifold, direction, tangent)
+        moved = np.zeros((n, T + 1, manifold.nx))
+        moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
+        sensed = np.zeros((n, T, self.model.nsensordata)) if sensors else None
+        self._push_direction(controls, moved, sensed)
+        made = moved if tangent else manifold.push(states, moved)
+        if self.is_batch:
+            return made, sensed
+        return made[0], None if sensed is None else sensed[0]
+
+    def hvp(
+        self,
+        direction: tuple[ArrayLike | None, ArrayLike | None],
+        d_states: ArrayLike | None = None,
+        d_sensors: ArrayLike | None = None,
+        *,
+        tangent: bool = False,
+    ) -> Gradient:
+        """Return the derivative of the gradient along a direction: a Hessian-vector product.
+
+        The scalar is the sum of all states and sensors, weighted with `d_states` and `d_sensors`,
+        as functions of the first state and the controls. For a loss that is not linear in them, the
+        product with the Hessian of the loss has another term: `gradient(L_xx dx, L_yy dy)` with the
+        changes `dx, dy` from `jvp` and the second derivatives of the loss. The cost is that of two
+        to three gradients. All other inputs and parameters of the rollout are constants.
+
+        Args:
+          direction: changes of the first state and of the controls, in the shapes of `state` and
+            `controls` of a gradient; None is zero.
+          d_states: as in `gradient`.
+          d_sensors: as in `gradient`.
+          tangent: use tangent coordinates, as in `gradient`, for `d_states`, the direction of the
+            state and the result. The Hessian is then that in exponential coordinates of all states,
+            and symmetric. Without it, quaternions are normalized to q / |q|.
+
+        Returns:
+          A `Gradient` with `state` and `controls`, and the `norms` of the changes of the derivative
+          with respect to every state. All else is None.
+
+        Example:
+          >>> import mujoco, mujacobian, numpy as np
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body>"
+          ...     "</worldbody><actuator><motor joint='pivot'/></actuator></mujoco>")
+          >>> trajectory = mujacobian.rollout(model, [1, 0], np.ones((50, 1)))
+          >>> d_states = np.zeros_like(trajectory.states)
+          >>> d_states[-1, 0] = 1  # the scalar is the last angle
+          >>> trajectory.hvp(([1, 0], None), d_states).controls.shape
+          (50, 1)
+        """
+        manifold = Manifold(self.model)
+        n, T = self.batch, self.steps
+        states, rows, sensed = self._cotangents(manifold, d_states, d_sensors, tangent)
+        given = rows if tangent else manifold.pull(states, rows)
+        along, controls = self._direction(manifold, direction, tangent)
+        moved = np.zeros((n, T + 1, manifold.nx))
+        moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
+        self._push_direction(controls, moved, None)
+
+        changes = None if tangent else manifold.curve(states, rows, moved)
+        last = np.zeros((n, manifold.nx)) if changes is None else changes[:, -1].copy()
+        adjoint = SecondAdjoint(self.model, given, sensed, moved, controls, changes, last)
+        self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
+        made = adjoint.product(is_batch=self.is_batch)
+        if not tangent:
+            products = manifold.lift_product(states[:, 0], adjoint.cotangents, made.state, along)
+            made = replace(made, state=products)
+        return made if self.is_batch else _first(made)
+
+    def _cotangents(
+        self,
+        manifold: Manifold,
+        d_states: ArrayLike | None,
+        d_sensors: ArrayLike | None,
+        tangent: bool,
+    ) -> tuple[Array, Array, Array | None]:
+        """Return the states, and the derivatives by states and sensors, with a batch axis."""
+        n, T = self.batch, self.steps
+        width = manifold.nx if tangent else manifold.size
+        rows = np.zeros((n, T + 1, width))
+        if d_states is not None:
+            given = shaped("d_states", d_states, (*self.states.shape[:-1], width))
+            rows = given.reshape(n, T + 1, width)
+        sensed = None
+        if d_sensors is not None:
+            given = shaped("d_sensors", d_sensors, self.sensordata.shape)
+            sensed = given.reshape(n, T, self.model.nsensordata)
+        return self.states.reshape(n, T + 1, manifold.size), rows, sensed
+
+    def _direction(
+        self,
+        manifold: Manifold,
+        direction: tuple[ArrayLike | None, ArrayLike | None],
+        tangent: bool,
+    ) -> tuple[Array, Array]:
+        """Return the changes of the first states and of the controls, with a batch axis."""
+        if not isinstance(direction, tuple | list) or len(direction) != 2:
+            raise ArgumentTypeError(
+                "direction must be a pair of changes of the first state and of the controls, got "
+                f"{type(direction).__name__}"
+            )
+        n, T, nu = self.batch, self.steps, self.model.nu
+        lead = (n,) if self.is_batch else ()
+        width = manifold.nx if tangent else manifold.size
+        state, controls = np.zeros((n, width)), np.zeros((n, T, nu))
+        if direction[0] is not None:
+            state = shaped("direction[0]", direction[0], (*lead, width)).reshape(n, width)
+        if direction[1] is not None:
+            controls = shaped("direction[1]", direction[1], (*lead, T, nu)).reshape(n, T, nu)
+        return state, controls
+
+    def _push_direction(self, controls: Array, moved: Array, sensed: Array | None) -> None:
+        """Fill the changes of all states, of which the first one is given, and of the sensors."""
+
+        def push(k: int, data: mujoco.MjData) -> None:
+            for first, last, start in self.segments(k, data, reverse=False):
+                _core.push_direction_into(
+                    self.model,
+                    data,
+                    start=start,
+                    steps=last - first,
+                    controls=controls[k, first:last],
+                    states=moved[k, first : last + 1],
+                    sensors=None if sensed is None else sensed[k, first:last],
+                    first=first,
+                )
+
+        self._each(push)
+        for k, t in np.argwhere(~np.isfinite(moved).all(axis=2))[:1]:
+            which = f"rollout {k}: " if self.is_batch else ""
+            raise MujacobianError(f"{which}the change of the state overflows before step {t}")
 
     def jacobian(
         self,

@@ -7,9 +7,8 @@ import mujoco
 import numpy as np
 
 import mujacobian
+from tests.oracle.extrapolation import derivative
 
-FIRST_STEP = 0.02  # rad, m, and the units of velocities, activations, controls and forces
-LEVELS = 7  # halvings of the step
 # Contacts have their impedance and their zones within a millimeter. A larger step would be on other
 # branches on both sides, where differences settle, too.
 CONTACT_STEP = 3e-4
@@ -76,21 +75,10 @@ def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differe
     return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
 
 
-def _extrapolate(function, k, first=FIRST_STEP, levels=LEVELS):
-    """Return the central difference along coordinate k at step zero, and its error estimate."""
-    table: list[list[np.ndarray]] = []
-    best, error = np.zeros(function.size), np.inf
-    for level in range(levels):
-        step = np.zeros(function.size)
-        step[k] = first / 2**level
-        row = [(function(step) - function(-step)) / (2 * step[k])]
-        for order, last in enumerate(table[-1] if table else (), start=1):
-            row.append(row[-1] + (row[-1] - last) / (4**order - 1))
-            spread = max(abs(row[-1] - row[-2]).max(), abs(row[-1] - last).max())
-            if spread < error:
-                best, error = row[-1], spread
-        table.append(row)
-    return best, error
+def _extrapolate(function, k, **settings):
+    """Return the derivative along coordinate k, and its error estimate."""
+    along = np.eye(function.size)[k]
+    return derivative(lambda step: function(step * along), **settings)
 
 
 def brackets(model, data, cotangent) -> np.ndarray:
@@ -138,7 +126,7 @@ def judge_columns(model, data, *, tolerance, seed=0) -> float:
     compared = trusted = 0
     for across in blocks:
         for k in range(across.start, across.stop):
-            column, error = _extrapolate(function, k, CONTACT_STEP, CONTACT_LEVELS)
+            column, error = _extrapolate(function, k, first=CONTACT_STEP, levels=CONTACT_LEVELS)
             for rows in blocks:
                 scale = max(
                     abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
