@@ -13,6 +13,7 @@
 #include "second_order/damping.h"
 #include "second_order/forms.h"
 #include "second_order/path.h"
+#include "second_order/point_equality.h"
 #include "second_order/row.h"
 #include "second_order/sensor.h"
 #include "second_order/support.h"
@@ -246,6 +247,7 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_passive_hessian(m, d, mu.g, late);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
   add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
+  add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   const SlidingRows sliding =
       add_contact_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   add_damping_hessian(m, d, s, minus_s, late, arena);

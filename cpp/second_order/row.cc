@@ -1,16 +1,17 @@
 #include "second_order/row.h"
 
+#include "constraint/wrench.h"
 #include "forces/tendon.h"
 #include "layout/enums.h"
+#include "second_order/ball_limit.h"
 #include "second_order/impedance.h"
 #include "spatial/jet.h"
 
 namespace mujacobian {
 namespace {
 
-bool is_scalar_limit(const ModelView& m, const Block& b) {
-  if (b.type == constraint::kLimitTendon) return true;
-  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] != joint::kBall;
+bool is_ball_limit(const ModelView& m, const Block& b) {
+  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] == joint::kBall;
 }
 
 // Returns MuJoCo's solimp of a row.
@@ -93,16 +94,14 @@ bool has_second_derivative(const ModelView& m, const Block& b) {
   if (!b.active || b.n == 0) return true;
   switch (b.type) {
     case constraint::kFrictionDof:
+    case constraint::kLimitJoint:
       return true;
     case constraint::kFrictionTendon:
     case constraint::kLimitTendon:
       return !b.path[0].hessian;
-    case constraint::kLimitJoint:
-      return is_scalar_limit(m, b);
     case constraint::kEquality: {
-      const int type = m.eq_type[b.id];
-      return (type == equality::kJoint || type == equality::kTendon) && !b.path[0].hessian &&
-             !b.path[1].hessian;
+      if (is_point_equality(m, b)) return true;
+      return !b.path[0].hessian && !b.path[1].hessian;
     }
     default:
       return true;  // contacts
@@ -113,9 +112,13 @@ void add_row_hessians(const ModelView& m, const DataView& d, const Blocks& block
                       const double* acc, const double* mu, const QuadraticForm& form) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    if (!b.active || b.n == 0 || b.geometry) continue;
+    if (!b.active || b.n == 0 || b.geometry || is_point_equality(m, b)) continue;
     // the force of dry friction is linear in all variables
     if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) continue;
+    if (is_ball_limit(m, b)) {
+      add_ball_limit_hessian(m, d, b, acc, mu, form);
+      continue;
+    }
     Coordinate y{b.n, b.dofs, b.J}, x{0, nullptr, nullptr};
     if (b.type == constraint::kEquality) {
       y = {b.path[0].n, b.path[0].dofs, b.path[0].moment};

@@ -108,7 +108,7 @@ def _crossed(columns):
     return np.cross(columns[:, None, :], columns[:, :, None], axis=0)
 
 
-def judge_columns(model, data, *, tolerance, seed=0) -> float:
+def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float:
     """Assert that `hessian` agrees with the columns that differences determine; return their share.
 
     A column near a kink, where a contact leaves its branch, has differences that do not settle. The
@@ -126,7 +126,7 @@ def judge_columns(model, data, *, tolerance, seed=0) -> float:
     compared = trusted = 0
     for across in blocks:
         for k in range(across.start, across.stop):
-            column, error = _extrapolate(function, k, first=CONTACT_STEP, levels=CONTACT_LEVELS)
+            column, error = _extrapolate(function, k, first=step, levels=CONTACT_LEVELS)
             for rows in blocks:
                 scale = max(
                     abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
