@@ -69,13 +69,14 @@ def test_errors_name_the_state(threads):
     with pytest.raises(ValueError, match=r"state 7: .*qpos"):
         mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
     model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><geom name="low" type="box" size=".1 .1 .1"/><body pos="0 0 .2">'
-        '<freejoint/><geom name="high" type="box" size=".1 .1 .1"/></body></worldbody></mujoco>'
+        '<mujoco><worldbody><body><geom name="wall" type="cylinder" size=".1 .1"/></body>'
+        '<body pos=".2999 0 0"><joint type="slide" axis="1 0 0"/>'
+        '<geom name="post" type="cylinder" size=".2 .3"/></body></worldbody></mujoco>'
     )
     states, controls, d_states = inputs(model)
-    states[:, 1:8] = 0, 0, 1, 1, 0, 0, 0
-    states[5, 3] = 0.199  # aligned faces touch
-    message = 'state 5: contact between geom "low" and geom "high".*parallel faces'
+    states[:, 1] = 0.1
+    states[5, 1] = 0  # the cylinders touch
+    message = 'state 5: contact between geom "wall" and geom "post".*along a line'
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=message):
         mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
 
