@@ -145,6 +145,27 @@ def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float
     return trusted / max(compared, 1)
 
 
+def column_errors(model, data, *, columns, trust, seed=0) -> list[float]:
+    """Return the errors of some columns of `hessian`, relative to its largest entry.
+
+    Columns whose differences are less accurate than `trust` are left out.
+    """
+    given = cotangent(model, seed)
+    found = joined(mujacobian.hessian(model, data, given))
+    function = Pulled(model, data, given)
+    half = 0.5 * brackets(model, data, given)
+    scale = abs(found).max()
+    errors = []
+    for k in np.random.default_rng(seed).permutation(function.size)[:columns]:
+        try:
+            column, error = _extrapolate(function, k, CONTACT_STEP, CONTACT_LEVELS)
+        except mujacobian.UnsupportedFeatureError:  # a neighboring state
+            continue
+        if error < trust * scale:
+            errors.append(abs(column - half[:, k] - found[:, k]).max() / scale)
+    return errors
+
+
 def joined(h: mujacobian.Hessian) -> np.ndarray:
     """Return the blocks of a result as one matrix."""
     if h.ff is None:
