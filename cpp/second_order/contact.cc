@@ -366,8 +366,8 @@ SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Bl
     add_rows_hessian(m, s, motions, slopes, sums, arena);
     append_sliding(d, s, acc, slopes, sliding, arena);
   };
-  auto finish = [&](const Block& b, const double* sum) {
-    if (b.geometry) scatter(b, sums_at(b, const_cast<double*>(sum)), form);
+  auto finish = [&](const Block& b, double* sum) {
+    if (b.geometry) scatter(b, sums_at(b, sum), form);
   };
   sum_by_dofs(blocks, kSums, arena.take<double>(kSums * largest_matrix(blocks)), add, finish);
   return sliding;

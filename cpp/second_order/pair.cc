@@ -4,45 +4,28 @@
 
 #include "layout/topology.h"
 #include "linear/combine.h"
+#include "spatial/lane_vector.h"
 
 namespace mujacobian {
 namespace {
 
-struct LaneVec3 {
-  Lanes x, y, z;
-};
-struct LanePair6 {
+// Four motions or forces side by side.
+struct LaneVec6 {
   LaneVec3 ang, lin;
 };
-LaneVec3 load3(const double* p, int stride) {
-  return {load_lanes(p), load_lanes(p + stride), load_lanes(p + 2 * stride)};
+LaneVec6 load6(const double* p, int stride) {
+  return {load_vectors(p, stride), load_vectors(p + 3 * stride, stride)};
 }
-LanePair6 load6(const double* p, int stride) {
-  return {load3(p, stride), load3(p + 3 * stride, stride)};
+void store6(double* p, int stride, const LaneVec6& v) {
+  store_vectors(p, stride, v.ang), store_vectors(p + 3 * stride, stride, v.lin);
 }
-void store6(double* p, int stride, const LanePair6& v) {
-  const Lanes x[6] = {v.ang.x, v.ang.y, v.ang.z, v.lin.x, v.lin.y, v.lin.z};
-  for (int i = 0; i < 6; i++) store_lanes(p + i * stride, x[i]);
-}
-LaneVec3 operator+(const LaneVec3& a, const LaneVec3& b) {
-  return {a.x + b.x, a.y + b.y, a.z + b.z};
-}
-LanePair6 operator+(const LanePair6& a, const LanePair6& b) {
-  return {a.ang + b.ang, a.lin + b.lin};
-}
-LaneVec3 cross(const LaneVec3& a, Vec3 b) {
-  const Lanes x = broadcast(b.x), y = broadcast(b.y), z = broadcast(b.z);
-  return {a.y * z - a.z * y, a.z * x - a.x * z, a.x * y - a.y * x};
-}
+LaneVec6 operator+(const LaneVec6& a, const LaneVec6& b) { return {a.ang + b.ang, a.lin + b.lin}; }
 // The cross products of motions with a motion, and with a force.
-LanePair6 cross(const LanePair6& a, Motion b) {
+LaneVec6 cross(const LaneVec6& a, Motion b) {
   return {cross(a.ang, b.ang), cross(a.ang, b.lin) + cross(a.lin, b.ang)};
 }
-LanePair6 cross(const LanePair6& a, Force b) {
+LaneVec6 cross(const LaneVec6& a, Force b) {
   return {cross(a.ang, b.ang) + cross(a.lin, b.lin), cross(a.ang, b.lin)};
-}
-Lanes dot(const LaneVec3& a, Vec3 b) {
-  return a.x * broadcast(b.x) + a.y * broadcast(b.y) + a.z * broadcast(b.z);
 }
 
 bool moves(const ContactDofs& c, int side) { return c.all_moves >> side & 1; }
@@ -53,14 +36,14 @@ const double* axes(const ContactDofs& c, int side) { return c.axes + 6 * side * 
 void carried_forces(const ContactDofs& c, const PairMotion* motions, int count,
                     const double gradient[kPairColumns], double* out) {
   for (int k = 0; k < c.stride; k += kLanes) {
-    LanePair6 sum{};
+    LaneVec6 sum{};
     for (int n = 0; n < count; n++) {
       sum = sum + cross(load6(motions[n].moved + k, c.stride), motions[n].wrench);
     }
     for (int side = 0; side < 2; side++) {
       if (!moves(c, side)) continue;
       const double* g = gradient + 6 * side;
-      const Force half{0.5 * Vec3{g[0], g[1], g[2]}, 0.5 * Vec3{g[3], g[4], g[5]}};
+      const Force half = 0.5 * Force{load3(g), load3(g + 3)};
       sum = sum + cross(load6(axes(c, side) + k, c.stride), half);
     }
     store6(out + k, c.stride, sum);
@@ -92,7 +75,7 @@ void add_ancestors(const ModelView& m, const ContactDofs& c, const double* carri
 
 void move_pair(const ContactDofs& c, PairMotion& p) {
   for (int k = 0; k < c.stride; k += kLanes) {
-    LanePair6 sum = load6(p.rate + k, c.stride);
+    LaneVec6 sum = load6(p.rate + k, c.stride);
     for (int side = 0; side < 2; side++) {
       if (!moves(c, side)) continue;
       sum = sum + cross(load6(axes(c, side) + k, c.stride), (side ? 1 : -1) * p.y[side]);
@@ -132,8 +115,9 @@ void add_pair_rows(const ContactDofs& c, const PairMotion& p, const double* posi
                    double* out) {
   const Motion y = -1.0 * p.relative();
   for (int k = 0; k < c.stride; k += kLanes) {
-    const LanePair6 moved = load6(p.moved + k, c.stride);
-    const LaneVec3 shift = load3(position + k, c.stride), rotation = load3(turn + k, c.stride);
+    const LaneVec6 moved = load6(p.moved + k, c.stride);
+    const LaneVec3 shift = load_vectors(position + k, c.stride);
+    const LaneVec3 rotation = load_vectors(turn + k, c.stride);
     const LaneVec3 lin = moved.lin + cross(shift, y.ang) + cross(rotation, y.lin);
     const LaneVec3 ang = moved.ang + cross(rotation, y.ang);
     for (int r = 0; r < count; r++) {
