@@ -127,10 +127,28 @@ void add_frame(const ContactGeometry& g, const FrameRates& r, Vec3 bar, MovedCol
   }
 }
 
+// Second derivatives of a point of geom 1 over a face of geom 0 with respect to the motion of geom
+// 1, which is the contact of most feet with the ground. Only the point moves: its velocity along
+// motion k changes along motion j.
+void curve_point_over_face(const FaceFeature& f, Vec3 from, const ContactPoint& bar,
+                           double out[kUnits][kUnits]) {
+  const Vec3 pull = bar.position + (bar.distance - 0.5 * dot(bar.position, f.shift)) * f.outward;
+  for (int j = 0; j < kUnits; j++) {
+    const Vec3 turned = cross(velocity(unit_motion(j), from, f.center), pull);
+    store3(out[j], turned);
+    for (int k = 3; k < kUnits; k++) out[j][k] = 0;
+  }
+}
+
 // Second derivatives of the contact point with respect to the motion of geom 1, contracted with the
 // cotangents: row j is the derivative of the first derivatives along motion j.            (CON-40)
 void curve_point(const ContactGeometry& g, const ContactSource& source, const UnitRates& units,
                  const ContactPoint& bar, double out[kUnits][kUnits]) {
+  const FaceFeature* face = std::get_if<FaceFeature>(&g.feature);
+  if (face && face->owner == 0 && !face->shift_with_other &&
+      std::holds_alternative<FixedPoint>(face->slide)) {
+    return curve_point_over_face(*face, g.position, bar, out);
+  }
   const ContactPointT<ContactDual> at = move_point(g, units);
   const DualVec3 shift = at.position - DualVec3(g.position);
   DualMotion motion[2];

@@ -2,34 +2,18 @@
 
 #include <algorithm>
 
-#include "linear/lanes.h"
+#include "spatial/lane_vector.h"
 
 namespace mujacobian {
 namespace {
-
-struct LaneVec3 {
-  Lanes x, y, z;
-};
-LaneVec3 load_rows(const double* p, int stride) {
-  return {load_lanes(p), load_lanes(p + stride), load_lanes(p + 2 * stride)};
-}
-void store_rows(double* p, int stride, const LaneVec3& v) {
-  store_lanes(p, v.x), store_lanes(p + stride, v.y), store_lanes(p + 2 * stride, v.z);
-}
-LaneVec3 operator+(const LaneVec3& a, const LaneVec3& b) {
-  return {a.x + b.x, a.y + b.y, a.z + b.z};
-}
-LaneVec3 cross(const LaneVec3& a, Vec3 b) {
-  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
 
 // Computes the change of `wrench` for rotations `turn` and shifts `shift`, all by component, over
 // `columns` in whole lanes.
 void move_wrench(Force wrench, const double* turn, const double* shift, int columns, double* out) {
   for (int k = 0; k < columns; k += kLanes) {
-    const LaneVec3 t = load_rows(turn + k, columns), s = load_rows(shift + k, columns);
-    store_rows(out + k, columns, cross(t, wrench.ang) + cross(s, wrench.lin));
-    store_rows(out + 3 * columns + k, columns, cross(t, wrench.lin));
+    const LaneVec3 t = load_vectors(turn + k, columns), s = load_vectors(shift + k, columns);
+    store_vectors(out + k, columns, cross(t, wrench.ang) + cross(s, wrench.lin));
+    store_vectors(out + 3 * columns + k, columns, cross(t, wrench.lin));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "second_order/contact.h"
 
+#include <algorithm>
+
 #include "constraint/block_sum.h"
 #include "constraint/contact.h"
 #include "constraint/force_derivative.h"
@@ -67,30 +69,32 @@ ContactVariation column(const ContactMap& map, int k) {
           {map.turn[0][k], map.turn[1][k], map.turn[2][k]}};
 }
 
-// Sets the wrenches of a motion: `wrench` on body 1, and its opposite on body 0, fixed to the frame
-// of the contact.
-void set_wrench(const ContactState& s, Force wrench, PairMotion& p) {
-  p.wrench[0] = -1.0 * wrench, p.wrench[1] = wrench;
-  const MovedColumns columns(s.b.chain->all_moves);
+// Sets the wrench of a motion, which is fixed to the frame of the contact, and takes its arrays.
+void set_wrench(const ContactState& s, Force wrench, PairMotion& p, Arena& arena) {
+  const Block& b = s.b;
+  p.wrench = wrench;
+  const MovedColumns columns(b.chain->all_moves);
   for (int k = columns.first; k < columns.last; k++) {
     const Force moved = moved_wrench(wrench, column(s.map, k));
     double x[6];
     store3(x, moved.ang), store3(x + 3, moved.lin);
-    for (int i = 0; i < 6; i++) p.change[0][i][k] = -x[i], p.change[1][i][k] = x[i];
+    for (int i = 0; i < 6; i++) p.change[i][k] = x[i];
   }
+  p.rate = arena.zeros<double>(6 * b.stride), p.moved = arena.take<double>(6 * b.stride);
 }
 
-// Returns the rates of the axes of the dofs of a contact, about the contact: sum of `rate`, and of
-// `damping` times cdof_dot.
-const Motion* rates_about(const DataView& d, const Block& b, const Motion* rate, double damping,
-                          Arena& arena) {
-  Motion* all = arena.take<Motion>(b.n);
+// Sets the rates of the axes of the dofs: `rate`, and `damping` times cdof_dot.
+void set_rates(const DataView& d, const Block& b, const Motion* rate, double damping,
+               PairMotion& p) {
+  const ContactDofs& c = *b.chain;
   for (int k = 0; k < b.n; k++) {
+    if (c.moves[k] == 3) continue;
     Motion sum = rate[b.dofs[k]];
     if (damping != 0) sum = sum + damping * load_motion(d.cdof_dot + 6 * b.dofs[k]);
-    all[k] = about(sum, b.chain->offset[b.chain->moves[k] >> 1]);
+    double x[6];
+    store_motion(x, c.sign(k) * about(sum, c.offset[c.moves[k] >> 1]));
+    for (int i = 0; i < 6; i++) p.rate[i * b.stride + k] = x[i];
   }
-  return all;
 }
 
 // The motions whose powers are differentiated: those of each kind of row, the virtual velocity, and
@@ -114,8 +118,8 @@ ContactMotions contact_motions(const ModelView& m, const DataView& d, const Cont
   for (int kind = 0; kind < kinds; kind++) {
     PairMotion& p = all.motion[all.count++];
     for (int side = 0; side < 2; side++) p.y[side] = s.moving.y[kind][side];
-    p.rate = rates_about(d, b, sweeps.acc.moved_rate, s.moving.damping[kind], arena);
-    set_wrench(s, row_wrench(b, s.pulled, kind, kind == kinds - 1 ? b.count : 1), p);
+    set_wrench(s, row_wrench(b, s.pulled, kind, kind == kinds - 1 ? b.count : 1), p, arena);
+    set_rates(d, b, sweeps.acc.moved_rate, s.moving.damping[kind], p);
   }
 
   // the virtual velocity with the opposite of the force
@@ -124,8 +128,8 @@ ContactMotions contact_motions(const ModelView& m, const DataView& d, const Cont
   for (int side = 0; side < 2; side++) {
     p.y[side] = about(sweeps.virt.moved[c.body[side]], c.offset[side]);
   }
-  p.rate = rates_about(d, b, sweeps.virt.moved_rate, 0, arena);
-  set_wrench(s, -1.0 * s.moving.wrench, p);
+  set_wrench(s, -1.0 * s.moving.wrench, p, arena);
+  set_rates(d, b, sweeps.virt.moved_rate, 0, p);
 
   // surfaces are bodies that turn with their geoms; they act in the rows of t_1, t_2 and spin
   const SurfaceVelocity surface = surface_velocity(m, d, b);
@@ -136,13 +140,11 @@ ContactMotions contact_motions(const ModelView& m, const DataView& d, const Cont
       const Motion motion{surface.ang[side], surface.lin[side]};
       q.y[side] = about(motion, surface.arm[side]);
     }
-    q.rate = arena.zeros<Motion>(b.n);
-    set_wrench(s, s.moving.damping[1] * row_wrench(b, s.pulled, 1, 4), q);
+    set_wrench(s, s.moving.damping[1] * row_wrench(b, s.pulled, 1, 4), q, arena);
   }
+  for (int n = 0; n < all.count; n++) move_pair(c, all.motion[n]);
   return all;
 }
-
-Motion relative(const PairMotion& p) { return p.y[1] + -1.0 * p.y[0]; }
 
 // a b^T - (a . b) 1, the matrix of (x -> (x x a) x b).
 Mat3 turn_twice(Vec3 a, Vec3 b) { return outer(a, b) + (-dot(a, b)) * identity3(); }
@@ -155,8 +157,8 @@ PoseCurvature pose_curvature(const ModelView& m, const DataView& d, const Contac
   ContactCotangent bar{};
   Mat3 turns{}, shifts{};
   for (int n = 0; n < motions.count; n++) {
-    const Motion y = relative(motions.motion[n]);
-    const Force p = motions.motion[n].wrench[1];
+    const Motion y = motions.motion[n].relative();
+    const Force p = motions.motion[n].wrench;
     bar.position += cross(p.lin, y.ang);
     bar.turn += cross(p.ang, y.ang) + cross(p.lin, y.lin);
     turns = turns + 0.5 * (turn_twice(p.ang, y.ang) + turn_twice(p.lin, y.lin));
@@ -195,8 +197,9 @@ PoseCurvature pose_curvature(const ModelView& m, const DataView& d, const Contac
       Force sum{};
       for (int n = 0; n < motions.count; n++) {
         const PairMotion& p = motions.motion[n];
-        const double(*x)[kPairColumns] = p.change[side];
-        sum += cross(p.y[side], Force{{x[0][k], x[1][k], x[2][k]}, {x[3][k], x[4][k], x[5][k]}});
+        const double(*x)[kPairColumns] = p.change;
+        sum += cross((side ? 1 : -1) * p.y[side],
+                     Force{{x[0][k], x[1][k], x[2][k]}, {x[3][k], x[4][k], x[5][k]}});
       }
       const double carried[6] = {sum.ang.x, sum.ang.y, sum.ang.z, sum.lin.x, sum.lin.y, sum.lin.z};
       for (int i = 0; i < 6; i++) row[6 * side + i] += carried[i];
@@ -222,40 +225,22 @@ RowSlopes row_slopes(const ContactState& s, const ContactMotions& motions, Arena
   add_rows(c, s.map.position, 3, moved + b.stride);
   add_rows(c, s.map.turn, 3, moved + 4 * b.stride);
   r.distance = moved;
-  for (int k = 0; k < b.n; k++) {
-    auto vector = [&](int first) {
-      const double* at = moved + first * b.stride + k;
-      return Vec3{at[0], at[b.stride], at[2 * b.stride]};
-    };
-    const Vec3 position = vector(1), turn = vector(4);
-    // change of the relative motion, as it appears in the frame of the contact            (ROW-4)
-    auto change = [&](const PairMotion& p) {
-      const Motion y = relative(p);
-      Motion sum = c.sign(k) * p.rate[k];
-      for (int side = 0; side < 2; side++) {
-        if (c.moves[k] >> side & 1) sum = sum + (side ? 1 : -1) * cross(c.axis[k], p.y[side]);
-      }
-      return Motion{sum.ang + cross(y.ang, turn),
-                    sum.lin + cross(y.ang, position) + cross(y.lin, turn)};
-    };
-    auto add = [&](const Motion& by, double scale, int first, int last, double* rows) {
-      for (int row = first; row < last && row < b.count; row++) {
-        rows[row * b.stride + k] +=
-            scale * dot(contact_axis(*b.geometry, row), row < 3 ? by.lin : by.ang);
-      }
-    };
-    const int kinds = s.moving.kinds;
-    for (int kind = 0; kind < kinds; kind++) {
-      add(change(motions.motion[kind]), 1, kind, kind == kinds - 1 ? b.count : 1, r.x);
-    }
-    add(change(motions.motion[motions.virt]), 1, 0, b.count, r.virt);
-    if (motions.surface >= 0) {
-      add(change(motions.motion[motions.surface]), s.moving.damping[1], 1, 4, r.x);
-    }
-    for (int row = 0; row < b.count; row++) {
-      r.x[row * b.stride + k] += s.moving.slope[row] * r.distance[k];
-    }
+  // the rows of the motions in the frame of the contact
+  Vec3 axes[kMaxRows];
+  for (int row = 0; row < b.count; row++) axes[row] = contact_axis(*b.geometry, row);
+  auto add = [&](const PairMotion& p, double scale, int first, int last, double* rows) {
+    add_pair_rows(c, p, moved + b.stride, moved + 4 * b.stride, axes + first, last - first,
+                  3 - first, scale, rows + first * b.stride);
+  };
+  const int kinds = s.moving.kinds;
+  for (int kind = 0; kind < kinds; kind++) {
+    add(motions.motion[kind], 1, kind, kind == kinds - 1 ? b.count : 1, r.x);
   }
+  add(motions.motion[motions.virt], 1, 0, b.count, r.virt);
+  if (motions.surface >= 0) {
+    add(motions.motion[motions.surface], s.moving.damping[1], 1, std::min(b.count, 4), r.x);
+  }
+  combine_rows<true>(r.x, b.count, {s.moving.slope, 1, 0}, r.distance, 1, b.stride);
   return r;
 }
 
@@ -297,7 +282,7 @@ void add_rows_hessian(const ModelView& m, const ContactState& s, const ContactMo
     const int count = kind == kinds - 1 ? b.count - kind : 1;
     combine_rows<true>(turned, b.n, {b.J + kind * b.stride, 1, b.stride}, pulled + kind * b.stride,
                        count, b.stride);
-    turn_wrench(m, *b.chain, s.map, motions.motion[kind].wrench[1], turned, arena);
+    turn_wrench(m, *b.chain, s.map, motions.motion[kind].wrench, turned, arena);
     for (std::size_t i = 0; i < matrix_size(b); i++) {
       sums.acc[i] += turned[i], sums.v[i] += s.moving.damping[kind] * turned[i];
     }
@@ -325,6 +310,13 @@ void append_sliding(const DataView& d, const ContactState& s, const double* acc,
   }
   sliding.block = &b, sliding.q = slopes.x, sliding.v = v;
   cone_third_derivative(b, p, s.virt, sliding.T);
+}
+
+bool has_contacts(const Blocks& blocks) {
+  for (int k = 0; k < blocks.count; k++) {
+    if (blocks.block[k].geometry && blocks.block[k].active) return true;
+  }
+  return false;
 }
 
 // Throws Unsupported if the contact has a first, but no second derivative.
@@ -358,6 +350,7 @@ void scatter(const Block& b, const ContactSums& sums, const QuadraticForm& form)
 SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
                                  const double* acc, const double* mu, const QuadraticForm& form,
                                  Arena& arena) {
+  if (!has_contacts(blocks)) return {};
   SlidingRows sliding{arena.take<SlidingRows::Contact>(blocks.count), 0};
   const Sweeps sweeps{block_motion(m, d, blocks, acc, arena),
                       block_motion(m, d, blocks, mu, arena)};
@@ -373,8 +366,8 @@ SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Bl
     add_rows_hessian(m, s, motions, slopes, sums, arena);
     append_sliding(d, s, acc, slopes, sliding, arena);
   };
-  auto finish = [&](const Block& b, const double* sum) {
-    if (b.geometry) scatter(b, sums_at(b, const_cast<double*>(sum)), form);
+  auto finish = [&](const Block& b, double* sum) {
+    if (b.geometry) scatter(b, sums_at(b, sum), form);
   };
   sum_by_dofs(blocks, kSums, arena.take<double>(kSums * largest_matrix(blocks)), add, finish);
   return sliding;

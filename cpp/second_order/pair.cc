@@ -1,79 +1,131 @@
 #include "second_order/pair.h"
 
-#include "contact/curvature.h"
+#include <cstring>
+
 #include "layout/topology.h"
 #include "linear/combine.h"
+#include "spatial/lane_vector.h"
 
 namespace mujacobian {
 namespace {
 
-bool moves(const ContactDofs& c, int k, int side) { return c.moves[k] >> side & 1; }
-
-// Adds scale times a row with a column per motion z.
-void add_row(double scale, const double row[kPairColumns], MovedColumns columns,
-             double sum[kPairColumns]) {
-  for (int i = columns.first; i < columns.last; i++) sum[i] += scale * row[i];
+// Four motions or forces side by side.
+struct LaneVec6 {
+  LaneVec3 ang, lin;
+};
+LaneVec6 load6(const double* p, int stride) {
+  return {load_vectors(p, stride), load_vectors(p + 3 * stride, stride)};
+}
+void store6(double* p, int stride, const LaneVec6& v) {
+  store_vectors(p, stride, v.ang), store_vectors(p + 3 * stride, stride, v.lin);
+}
+LaneVec6 operator+(const LaneVec6& a, const LaneVec6& b) { return {a.ang + b.ang, a.lin + b.lin}; }
+// The cross products of motions with a motion, and with a force.
+LaneVec6 cross(const LaneVec6& a, Motion b) {
+  return {cross(a.ang, b.ang), cross(a.ang, b.lin) + cross(a.lin, b.ang)};
+}
+LaneVec6 cross(const LaneVec6& a, Force b) {
+  return {cross(a.ang, b.ang) + cross(a.lin, b.lin), cross(a.ang, b.lin)};
 }
 
-// Returns the force N of dof k, whose product with the axis of an ancestor is the second derivative
-// of the motions of the bodies.                                                           (HES-29)
-Force carried_force(const ContactDofs& c, int k, const PairMotion* motions, int count,
-                    const double gradient[kPairColumns]) {
-  Force sum{};
-  for (int side = 0; side < 2; side++) {
-    if (!moves(c, k, side)) continue;
-    for (int i = 0; i < count; i++) {
-      const PairMotion& p = motions[i];
-      sum += cross(cross(c.axis[k], p.y[side]) + p.rate[k], p.wrench[side]);
+bool moves(const ContactDofs& c, int side) { return c.all_moves >> side & 1; }
+const double* axes(const ContactDofs& c, int side) { return c.axes + 6 * side * c.stride; }
+
+// Writes the forces N of all dofs, (6, n) by component, whose products with the axes of ancestors
+// are second derivatives of the motions of the bodies.                                    (HES-29)
+void carried_forces(const ContactDofs& c, const PairMotion* motions, int count,
+                    const double gradient[kPairColumns], double* out) {
+  for (int k = 0; k < c.stride; k += kLanes) {
+    LaneVec6 sum{};
+    for (int n = 0; n < count; n++) {
+      sum = sum + cross(load6(motions[n].moved + k, c.stride), motions[n].wrench);
     }
-    const double* g = gradient + 6 * side;
-    sum += 0.5 * cross(c.axis[k], Force{load3(g), load3(g + 3)});
+    for (int side = 0; side < 2; side++) {
+      if (!moves(c, side)) continue;
+      const double* g = gradient + 6 * side;
+      const Force half = 0.5 * Force{load3(g), load3(g + 3)};
+      sum = sum + cross(load6(axes(c, side) + k, c.stride), half);
+    }
+    store6(out + k, c.stride, sum);
   }
-  return sum;
+}
+
+// Adds the products of these forces with the axes of the dofs and their ancestors.
+void add_ancestors(const ModelView& m, const ContactDofs& c, const double* carried, double* out,
+                   double* products) {
+  for (int side = 0; side < 2; side++) {
+    if (!moves(c, side)) continue;
+    combine_rows<false>(products, c.n, {carried, 1, c.stride}, axes(c, side), 6, c.stride);
+    for (int k = 0; k < c.n; k++) {
+      // a dof that moves both bodies is counted once
+      if (!(c.moves[k] >> side & 1) || (side == 1 && c.moves[k] == 3)) continue;
+      const double* product = products + k * c.stride;
+      double* row = out + k * c.stride;
+      // rotations of one joint: the mean of both orders                                   (HES-13)
+      int first = k, last = k + 1;
+      while (first > 0 && moves_axis(m, c.dofs[k], c.dofs[first - 1])) first--;
+      while (last < c.n && moves_axis(m, c.dofs[last], c.dofs[k])) last++;
+      for (int l = 0; l < first; l++) row[l] += product[l];
+      for (int l = first; l < last; l++) row[l] += 0.5 * product[l];
+    }
+  }
 }
 
 }  // namespace
 
+void move_pair(const ContactDofs& c, PairMotion& p) {
+  for (int k = 0; k < c.stride; k += kLanes) {
+    LaneVec6 sum = load6(p.rate + k, c.stride);
+    for (int side = 0; side < 2; side++) {
+      if (!moves(c, side)) continue;
+      sum = sum + cross(load6(axes(c, side) + k, c.stride), (side ? 1 : -1) * p.y[side]);
+    }
+    store6(p.moved + k, c.stride, sum);
+  }
+}
+
 void add_pair_hessian(const ModelView& m, const ContactDofs& c, const PairMotion* motions,
                       int count, const PoseCurvature& pose, double* out, Arena& arena) {
   const Arena::Mark mark = arena.mark();
-  const MovedColumns columns(c.all_moves);
-  double* ancestors = arena.take<double>(c.stride);
-  for (int k = 0; k < c.n; k++) {
-    // what multiplies the motions of the bodies with the other dofs
-    double with[kPairColumns] = {};
-    for (int side = 0; side < 2; side++) {
-      if (!moves(c, k, side)) continue;
-      double axis[6], rate[6];
-      store_motion(axis, c.axis[k]);
-      for (int i = 0; i < 6; i++) add_row(axis[i], pose.half[6 * side + i], columns, with);
-      for (int n = 0; n < count; n++) {
-        store_motion(rate, motions[n].rate[k]);
-        for (int i = 0; i < 6; i++) add_row(rate[i], motions[n].change[side][i], columns, with);
-      }
+  // numbers of each dof that multiply the motions of a body
+  double* with = arena.take<double>(6 * c.stride);
+  for (int side = 0; side < 2; side++) {
+    if (!moves(c, side)) continue;
+    std::memset(with, 0, 6 * c.stride * sizeof(double));
+    for (int other = 0; other < 2; other++) {
+      if (!moves(c, other)) continue;
+      combine_rows<true>(with, 6, {pose.half[6 * other] + 6 * side, 1, kPairColumns},
+                         axes(c, other), 6, c.stride);
     }
-    double* row = out + k * c.stride;
-    for (int side = 0; side < 2; side++) {
-      if (!(c.all_moves >> side & 1)) continue;
-      combine_rows<true>(row, 1, {with + 6 * side, 0, 1}, c.axes + 6 * side * c.stride, 6,
-                         c.stride);
+    for (int n = 0; n < count; n++) {
+      combine_rows<true>(with, 6, {motions[n].change[0] + 6 * side, 1, kPairColumns},
+                         motions[n].rate, 6, c.stride);
     }
+    combine_rows<true>(out, c.n, {with, 1, c.stride}, axes(c, side), 6, c.stride);
+  }
 
-    // dof k and its ancestors; rotations of one joint: the mean of both orders            (HES-13)
-    double carried[6];
-    const Force force = carried_force(c, k, motions, count, pose.gradient);
-    store3(carried, force.ang), store3(carried + 3, force.lin);
-    const int side = moves(c, k, 0) ? 0 : 1;
-    combine_rows<false>(ancestors, 1, {carried, 0, 1}, c.axes + 6 * side * c.stride, 6, c.stride);
-    for (int l = 0; l < k; l++) {
-      row[l] += (moves_axis(m, c.dofs[k], c.dofs[l]) ? 0.5 : 1) * ancestors[l];
-    }
-    row[k] += 0.5 * ancestors[k];
-    for (int l = k + 1; l < c.n && moves_axis(m, c.dofs[l], c.dofs[k]); l++) {
-      row[l] += 0.5 * ancestors[l];
+  // the forces that multiply the axes of ancestors
+  carried_forces(c, motions, count, pose.gradient, with);
+  add_ancestors(m, c, with, out, arena.take<double>(c.n * c.stride));
+  arena.rewind(mark);
+}
+
+void add_pair_rows(const ContactDofs& c, const PairMotion& p, const double* position,
+                   const double* turn, const Vec3* along, int count, int linear, double scale,
+                   double* out) {
+  const Motion y = -1.0 * p.relative();
+  for (int k = 0; k < c.stride; k += kLanes) {
+    const LaneVec6 moved = load6(p.moved + k, c.stride);
+    const LaneVec3 shift = load_vectors(position + k, c.stride);
+    const LaneVec3 rotation = load_vectors(turn + k, c.stride);
+    const LaneVec3 lin = moved.lin + cross(shift, y.ang) + cross(rotation, y.lin);
+    const LaneVec3 ang = moved.ang + cross(rotation, y.ang);
+    for (int r = 0; r < count; r++) {
+      double* at = out + r * c.stride + k;
+      const Lanes change = dot(r < linear ? lin : ang, along[r]);
+      store_lanes(at, load_lanes(at) + broadcast(scale) * change);
     }
   }
-  arena.rewind(mark);
 }
 
 }  // namespace mujacobian

@@ -38,13 +38,11 @@ Force value(const Cotangent& x) { return {value(x.ang), value(x.lin)}; }
 // Numbers of an equality that do not depend on the state of its bodies.
 struct Constants {
   bool weld;
-  int count;
   double scale;  // torquescale
   double damping;
   double D[kMaxRows];
   // k imp and D, relative to its value, as functions of the length of the position; then their
   // slopes divided by this length, all with their derivatives
-  double length;
   double spring[2], spring_ratio[2], scaling[2], scaling_ratio[2];
 };
 
@@ -239,16 +237,16 @@ class Power {
 
 Constants constants(const ModelView& m, const DataView& d, const Block& b, const PointEquality& h) {
   Constants c{};
-  c.weld = h.weld, c.count = b.count;
+  c.weld = h.weld;
   if (h.weld) c.scale = h.scale;
   const double *kbip = d.efc_KBIP + 4 * b.row, *solimp = m.eq_solimp + kNImp * b.id;
   c.damping = kbip[1];
+  double square = 0;
   for (int r = 0; r < b.count; r++) {
     c.D[r] = d.efc_D[b.row + r];
-    c.length += d.efc_pos[b.row + r] * d.efc_pos[b.row + r];
+    square += d.efc_pos[b.row + r] * d.efc_pos[b.row + r];
   }
-  c.length = std::sqrt(c.length);
-  const LengthImpedance i = length_impedance(m, d, b, solimp, c.length);
+  const LengthImpedance i = length_impedance(m, d, b, solimp, std::sqrt(square));
   c.spring[0] = kbip[0] * i.imp[0], c.spring[1] = kbip[0] * i.imp[1];
   c.spring_ratio[0] = kbip[0] * i.imp_ratio[0], c.spring_ratio[1] = kbip[0] * i.imp_ratio[1];
   c.scaling[0] = i.scale[0], c.scaling[1] = i.scale[1];

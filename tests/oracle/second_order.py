@@ -65,13 +65,13 @@ class Pulled:
         return pulled + np.concatenate([block.T @ self.sensed for block in blocks])
 
 
-def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differences:
+def differences(model, data, cotangent, sensed=None, *, forces=False, **settings) -> Differences:
     """Return the derivatives of the pulled-back cotangent along all coordinates."""
     function = Pulled(model, data, cotangent, sensed, forces=forces)
     raw = np.empty((function.size, function.size))
     errors = np.empty(function.size)
     for k in range(function.size):
-        raw[:, k], errors[k] = _extrapolate(function, k)
+        raw[:, k], errors[k] = _extrapolate(function, k, **settings)
     return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
 
 
@@ -138,6 +138,27 @@ def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float
                 off = abs(column - half[:, k] - found[:, k])[rows].max(initial=0)
                 assert off <= tolerance * scale, f"column {k}: {off / scale:.1e} of {scale:.1e}"
     return trusted / max(compared, 1)
+
+
+def column_errors(model, data, *, columns, trust, seed=0) -> list[float]:
+    """Return the errors of some columns of `hessian`, relative to its largest entry.
+
+    Columns whose differences are less accurate than `trust` are left out.
+    """
+    given = cotangent(model, seed)
+    found = joined(mujacobian.hessian(model, data, given))
+    function = Pulled(model, data, given)
+    half = 0.5 * brackets(model, data, given)
+    scale = abs(found).max()
+    errors = []
+    for k in np.random.default_rng(seed).permutation(function.size)[:columns]:
+        try:
+            column, error = _extrapolate(function, k, first=CONTACT_STEP, levels=CONTACT_LEVELS)
+        except mujacobian.UnsupportedFeatureError:  # a neighboring state
+            continue
+        if error < trust * scale:
+            errors.append(abs(column - half[:, k] - found[:, k]).max() / scale)
+    return errors
 
 
 def joined(h: mujacobian.Hessian) -> np.ndarray:
