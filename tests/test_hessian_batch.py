@@ -8,7 +8,8 @@ import mujacobian
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.scenes.cases import load
 from tests.test_batch import SPEC, trajectory
-from tests.test_hessian import ROWS
+from tests.test_hessian import ROWS, pendulum
+from tests.test_misuse import full
 
 BLOCKS = ("xx", "xu", "uu")
 
@@ -68,15 +69,13 @@ def test_errors_name_the_state(threads):
     states[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"state 7: .*qpos"):
         mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
-    model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><body><joint name="ball" type="ball" range="0 30"/>'
-        '<geom size=".1" pos=".1 .2 .3"/></body></worldbody></mujoco>'
-    )
-    states, controls, d_states = inputs(model)
-    states[:, 1:5] = 1, 0, 0, 0
-    states[5, 1:5] = 0.5, 0.5, 0.5, 0.5
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match='state 5: joint "ball" limit'):
-        mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
+    model, data = pendulum(rest='<sensor><rangefinder name="ray" site="bob"/></sensor>')
+    states = np.tile(full(model, data), (11, 1))
+    d_sensors = np.zeros((11, 1))
+    d_sensors[5:] = 1
+    given = states, np.zeros((11, 0)), np.ones((11, 2)), d_sensors
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='state 5: sensor "ray"'):
+        mujacobian.hessian_batch(model, *given, threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -9,7 +9,7 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.oracle.extrapolation import derivative
 from tests.scenes.cases import random_state
 from tests.scenes.rollout_cases import row
-from tests.test_hessian import ROWS, load
+from tests.test_hessian import ROWS, load, pendulum
 from tests.test_hessian_sensors import machine
 
 STEPS = 12
@@ -185,13 +185,10 @@ def test_wrong_arguments():
 
 
 def test_steps_without_second_derivative_raise():
-    model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><body><joint name="ball" type="ball" range="0 30"/>'
-        '<geom size=".1" pos="0 0 -.3"/></body></worldbody></mujoco>'
-    )
-    state = [1, 0, 0, 0, 6, 0, 0]
-    trajectory = mujacobian.rollout(model, state, np.zeros((80, 0)))
-    weights = np.ones_like(trajectory.states)
-    assert np.isfinite(trajectory.gradient(weights).state).all()
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'step \d+: joint "ball" limit'):
-        trajectory.hvp((np.ones(7), None), weights)
+    model, data = pendulum(rest='<sensor><rangefinder name="ray" site="bob"/></sensor>')
+    trajectory = mujacobian.rollout(model, data, np.zeros((8, 0)))
+    weights = np.zeros((8, 1))
+    weights[:4] = 1
+    assert np.isfinite(trajectory.gradient(d_sensors=weights).state).all()
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='step 3: sensor "ray"'):
+        trajectory.hvp(([1, 1], None), d_sensors=weights)
