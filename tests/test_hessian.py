@@ -5,8 +5,16 @@ import numpy as np
 import pytest
 
 import mujacobian
+from mujacobian import reference
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-from tests.oracle.second_order import cotangent, differences, joined, judge
+from tests.oracle.second_order import (
+    brackets,
+    cotangent,
+    differences,
+    joined,
+    judge,
+    judge_columns,
+)
 from tests.scenes.cases import FOLDER, INTEGRATORS, random_state, sample
 from tests.scenes.random_trees import random_tree
 from tests.test_actuators import DYNAMICS, LAWS, MOTORS, NEWEST, PID, TRANSMISSIONS, state, world
@@ -15,6 +23,8 @@ from tests.test_actuators import DYNAMICS, LAWS, MOTORS, NEWEST, PID, TRANSMISSI
 # cost two digits.
 SMOOTH_TOLERANCE = 1e-8
 CONSTRAINED_TOLERANCE = 1e-8
+EQUALITY = {"tolerance": 1e-7, "step": 4e-3}  # larger steps leave the range of some impedances
+EQUALITY_SHARE = 0.9  # of the columns
 BRACKET_TOLERANCE = 1e-11  # of the antisymmetric part, relative to the largest entry
 
 INTEGRATORS_COVERED = ("euler", "implicitfast", "implicit")
@@ -216,30 +226,9 @@ def test_the_antisymmetric_part_of_the_differences_is_that_of_lie_brackets(name)
     data = random_state(model, np.random.default_rng(0))
     given = cotangent(model)
     raw = differences(model, data, given).raw
-    lin = mujacobian.linearize(model, data, sensors=False)
-    A = np.hstack([lin.A, lin.B])
-    pulled = A.T @ given
-    expected = np.zeros_like(raw)
-    for first in rotations(model):
-        rows = slice(first, first + 3)
-        expected -= np.einsum("i,ijk->jk", given[rows], crossed(A[rows]))
-        expected[rows, rows] += np.einsum("i,ijk->jk", pulled[rows], crossed(np.eye(3)))
+    expected = brackets(model, data, given)
     assert abs(expected).max() > 1e-4
     np.testing.assert_allclose(raw - raw.T, expected, atol=BRACKET_TOLERANCE * abs(raw).max())
-
-
-def rotations(model):
-    """Yield the first dof of every rotation of a ball or free joint."""
-    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
-        if kind == mujoco.mjtJoint.mjJNT_FREE:
-            yield dof + 3
-        elif kind == mujoco.mjtJoint.mjJNT_BALL:
-            yield dof
-
-
-def crossed(columns):
-    """Return [i, j, k]: component i of column k times column j."""
-    return np.cross(columns[:, None, :], columns[:, :, None], axis=0)
 
 
 def test_the_result_is_symmetric_repeatable_and_linear_and_changes_nothing():
@@ -334,7 +323,6 @@ def test_wrong_arguments():
 
 SITE_MOTOR = '<actuator><motor name="jet" site="bob" gear="1 0 0 0 0 0"/></actuator>'
 ROPE = '<tendon><spatial name="rope" {}><site site="base"/><site site="bob"/></spatial></tendon>'
-WELD = '<equality><weld name="glue" body1="link"/></equality>'
 SCALED = (
     '<tendon><fixed name="belt" actuatorfrcrange="-1 1"><joint joint="hinge" coef="1"/></fixed>'
     '</tendon><actuator><general name="winch" tendon="belt" biastype="affine" biasprm="9"/>'
@@ -349,8 +337,6 @@ REFUSED = {
     "site": ({"rest": SITE_MOTOR}, 'actuator "jet"'),
     "spatial tendon": ({"rest": ROPE.format('stiffness="5"')}, 'tendon "rope"'),
     "limit of a spatial tendon": ({"rest": ROPE.format('range="0 .5"')}, 'tendon "rope" limit'),
-    "weld": ({"rest": WELD}, 'equality "glue"'),
-    "contact": ({"qpos": 2.6}, 'geom "bob"'),
     "scaled forces": ({"rest": SCALED}, 'actuator "winch"'),
     "diagexact": ({"rest": DIAGEXACT} | LIMITED, "flag diagexact"),
     "noslip": ({"option": 'noslip_iterations="3"'} | LIMITED, "option noslip_iterations"),
@@ -360,12 +346,7 @@ REFUSED = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_elements_without_second_derivative_raise_with_their_name(kind):
     changes, name = REFUSED[kind]
-    if kind == "contact":
-        model, data = pendulum(option='gravity="0 0 -9"', **changes)
-        data.qpos[:] = 0
-        model.body_pos[1, 2] = 0.55
-    else:
-        model, data = pendulum(**changes)
+    model, data = pendulum(**changes)
     mujacobian.linearize(model, data)
     with pytest.raises(mujacobian.UnsupportedFeatureError) as raised:
         mujacobian.hessian(model, data, [1, 2])
@@ -373,23 +354,80 @@ def test_elements_without_second_derivative_raise_with_their_name(kind):
     assert "second derivatives" in raised.value.reason
 
 
-def test_limits_of_ball_joints_raise():
+POINT_EQUALITIES = (
+    "connect_bodies",
+    "connect_sites",
+    "connect_to_world",
+    "connect_within_a_chain",
+    "four_bar",
+    "weld_bodies",
+    "weld_mocap",
+    "weld_sites",
+    "weld_torquescale",
+)
+
+
+@pytest.mark.parametrize(("name", "integrator"), sample(3, POINT_EQUALITIES, INTEGRATORS_COVERED))
+def test_connect_and_weld(name, integrator):
+    model = reference.converge(load(f"constraints/{name}"))
+    INTEGRATORS[integrator](model)
+    data = random_state(model, np.random.default_rng(0))
+    mujoco.mj_forward(model, data)
+    assert data.ne > 0
+    assert judge_columns(model, data, **EQUALITY) > EQUALITY_SHARE
+
+
+GLUED = """
+<mujoco>
+  <option tolerance="1e-15"/>
+  <worldbody>
+    <body name="a"><freejoint/><geom size=".1 .2 .3" type="box" contype="0"/></body>
+    <body name="b" pos=".5 0 0"><freejoint/><geom size=".1 .1 .3" type="box" contype="0"/></body>
+  </worldbody>
+  <equality><{kind} name="glue" body1="a" body2="b" {more} solimp=".5 .9 .5 .4 {power}"/></equality>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("power", [2, 3])
+@pytest.mark.parametrize("kind", ["weld", "connect"])
+def test_equalities_that_are_satisfied_exactly(kind, power):
+    """The norm of the positions has no derivative at zero, but the impedance has."""
+    more = 'anchor=".2 .1 .3"' if kind == "connect" else ""
+    model = mujoco.MjModel.from_xml_string(GLUED.format(kind=kind, more=more, power=power))
+    data = mujoco.MjData(model)
+    data.qvel[:] = np.random.default_rng(0).normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    assert not data.efc_pos.any()
+    share = judge_columns(model, data, **EQUALITY)
+    assert share > EQUALITY_SHARE or power == 3  # |pos| has no third derivative
+    model.eq_solimp[0, 4] = 1.5
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="power below 2"):
+        mujacobian.hessian(model, data, np.ones(2 * model.nv))
+
+
+def test_limits_of_ball_joints():
     model = mujoco.MjModel.from_xml_string("""
       <mujoco>
+        <option tolerance="1e-15"/>
         <worldbody>
           <body>
-            <joint name="ball" type="ball" range="0 30"/>
-            <geom type="capsule" fromto="0 0 0 .1 .2 .3" size=".05"/>
+            <joint axis="0 1 0"/>
+            <geom size=".1" pos=".1 .2 0"/>
+            <body pos=".3 0 0">
+              <joint name="ball" type="ball" range="0 30" margin=".1" solimplimit=".3 .9 .5 .4 3"/>
+              <geom type="capsule" fromto="0 0 0 .1 .2 .3" size=".05"/>
+            </body>
           </body>
         </worldbody>
       </mujoco>""")
     data = mujoco.MjData(model)
-    mujoco.mj_integratePos(model, data.qpos, np.array([0.3, 0.2, 0.1]), 1.0)
-    assert np.isfinite(mujacobian.hessian(model, data, np.ones(6)).xx).all()
-    mujoco.mj_integratePos(model, data.qpos, np.array([0.6, 0.2, 0.1]), 1.0)
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match='joint "ball" limit'):
-        mujacobian.hessian(model, data, np.ones(6))
-    assert [u.element for u in mujacobian.support(model, order=2)] == ['joint "ball"']
+    assert mujacobian.support(model, order=2) == []
+    mujoco.mj_integratePos(model, data.qpos, np.array([0.1, 0.6, 0.2, 0.1]), 1.0)
+    data.qvel[:] = 0.3, 1, 0.2, -0.4
+    mujoco.mj_forward(model, data)
+    assert data.nefc == 1
+    assert data.efc_force[0] > 0
+    assert judge_columns(model, data, **EQUALITY) > EQUALITY_SHARE
 
 
 def test_sleeping_trees_raise():
@@ -414,15 +452,13 @@ def test_callbacks_raise():
 
 def test_support_lists_elements_without_second_derivative():
     sensors = "<jointpos joint='hinge'/><touch name='pad' site='bob'/><force name='f' site='bob'/>"
-    rest = SITE_MOTOR + WELD + f"<sensor>{sensors}</sensor>"
+    rest = SITE_MOTOR + f"<sensor>{sensors}</sensor>"
     model, _ = pendulum(option='density="1"', rest=rest)
     assert mujacobian.support(model) == []
     listed = [u.element for u in mujacobian.support(model, order=2)]
     assert listed == [
         "option density or viscosity",
         'actuator "jet"',
-        "contacts",
-        'equality "glue"',
         'sensor "pad"',
         'sensor "f"',
     ]

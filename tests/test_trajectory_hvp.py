@@ -10,6 +10,7 @@ from tests.oracle.extrapolation import derivative
 from tests.scenes.cases import random_state
 from tests.scenes.rollout_cases import row
 from tests.test_hessian import ROWS, load, pendulum
+from tests.test_hessian_contacts import walker
 from tests.test_hessian_sensors import machine
 
 STEPS = 12
@@ -97,6 +98,21 @@ def test_constraints():
     found = joined(case.trajectory.hvp(along, case.d_states))
     scale = abs(expected).max()
     assert error < 1e-6 * scale
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_contacts(cone):
+    """A walker slides on a floor."""
+    model, data = walker(cone, 3)
+    case = Case(model, 3)
+    case.state = row(data)
+    case.trajectory = case.rollout()
+    along = case.direction()
+    expected, error = derivative(lambda step: case.gradient(along, step), first=1e-6, levels=4)
+    found = joined(case.trajectory.hvp(along, case.d_states))
+    scale = abs(expected).max()
+    assert error < 1e-7 * scale
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * scale)
 
 

@@ -1,5 +1,7 @@
 // Contacts: the rows (normal, tangent 1, tangent 2, spin, roll 1, roll 2) of the relative motion of
 // two bodies at the contact point.
+#include "constraint/contact.h"
+
 #include "constraint/shift.h"
 #include "constraint/wrench.h"
 #include "contact/identification.h"
@@ -11,33 +13,6 @@
 
 namespace mujacobian {
 namespace {
-
-// Returns the axis of a row, in world axes.
-Vec3 axis(const ContactGeometry& g, int row) {
-  int k = row % 3;
-  return k == 0 ? g.normal : g.tangent[k - 1];
-}
-
-// The velocities of moving surfaces, such as conveyor belts. They turn with their geoms.
-struct SurfaceVelocity {
-  bool any;
-  Vec3 lin[2], ang[2];  // for each geom, in world axes; `lin` is at the center of the geom
-  Vec3 arm[2];          // from the center of the geom to the contact
-};
-
-SurfaceVelocity surface_velocity(const ModelView& m, const DataView& d, const Block& b) {
-  SurfaceVelocity s{};
-  for (int side = 0; m.flg_surfacevel && side < 2; side++) {
-    int id = b.contact.geom.v[side];
-    const double* v = m.geom_surfacevel + 6 * id;
-    for (int k = 0; k < 6; k++) s.any |= v[k] != 0;
-    const Geom geom = load_geom(m, d, id);
-    s.lin[side] = geom.frame * load3(v);
-    s.ang[side] = geom.frame * load3(v + 3);
-    s.arm[side] = load3(b.contact.pos.v) - geom.position;
-  }
-  return s;
-}
 
 // Returns the change of the relative velocity of the surfaces in row r, a tangent or the spin.
 // (ROW-10)
@@ -57,7 +32,7 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
                         cross(s.ang[side], v.position - center));
     }
   }
-  return dot(axis(g, r), change + cross(value, v.turn));
+  return dot(contact_axis(g, r), change + cross(value, v.turn));
 }
 
 // Computes -d aref / d(distance) of every row. Friction rows have no position of their own, but in
@@ -100,52 +75,6 @@ void add_row_change(const ContactMap& map, Motion relative, double slope, Vec3 e
   }
 }
 
-// A contact with the motion y = a + B v of its bodies. Normal rows and friction rows may have
-// different damping B.
-struct ContactMotion {
-  Force wrench;            // of the contact on body 1
-  double damping[2];       // B of normal rows and of friction rows
-  int kinds;               // number of different B: 1 or 2
-  Motion y[2][2];          // [kind of row][side], about the contact
-  Motion relative[2];      // [kind of row], side 1 relative to side 0
-  double slope[kMaxRows];  // d(J a - aref)/d(distance)
-  double dlogD;            // d(log D)/d(distance)
-};
-
-ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block& b,
-                             const BlockMotion& motion) {
-  const ContactDofs& c = *b.chain;
-  ContactMotion r{};
-  // the wrench of the rows, and of adhesion, which is a passive force along the normal
-  for (int k = 0; k < b.count; k++) {
-    (k < 3 ? r.wrench.lin : r.wrench.ang) += b.force[k] * axis(*b.geometry, k);
-  }
-  if (passive_enabled(m)) r.wrench.lin += -b.contact.adhesion * b.geometry->normal;
-
-  // the motion of the two bodies, for each kind of row
-  const bool elliptic = b.type == constraint::kContactElliptic;
-  const ReferenceAcceleration normal = reference_acceleration(m, d, b.row);
-  const ReferenceAcceleration friction =
-      elliptic && b.count > 1 ? reference_acceleration(m, d, b.row + 1) : normal;
-  r.damping[0] = normal.damping, r.damping[1] = friction.damping;
-  r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
-  for (int kind = 0; kind < r.kinds; kind++) {
-    for (int side = 0; side < 2; side++) {
-      Motion v = load_motion(d.cvel + 6 * c.body[side]);
-      r.y[kind][side] = about(motion.moved[c.body[side]] + r.damping[kind] * v, c.offset[side]);
-    }
-    r.relative[kind] = r.y[kind][1] + -1.0 * r.y[kind][0];
-  }
-
-  // derivatives with respect to the distance
-  distance_slopes(d, b, normal, friction, r.slope);
-  // adhesion adds R adhesion to the reference acceleration, shared by the edges of a pyramid
-  const double share = b.edges == b.count ? 1 : b.edges;
-  r.slope[0] += b.contact.adhesion / share * d.efc_R[b.row] * normal.dlogD;
-  r.dlogD = normal.dlogD;
-  return r;
-}
-
 // Throws Unsupported if the geoms touch along a line that a dof turns relative to one of them.
 // (CON-31)
 void require_fixed_line(const ModelView& m, const Block& b) {
@@ -168,7 +97,7 @@ void add_body_motion(const Block& b, const ContactMotion& motion, const ContactD
   double rows[kMaxRows][ContactMap::kColumns], nearer[1][ContactMap::kColumns];
   for (int r = 0; r < b.count; r++) {
     const int kind = r > 0 && motion.kinds == 2;
-    const Vec3 e = axis(*b.geometry, r);
+    const Vec3 e = contact_axis(*b.geometry, r);
     for (int side = 0; side < 2; side++) {
       const Motion rate = rigid_rate(motion.y[kind][side], e, r < 3);
       store_motion(rows[r] + 6 * side, (side ? 1 : -1) * rate);
@@ -183,6 +112,61 @@ void add_body_motion(const Block& b, const ContactMotion& motion, const ContactD
 }
 
 }  // namespace
+
+Vec3 contact_axis(const ContactGeometry& g, int row) {
+  int k = row % 3;
+  return k == 0 ? g.normal : g.tangent[k - 1];
+}
+
+SurfaceVelocity surface_velocity(const ModelView& m, const DataView& d, const Block& b) {
+  SurfaceVelocity s{};
+  for (int side = 0; m.flg_surfacevel && side < 2; side++) {
+    int id = b.contact.geom.v[side];
+    const double* v = m.geom_surfacevel + 6 * id;
+    for (int k = 0; k < 6; k++) s.any |= v[k] != 0;
+    const Geom geom = load_geom(m, d, id);
+    s.lin[side] = geom.frame * load3(v);
+    s.ang[side] = geom.frame * load3(v + 3);
+    s.arm[side] = load3(b.contact.pos.v) - geom.position;
+  }
+  return s;
+}
+
+double adhesive_reference(const DataView& d, const Block& b) {
+  return b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
+}
+
+ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block& b,
+                             const BlockMotion& motion) {
+  const ContactDofs& c = *b.chain;
+  ContactMotion r{};
+  // the wrench of the rows, and of adhesion, which is a passive force along the normal
+  for (int k = 0; k < b.count; k++) {
+    (k < 3 ? r.wrench.lin : r.wrench.ang) += b.force[k] * contact_axis(*b.geometry, k);
+  }
+  if (passive_enabled(m)) r.wrench.lin += -b.contact.adhesion * b.geometry->normal;
+
+  // the motion of the two bodies, for each kind of row
+  const bool elliptic = b.type == constraint::kContactElliptic;
+  const ReferenceAcceleration normal = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration friction =
+      elliptic && b.count > 1 ? reference_acceleration(m, d, b.row + 1) : normal;
+  r.damping[0] = normal.damping, r.damping[1] = friction.damping;
+  r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
+  for (int kind = 0; kind < r.kinds; kind++) {
+    for (int side = 0; side < 2; side++) {
+      Motion v = load_motion(d.cvel + 6 * c.body[side]);
+      r.y[kind][side] = about(motion.moved[c.body[side]] + r.damping[kind] * v, c.offset[side]);
+    }
+    r.relative[kind] = r.y[kind][1] + -1.0 * r.y[kind][0];
+  }
+
+  // derivatives with respect to the distance
+  distance_slopes(d, b, normal, friction, r.slope);
+  r.slope[0] += adhesive_reference(d, b) * normal.dlogD;
+  r.dlogD = normal.dlogD;
+  return r;
+}
 
 void make_contact(const ModelView& m, const DataView& d, Block& b, const ContactGeometry* before,
                   const ContactGeometry* known, Arena& arena) {
@@ -203,7 +187,7 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
   for (int k = 0; k < b.n; k++) {
     for (int r = 0; r < b.count; r++) {
       Vec3 motion = r < 3 ? c.axis[k].lin : c.axis[k].ang;
-      b.J[r * b.stride + k] = c.sign(k) * dot(axis(*b.geometry, r), motion);
+      b.J[r * b.stride + k] = c.sign(k) * dot(contact_axis(*b.geometry, r), motion);
     }
   }
 }
@@ -234,7 +218,7 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     for (int kind = 0; kind < kinds; kind++) {
       const Motion sum = about(rate + damping[kind] * dot_rate, offset);
       for (int r = kind; r < (kind == kinds - 1 ? b.count : 1); r++) {
-        change.rho_q[r * stride + k] += dot(axis(g, r), r < 3 ? sum.lin : sum.ang);
+        change.rho_q[r * stride + k] += dot(contact_axis(g, r), r < 3 ? sum.lin : sum.ang);
       }
     }
   }
@@ -271,7 +255,7 @@ ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& 
     const Motion& relative = contact.relative[r > 0 && contact.kinds == 2];
     const Vec3 moved = r < 3 ? cross(relative.lin, v.turn) + cross(relative.ang, v.position)
                              : cross(relative.ang, v.turn);
-    change.rho[r] = dot(axis(*b.geometry, r), moved) + contact.slope[r] * v.distance;
+    change.rho[r] = dot(contact_axis(*b.geometry, r), moved) + contact.slope[r] * v.distance;
   }
   change.dlogD = contact.dlogD * v.distance;
   change.wrench = contact.wrench;
@@ -307,7 +291,7 @@ BlockWrench contact_wrench(const ModelView& m, const Block& b, Arena& arena) {
   }
   // the wrench of each row, and their sum
   for (int r = 0; r < b.count; r++) {
-    const Vec3 e = axis(*b.geometry, r);
+    const Vec3 e = contact_axis(*b.geometry, r);
     w.unit[r] = r < 3 ? Force{{0, 0, 0}, e} : Force{e, {0, 0, 0}};
     w.value += force.value[r] * w.unit[r];
   }

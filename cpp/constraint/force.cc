@@ -41,42 +41,54 @@ void evaluate_pyramid(const DataView& d, Block& b, const double* moved) {
 
 // An elliptic cone: free, sticking (quadratic) or sliding (on the cone).                (ROW-9)
 void evaluate_cone(const DataView& d, Block& b, const double* x) {
-  // normal and tangential part of x, in coordinates in which the cone is circular
   const int dim = b.count;
-  const double mu = b.contact.mu;
-  double scale[kMaxRows], u[kMaxRows], t2 = 0;
-  scale[0] = mu;
-  for (int r = 1; r < dim; r++) scale[r] = b.contact.friction.v[r - 1];
-  for (int r = 0; r < dim; r++) u[r] = scale[r] * x[r];
-  for (int r = 1; r < dim; r++) t2 += u[r] * u[r];
-  const double n = u[0], t = std::sqrt(t2);
-  // tie: cone and no force
-  if (n >= mu * t || (t <= 0 && n >= 0)) return;
-  // tie: cone and sticking
-  if (mu * n + t <= 0 || (t <= 0 && n < 0)) {
+  const ConePoint p = cone_point(d, b, x);
+  if (p.zone == ConePoint::kFree) return;
+  if (p.zone == ConePoint::kSticking) {
     for (int r = 0; r < dim; r++) set_quadratic(d, b, r, x[r]);
     return;
   }
 
   // sliding: the force is on the cone
-  const double stiffness = d.efc_D[b.row] / (mu * mu * (1 + mu * mu));
+  const double mu = b.contact.mu, n = p.u[0], t = p.t, *u = p.u;
   b.active = true;
-  b.force[0] = -stiffness * (n - mu * t) * mu;
-  for (int r = 1; r < dim; r++) b.force[r] = -b.force[0] / t * u[r] * scale[r];
+  b.force[0] = -p.stiffness * (n - mu * t) * mu;
+  for (int r = 1; r < dim; r++) b.force[r] = -b.force[0] / t * u[r] * p.scale[r];
   for (int r = 0; r < dim; r++) {
     for (int c = 0; c < dim; c++) {
       double h;
       if (r == 0 || c == 0) {
         h = r == c ? 1 : -mu / t * u[r + c];
       } else {
-        h = mu * n / (t2 * t) * u[r] * u[c] + (r == c ? mu * mu - mu * n / t : 0);
+        h = mu * n / (t * t * t) * u[r] * u[c] + (r == c ? mu * mu - mu * n / t : 0);
       }
-      b.hessian[r * dim + c] = stiffness * scale[r] * scale[c] * h;
+      b.hessian[r * dim + c] = p.stiffness * p.scale[r] * p.scale[c] * h;
     }
   }
 }
 
 }  // namespace
+
+ConePoint cone_point(const DataView& d, const Block& b, const double* x) {
+  const double mu = b.contact.mu;
+  ConePoint p{};
+  p.scale[0] = mu;
+  for (int r = 1; r < b.count; r++) p.scale[r] = b.contact.friction.v[r - 1];
+  for (int r = 0; r < b.count; r++) p.u[r] = p.scale[r] * x[r];
+  double t2 = 0;
+  for (int r = 1; r < b.count; r++) t2 += p.u[r] * p.u[r];
+  const double n = p.u[0], t = p.t = std::sqrt(t2);
+  p.stiffness = d.efc_D[b.row] / (mu * mu * (1 + mu * mu));
+  p.zone = ConePoint::kSliding;
+  // tie: cone and no force
+  if (n >= mu * t || (t <= 0 && n >= 0)) {
+    p.zone = ConePoint::kFree;
+    // tie: cone and sticking
+  } else if (mu * n + t <= 0 || (t <= 0 && n < 0)) {
+    p.zone = ConePoint::kSticking;
+  }
+  return p;
+}
 
 Edge pyramid_edge(const DataView& d, const Block& b, const double* moved, int k, int side) {
   int row = b.row + 2 * (k - 1) + side;

@@ -17,4 +17,13 @@ struct Edge {
 };
 Edge pyramid_edge(const DataView& d, const Block& block, const double* moved, int k, int side);
 
+// J a - aref of an elliptic contact in coordinates in which its cone is circular.          (ROW-9)
+struct ConePoint {
+  enum Zone { kFree, kSticking, kSliding } zone;
+  double scale[kMaxRows], u[kMaxRows];  // u = scale x
+  double t;                             // length of the tangential part of u
+  double stiffness;                     // D_m
+};
+ConePoint cone_point(const DataView& d, const Block& block, const double* x);
+
 }  // namespace mujacobian

@@ -1,57 +1,13 @@
 // Equality constraints of two material points: connect and weld.
 #include <cmath>
 
+#include "constraint/point_equality.h"
 #include "constraint/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
-#include "spatial/quaternion.h"
-#include "tree/point.h"
 
 namespace mujacobian {
 namespace {
-
-// Two material points that the equality keeps together, for a weld also two frames.
-struct PointEquality {
-  Point point[2];
-  bool weld;
-  double scale;      // torquescale
-  Mat3 frame1;       // frame of the second body or site
-  Quaternion error;  // conj(q_1) q_0 relpose
-};
-
-PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
-  PointEquality h;
-  h.weld = m.eq_type[eq] == equality::kWeld;
-  const double* data = m.eq_data + engine().eq_stride * eq;
-  int object[2] = {m.eq_obj1id[eq], m.eq_obj2id[eq]};
-  bool bodies = m.eq_objtype[eq] == object::kBody;
-
-  // the two points, and the orientations of their bodies or sites
-  Quaternion q[2];
-  for (int s = 0; s < 2; s++) {
-    int body = bodies ? object[s] : m.site_bodyid[object[s]];
-    q[s] = load_quaternion(d.xquat + 4 * body);
-    if (bodies) {
-      // connect: anchors 0, 1; weld: anchors 1, 0
-      Vec3 local = load3(data + 3 * (h.weld ? 1 - s : s));
-      double p[3];
-      store3(p, load3(d.xpos + 3 * body) + load9(d.xmat + 9 * body) * local);
-      h.point[s] = make_point(m, d, body, p);
-    } else {
-      h.point[s] = make_point(m, d, body, d.site_xpos + 3 * object[s]);
-      q[s] = q[s] * load_quaternion(m.site_quat + 4 * object[s]);
-    }
-  }
-
-  // the relative orientation of a weld
-  if (h.weld) {
-    h.scale = data[10];
-    if (bodies) q[0] = q[0] * load_quaternion(data + 6);
-    h.error = conjugate(q[1]) * q[0];
-    h.frame1 = bodies ? load9(d.xmat + 9 * object[1]) : load9(d.site_xmat + 9 * object[1]);
-  }
-  return h;
-}
 
 // Returns the rotation rows of a weld for a relative angular motion u in the second frame:
 //   r(e, u) = scale/2 (e_w u + u x e_v)                                                 (ROW-7)
@@ -262,6 +218,40 @@ void add_force_change(const ModelView& m, const DataView& d, const Block& b,
 }
 
 }  // namespace
+
+PointEquality point_equality(const ModelView& m, const DataView& d, int eq) {
+  PointEquality h;
+  h.weld = m.eq_type[eq] == equality::kWeld;
+  const double* data = m.eq_data + engine().eq_stride * eq;
+  int object[2] = {m.eq_obj1id[eq], m.eq_obj2id[eq]};
+  bool bodies = m.eq_objtype[eq] == object::kBody;
+
+  // the two points, and the orientations of their bodies or sites
+  Quaternion q[2];
+  for (int s = 0; s < 2; s++) {
+    int body = bodies ? object[s] : m.site_bodyid[object[s]];
+    q[s] = load_quaternion(d.xquat + 4 * body);
+    if (bodies) {
+      // connect: anchors 0, 1; weld: anchors 1, 0
+      Vec3 local = load3(data + 3 * (h.weld ? 1 - s : s));
+      double p[3];
+      store3(p, load3(d.xpos + 3 * body) + load9(d.xmat + 9 * body) * local);
+      h.point[s] = make_point(m, d, body, p);
+    } else {
+      h.point[s] = make_point(m, d, body, d.site_xpos + 3 * object[s]);
+      q[s] = q[s] * load_quaternion(m.site_quat + 4 * object[s]);
+    }
+  }
+
+  // the relative orientation of a weld
+  if (h.weld) {
+    h.scale = data[10];
+    if (bodies) q[0] = q[0] * load_quaternion(data + 6);
+    h.error = conjugate(q[1]) * q[0];
+    h.frame1 = bodies ? load9(d.xmat + 9 * object[1]) : load9(d.site_xmat + 9 * object[1]);
+  }
+  return h;
+}
 
 void make_point_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   const PointEquality h = point_equality(m, d, b.id);

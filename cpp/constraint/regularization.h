@@ -2,6 +2,7 @@
 // diagonal.
 #pragma once
 
+#include "constraint/contact.h"
 #include "constraint/exact_diagonal.h"
 #include "layout/enums.h"
 
@@ -15,8 +16,7 @@ void visit_regularization(const DataView& d, const Block& b, F visit) {
   bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
   if (dry && b.hessian[0] == 0) return;  // saturated: the force does not depend on D
   // adhesion adds R adhesion to the reference acceleration, which changes with D, too
-  double shift = 0;
-  if (b.geometry) shift = b.contact.adhesion * d.efc_R[b.row] / (b.edges == b.count ? 1 : b.edges);
+  const double shift = b.geometry ? adhesive_reference(d, b) : 0;
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
     if (has_least_softness(d, b.row + s)) continue;

@@ -4,10 +4,13 @@
 
 namespace mujacobian {
 
-bool has_wrench(const ModelView& m, const Block& b) {
-  if (b.geometry) return true;
+bool is_point_equality(const ModelView& m, const Block& b) {
   if (b.type != constraint::kEquality) return false;
   return m.eq_type[b.id] == equality::kConnect || m.eq_type[b.id] == equality::kWeld;
+}
+
+bool has_wrench(const ModelView& m, const Block& b) {
+  return b.geometry || is_point_equality(m, b);
 }
 
 BlockWrench block_wrench(const ModelView& m, const DataView& d, const Block& b, Arena& arena) {

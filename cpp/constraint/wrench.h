@@ -17,6 +17,9 @@ struct BlockWrench {
   Force* change[2];      // change of W about at[s] with each dof of the block, at fixed forces
 };
 
+// Returns whether the block is a connect or weld.
+bool is_point_equality(const ModelView& m, const Block& block);
+
 // Returns whether the block is a contact, connect or weld.
 bool has_wrench(const ModelView& m, const Block& block);
 

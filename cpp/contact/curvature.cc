@@ -80,9 +80,9 @@ ContactPointT<ContactDual> move_point(const ContactGeometry& g, const UnitRates&
 }
 
 // Replaces a matrix by its symmetric part.                                                (CON-40)
-void symmetrize(ContactCurvature& curvature) {
-  for (int i = 0; i < kColumns; i++) {
-    for (int j = 0; j < i; j++) {
+void symmetrize(MovedColumns moved, ContactCurvature& curvature) {
+  for (int i = moved.first; i < moved.last; i++) {
+    for (int j = moved.first; j < i; j++) {
       double &lower = curvature.m[i][j], &upper = curvature.m[j][i];
       lower = upper = 0.5 * (lower + upper);
     }
@@ -95,9 +95,9 @@ struct FrameRates {
 };
 
 // A contact of which both geoms together carry along all but a hint that is fixed to the world.
-FrameRates frame_rates(const ContactGeometry& g, const UnitRates& units) {
+FrameRates frame_rates(const ContactGeometry& g, const UnitRates& units, MovedColumns moved) {
   FrameRates r;
-  for (int column = 0; column < kColumns; column++) {
+  for (int column = moved.first; column < moved.last; column++) {
     const int side = column / kUnits, k = column % kUnits;
     const Vec3 dn = g.flipped ? -units.rate[k].normal : units.rate[k].normal;
     const Vec3 ang = unit_motion(k).ang;
@@ -109,13 +109,15 @@ FrameRates frame_rates(const ContactGeometry& g, const UnitRates& units) {
 }
 
 // Adds the terms of the frame beyond those of the second derivative of its normal.        (CON-42)
-void add_frame(const ContactGeometry& g, const FrameRates& r, Vec3 bar,
+void add_frame(const ContactGeometry& g, const FrameRates& r, Vec3 bar, MovedColumns moved,
                ContactCurvature& curvature) {
   const FrameCotangent at = frame_cotangent(g, bar);
-  for (int i = 0; i < kColumns; i++) {
+  for (int i = moved.first; i < moved.last; i++) {
     const FrameCotangent change = vary_frame_cotangent(g, bar, r.turn[i], r.dhint[i]);
-    for (int j = 0; j < kColumns; j++) curvature.m[i][j] += dot(change.normal, r.dn[j]);
-    if (g.hint_owner == -1) continue;
+    for (int j = moved.first; j < moved.last; j++) {
+      curvature.m[i][j] += dot(change.normal, r.dn[j]);
+    }
+    if (!moved.has(g.hint_owner)) continue;
     // the hint turns with its geom
     const Vec3 bent = cross(r.dhint[i], at.hint);
     for (int k = 0; k < 3; k++) {
@@ -125,10 +127,28 @@ void add_frame(const ContactGeometry& g, const FrameRates& r, Vec3 bar,
   }
 }
 
+// Second derivatives of a point of geom 1 over a face of geom 0 with respect to the motion of geom
+// 1, which is the contact of most feet with the ground. Only the point moves: its velocity along
+// motion k changes along motion j.
+void curve_point_over_face(const FaceFeature& f, Vec3 from, const ContactPoint& bar,
+                           double out[kUnits][kUnits]) {
+  const Vec3 pull = bar.position + (bar.distance - 0.5 * dot(bar.position, f.shift)) * f.outward;
+  for (int j = 0; j < kUnits; j++) {
+    const Vec3 turned = cross(velocity(unit_motion(j), from, f.center), pull);
+    store3(out[j], turned);
+    for (int k = 3; k < kUnits; k++) out[j][k] = 0;
+  }
+}
+
 // Second derivatives of the contact point with respect to the motion of geom 1, contracted with the
 // cotangents: row j is the derivative of the first derivatives along motion j.            (CON-40)
 void curve_point(const ContactGeometry& g, const ContactSource& source, const UnitRates& units,
                  const ContactPoint& bar, double out[kUnits][kUnits]) {
+  const FaceFeature* face = std::get_if<FaceFeature>(&g.feature);
+  if (face && face->owner == 0 && !face->shift_with_other &&
+      std::holds_alternative<FixedPoint>(face->slide)) {
+    return curve_point_over_face(*face, g.position, bar, out);
+  }
   const ContactPointT<ContactDual> at = move_point(g, units);
   const DualVec3 shift = at.position - DualVec3(g.position);
   DualMotion motion[2];
@@ -148,18 +168,9 @@ void curve_point(const ContactGeometry& g, const ContactSource& source, const Un
   std::visit(curve_feature, g.feature);
 }
 
-// Second derivatives of a contact that both geoms together carry along. Those with respect to the
-// motion of geom 1 determine all others.                                                  (CON-41)
-ContactCurvature curve_relative(const ContactGeometry& g, const ContactSource& source,
-                                const ContactCotangent& bar) {
-  UnitRates units{};
-  for (int k = 0; k < kUnits; k++) units.motion[1][k] = unit_motion(k);
-  set_rates(g, units);
-  const Vec3 frame = frame_cotangent(g, bar.turn).normal;
-  const ContactPoint point_bar{bar.distance, bar.position, g.flipped ? -frame : frame};
-  double own[kUnits][kUnits];
-  curve_point(g, source, units, point_bar, own);
-
+// Writes the rows and columns of geom 0.                                                 (CON-41)
+void add_first_geom(const ContactGeometry& g, const UnitRates& units, const ContactPoint& point_bar,
+                    const double own[kUnits][kUnits], ContactCurvature& result) {
   // along[k]: the contracted first derivative; w . twist[k]: its change when all turns by w
   double along[kUnits];
   Vec3 twist[kUnits];
@@ -172,7 +183,6 @@ ContactCurvature curve_relative(const ContactGeometry& g, const ContactSource& s
 
   // up to antisymmetric terms
   auto turning = [](int k, Vec3 v) { return dot(unit_motion(k).ang, v); };
-  ContactCurvature result;
   for (int j = 0; j < kUnits; j++) {
     const Motion unit = unit_motion(j);
     const Vec3 carried =
@@ -184,10 +194,28 @@ ContactCurvature curve_relative(const ContactGeometry& g, const ContactSource& s
       result.m[j][k] = own[j][k] + turning(k, carried - 2.0 * twist[j]);
       result.m[j][kUnits + k] = -own[j][k] + turning(j, twist[k]) - transported;
       result.m[kUnits + j][k] = -own[j][k] + turning(k, twist[j]);
-      result.m[kUnits + j][kUnits + k] = own[j][k];
     }
   }
-  add_frame(g, frame_rates(g, units), bar.turn, result);
+}
+
+// Second derivatives of a contact that both geoms together carry along. Those with respect to the
+// motion of geom 1 determine all others.                                                  (CON-41)
+ContactCurvature curve_relative(const ContactGeometry& g, const ContactSource& source,
+                                const ContactCotangent& bar, MovedColumns columns) {
+  UnitRates units{};
+  for (int k = 0; k < kUnits; k++) units.motion[1][k] = unit_motion(k);
+  set_rates(g, units);
+  const Vec3 frame = frame_cotangent(g, bar.turn).normal;
+  const ContactPoint point_bar{bar.distance, bar.position, g.flipped ? -frame : frame};
+  double own[kUnits][kUnits];
+  curve_point(g, source, units, point_bar, own);
+
+  // geom 1 alone
+  ContactCurvature result;
+  for (int j = 0; j < kUnits; j++)
+    for (int k = 0; k < kUnits; k++) result.m[kUnits + j][kUnits + k] = own[j][k];
+  if (columns.has(0)) add_first_geom(g, units, point_bar, own, result);
+  add_frame(g, frame_rates(g, units, columns), bar.turn, columns, result);
   return result;
 }
 
@@ -280,11 +308,12 @@ ContactCurvature curve_perturbed(const ModelView& m, const DataView& d, const Co
 }  // namespace
 
 ContactCurvature second_order(const ModelView& m, const DataView& d, const ContactGeometry& g,
-                              const ContactCotangent& bar) {
+                              const ContactCotangent& bar, int moves) {
   const ContactSource source{m, d, {g.geom[0], g.geom[1]}};
+  const MovedColumns columns(moves);
   ContactCurvature result =
-      g.first ? curve_perturbed(m, d, g, bar) : curve_relative(g, source, bar);
-  symmetrize(result);
+      g.first ? curve_perturbed(m, d, g, bar) : curve_relative(g, source, bar, columns);
+  symmetrize(columns, result);
   return result;
 }
 

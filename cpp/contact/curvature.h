@@ -25,14 +25,23 @@ struct ContactCotangent {
   Vec3 position, turn;
 };
 
+// The columns of ContactMap that belong to the geoms that can move (bit s of `moves`).
+struct MovedColumns {
+  int first, last;
+  explicit MovedColumns(int moves) : first(moves & 1 ? 0 : 6), last(moves & 2 ? 12 : 6) {}
+
+  bool has(int side) const { return side == 0 ? first == 0 : side == 1 && last == 12; }
+};
+
 // Symmetric. Rows and columns are those of ContactMap.
 struct ContactCurvature {
   double m[ContactMap::kColumns][ContactMap::kColumns];
 };
 
 // Returns the second derivative of a contact whose features are known. Like vary_units, it ignores
-// the twin. The data must be those with which the features were identified.
+// the twin. Rows and columns of a geom that cannot move (bit s of `moves` is not set) are not
+// written. The data must be those with which the features were identified.
 ContactCurvature second_order(const ModelView& m, const DataView& d, const ContactGeometry& contact,
-                              const ContactCotangent& bar);
+                              const ContactCotangent& bar, int moves);
 
 }  // namespace mujacobian

@@ -70,10 +70,15 @@ Lanes first_lanes(int count) {
 
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
                          Arena& arena) {
+  const int *geom = contact.geom.v, *body = m.geom_bodyid;
+  return pair_dofs(m, d, body[geom[0]], body[geom[1]], load3(contact.pos.v), arena);
+}
+
+ContactDofs pair_dofs(const ModelView& m, const DataView& d, int body0, int body1, Vec3 p,
+                      Arena& arena) {
   ContactDofs c;
-  Vec3 p = load3(contact.pos.v);
+  c.body[0] = body0, c.body[1] = body1;
   for (int side = 0; side < 2; side++) {
-    c.body[side] = m.geom_bodyid[contact.geom.v[side]];
     c.offset[side] = p - load3(d.subtree_com + 3 * m.body_rootid[c.body[side]]);
   }
   int* dofs = arena.take<int>(m.nv);

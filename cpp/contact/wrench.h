@@ -32,6 +32,10 @@ struct ContactDofs {
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
                          Arena& arena);
 
+// The same for any two bodies, with axes about the point p.
+ContactDofs pair_dofs(const ModelView& m, const DataView& d, int body0, int body1, Vec3 p,
+                      Arena& arena);
+
 // Derivative of the contact with dof k.
 ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
 

@@ -2,6 +2,7 @@
 // From these, the Hessian or its product with a vector is made. docs/derivations/second_order.md.
 #pragma once
 
+#include "second_order/contact.h"
 #include "second_order/hessian.h"
 #include "step/differential.h"
 #include "tree/quadratic_form.h"
@@ -32,6 +33,7 @@ struct StepCurvature {
   StepDifferential s;
   Multipliers mu;
   StepForms forms;
+  SlidingRows sliding;
   const CrossTerm* cross;  // null: none
 };
 

@@ -12,6 +12,7 @@
 #include "second_order/damping.h"
 #include "second_order/forms.h"
 #include "second_order/path.h"
+#include "second_order/point_equality.h"
 #include "second_order/row.h"
 #include "second_order/sensor.h"
 #include "second_order/support.h"
@@ -120,7 +121,8 @@ void add_lag_hessian(const ModelView& m, const DataView& d, const StepDifferenti
 }
 
 // Returns the second derivatives of one component: G + G^T + S^T X + X^T S.              (HES-8)
-const double* assemble(const StepDifferential& s, int c, const StepForms& forms, Arena& arena) {
+const double* assemble(const StepDifferential& s, int c, const StepForms& forms,
+                       const SlidingRows& sliding, Arena& arena) {
   const Component& part = forms.late.layout.components[c];
   const int n = part.end_column(), stride = part.stride, nv = part.nv;
   double* G = forms.late.half[c];
@@ -133,6 +135,7 @@ const double* assemble(const StepDifferential& s, int c, const StepForms& forms,
   add(forms.late, s.step_rows);
   if (solves_both(s, c)) add(forms.early, s.forward.residual);
   add_transpose(G, stride, n);
+  add_sliding_rows(sliding, s.forward.residual, c, G, arena);
   return G;
 }
 
@@ -243,9 +246,12 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_passive_hessian(m, d, mu.g, late);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
   add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
+  add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
+  const SlidingRows sliding =
+      add_contact_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   add_damping_hessian(m, d, s, minus_s, late, arena);
   add_turns(m, d, s.step.w, given.next, late);
-  return {s, mu, forms, cross};
+  return {s, mu, forms, sliding, cross};
 }
 
 void hessian(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
@@ -253,7 +259,7 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   require_awake(given_m, given_d);
   require_second_order(given_m, given.sensors);
   const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
-  const auto& [s, mu, forms, cross] =
+  const auto& [s, mu, forms, sliding, cross] =
       differentiate_twice(m, d, given, out.xf || out.uf || out.ff, arena);
   const DofRows& residual = s.forward.residual;
 
@@ -264,7 +270,7 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   }
   add_turned_rows(m, d, s, given.next, forms.late);
   for (int c = 0; c < residual.count; c++) {
-    write(m, residual.components[c], assemble(s, c, forms, arena), out);
+    write(m, residual.components[c], assemble(s, c, forms, sliding, arena), out);
   }
   visit_activation_hessians(m, d, s.forward.paths.actuation, given.next, arena,
                             [&](int j, int k, double second) { add(m, out, j, k, second); });

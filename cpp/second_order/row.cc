@@ -1,17 +1,17 @@
 #include "second_order/row.h"
 
-#include <cmath>
-
+#include "constraint/wrench.h"
 #include "forces/tendon.h"
 #include "layout/enums.h"
+#include "second_order/ball_limit.h"
+#include "second_order/impedance.h"
 #include "spatial/jet.h"
 
 namespace mujacobian {
 namespace {
 
-bool is_scalar_limit(const ModelView& m, const Block& b) {
-  if (b.type == constraint::kLimitTendon) return true;
-  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] != joint::kBall;
+bool is_ball_limit(const ModelView& m, const Block& b) {
+  return b.type == constraint::kLimitJoint && m.jnt_type[b.id] == joint::kBall;
 }
 
 // Returns MuJoCo's solimp of a row.
@@ -19,17 +19,6 @@ const double* row_solimp(const ModelView& m, const Block& b) {
   if (b.type == constraint::kLimitJoint) return m.jnt_solimp + kNImp * b.id;
   if (b.type == constraint::kLimitTendon) return m.tendon_solimp_lim + kNImp * b.id;
   return m.eq_solimp + kNImp * b.id;
-}
-
-// Returns the second derivative of the impedance, from its slope: the curve is a power of x or of
-// 1 - x, where x is the distance |gap| / width.                                           (HES-25)
-double impedance_curvature(const double* solimp, double gap, double slope) {
-  if (slope == 0) return 0;
-  const double x = std::abs(gap) / solimp[2], power = std::fmax(1, solimp[4]);
-  const double middle = std::fmin(std::fmax(solimp[3], kMinImp), kMaxImp);
-  // the branch of MuJoCo's own curve
-  const double ratio = x <= middle ? (power - 1) / x : -(power - 1) / (1 - x);
-  return std::copysign(1 / solimp[2], gap) * ratio * slope;
 }
 
 // The variables of a row: the coordinates y and x of a coupling y - P(x), their rates and their
@@ -68,18 +57,10 @@ RowNumber row_power(const ModelView& m, const DataView& d, const Block& b, const
                               jet_variable<kVariables>(x.along(acc), kXAcc));
 
   // D and aref as functions of the position
-  const double* kbip = d.efc_KBIP + 4 * b.row;
-  const double k = kbip[0], damping = kbip[1], imp = kbip[2], imp_slope = kbip[3];
-  const double bend = impedance_curvature(row_solimp(m, b), gap, imp_slope);
-  const double D = d.efc_D[b.row], odds = 1 / (imp * (1 - imp));
-  // R at its floor is a constant
-  const bool regular = !has_least_softness(d, b.row);
-  const RowNumber stiffness =
-      regular ? chain(D, D * imp_slope * odds,
-                      D * (bend * odds + 2 * imp_slope * imp_slope * imp * odds * odds), position)
-              : RowNumber(D);
-  const RowNumber spring =
-      chain(k * imp * gap, k * (imp + imp_slope * gap), k * (2 * imp_slope + bend * gap), position);
+  const RowImpedance imp = row_impedance(d, b, row_solimp(m, b), gap);
+  const double D = d.efc_D[b.row], damping = d.efc_KBIP[4 * b.row + 1];
+  const RowNumber stiffness = chain(D * imp.scale[0], D * imp.scale[1], D * imp.scale[2], position);
+  const RowNumber spring = chain(imp.spring[0], imp.spring[1], imp.spring[2], position);
   return stiffness * virtual_rate * (moved + damping * rate + spring);
 }
 
@@ -113,19 +94,17 @@ bool has_second_derivative(const ModelView& m, const Block& b) {
   if (!b.active || b.n == 0) return true;
   switch (b.type) {
     case constraint::kFrictionDof:
+    case constraint::kLimitJoint:
       return true;
     case constraint::kFrictionTendon:
     case constraint::kLimitTendon:
       return !b.path[0].hessian;
-    case constraint::kLimitJoint:
-      return is_scalar_limit(m, b);
     case constraint::kEquality: {
-      const int type = m.eq_type[b.id];
-      return (type == equality::kJoint || type == equality::kTendon) && !b.path[0].hessian &&
-             !b.path[1].hessian;
+      if (is_point_equality(m, b)) return true;
+      return !b.path[0].hessian && !b.path[1].hessian;
     }
     default:
-      return false;
+      return true;  // contacts
   }
 }
 
@@ -133,9 +112,13 @@ void add_row_hessians(const ModelView& m, const DataView& d, const Blocks& block
                       const double* acc, const double* mu, const QuadraticForm& form) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
-    if (!b.active || b.n == 0) continue;
+    if (!b.active || b.n == 0 || b.geometry || is_point_equality(m, b)) continue;
     // the force of dry friction is linear in all variables
     if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) continue;
+    if (is_ball_limit(m, b)) {
+      add_ball_limit_hessian(m, d, b, acc, mu, form);
+      continue;
+    }
     Coordinate y{b.n, b.dofs, b.J}, x{0, nullptr, nullptr};
     if (b.type == constraint::kEquality) {
       y = {b.path[0].n, b.path[0].dofs, b.path[0].moment};

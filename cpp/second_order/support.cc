@@ -71,20 +71,11 @@ template <class F>
 void visit_constraints(const ModelView& m, F report) {
   const int disabled = m.opt.disableflags;
   if (disabled & disable::kConstraint) return;
-  if (!(disabled & disable::kContact) && may_collide(m)) {
-    report("contacts", "second derivatives of contacts");
-  }
   for (int e = 0; e < m.neq && !(disabled & disable::kEquality); e++) {
-    const int type = m.eq_type[e];
-    const bool tendons = type == equality::kTendon && tendon_is_fixed(m, m.eq_obj1id[e]) &&
-                         (m.eq_obj2id[e] < 0 || tendon_is_fixed(m, m.eq_obj2id[e]));
-    if (type == equality::kJoint || tendons) continue;
-    report(element_name(m, object::kEquality, e), "second derivatives of its rows");
-  }
-  for (int j = 0; j < m.njnt && !(disabled & disable::kLimit); j++) {
-    if (m.jnt_limited[j] && m.jnt_type[j] == joint::kBall) {
-      report(element_name(m, object::kJoint, j), "second derivatives of the limit of a ball joint");
-    }
+    if (m.eq_type[e] != equality::kTendon) continue;
+    const bool fixed = tendon_is_fixed(m, m.eq_obj1id[e]) &&
+                       (m.eq_obj2id[e] < 0 || tendon_is_fixed(m, m.eq_obj2id[e]));
+    if (!fixed) report(element_name(m, object::kEquality, e), kMoving);
   }
   for (int t = 0; t < m.ntendon; t++) {
     const bool limited = m.tendon_limited[t] && !(disabled & disable::kLimit);

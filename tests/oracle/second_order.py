@@ -1,6 +1,7 @@
 """Second derivatives of a step by extrapolated differences of the analytic A, B and Bf."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -8,6 +9,15 @@ import numpy as np
 import mujacobian
 from tests.oracle.extrapolation import derivative
 
+FIRST_STEP = 0.02  # rad, m, and the units of velocities, activations, controls and forces
+LEVELS = 7  # halvings of the step
+# Contacts have their impedance and their zones within a millimeter. A larger step would be on other
+# branches on both sides, where differences settle, too.
+CONTACT_STEP = 3e-4
+CONTACT_LEVELS = 9
+ACCURATE = 0.1  # error of differences that are trusted, as a share of the tolerance
+NEGLIGIBLE = 1e-2  # of the largest entry: smaller blocks are relative to this share
+TINY = 1e-12
 SPEC = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -67,10 +77,90 @@ def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differe
     return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
 
 
-def _extrapolate(function, k):
+def _extrapolate(function, k, first=FIRST_STEP, levels=LEVELS):
     """Return the derivative along coordinate k, and its error estimate."""
     along = np.eye(function.size)[k]
-    return derivative(lambda step: function(step * along))
+    return derivative(lambda step: function(step * along), first, levels)
+
+
+def brackets(model, data, cotangent) -> np.ndarray:
+    """Return the antisymmetric part of the derivative of `(A, B)^T cotangent`, twice.  (HES-3)"""
+    lin = mujacobian.linearize(model, data, sensors=False)
+    A = np.hstack([lin.A, lin.B])
+    pulled = A.T @ cotangent
+    result = np.zeros((A.shape[1], A.shape[1]))
+    for first in _rotations(model):
+        rows = slice(first, first + 3)
+        result -= np.einsum("i,ijk->jk", cotangent[rows], _crossed(A[rows]))
+        result[rows, rows] += np.einsum("i,ijk->jk", pulled[rows], _crossed(np.eye(3)))
+    return result
+
+
+def _rotations(model):
+    """Yield the first dof of every rotation of a ball or free joint."""
+    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            yield dof + 3
+        elif kind == mujoco.mjtJoint.mjJNT_BALL:
+            yield dof
+
+
+def _crossed(columns):
+    """Return [i, j, k]: component i of column k times column j."""
+    return np.cross(columns[:, None, :], columns[:, :, None], axis=0)
+
+
+def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float:
+    """Assert that `hessian` agrees with the columns that differences determine; return their share.
+
+    A column near a kink, where a contact leaves its branch, has differences that do not settle. The
+    other ones are compared by blocks of positions, velocities and other inputs, relative to the
+    largest entry of the block. An entry of the Hessian follows from one column, because the
+    antisymmetric part of the differences is known.
+    """
+    given = cotangent(model, seed)
+    found = joined(mujacobian.hessian(model, data, given))
+    assert (found == found.T).all()
+    function = Pulled(model, data, given)
+    half = 0.5 * brackets(model, data, given)
+    edges = [0, model.nv, 2 * model.nv, function.size]
+    blocks = [slice(*pair) for pair in pairwise(edges)]
+    compared = trusted = 0
+    for across in blocks:
+        for k in range(across.start, across.stop):
+            column, error = _extrapolate(function, k, step, CONTACT_LEVELS)
+            for rows in blocks:
+                scale = max(
+                    abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
+                )
+                compared += 1
+                if error > ACCURATE * tolerance * scale:
+                    continue
+                trusted += 1
+                off = abs(column - half[:, k] - found[:, k])[rows].max(initial=0)
+                assert off <= tolerance * scale, f"column {k}: {off / scale:.1e} of {scale:.1e}"
+    return trusted / max(compared, 1)
+
+
+def column_errors(model, data, *, columns, trust, seed=0) -> list[float]:
+    """Return the errors of some columns of `hessian`, relative to its largest entry.
+
+    Columns whose differences are less accurate than `trust` are left out.
+    """
+    given = cotangent(model, seed)
+    found = joined(mujacobian.hessian(model, data, given))
+    function = Pulled(model, data, given)
+    half = 0.5 * brackets(model, data, given)
+    scale = abs(found).max()
+    errors = []
+    for k in np.random.default_rng(seed).permutation(function.size)[:columns]:
+        try:
+            column, error = _extrapolate(function, k, CONTACT_STEP, CONTACT_LEVELS)
+        except mujacobian.UnsupportedFeatureError:  # a neighboring state
+            continue
+        if error < trust * scale:
+            errors.append(abs(column - half[:, k] - found[:, k]).max() / scale)
+    return errors
 
 
 def joined(h: mujacobian.Hessian) -> np.ndarray:

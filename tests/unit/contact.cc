@@ -167,7 +167,7 @@ class Contacts {
   }
 
   std::vector<Row> curvature(int i, double distance, Vec3 position, Vec3 turn) const {
-    const ContactCurvature h = second_order(m_, d_, geometry_[i], {distance, position, turn});
+    const ContactCurvature h = second_order(m_, d_, geometry_[i], {distance, position, turn}, 3);
     std::vector<Row> rows;
     for (const double* p : h.m) rows.push_back(row(p));
     return rows;

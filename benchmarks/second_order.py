@@ -1,0 +1,137 @@
+"""Price and accuracy of second derivatives.
+
+`python -m benchmarks.second_order` prints the price of `hessian` beyond `A` and `B` on the robots
+of the speed table, and on the A1 and G1 of MuJoCo Menagerie that stand. With `--accuracy` it
+compares `hessian` with extrapolated differences of `A` and `B` in states of every scene of the
+Menagerie. The scenes come from the checkout in the environment variable MENAGERIE_ROOT. The exit
+status is 1 if an error is above the bound.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+import mujacobian
+from benchmarks import robots
+from benchmarks.states import driven
+from mujacobian import reference
+from tests.oracle.second_order import column_errors
+
+STANDING = ("unitree_a1", "unitree_g1")
+SETTLING = 200  # steps before a robot stands
+SECONDS = 1.0  # of timing per call
+BOUND = 1e-6  # relative to the largest entry
+COLUMNS = 16  # that are compared per state
+LARGEST = 80  # dofs
+
+
+def main() -> int:
+    """Run the program; return its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--accuracy", action="store_true", help="compare with differences")
+    parser.add_argument("--scenes", default="", help="part of the names of scenes")
+    parser.add_argument("--states", type=int, default=3, help="states per scene")
+    options = parser.parse_args()
+    root = Path(os.environ.get("MENAGERIE_ROOT", "."))
+    if options.accuracy:
+        return report_accuracy(root, options.scenes, options.states)
+    report_price(root)
+    return 0
+
+
+def report_price(root: Path) -> None:
+    """Print microseconds of A and B, of the Hessian with them, and the price beyond A and B."""
+    print("| model | nv | contacts | A, B (us) | hessian (us) | price beyond A, B |")
+    print("|---|---|---|---|---|---|")
+    for name, model, data in priced(root):
+        mujoco.mj_forward(model, data)
+        first, second = price(model, data)
+        ratio = (second - first) / first
+        print(f"| {name} | {model.nv} | {data.ncon} | {first:.1f} | {second:.1f} | {ratio:.2f} |")
+
+
+def priced(root: Path) -> Iterator[tuple[str, mujoco.MjModel, mujoco.MjData]]:
+    """Yield the models of the table; those that are not installed are left out."""
+    for robot in robots.ROBOTS:
+        try:
+            model = robots.load(robot)
+        except FileNotFoundError as error:
+            print(error, file=sys.stderr)
+            continue
+        yield robot.name, model, robots.random_data(model, 0)
+    for name in STANDING:
+        path = root / name / "scene.xml"
+        if not path.exists():
+            print(f"no {path}: set MENAGERIE_ROOT", file=sys.stderr)
+            continue
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+        for _ in range(SETTLING):
+            mujoco.mj_step(model, data)
+        yield f"{name} standing", model, data
+
+
+def price(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, float]:
+    """Return microseconds of A and B, and of the Hessian, each with mj_forward."""
+    nx, nu = 2 * model.nv + model.na, model.nu
+    A, B = np.zeros((nx, nx)), np.zeros((nx, nu))
+    xx, xu, uu = np.zeros((nx, nx)), np.zeros((nx, nu)), np.zeros((nu, nu))
+    given = np.random.default_rng(0).normal(size=nx)
+    return (
+        _quick(lambda: mujacobian.transition(model, data, A, B)),
+        _quick(lambda: mujacobian.hessian_into(model, data, given, xx, xu, uu)),
+    )
+
+
+def _quick(call: Callable[[], object]) -> float:
+    """Return the time below which a tenth of the calls stay: other processes delay the others."""
+    call()
+    times = []
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1e6 * float(np.quantile(times, 0.1))
+
+
+def report_accuracy(root: Path, part: str, states: int) -> int:
+    """Print the largest error of each scene; return 1 if one is above the bound."""
+    print("| scene | nv | states | contacts | largest error | compared columns | not covered |")
+    print("|---|---|---|---|---|---|---|")
+    wrong = 0
+    for path in sorted(root.glob("*/scene*.xml")):
+        name = f"{path.parent.name}/{path.stem}"
+        if part not in name:
+            continue
+        model = reference.converge(mujoco.MjModel.from_xml_path(str(path)))
+        if model.nv > LARGEST:
+            continue
+        errors, contacts, compared, refused = [], 0, 0, set()
+        for _, data in driven(model, states):
+            try:
+                found = column_errors(model, data, columns=COLUMNS, trust=BOUND / 10)
+            except mujacobian.MujacobianError as error:
+                refused.add(str(error)[:90])
+                continue
+            mujoco.mj_forward(model, data)
+            contacts += data.ncon
+            compared += len(found)
+            errors += found
+        worst = max(errors, default=0.0)
+        wrong |= worst > BOUND
+        why = "; ".join(sorted(refused))
+        row = f"{name} | {model.nv} | {states} | {contacts} | {worst:.1e} | {compared} | {why}"
+        print(f"| {row} |", flush=True)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

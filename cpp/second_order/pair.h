@@ -1,0 +1,45 @@
+// Second derivatives of the power of a wrench between two bodies, (Y_1 - Y_0) . P, where the bodies
+// move by Y_s and the wrench depends on the poses of both. docs/derivations/second_order.md.
+#pragma once
+
+#include "contact/wrench.h"
+
+namespace mujacobian {
+
+inline constexpr int kPairColumns = ContactMap::kColumns;
+
+// A joint motion y, and the wrench whose power it makes. Everything is about the point of the pair.
+// Arrays over the dofs are by component, (6, n) with the stride of the pair.
+struct PairMotion {
+  Motion y[2];                     // of the two bodies
+  Force wrench;                    // P on body 1, and its opposite on body 0
+  double change[6][kPairColumns];  // dP/dz for the motions z of both bodies
+  double* rate;   // Y_pre x S, positive for dofs that move body 1 alone, negative for body 0 alone
+  double* moved;  // d(Y_1 - Y_0)/dq
+
+  Motion relative() const { return y[1] + -1.0 * y[0]; }
+};
+
+// Computes `moved` from `rate`.                                                           (ROW-3)
+void move_pair(const ContactDofs& c, PairMotion& motion);
+
+// The second derivative of everything that depends on the poses of the two bodies. Columns of
+// bodies that cannot move are not used.
+struct PoseCurvature {
+  double half[kPairColumns][kPairColumns];  // half + half^T, without the motion of the axes
+  double gradient[kPairColumns];            // first derivative
+};
+
+// Adds the second derivative with respect to the positions of the dofs, as half of a symmetric
+// matrix (n, n) with the stride of c: the matrix plus its transpose.                      (HES-31)
+void add_pair_hessian(const ModelView& m, const ContactDofs& c, const PairMotion* motions,
+                      int count, const PoseCurvature& pose, double* out, Arena& arena);
+
+// Adds the change of a motion as it appears in the frame of a contact, whose position and rotation
+// change by `position` and `turn`, (3, n) by component: scale times its products with `axes`, the
+// linear part for the first `linear` of them and the angular part for the others.         (ROW-4)
+void add_pair_rows(const ContactDofs& c, const PairMotion& motion, const double* position,
+                   const double* turn, const Vec3* axes, int count, int linear, double scale,
+                   double* out);
+
+}  // namespace mujacobian
