@@ -6,7 +6,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from tests.oracle.second_order import judge_columns
+from tests.oracle.second_order import brackets, cotangent, differences, judge_columns
 from tests.scenes.cases import CONTACT_MODELS, FOLDER, INTEGRATORS, sample, simulated_states
 from tests.scenes.contact_scenes import PAIRS, STATES
 from tests.scenes.random_scenes import random_scene
@@ -19,6 +19,8 @@ TOLERANCE = 1e-7
 # the stiffness of the contact.
 CURVED_TOLERANCE = 1e-5
 CURVED = ("plane-cylinder standing",)
+BRACKET_TOLERANCE = 1e-11  # of the antisymmetric part, relative to the largest entry
+BRACKET_STEP = 2e-3  # the contacts of the walker are 4 mm deep
 LEAST_SHARE = 0.8  # of the columns; separating bodies are at a kink if their velocity changes
 MOVING = ("sticking", "slipping", "rolling", "mixed")
 
@@ -77,6 +79,17 @@ def test_trees_on_a_floor(cone, condim, integrator):
     assert data.ncon >= 2
     assert (data.contact.geom[:, 0] > 0).any() or (data.contact.geom[:, 0] == 0).sum() >= 2
     assert judge_columns(model, data, tolerance=TOLERANCE) >= LEAST_SHARE
+
+
+@pytest.mark.parametrize("cone", CONES)
+def test_the_antisymmetric_part_of_the_differences_is_that_of_lie_brackets(cone):
+    """(HES-3): A and B of a state with contacts are the derivative of one function."""
+    model, data = walker(cone, 4)
+    given = cotangent(model)
+    raw = differences(model, data, given, step=BRACKET_STEP).raw
+    expected = brackets(model, data, given)
+    assert abs(expected).max() > 1
+    np.testing.assert_allclose(raw - raw.T, expected, atol=BRACKET_TOLERANCE * abs(raw).max())
 
 
 @pytest.mark.parametrize(("pair", "cone", "condim"), sample(5, PAIRS, CONES, STATES))

@@ -312,6 +312,13 @@ void append_sliding(const DataView& d, const ContactState& s, const double* acc,
   cone_third_derivative(b, p, s.virt, sliding.T);
 }
 
+bool has_contacts(const Blocks& blocks) {
+  for (int k = 0; k < blocks.count; k++) {
+    if (blocks.block[k].geometry && blocks.block[k].active) return true;
+  }
+  return false;
+}
+
 // Throws Unsupported if the contact has a first, but no second derivative.
 void require_curvature(const ModelView& m, const Block& b) {
   if (b.geometry->twin) {
@@ -343,6 +350,7 @@ void scatter(const Block& b, const ContactSums& sums, const QuadraticForm& form)
 SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
                                  const double* acc, const double* mu, const QuadraticForm& form,
                                  Arena& arena) {
+  if (!has_contacts(blocks)) return {};
   SlidingRows sliding{arena.take<SlidingRows::Contact>(blocks.count), 0};
   const Sweeps sweeps{block_motion(m, d, blocks, acc, arena),
                       block_motion(m, d, blocks, mu, arena)};

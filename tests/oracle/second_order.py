@@ -67,13 +67,15 @@ class Pulled:
         return pulled + np.concatenate([block.T @ self.sensed for block in blocks])
 
 
-def differences(model, data, cotangent, sensed=None, *, forces=False) -> Differences:
+def differences(
+    model, data, cotangent, sensed=None, *, forces=False, step=FIRST_STEP
+) -> Differences:
     """Return the derivatives of the pulled-back cotangent along all coordinates."""
     function = Pulled(model, data, cotangent, sensed, forces=forces)
     raw = np.empty((function.size, function.size))
     errors = np.empty(function.size)
     for k in range(function.size):
-        raw[:, k], errors[k] = _extrapolate(function, k)
+        raw[:, k], errors[k] = _extrapolate(function, k, step)
     return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
 
 
