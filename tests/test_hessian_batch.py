@@ -8,7 +8,8 @@ import mujacobian
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.scenes.cases import load
 from tests.test_batch import SPEC, trajectory
-from tests.test_hessian import ROWS
+from tests.test_hessian import ROWS, pendulum
+from tests.test_misuse import full
 
 BLOCKS = ("xx", "xu", "uu")
 
@@ -68,17 +69,13 @@ def test_errors_name_the_state(threads):
     states[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"state 7: .*qpos"):
         mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
-    model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><body><geom name="wall" type="cylinder" size=".1 .1"/></body>'
-        '<body pos=".2999 0 0"><joint type="slide" axis="1 0 0"/>'
-        '<geom name="post" type="cylinder" size=".2 .3"/></body></worldbody></mujoco>'
-    )
-    states, controls, d_states = inputs(model)
-    states[:, 1] = 0.1
-    states[5, 1] = 0  # the cylinders touch
-    message = 'state 5: contact between geom "wall" and geom "post".*along a line'
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=message):
-        mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
+    model, data = pendulum(rest='<sensor><rangefinder name="ray" site="bob"/></sensor>')
+    states = np.tile(full(model, data), (11, 1))
+    d_sensors = np.zeros((11, 1))
+    d_sensors[5:] = 1
+    given = states, np.zeros((11, 0)), np.ones((11, 2)), d_sensors
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='state 5: sensor "ray"'):
+        mujacobian.hessian_batch(model, *given, threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

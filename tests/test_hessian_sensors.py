@@ -155,6 +155,30 @@ def test_actuator_forces_of_joints_and_tendons():
     assert saturated == {True, False}
 
 
+def test_lengths_of_spatial_tendons():
+    """The tendon couples two trees, and wraps around a sphere."""
+    bodies = BODIES.replace("LIMITED", "false")
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option><flag constraint="disable"/></option>
+        <worldbody>
+          {bodies}<geom name="bump" size=".2" pos=".6 .1 1" contype="0" conaffinity="0"/>
+        </worldbody>
+        <tendon>
+          <spatial name="cord">
+            <site site="anchor"/><site site="mount"/><pulley divisor="2"/>
+            <site site="imu"/><geom geom="bump"/><site site="beacon"/>
+          </spatial>
+        </tendon>
+        <sensor><tendonpos tendon="cord"/></sensor>
+      </mujoco>""")
+    for seed in range(2):
+        data = random_state(model, np.random.default_rng(seed))
+        judge(model, data, sensed=np.ones(1), tolerance=TOLERANCE)
+        judge_product(model, data, cotangent(model), np.ones(1))
+        assert (data.wrap_obj >= 0).any()
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS_COVERED)
 def test_accelerations_of_constrained_trees(integrator):
     """Limits, friction and couplings act, and one component has none of them."""

@@ -8,7 +8,10 @@ import mujacobian
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.oracle.second_order import cotangent, joined
 from tests.scenes.cases import INTEGRATORS, random_state, sample
+from tests.scenes.contact_scenes import STATES
+from tests.test_contacts import CONES
 from tests.test_hessian import INTEGRATORS_COVERED, ROWS, SMOOTH, load, pendulum
+from tests.test_hessian_contacts import walker
 
 TOLERANCE = 1e-12
 
@@ -46,6 +49,14 @@ def test_constraints(integrator):
     for seed in range(3):
         data = random_state(model, np.random.default_rng(seed))
         judge(model, data, cotangent(model))
+
+
+@pytest.mark.parametrize(
+    ("cone", "condim", "integrator"), sample(3, CONES, STATES, (*INTEGRATORS_COVERED,))
+)
+def test_contacts(cone, condim, integrator):
+    model, data = walker(cone, condim, integrator)
+    judge(model, data, cotangent(model))
 
 
 def test_it_is_symmetric_repeatable_and_changes_nothing():

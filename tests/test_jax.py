@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import mujacobian
+from tests.scenes.cases import random_state
 from tests.scenes.rollout_cases import row, scene
+from tests.test_hessian_sensors import machine
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.jax")
@@ -173,3 +175,70 @@ def test_bad_input(problem):
         bridge.rollout(model, state, controls)
     with pytest.raises(Exception, match="diverges in step 0"):
         jax.block_until_ready(bridge.rollout(model, state, controls + 1e12))
+
+
+@pytest.fixture
+def curved():
+    """Return a model with second derivatives, a state, controls and cotangents."""
+    model = machine("framelinvel")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    rng = np.random.default_rng(1)
+    controls = rng.normal(size=(3, model.nu))
+    trajectory = mujacobian.rollout(model, state, controls)
+    weights = (
+        rng.normal(size=trajectory.states.shape),
+        rng.normal(size=trajectory.sensordata.shape),
+    )
+    return model, state, controls, weights, trajectory
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_hessian(curved, compile):
+    """The rows of jax.hessian are the products of our Hessian with unit vectors."""
+    model, state, controls, weights, trajectory = curved
+    function = jax.hessian(loss_of(model, weights), argnums=(0, 1))
+    made = (jax.jit(function) if compile else function)(state, controls)
+    rows = [trajectory.hvp((along, None), *weights) for along in np.eye(len(state))]
+    close(made[0][0], np.array([row.state for row in rows]))
+    close(made[0][1], np.array([row.controls for row in rows]))
+    columns = [trajectory.hvp((None, along), *weights) for along in np.eye(3)[..., None]]
+    close(made[1][1][:, 0], np.array([column.controls for column in columns]))
+
+
+def test_hessian_of_a_loss_that_is_not_linear(curved):
+    model, state, controls, weights, trajectory = curved
+
+    def loss(u):
+        states, sensordata = bridge.rollout(model, state, u, checkpoint=2)
+        return (weights[0] * states**2).sum() + (weights[1] * sensordata**2).sum()
+
+    along = np.random.default_rng(3).normal(size=controls.shape)
+    _, made = jax.jvp(jax.grad(loss), (controls,), (along,))
+    direction = None, along
+    moved, sensed = trajectory.jvp(direction)
+    slopes = 2 * weights[0] * trajectory.states, 2 * weights[1] * trajectory.sensordata
+    wanted = trajectory.hvp(direction, *slopes).controls
+    wanted += trajectory.gradient(2 * weights[0] * moved, 2 * weights[1] * sensed).controls
+    close(made, wanted)
+
+
+def test_hessian_of_a_batch_of_steps(curved):
+    model, state, controls, _, _ = curved
+
+    def last(x, u):
+        return bridge.step(model, x, u)[0].sum()
+
+    made = jax.vmap(jax.hessian(last), (None, 0))(state, controls)
+    for k, control in enumerate(controls):
+        close(made[k], np.asarray(jax.hessian(last)(state, control)))
+
+
+def test_second_derivatives_that_are_not_available(curved):
+    model, state, controls, _, _ = curved
+
+    def loss(u, f):
+        return bridge.rollout(model, state, u, forces=f)[0].sum()
+
+    forces = np.zeros((3, model.nv))
+    with pytest.raises(Exception, match=r"forces.*second derivatives of rollouts"):
+        jax.hessian(loss)(controls, forces)

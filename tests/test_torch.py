@@ -8,6 +8,7 @@ import mujacobian
 from mujacobian.reference import converge
 from tests.scenes.cases import load, random_state
 from tests.scenes.rollout_cases import row, scene
+from tests.test_hessian_sensors import machine
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 bridge = pytest.importorskip("mujacobian.torch")
@@ -153,7 +154,63 @@ def test_single_precision_is_refused(name):
             function(model, **given)
 
 
-def test_nan_and_wrong_shapes_and_second_derivatives():
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("name", ["actuator_ball_and_free", "actuator_kinds"])
+def test_gradgradcheck(name, batch):
+    """The loss excludes the first state, as in `test_gradcheck_of_a_rollout`."""
+    model = load(name)
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    rng = np.random.default_rng(3)
+    given = (
+        tensor(state + rng.normal(size=(*batch, len(state))) * 1e-2),
+        tensor(rng.normal(size=(*batch, 2, model.nu)) * 0.3),
+    )
+
+    def states(x, u):
+        return bridge.rollout(model, x, u, checkpoint=1)[0][..., 1:, :]
+
+    assert torch.autograd.gradgradcheck(states, given)
+    assert torch.autograd.gradgradcheck(lambda x, u: bridge.step(model, x, u[..., 0, :])[0], given)
+
+
+def test_gradgradcheck_of_sensors():
+    model = machine("framelinvel")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    controls = np.random.default_rng(3).normal(size=(2, model.nu))
+
+    def height(x, u):
+        return bridge.rollout(model, x, u)[1][..., 2::3].sum(dim=0)
+
+    assert torch.autograd.gradgradcheck(height, (tensor(state), tensor(controls)))
+
+
+def test_a_shared_state_has_the_sum_of_the_second_derivatives():
+    model = load("actuator_kinds")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    controls = np.random.default_rng(3).normal(size=(3, 4, model.nu))
+
+    def loss(x, u):
+        return (bridge.rollout(model, x, u)[0] ** 2).sum()
+
+    whole = torch.autograd.functional.hessian(lambda x: loss(x, tensor(controls)), tensor(state))
+    parts = [
+        torch.autograd.functional.hessian(lambda x, u=u: loss(x, tensor(u)), tensor(state))
+        for u in controls
+    ]
+    torch.testing.assert_close(whole, sum(parts), rtol=1e-10, atol=1e-10)
+
+
+def test_second_derivatives_by_other_inputs_raise():
+    model = load("actuator_kinds")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    forces = tensor(np.ones((2, model.nv)))
+    states, _ = bridge.rollout(model, tensor(state), np.zeros((2, model.nu)), forces=forces)
+    (gradient,) = torch.autograd.grad((states**2).sum(), forces, create_graph=True)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="forces"):
+        gradient.sum().backward()
+
+
+def test_nan_and_wrong_shapes():
     model, data, controls = scene("pendulum", STEPS)
     x = tensor(row(data))
     states, _ = bridge.rollout(model, x, controls)
@@ -161,8 +218,3 @@ def test_nan_and_wrong_shapes_and_second_derivatives():
         (states.sum() * float("nan")).backward()
     with pytest.raises(ValueError, match="controls must have shape"):
         bridge.rollout(model, x, controls[:, :0])
-    (slope,) = torch.autograd.grad(
-        bridge.rollout(model, x, controls)[0].square().sum(), x, create_graph=True
-    )
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()

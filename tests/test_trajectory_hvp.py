@@ -9,7 +9,8 @@ from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.oracle.extrapolation import derivative
 from tests.scenes.cases import random_state
 from tests.scenes.rollout_cases import row
-from tests.test_hessian import ROWS, load
+from tests.test_hessian import ROWS, load, pendulum
+from tests.test_hessian_contacts import walker
 from tests.test_hessian_sensors import machine
 
 STEPS = 12
@@ -100,6 +101,21 @@ def test_constraints():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * scale)
 
 
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_contacts(cone):
+    """A walker slides on a floor."""
+    model, data = walker(cone, 3)
+    case = Case(model, 3)
+    case.state = row(data)
+    case.trajectory = case.rollout()
+    along = case.direction()
+    expected, error = derivative(lambda step: case.gradient(along, step), first=1e-6, levels=4)
+    found = joined(case.trajectory.hvp(along, case.d_states))
+    scale = abs(expected).max()
+    assert error < 1e-7 * scale
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * scale)
+
+
 @pytest.mark.parametrize("tangent", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_it_is_symmetric(name, tangent):
@@ -185,13 +201,10 @@ def test_wrong_arguments():
 
 
 def test_steps_without_second_derivative_raise():
-    model = mujoco.MjModel.from_xml_string(
-        '<mujoco><worldbody><body><joint name="ball" type="ball" range="0 30"/>'
-        '<geom size=".1" pos="0 0 -.3"/></body></worldbody></mujoco>'
-    )
-    state = [1, 0, 0, 0, 6, 0, 0]
-    trajectory = mujacobian.rollout(model, state, np.zeros((80, 0)))
-    weights = np.ones_like(trajectory.states)
-    assert np.isfinite(trajectory.gradient(weights).state).all()
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'step \d+: joint "ball" limit'):
-        trajectory.hvp((np.ones(7), None), weights)
+    model, data = pendulum(rest='<sensor><rangefinder name="ray" site="bob"/></sensor>')
+    trajectory = mujacobian.rollout(model, data, np.zeros((8, 0)))
+    weights = np.zeros((8, 1))
+    weights[:4] = 1
+    assert np.isfinite(trajectory.gradient(d_sensors=weights).state).all()
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='step 3: sensor "ray"'):
+        trajectory.hvp(([1, 1], None), d_sensors=weights)

@@ -366,8 +366,8 @@ SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Bl
     add_rows_hessian(m, s, motions, slopes, sums, arena);
     append_sliding(d, s, acc, slopes, sliding, arena);
   };
-  auto finish = [&](const Block& b, double* sum) {
-    if (b.geometry) scatter(b, sums_at(b, sum), form);
+  auto finish = [&](const Block& b, const double* sum) {
+    if (b.geometry) scatter(b, sums_at(b, const_cast<double*>(sum)), form);
   };
   sum_by_dofs(blocks, kSums, arena.take<double>(kSums * largest_matrix(blocks)), add, finish);
   return sliding;
@@ -407,36 +407,30 @@ void add_sliding_rows(const SlidingRows& rows, const DofRows& acceleration, int 
   add_symmetric_product(H, part.stride, X, part.stride, TX, part.stride, part.end_column(), count);
 }
 
-void add_sliding_product(const SlidingRows& rows, int c, const double* along, const DofRows& change,
-                         const DofRows& cotangent, double* columns) {
-  const int nv = change.components[c].nv;
+void add_sliding_product(const SlidingRows& rows, int c, const double* x, const DofRows& change,
+                         double* columns, const DofRows& cotangent) {
+  const Component& part = change.components[c];
   for (int i = 0; i < rows.count; i++) {
     const SlidingRows::Contact& contact = rows.contact[i];
     const Block& b = *contact.block;
     if (change.component[b.dofs[0]] != c) continue;
-    // the change of x, and T times it
-    double dx[kMaxRows] = {}, Tdx[kMaxRows] = {};
-    for (int k = 0; k < b.n; k++) {
-      const int column = change.column[b.dofs[k]];
-      for (int r = 0; r < b.count; r++) {
-        const int at = r * b.stride + k;
-        dx[r] += b.J[at] * change.row[b.dofs[k]][0] + contact.q[at] * along[column] +
-                 contact.v[at] * along[column + nv];
-      }
-    }
+    double moved[kMaxRows] = {}, force[kMaxRows] = {};
     for (int r = 0; r < b.count; r++) {
-      for (int s = 0; s < b.count; s++) Tdx[r] += contact.T[r * b.count + s] * dx[s];
-    }
-    // the transposed derivative of x
-    for (int k = 0; k < b.n; k++) {
-      const int column = change.column[b.dofs[k]];
-      for (int r = 0; r < b.count; r++) {
-        const int at = r * b.stride + k;
-        cotangent.row[b.dofs[k]][0] += b.J[at] * Tdx[r];
-        columns[column] += contact.q[at] * Tdx[r];
-        columns[column + nv] += contact.v[at] * Tdx[r];
+      for (int k = 0; k < b.n; k++) {
+        const int at = r * b.stride + k, column = change.column[b.dofs[k]];
+        moved[r] += b.J[at] * change.row[b.dofs[k]][0] + contact.q[at] * x[column] +
+                    contact.v[at] * x[column + part.nv];
       }
     }
+    for (int r = 0; r < b.count; r++)
+      for (int k = 0; k < b.count; k++) force[r] += contact.T[r * b.count + k] * moved[k];
+    for (int r = 0; r < b.count; r++)
+      for (int k = 0; k < b.n; k++) {
+        const int at = r * b.stride + k, column = change.column[b.dofs[k]];
+        columns[column] += contact.q[at] * force[r];
+        columns[column + part.nv] += contact.v[at] * force[r];
+        cotangent.row[b.dofs[k]][0] += b.J[at] * force[r];
+      }
   }
 }
 

@@ -31,10 +31,10 @@ SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Bl
 void add_sliding_rows(const SlidingRows& rows, const DofRows& acceleration, int c, double* H,
                       Arena& arena);
 
-// The same for the product of that matrix with a direction: `along` has one number per column of
-// component c, and `change` is the change of the acceleration. Adds to the cotangents of the
-// acceleration and of the columns.
-void add_sliding_product(const SlidingRows& rows, int c, const double* along, const DofRows& change,
-                         const DofRows& cotangent, double* columns);
+// Adds the product of the second derivatives of the sliding rows of component c with a direction:
+// `x` has a number per column, and `change` is the change of the acceleration. Adds to numbers per
+// column, and to the cotangent `cotangent` of the acceleration.                           (HVP-1)
+void add_sliding_product(const SlidingRows& rows, int c, const double* x, const DofRows& change,
+                         double* columns, const DofRows& cotangent);
 
 }  // namespace mujacobian

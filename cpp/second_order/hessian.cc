@@ -9,7 +9,6 @@
 #include "linear/combine.h"
 #include "linear/dense.h"
 #include "second_order/activation.h"
-#include "second_order/contact.h"
 #include "second_order/damping.h"
 #include "second_order/forms.h"
 #include "second_order/path.h"

@@ -227,7 +227,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     add_form_product(forms.late, c, x, columns);
     add_mixed_product(forms.late, c, x, moved.late, y.late, columns);
     if (solves_both(s, c)) add_mixed_product(forms.early, c, x, moved.early, y.early, columns);
-    add_sliding_product(sliding, c, x, moved.early, y.early, columns);
+    add_sliding_product(sliding, c, x, moved.early, columns, y.early);
     s.solve_transposed(m, d, c, y.late, y.early, arena);
     add_transposed(s, c, y, columns);
     scatter(m, part, columns, second);

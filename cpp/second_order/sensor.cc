@@ -70,6 +70,17 @@ void add_ball(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   }
 }
 
+// The length of a tendon, whose first derivatives are its moments: the mean of both orders. (HES-2)
+void add_tendon_length(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  const Path& p = s.tendon(s.m.sensor_objid[sensor]);
+  for (int a = 0; p.hessian && a < p.n; a++)
+    for (int b = 0; b <= a; b++) {
+      const double both = p.hessian[a * p.n + b] + p.hessian[b * p.n + a];
+      form.add({DofVariable::kPosition, p.dofs[a]}, {DofVariable::kPosition, p.dofs[b]},
+               0.5 * weights[0] * both);
+    }
+}
+
 // Lengths and forces of actuators with constant moments.                                  (HSE-10)
 void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   const ModelView& m = s.m;
@@ -119,7 +130,7 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kBallQuat, add_ball},
     {sensor::kJointLimitPos, add_nothing, limit_refusal},
     {sensor::kJointLimitVel, add_nothing, limit_refusal},
-    {sensor::kTendonPos, add_nothing, tendon_refusal},
+    {sensor::kTendonPos, add_tendon_length},
     {sensor::kTendonVel, add_nothing, tendon_refusal},
     {sensor::kTendonLimitPos, add_nothing, tendon_refusal},
     {sensor::kTendonLimitVel, add_nothing, tendon_refusal},

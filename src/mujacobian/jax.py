@@ -1,8 +1,9 @@
 """Steps and rollouts as JAX functions, with exact gradients: `pip install 'mujacobian[jax]'`.
 
 They work under `jit`, `grad` and `vmap`. A `vmap` becomes a batch in parallel threads. Arrays have
-double precision, which needs `jax.config.update("jax_enable_x64", True)`. Second derivatives are
-not available.
+double precision, which needs `jax.config.update("jax_enable_x64", True)`. Gradients with respect to
+the state and the controls can be differentiated again in forward mode, as `jax.hessian` does, if
+`mujacobian.hessian` covers the model.
 
 Example:
   >>> import jax, mujoco, mujacobian.jax, numpy as np
@@ -157,21 +158,34 @@ class _Rollout:
         shapes = (T + 1, m.nq + m.nv + m.na), (T, m.nsensordata), rows
         results = tuple(map(_like, shapes))
 
+        @jax.custom_jvp
+        def record(inputs: Inputs) -> Any:  # noqa: ANN401
+            return _call(self.simulate, results, inputs)
+
+        @record.defjvp
+        def push(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
+            made = record(*primals)
+            states, sensordata = _call(self.push, results[:2], *primals, *made, *tangents)
+            return made, (states, sensordata, jnp.zeros_like(made[2]))
+
+        @jax.custom_jvp
+        def pull(inputs: Inputs, *arrays: jax.Array) -> Any:  # noqa: ANN401
+            return _call(self.pull_back, _same(inputs), inputs, *arrays)
+
+        @pull.defjvp
+        def pull_again(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
+            # the recorded states are functions of the inputs, whose change includes theirs
+            moved = tangents[0], *tangents[-2:]
+            return pull(*primals), _call(self.pull_twice, _same(primals[0]), *primals, *moved)
+
         def forward(inputs: Inputs) -> Any:  # noqa: ANN401
-            call = _flattened(self.simulate)
-            states, sensordata, kept = jax.pure_callback(
-                call, results, inputs, vmap_method="broadcast_all"
-            )
-            return (states, sensordata), (inputs, states, sensordata, kept)
+            made = record(inputs)
+            return made[:2], (inputs, *made)
 
         def backward(residuals: Any, cotangents: Any) -> Any:  # noqa: ANN401
-            like = {name: _like(x.shape) for name, x in residuals[0].items()}
-            call = _flattened(self.pull_back)
-            return (
-                jax.pure_callback(call, like, *residuals, *cotangents, vmap_method="broadcast_all"),
-            )
+            return (pull(*residuals, *cotangents),)
 
-        run = jax.custom_vjp(lambda inputs: forward(inputs)[0])
+        run = jax.custom_vjp(lambda inputs: record(inputs)[:2])
         run.defvjp(forward, backward)
         return run
 
@@ -190,39 +204,22 @@ class _Rollout:
             made.append((trajectory.states, trajectory.sensordata, trajectory.kept))
         return tuple(np.concatenate(results) for results in zip(*made, strict=True))
 
-    def pull_back(
-        self,
-        inputs: Inputs,
-        states: Array,
-        sensordata: Array,
-        kept: Array,
-        d_states: Array,
-        d_sensors: Array,
-    ) -> Inputs:
-        """Return the gradients of a batch by the name of the input."""
+    def push(self, inputs: Inputs, *arrays: Any) -> tuple[Array, ...]:  # noqa: ANN401
+        """Return the changes of states and sensordata of a batch along a change of the inputs."""
+        *recorded, moved = arrays
         made = []
         for part in _parts(inputs):
-            given = {name: x[part] for name, x in inputs.items()}
-            del given["state"]  # it is in `kept`
-            params = self._params(given.pop("values", None))
-            if "mocap" in given:
-                given["mocap"] = core_poses(given["mocap"])
-            if params is not None:
-                params = apply(self.model, params)
-            trajectory = Trajectory(
-                self.model if params is None else params[0].model,
-                states[part],
-                sensordata[part],
-                RolloutInputs(**given),
-                kept[part],
-                self.every,
-                params,
-                self.threads,
-                self.fallback,
-            )
-            # sensors that the loss does not use need no derivative
-            sensed = d_sensors[part] if d_sensors[part].any() else None
-            gradient = vars(trajectory.gradient(d_states[part], sensed))
+            trajectory = self._trajectory(inputs, part, *recorded)
+            made.append(trajectory.jvp(_direction(moved, part)))
+        return tuple(np.concatenate(results) for results in zip(*made, strict=True))
+
+    def pull_back(self, inputs: Inputs, *arrays: Array) -> Inputs:
+        """Return the gradients of a batch by the name of the input."""
+        *recorded, d_states, d_sensors = arrays
+        made = []
+        for part in _parts(inputs):
+            trajectory = self._trajectory(inputs, part, *recorded)
+            gradient = vars(trajectory.gradient(d_states[part], _sensed(d_sensors[part])))
             warn(gradient["differenced"])
             gradient["values"] = gradient["params"]
             if "mocap" in inputs and gradient["mocap"] is None:
@@ -230,9 +227,67 @@ class _Rollout:
             made.append(gradient)
         return {name: np.concatenate([gradient[name] for gradient in made]) for name in inputs}
 
+    def pull_twice(self, inputs: Inputs, *arrays: Any) -> Inputs:  # noqa: ANN401
+        """Return the changes of the gradients of a batch along changes of inputs and cotangents."""
+        *recorded, d_states, d_sensors, moved, d_states_change, d_sensors_change = arrays
+        made = []
+        for part in _parts(inputs):
+            trajectory = self._trajectory(inputs, part, *recorded)
+            direction = _direction(moved, part)
+            curved = trajectory.hvp(direction, d_states[part], _sensed(d_sensors[part]))
+            turned = trajectory.gradient(d_states_change[part], _sensed(d_sensors_change[part]))
+            made.append((curved.state + turned.state, curved.controls + turned.controls))
+        state, controls = (np.concatenate(results) for results in zip(*made, strict=True))
+        return {"state": state, "controls": controls}
+
+    def _trajectory(
+        self, inputs: Inputs, part: slice, states: Array, sensordata: Array, kept: Array
+    ) -> Trajectory:
+        """Return the trajectory of a part of a batch that has been simulated."""
+        given = {name: x[part] for name, x in inputs.items()}
+        del given["state"]  # it is in `kept`
+        params = self._params(given.pop("values", None))
+        if "mocap" in given:
+            given["mocap"] = core_poses(given["mocap"])
+        if params is not None:
+            params = apply(self.model, params)
+        return Trajectory(
+            self.model if params is None else params[0].model,
+            states[part],
+            sensordata[part],
+            RolloutInputs(**given),
+            kept[part],
+            self.every,
+            params,
+            self.threads,
+            self.fallback,
+        )
+
     def _params(self, values: Array | None) -> tuple[Parameters, Array] | None:
         """Return the parameters and their values, which are the same in all rows."""
         return None if values is None or self.parameters is None else (self.parameters, values[0])
+
+
+def _call(work: Callable[..., Any], results: Any, *arguments: Any) -> Any:  # noqa: ANN401
+    """Return the results of `work`, which takes a batch, on the host."""
+    return jax.pure_callback(_flattened(work), results, *arguments, vmap_method="broadcast_all")
+
+
+def _same(inputs: Inputs) -> Inputs:
+    return {name: _like(x.shape) for name, x in inputs.items()}
+
+
+def _sensed(d_sensors: Array) -> Array | None:
+    """Return the derivatives by sensors; None if no sensor needs a derivative."""
+    return d_sensors if d_sensors.any() else None
+
+
+def _direction(moved: Inputs, part: slice) -> tuple[Array, Array]:
+    """Return the changes of the first states and of the controls of a part of a batch."""
+    for name in moved:
+        if name not in ("state", "controls"):
+            raise UnsupportedFeatureError(name, "second derivatives of rollouts")
+    return moved["state"][part], moved["controls"][part]
 
 
 def _parts(inputs: Inputs) -> list[slice]:
@@ -246,14 +301,14 @@ def _parts(inputs: Inputs) -> list[slice]:
 def _flattened(work: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for any number of batch axes from `work`, which takes one."""
 
-    def call(inputs: Inputs, *arrays: ArrayLike) -> Any:  # noqa: ANN401
+    def call(inputs: Inputs, *arrays: Any) -> Any:  # noqa: ANN401
         lead = inputs["controls"].shape[:-2]
 
         def flat(x: ArrayLike) -> Array:
             array = np.asarray(x)
             return array.reshape(math.prod(lead), *array.shape[len(lead) :])
 
-        made = work(jax.tree.map(flat, inputs), *map(flat, arrays))
+        made = work(*jax.tree.map(flat, (inputs, *arrays)))
         return jax.tree.map(lambda x: x.reshape(*lead, *x.shape[1:]), made)
 
     return call

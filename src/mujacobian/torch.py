@@ -1,6 +1,7 @@
 """Steps and rollouts as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
 
-Tensors have double precision and are on the CPU. Second derivatives are not available.
+Tensors have double precision and are on the CPU. Gradients with respect to the state and the
+controls can be differentiated again (`create_graph=True`) if `mujacobian.hessian` covers the model.
 
 Example:
   >>> import mujoco, torch, mujacobian.torch
@@ -27,6 +28,7 @@ from mujacobian._differenced import warn
 from mujacobian._gradient import NO_MOCAP_GRADIENT
 from mujacobian._parameters import Parameters
 from mujacobian._rollout import rollout as simulate
+from mujacobian._trajectory import Trajectory
 from mujacobian.errors import ArgumentError, MissingPackageError, UnsupportedFeatureError
 
 try:
@@ -130,15 +132,34 @@ class _Rollout(torch.autograd.Function):
             **options,
         )
         ctx.shapes = [t.shape if isinstance(t, torch.Tensor) else None for t in tensors]
+        ctx.save_for_backward(*(t if isinstance(t, torch.Tensor) else None for t in tensors))
         ctx.set_materialize_grads(False)  # sensors that the loss does not use need no derivative
         # copies, so that the caller can write into them without changing the trajectory
         return torch.tensor(ctx.trajectory.states), torch.tensor(ctx.trajectory.sensordata)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:  # noqa: ANN401
-        given = (None if y is None else y.detach().numpy() for y in cotangents)
-        made = ctx.trajectory.gradient(*given)
+        needed = ctx.needs_input_grad[3:]
+        made = _Gradient.apply(ctx.trajectory, ctx.shapes, needed, *cotangents, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return (None, None, None, *made)
+
+
+class _Gradient(torch.autograd.Function):
+    """The gradient of a rollout, as a function of its cotangents and of the inputs."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        trajectory: Trajectory,
+        shapes: list[tuple[int, ...] | None],
+        needed: tuple[bool, ...],
+        *tensors: torch.Tensor | None,
+    ) -> tuple[torch.Tensor | None, ...]:
+        cotangents = tensors[:2]
+        ctx.trajectory, ctx.shapes = trajectory, shapes
+        ctx.save_for_backward(*cotangents)
+        ctx.set_materialize_grads(False)
+        made = trajectory.gradient(*(_numpy(y) for y in cotangents))
         warn(made.differenced)
         gradients = (
             made.state,
@@ -148,18 +169,46 @@ class _Rollout(torch.autograd.Function):
             made.mocap,
             made.params,
         )
-        needed = ctx.needs_input_grad[3:]
         if needed[4] and made.mocap is None:
             raise UnsupportedFeatureError(*NO_MOCAP_GRADIENT)
-        return (
-            None,
-            None,
-            None,
-            *(
-                _summed(gradient, shape) if wanted and gradient is not None else None
-                for gradient, shape, wanted in zip(gradients, ctx.shapes, needed, strict=True)
-            ),
+        return tuple(
+            _summed(gradient, shape) if wanted and gradient is not None else None
+            for gradient, shape, wanted in zip(gradients, shapes, needed, strict=True)
         )
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *directions: torch.Tensor | None) -> Any:  # noqa: ANN401
+        trajectory: Trajectory = ctx.trajectory
+        needed = ctx.needs_input_grad[3:]
+        for name, direction, wanted in zip(_CONSTANTS, directions[2:], needed[4:], strict=True):
+            if direction is not None or wanted:
+                raise UnsupportedFeatureError(name, "second derivatives of rollouts")
+        lead = trajectory.states.shape[:-2]
+
+        def spread(x: torch.Tensor | None, rank: int) -> NDArray[np.float64] | None:
+            """Return a direction for every rollout of the batch."""
+            return None if x is None else x.expand(*lead, *x.shape[-rank:]).numpy()
+
+        along = spread(directions[0], 1), spread(directions[1], 2)
+        moved = sensed = state = controls = None
+        if needed[0] or needed[1]:
+            changes = trajectory.jvp(along, sensors=needed[1])
+            moved = torch.from_numpy(changes[0]) if needed[0] else None
+            sensed = None if changes[1] is None else torch.from_numpy(changes[1])
+        if needed[2] or needed[3]:
+            made = trajectory.hvp(along, *(_numpy(y) for y in ctx.saved_tensors))
+            state = _summed(made.state, ctx.shapes[0]) if needed[2] else None
+            controls = _summed(made.controls, ctx.shapes[1]) if needed[3] else None
+        return (None, None, None, moved, sensed, state, controls, *[None] * len(_CONSTANTS))
+
+
+# the inputs of a rollout without second derivatives
+_CONSTANTS = ("forces", "wrenches", "mocap", "params")
+
+
+def _numpy(tensor: torch.Tensor | None) -> NDArray[np.float64] | None:
+    return None if tensor is None else tensor.detach().numpy()
 
 
 def as_tensor(name: str, values: Tensors) -> torch.Tensor:
@@ -171,8 +220,8 @@ def as_tensor(name: str, values: Tensors) -> torch.Tensor:
     return tensor
 
 
-def _summed(gradient: NDArray[np.float64], shape: tuple[int, ...]) -> torch.Tensor:
+def _summed(gradient: NDArray[np.float64], shape: tuple[int, ...] | None) -> torch.Tensor:
     """Return the gradient of an input of this shape: the sum over the batch if all share it."""
-    if gradient.ndim > len(shape):
+    if shape is not None and gradient.ndim > len(shape):
         gradient = gradient.sum(axis=0)
     return torch.from_numpy(np.ascontiguousarray(gradient))

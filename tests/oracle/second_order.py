@@ -9,6 +9,8 @@ import numpy as np
 import mujacobian
 from tests.oracle.extrapolation import derivative
 
+FIRST_STEP = 0.02  # rad, m, and the units of velocities, activations, controls and forces
+LEVELS = 7  # halvings of the step
 # Contacts have their impedance and their zones within a millimeter. A larger step would be on other
 # branches on both sides, where differences settle, too.
 CONTACT_STEP = 3e-4
@@ -65,20 +67,22 @@ class Pulled:
         return pulled + np.concatenate([block.T @ self.sensed for block in blocks])
 
 
-def differences(model, data, cotangent, sensed=None, *, forces=False, **settings) -> Differences:
+def differences(
+    model, data, cotangent, sensed=None, *, forces=False, step=FIRST_STEP
+) -> Differences:
     """Return the derivatives of the pulled-back cotangent along all coordinates."""
     function = Pulled(model, data, cotangent, sensed, forces=forces)
     raw = np.empty((function.size, function.size))
     errors = np.empty(function.size)
     for k in range(function.size):
-        raw[:, k], errors[k] = _extrapolate(function, k, **settings)
+        raw[:, k], errors[k] = _extrapolate(function, k, step)
     return Differences(raw, errors.max() / (abs(raw).max() or 1.0))
 
 
-def _extrapolate(function, k, **settings):
+def _extrapolate(function, k, first=FIRST_STEP, levels=LEVELS):
     """Return the derivative along coordinate k, and its error estimate."""
     along = np.eye(function.size)[k]
-    return derivative(lambda step: function(step * along), **settings)
+    return derivative(lambda step: function(step * along), first, levels)
 
 
 def brackets(model, data, cotangent) -> np.ndarray:
@@ -126,7 +130,7 @@ def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float
     compared = trusted = 0
     for across in blocks:
         for k in range(across.start, across.stop):
-            column, error = _extrapolate(function, k, first=step, levels=CONTACT_LEVELS)
+            column, error = _extrapolate(function, k, step, CONTACT_LEVELS)
             for rows in blocks:
                 scale = max(
                     abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
@@ -153,7 +157,7 @@ def column_errors(model, data, *, columns, trust, seed=0) -> list[float]:
     errors = []
     for k in np.random.default_rng(seed).permutation(function.size)[:columns]:
         try:
-            column, error = _extrapolate(function, k, first=CONTACT_STEP, levels=CONTACT_LEVELS)
+            column, error = _extrapolate(function, k, CONTACT_STEP, CONTACT_LEVELS)
         except mujacobian.UnsupportedFeatureError:  # a neighboring state
             continue
         if error < trust * scale:
