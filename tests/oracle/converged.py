@@ -23,10 +23,12 @@ Array = np.ndarray
 Geom = mujoco.mjtGeom
 ON = 1e-6  # m: distance of a witness point of the collider from its feature
 ALIGNED = 1e-4  # tolerance of a direction
+COLLIDER_ANGLE = 1e-6  # rad: error of the direction of a line with which the collider stops
 CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
 HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
 ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # limits of Newton's method
+SLOW = 10.0  # factor by which a step of Newton's method must reduce the residual
 PARALLEL = 1e-8  # relative size of directions that the equations do not determine
 
 
@@ -162,9 +164,11 @@ class Optimum:
     """Nearest or deepest points of two features, with a common normal.
 
     The unknowns z are the normal, the distance of the points along it, and their sliding motions.
+    `inverse` is that of an earlier slope of the residual, which is used while it still converges.
     """
 
     sides: tuple[Side, Side]
+    inverse: Array | None = None
 
     def residual(self, data: mujoco.MjData, z: Array) -> Array:
         normal, distance = z[:3], z[3]
@@ -188,15 +192,28 @@ class Optimum:
             size = abs(value).max()
             if size < SOLVED or (size < ROUNDING and size >= least):
                 break
-            least = size
-            steps = DIFFERENCE * np.eye(len(z))
-            slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
-            slope = np.array(slope).T / (2 * DIFFERENCE)
-            if not np.isfinite(slope).all():  # far away from the optimum
+            inverse = self.inverse
+            if inverse is None or size > max(least / SLOW, ROUNDING):
+                inverse = self._invert_slope(data, z)
+            if inverse is None:  # far away from the optimum
                 return z, False
-            z = z - np.linalg.lstsq(slope, value, rcond=PARALLEL)[0]
+            least = size
+            z = z - inverse @ value
         z[:3] /= np.linalg.norm(z[:3])
         return z, bool(size < ROUNDING)
+
+    def _invert_slope(self, data: mujoco.MjData, z: Array) -> Array | None:
+        """Return the inverse of the slope of the residual; remember it if it has full rank."""
+        steps = DIFFERENCE * np.eye(len(z))
+        slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
+        slope = np.array(slope).T / (2 * DIFFERENCE)
+        if not np.isfinite(slope).all():
+            return None
+        left, sizes, right = np.linalg.svd(slope, full_matrices=False)
+        known = sizes > PARALLEL * sizes[0]
+        inverse = np.asarray((right[known].T / sizes[known]) @ left[:, known].T)
+        self.inverse = inverse if known.all() else None
+        return inverse
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
         """Move a contact of `data` to its optimum; return False if Newton's method fails."""
@@ -327,7 +344,7 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
 def _find_line(
     model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
 ) -> Line:
-    """Return the line that ends at x, toward the optimum that explains it."""
+    """Return the line that ends at x, toward the optimum that explains it best."""
     cylinder, other = contact.geom.tolist()
     frame = data.geom_xmat[cylinder].reshape(3, 3)
     at, outward = (
@@ -342,15 +359,22 @@ def _find_line(
             raise ValueError("a line that does not end at one side of a face")
         end = ends[0]
     toward = np.append(at[:2], 0) / np.hypot(*at[:2])
+    best: Line | None = None
+    least = ALIGNED
     for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
         normal = frame @ (np.cos(lean) * toward + [0, 0, np.sin(lean)])
         slides = sum(len(side.slides) for side in optimum.sides)
         x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
-        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2]) < ALIGNED:
-            return Line(optimum, (local, z[3]), face, end)
-    raise ValueError("no optimum explains the line")
+        error = np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2])
+        if found and error < least:
+            best, least = Line(optimum, (local, z[3]), face, end), float(error)
+            if least < COLLIDER_ANGLE:
+                break
+    if best is None:
+        raise ValueError("no optimum explains the line")
+    return best
 
 
 def _face(
