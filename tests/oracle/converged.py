@@ -41,16 +41,25 @@ class Side:
     slides: list[Array] = field(default_factory=list)
     radius: float = 0.0  # radius around the point or line
 
-    def place(self, data: mujoco.MjData, outward: Array, shift: Array) -> Array:
+    def pose(self, data: mujoco.MjData) -> "Pose":
         frame = data.geom_xmat[self.geom].reshape(3, 3)
-        local = self.point(frame.T @ outward)
-        for along, amount in zip(self.slides, shift, strict=True):
-            local = local + amount * along
-        return data.geom_xpos[self.geom] + frame @ local
+        slides = np.reshape(self.slides, (-1, 3)) @ frame.T
+        return Pose(self, data.geom_xpos[self.geom], frame, slides)
 
-    def directions(self, data: mujoco.MjData) -> list[Array]:
-        frame = data.geom_xmat[self.geom].reshape(3, 3)
-        return [frame @ along for along in self.slides]
+
+@dataclass
+class Pose:
+    """A feature in the world: the frame of its geom, and its slides."""
+
+    side: Side
+    position: Array
+    frame: Array
+    slides: Array
+
+    def place(self, outward: Array, shift: Array) -> Array:
+        return np.asarray(
+            self.position + self.frame @ self.side.point(outward @ self.frame) + shift @ self.slides
+        )
 
 
 def find_side(
@@ -170,31 +179,34 @@ class Optimum:
     sides: tuple[Side, Side]
     inverse: Array | None = None
 
-    def residual(self, data: mujoco.MjData, z: Array) -> Array:
-        normal, distance = z[:3], z[3]
-        first, second = self.sides
-        slides = [*first.directions(data), *second.directions(data)]
-        x0, x1 = self.points(data, z)
-        gap = x1 - x0 - distance * normal
-        return np.concatenate([gap, [normal @ normal - 1], [normal @ a for a in slides]])
+    def poses(self, data: mujoco.MjData) -> tuple[Pose, Pose]:
+        return self.sides[0].pose(data), self.sides[1].pose(data)
 
-    def points(self, data: mujoco.MjData, z: Array) -> tuple[Array, Array]:
-        first, second = self.sides
-        shifts = z[4 : 4 + len(first.slides)], z[4 + len(first.slides) :]
-        return first.place(data, z[:3], shifts[0]), second.place(data, -z[:3], shifts[1])
+    def residual(self, poses: tuple[Pose, Pose], z: Array) -> Array:
+        normal, distance = z[:3], z[3]
+        x0, x1 = self.points(poses, z)
+        slides = np.concatenate([pose.slides for pose in poses])
+        gap = x1 - x0 - distance * normal
+        return np.concatenate([gap, [normal @ normal - 1], slides @ normal])
+
+    def points(self, poses: tuple[Pose, Pose], z: Array) -> tuple[Array, Array]:
+        first, second = poses
+        middle = 4 + len(first.slides)
+        return first.place(z[:3], z[4:middle]), second.place(-z[:3], z[middle:])
 
     def find(self, data: mujoco.MjData, normal: Array, distance: float) -> tuple[Array, bool]:
         """Return the optimum near a normal and distance, and whether Newton's method succeeded."""
         slides = sum(len(side.slides) for side in self.sides)
         z, least = np.array([*normal, distance, *np.zeros(slides)]), np.inf
+        poses = self.poses(data)
         for _ in range(ITERATIONS):
-            value = self.residual(data, z)
+            value = self.residual(poses, z)
             size = abs(value).max()
             if size < SOLVED or (size < ROUNDING and size >= least):
                 break
             inverse = self.inverse
             if inverse is None or size > max(least / SLOW, ROUNDING):
-                inverse = self._invert_slope(data, z)
+                inverse = self._invert_slope(poses, z)
             if inverse is None:  # far away from the optimum
                 return z, False
             least = size
@@ -202,10 +214,10 @@ class Optimum:
         z[:3] /= np.linalg.norm(z[:3])
         return z, bool(size < ROUNDING)
 
-    def _invert_slope(self, data: mujoco.MjData, z: Array) -> Array | None:
+    def _invert_slope(self, poses: tuple[Pose, Pose], z: Array) -> Array | None:
         """Return the inverse of the slope of the residual; remember it if it has full rank."""
         steps = DIFFERENCE * np.eye(len(z))
-        slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
+        slope = [self.residual(poses, z + h) - self.residual(poses, z - h) for h in steps]
         slope = np.array(slope).T / (2 * DIFFERENCE)
         if not np.isfinite(slope).all():
             return None
@@ -221,7 +233,7 @@ class Optimum:
         z, found = self.find(data, contact.frame[:3], contact.dist + sum(radii))
         if not found:
             return False
-        x0, x1 = self.points(data, z)
+        x0, x1 = self.points(self.poses(data), z)
         contact.dist = z[3] - sum(radii)
         contact.pos[:] = (x0 + radii[0] * z[:3] + x1 - radii[1] * z[:3]) / 2
         contact.frame[:] = _frame(z[:3])
@@ -364,7 +376,7 @@ def _find_line(
     for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
         normal = frame @ (np.cos(lean) * toward + [0, 0, np.sin(lean)])
         slides = sum(len(side.slides) for side in optimum.sides)
-        x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
+        x0, x1 = optimum.points(optimum.poses(data), np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
         error = np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2])
@@ -423,4 +435,9 @@ def _frame(normal: Array) -> Array:
     hint = np.array([0.0, 1, 0]) if abs(normal[1]) < HALF_WIDTH else np.array([0.0, 0, 1])
     tangent = hint - (normal @ hint) * normal
     tangent /= np.linalg.norm(tangent)
-    return np.concatenate([normal, tangent, np.cross(normal, tangent)])
+    return np.concatenate([normal, tangent, _cross(normal, tangent)])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return the cross product; `np.cross` takes much longer for single vectors."""
+    return a[[1, 2, 0]] * b[[2, 0, 1]] - a[[2, 0, 1]] * b[[1, 2, 0]]
