@@ -134,7 +134,7 @@ def test_a_capsule_beside_a_parallel_edge() -> None:
     assert_exact(model, data, lin)
 
 
-# poses of a box and a mesh that touch in one point, in the scenes of tests/scenes/random_pairs.py
+# poses of two geoms that touch in one point, in the scenes of tests/scenes/random_pairs.py
 ROUNDED = {
     "deep": (
         ("mesh", "box"),
@@ -150,6 +150,11 @@ ROUNDED = {
         ("box", "mesh"),
         "0 .725323091 .071209651 -.486717795 .481602935 "
         "-.192969285 .221381783 .336011812 -.443522298 .318514609 .092721751 .83260981",
+    ),
+    "vertex on cap": (
+        ("cylinder", "box"),
+        "0 .654190723 .019570548 .63908599 -.404005679 "
+        ".343330421 .025021406 .354909021 -.096049995 -.211100926 .012532913 .972652931",
     ),
 }
 

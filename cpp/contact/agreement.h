@@ -29,6 +29,12 @@ inline double detection(const ModelView& m, const ContactView& contact) {
   return contact.includemargin + m.geom_gap[g[0]] + m.geom_gap[g[1]];
 }
 
+// Error of points of geoms that a margin rounds: half a chord of that radius whose height is the
+// collider's tolerance.
+inline double rounded_point_error(const ModelView& m, double margin) {
+  return 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));
+}
+
 // How well features must reproduce contacts of boxes and meshes that a margin rounds.
 inline double rounded_agreement(const ModelView& m, double margin) {
   return curved_agreement(m) + 4 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance) / margin);

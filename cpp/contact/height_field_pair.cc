@@ -28,9 +28,7 @@ class HeightField {
     step_[0] = 2 * size_[0] / (columns_ - 1), step_[1] = 2 * size_[1] / (rows_ - 1);
     // before 3.16 the detection distance lifts the field, and half of it inflates the other geom
     lift_ = engine().version < kMuJoCo316 ? margin : 0;
-    // points of geoms that a margin rounds are off by half a chord of that radius whose height is
-    // the collider's tolerance
-    fuzz_ = kOn + 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));
+    fuzz_ = kOn + rounded_point_error(m, margin);
   }
 
   // Calls `visit` with the prisms under or over the world point p until it returns true.
