@@ -57,7 +57,8 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
 // of contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
-// Returns the caller's qacc if `d` is an evaluation with a converged collider, otherwise null.
+// Returns the caller's qacc if `d` is an evaluation with a converged collider, and the caller's own
+// collider has not converged; otherwise null.
 const double* given_acceleration(const DataView& d);
 
 // Adds a notice with the worst contact if `error`, the distance of the caller's qacc from the
