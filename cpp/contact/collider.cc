@@ -19,6 +19,10 @@ namespace {
 // Bytes for the collider's polytopes, which MuJoCo takes from the arena of mjData.
 constexpr std::uint64_t kMoreArena = 4 << 20;
 
+// A contact follows a facet if the error of its normal, times the smaller radius of the two geoms,
+// is at least this part of the error of its position. (CON-45)
+constexpr double kFaceted = 0.1;
+
 // Error of a contact that has no counterpart.
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
@@ -214,6 +218,24 @@ bool is_unsolved(const DataView& d) { return converged().is_unsolved(d); }
 const double* given_acceleration(const DataView& d) {
   const DataView* given = converged().given(d);
   return given ? given->qacc : nullptr;
+}
+
+bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]) {
+  const DataView* given = converged().given(d);
+  if (!given) return false;
+  double largest = 0;
+  for (int k = 0; k < std::min(d.ncon, given->ncon); k++) {
+    const ContactView a = view_contact(d, k), b = view_contact(*given, k);
+    const int* id = a.geom.v;
+    if (!is_same_pair(a, b) || id[0] < 0 || id[1] < 0 || a.efc_address < 0) continue;
+    const double turn = norm(load3(a.frame.v) - load3(b.frame.v));
+    const double shift = norm(load3(a.pos.v) - load3(b.pos.v));
+    const double radius = std::fmin(m.geom_rbound[id[0]], m.geom_rbound[id[1]]);
+    if (turn <= largest || radius * turn <= kFaceted * shift) continue;
+    geoms[0] = id[0], geoms[1] = id[1];
+    largest = turn;
+  }
+  return largest > 0;
 }
 
 void notice_collider(const DataView& d, double error) {

@@ -61,6 +61,10 @@ double contact_error(const DataView& d, const DataView& converged, int k);
 // collider has not converged; otherwise null.
 const double* given_acceleration(const DataView& d);
 
+// Finds the contact of `d` whose counterpart in the caller's data has the largest error of the
+// normal among those that follow facets (CON-45). Returns false if there is none.
+bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]);
+
 // Adds a notice with the worst contact if `error`, the distance of the caller's qacc from the
 // acceleration of `d`, exceeds kColliderLimit.
 void notice_collider(const DataView& d, double error);
