@@ -101,7 +101,7 @@ zoo: .venv/.tools .venv/.installed  ## check the models of many packages, MENAGE
 parameters: .venv/.tools .venv/.installed  ## check all parameter families on the models of the zoo: build/parameters.md
 	$(BIN)/python -m benchmarks.parameters $(PARAMETERS_ARGS)
 
-pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (several hours): build/pairs.md
+pairs: .venv/.tools .venv/.installed  ## check random poses of all pairs of geoms (an hour on two cores): build/pairs.md
 	$(BIN)/python -m benchmarks.pairs
 
 check-docs: .venv/.tools  ## check links, equation labels, lines and language of pages, and cycles between folders

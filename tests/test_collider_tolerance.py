@@ -12,12 +12,16 @@ import pytest
 import mujacobian
 from mujacobian import ColliderNotConvergedWarning, SolverNotConvergedWarning, reference
 from mujacobian._diagnostics import COLLIDER_LIMIT, CONTACT_LIMIT
+from mujacobian._notices import SLOPE_LENGTH
 
 TOLERANCES = (1e-4, 1e-6, 3e-7, 1e-8, 1e-10)  # 1e-6 is MuJoCo's default
 SAME = 1e-12  # relative: only the last iterate of the constraint solver differs
 # relative: rounding in the state of a later stage can move its contact to another facet of the
 # collider, by the square root of rounding (tests/test_facets.py)
 STAGES = 1e-8
+# m and rad: rounding stops a converged collider (tests/test_polish.py)
+ROOT_OF_ROUNDING = 1e-6
+SLOPE_LIMIT = 1e-2  # relative error of slopes over SLOPE_LENGTH that causes a warning
 EXACT = 1e-6  # relative, against differences of a step whose own collider has converged
 
 SHAPES = {
@@ -315,6 +319,48 @@ def test_the_tolerance_that_the_warning_names_helps() -> None:
         mujacobian.linearize(better, data)
 
 
+def slope(model: mujoco.MjModel, data: mujoco.MjData, length: float) -> np.ndarray:
+    """Return differences of the velocities after `mj_step` over a motion, one column per dof."""
+    columns, twin = [], mujoco.MjData(model)
+    for dof in range(model.nv):
+        ends = []
+        for sign in (1, -1):
+            mujoco.mj_copyData(twin, model, data)
+            mujoco.mj_integratePos(model, twin.qpos, sign * length * np.eye(model.nv)[dof], 1)
+            mujoco.mj_step(model, twin)
+            ends.append(twin.qvel.copy())
+        columns.append((ends[0] - ends[1]) / (2 * length))
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("other", ["capsule", "box"])
+def test_slopes_that_follow_facets_warn(other: str) -> None:
+    """Contacts and accelerations are within their limits, slopes of the step are not."""
+    model = two_bodies(SHAPES["ellipsoid"], SHAPES[other], 'tolerance="1e-14" iterations="200"')
+    rng = np.random.default_rng(0)
+    warned = 0
+    for state in range(16):
+        data = touching(model, rng)
+        seen = mujacobian.diagnose(model, data)
+        if not seen.collider_converged:
+            continue
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            A = mujacobian.linearize(copy.copy(model), data, sensors=False).A[
+                model.nv :, : model.nv
+            ]
+        error = abs(slope(model, data, SLOPE_LENGTH) - A).max() / abs(A).max()
+        if found:
+            assert "follows facets" in str(found[0].message)
+            assert isinstance(found[0].message, ColliderNotConvergedWarning)
+            # an estimate from the error of the acceleration in this state
+            assert found[0].message.value / 5 < error < found[0].message.value * 5, f"{state}"
+            warned += 1
+        else:
+            assert error < 3 * SLOPE_LIMIT, f"{state}: {error:.1e}"
+    assert 0 < warned < 8
+
+
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="finds two points at any tolerance")
 def test_another_number_of_contacts_warns() -> None:
     """For a toe on a rod, MuJoCo finds one point, 2 mm deep, instead of two points at the edge.
@@ -346,8 +392,9 @@ def test_default_settings_do_not_warn(other: str) -> None:
         mujacobian.linearize(model, data)
     errors = [row.contact_error for row in mujacobian.diagnose(model, data).rows]
     assert 0 < max(errors) <= CONTACT_LIMIT
-    converged = mujacobian.diagnose(mujacobian.converged(model), data).rows
-    assert [row.contact_error for row in converged] == [0] * len(converged)
+    converged = mujacobian.diagnose(mujacobian.converged(model), data)
+    assert max(row.contact_error for row in converged.rows) <= ROOT_OF_ROUNDING
+    assert converged.collider_error == 0
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
@@ -380,6 +427,7 @@ VARIANTS = {
     ),
     "adhesion": ("", "", '<actuator><adhesion body="one" ctrlrange="0 1" gain="3"/></actuator>'),
     "height field": ("", f'<geom name="ground" {GROUND}/>', ""),
+    "diagexact": ("", "", '<option><flag diagexact="enable"/></option>'),
     "noslip": ("", "", '<option noslip_iterations="5"/>'),
     "RK4": ("", "", '<option integrator="RK4" tolerance="0"/>'),
     "PGS": ("", "", '<option solver="PGS" iterations="2000" tolerance="1e-15"/>'),

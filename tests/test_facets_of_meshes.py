@@ -8,6 +8,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
+from tests.scenes.contact_scenes import UP, Pair, scene
 
 TOLERANCE = 1e-6
 
@@ -131,3 +132,48 @@ def test_a_capsule_beside_a_parallel_edge() -> None:
     features = {row.feature for row in mujacobian.diagnose(model, data).rows}
     assert features == {"segment cut by side on face, direction: nearest points"}
     assert_exact(model, data, lin)
+
+
+# poses of two geoms that touch in one point, in the scenes of tests/scenes/random_pairs.py
+ROUNDED = {
+    "deep": (
+        ("mesh", "box"),
+        "0 .095378602 -.104100325 -.842357413 -.520096177 "
+        ".113268399 .013442615 .403832091 .356267114 .335157902 .794906484 .358979952",
+    ),
+    "vertex": (
+        ("mesh", "box"),
+        "0 -.163879189 -.07308082 -.51349394 -.839122624 "
+        "-.000840689 .118114025 .566821394 .584972777 -.666285232 -.118159518 .447112031",
+    ),
+    "edge": (
+        ("box", "mesh"),
+        "0 .725323091 .071209651 -.486717795 .481602935 "
+        "-.192969285 .221381783 .336011812 -.443522298 .318514609 .092721751 .83260981",
+    ),
+    "vertex on cap": (
+        ("cylinder", "box"),
+        "0 .654190723 .019570548 .63908599 -.404005679 "
+        ".343330421 .025021406 .354909021 -.096049995 -.211100926 .012532913 .972652931",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::mujacobian.errors.ColliderNotConvergedWarning")
+@pytest.mark.parametrize("pose", ROUNDED)
+def test_geoms_that_penetrate_within_a_margin(pose: str) -> None:
+    """The margin rounds the geoms, and the collider stops next to the optimum of sharp ones."""
+    pair, qpos = ROUNDED[pose]
+    text = scene(Pair(*pair, UP), "elliptic", 3, geom='margin=".001"')
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:] = [float(x) for x in qpos.split()]
+    model.opt.tolerance = 0
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1
+    assert data.contact.dist[0] < 0
+    given = mujacobian.linearize(model, data, sensors=False)
+    reference.converge(model).opt.ccd_tolerance = 1e-15
+    best = mujacobian.linearize(model, data, sensors=False)
+    assert_exact(model, data, best)
+    np.testing.assert_allclose(given.A, best.A, rtol=0, atol=TOLERANCE * abs(best.A).max())

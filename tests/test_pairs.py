@@ -11,6 +11,7 @@ import mujacobian
 from mujacobian import reference
 from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._judge import CONTACT_TOLERANCE, SETTLED_MARGIN, TRUST_MARGIN, describe
+from tests.oracle.directional import is_kink
 from tests.scenes.random_pairs import KINDS, PAIRS, REFUSED, is_curved, poses
 
 # Even a converged collider may leave an angle between its normal and the surface at its witness
@@ -83,6 +84,15 @@ def _judge_some(first: str, second: str, count: int, seed: int) -> None:
         trust = CONTACT_TOLERANCE / TRUST_MARGIN
         blocks = ref.blocks[:4]
         result = reference.compare(J, ref.J[: ref.nx], ref.err[: ref.nx], blocks, trust=trust)
+        row, column = result.worst()
+        if result.error > tolerance and is_kink(
+            reference.ConstrainedStep(model, data),
+            np.eye(3 * model.nv + model.na + model.nu)[column],
+            row,
+            ref.J[row, column],
+            J[row, column],
+        ):
+            continue  # the reference has missed a kink
         assert result.error <= tolerance, describe(model, result, J, ref.J, tolerance)
 
 

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <atomic>
+#include <cmath>
 #include <stdexcept>
 
 #include "layout/engine.h"
@@ -77,11 +78,16 @@ void raise(std::exception_ptr error, const std::string& where) {
 void report_notices(nb::handle model) {
   Notices found = take_notices();
   found.keep_worse(Notices::kContact, Notices::kCollider);
-  constexpr const char* kNames[Notices::kCount] = {"solver", "contact", "collider"};
+  // the remedy is that of the largest excess, but slopes are named only if nothing else is
+  const double excess =
+      std::fmax(found.excess(Notices::kSlope),
+                std::fmax(found.excess(Notices::kContact), found.excess(Notices::kCollider)));
+  if (found.has(Notices::kContact) || found.has(Notices::kCollider)) found.drop(Notices::kSlope);
+  constexpr const char* kNames[Notices::kCount] = {"solver", "contact", "collider", "slope"};
   for (int k = 0; k < Notices::kCount; k++) {
     if (!found.has(k)) continue;
     const Notice& n = found[k];
-    python_types().notice(model, kNames[k], n.value, n.limit, n.element[0], n.element[1]);
+    python_types().notice(model, kNames[k], n.value, n.limit, n.element[0], n.element[1], excess);
   }
 }
 

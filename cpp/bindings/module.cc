@@ -337,6 +337,7 @@ NB_MODULE(_core, module) {
              arg("threads"), arg("may_refuse"));
   module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
+  module.def("slope_length", [] { return kSlopeLength; });
   module.def("contact_limit", [] { return kContactLimit; });
   module.def("converged_collider",
              [] { return std::pair(kColliderTolerance, collider_iterations()); });

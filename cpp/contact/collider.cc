@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "contact/pair_table.h"
+#include "contact/polish.h"
 #include "contact/recollision.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -18,20 +19,15 @@ namespace {
 // Bytes for the collider's polytopes, which MuJoCo takes from the arena of mjData.
 constexpr std::uint64_t kMoreArena = 4 << 20;
 
+// A contact follows a facet if the error of its normal, times the smaller radius of the two geoms,
+// is at least this part of the error of its position. (CON-45)
+constexpr double kFaceted = 0.1;
+
 // Error of a contact that has no counterpart.
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 bool has_converged_collider(const ModelView& m) {
   return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= collider_iterations();
-}
-
-bool depends_on_tolerance(const ModelView& m, const DataView& d) {
-  if (has_converged_collider(m)) return false;
-  for (int k = 0; k < d.ncon; k++) {
-    const ContactView contact = view_contact(d, k);
-    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
-  }
-  return false;
 }
 
 void copy(const double* to, const double* from, int n) {
@@ -47,6 +43,26 @@ bool depends_on_contacts_early(const ModelView& m) {
          transmissions + m.nactuator;
 }
 
+// Whether a constraint comes from a contact that is not at its optimum. The collider stops before
+// the optimum of a contact that can be polished even if it has converged.
+bool is_inaccurate(const ModelView& m, const DataView& d) {
+  const bool converges = has_converged_collider(m);
+  if (converges && depends_on_contacts_early(m)) return false;
+  for (int k = 0; k < d.ncon; k++) {
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address < 0) continue;
+    if (converges ? can_polish(m, contact) : is_iterative(m, contact)) return true;
+  }
+  return false;
+}
+
+// Whether the derivative needs more than contacts and rows: rows have the exact diagonal only after
+// MuJoCo has solved.
+bool needs_solution(const ModelView& m) {
+  return m.opt.noslip_iterations > 0 || m.opt.integrator == integrator::kRK4 ||
+         (m.opt.enableflags & enable::kDiagExact);
+}
+
 // The model and data of one thread with a converged collider.
 class Converged {
  public:
@@ -59,6 +75,9 @@ class Converged {
     m_.opt.enableflags = m.opt.enableflags;  // the caller may have removed flags from its view
     return m_;
   }
+
+  // Whether `m` is that model: then everything has been done.
+  bool is_mine(const ModelView& m) const { return m.address == model_.address(); }
 
   // Returns an mjData of that model.
   void* data(const ModelView& m) {
@@ -97,9 +116,9 @@ class Converged {
     }
     // with the warm start: if MuJoCo's solver runs again, it stops as early as the caller's solver
     copy_contacts(m, d, data(m));
-    given_ = &d;
+    if (!has_converged_collider(m)) given_ = &d;
     view();
-    find_contacts_again(m_, d_);
+    find_contacts_again(m_, m.opt.ccd_tolerance, d_);
     make_constraints(model_.address(), data_.get());
     unsolved_ = true;
   }
@@ -128,8 +147,8 @@ class Converged {
   OwnedData data_;
   std::string sizes_;
   std::vector<double> state_;
-  const DataView* given_ = nullptr;
-  bool unsolved_ = false;  // qacc and forces are still the caller's
+  const DataView* given_ = nullptr;  // null if the caller's own collider has converged
+  bool unsolved_ = false;            // qacc and forces are still the caller's
 };
 
 Converged& converged() {
@@ -158,7 +177,8 @@ bool agree(const DataView& one, const DataView& other, int k) {
 
 // Adds notices for contacts of the user's collider that are far from the converged ones, or that
 // have no counterpart.
-void notice_contacts(const DataView& d, const DataView& converged) {
+void notice_contacts(const ModelView& m, const DataView& d, const DataView& converged) {
+  if (has_converged_collider(m)) return;  // no other settings are better
   auto notice = [](double error, const ContactView& c) {
     notices().add(Notices::kContact, {error, kContactLimit, {c.geom.v[0], c.geom.v[1]}});
   };
@@ -182,14 +202,12 @@ const ModelView& converged_model(const ModelView& m) {
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
-  if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
+  if (mine.is_mine(m) || !is_inaccurate(m, d)) return {m, d};
   const ModelView& converging = mine.model(m);
   mine.evaluate(m, d);
-  notice_contacts(d, mine.view());
-  if (solved || m.opt.noslip_iterations > 0 || m.opt.integrator == integrator::kRK4) {
-    mine.solve(mine.view());
-  }
+  notice_contacts(m, d, mine.view());
+  if (solved || needs_solution(m)) mine.solve(mine.view());
   return {converging, mine.view()};
 }
 
@@ -200,6 +218,24 @@ bool is_unsolved(const DataView& d) { return converged().is_unsolved(d); }
 const double* given_acceleration(const DataView& d) {
   const DataView* given = converged().given(d);
   return given ? given->qacc : nullptr;
+}
+
+bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]) {
+  const DataView* given = converged().given(d);
+  if (!given) return false;
+  double largest = 0;
+  for (int k = 0; k < std::min(d.ncon, given->ncon); k++) {
+    const ContactView a = view_contact(d, k), b = view_contact(*given, k);
+    const int* id = a.geom.v;
+    if (!is_same_pair(a, b) || id[0] < 0 || id[1] < 0 || a.efc_address < 0) continue;
+    const double turn = norm(load3(a.frame.v) - load3(b.frame.v));
+    const double shift = norm(load3(a.pos.v) - load3(b.pos.v));
+    const double radius = std::fmin(m.geom_rbound[id[0]], m.geom_rbound[id[1]]);
+    if (turn <= largest || radius * turn <= kFaceted * shift) continue;
+    geoms[0] = id[0], geoms[1] = id[1];
+    largest = turn;
+  }
+  return largest > 0;
 }
 
 void notice_collider(const DataView& d, double error) {
@@ -217,8 +253,8 @@ void notice_collider(const DataView& d, double error) {
 }
 
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
-  if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
+  if (mine.is_mine(m) || !is_inaccurate(m, d)) return {m, d};
   const ModelView& converging = mine.model(m);
   void* data = mine.data(m, d);
   const DataView to = view_data(data);
@@ -227,7 +263,10 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
   copy(to.actuator_force, d.actuator_force, m.nactuator);
   const Quiet quiet;
   run_inverse(converging.address, data, actuation);
-  notice_contacts(d, mine.view());
+  if (!depends_on_contacts_early(m) && polish_contacts(converging, mine.view())) {
+    repeat_inverse(converging, data);
+  }
+  notice_contacts(m, d, mine.view());
   return {converging, mine.view()};
 }
 

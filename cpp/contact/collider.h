@@ -57,8 +57,13 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
 // of contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
-// Returns the caller's qacc if `d` is an evaluation with a converged collider, otherwise null.
+// Returns the caller's qacc if `d` is an evaluation with a converged collider, and the caller's own
+// collider has not converged; otherwise null.
 const double* given_acceleration(const DataView& d);
+
+// Finds the contact of `d` whose counterpart in the caller's data has the largest error of the
+// normal among those that follow facets (CON-45). Returns false if there is none.
+bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]);
 
 // Adds a notice with the worst contact if `error`, the distance of the caller's qacc from the
 // acceleration of `d`, exceeds kColliderLimit.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contact/agreement.h"
 #include "contact/clipped_polygon.h"
 #include "contact/pair_table.h"
 #include "contact/vertex_pairs.h"
@@ -302,8 +303,10 @@ bool identify_convex(const ModelView& m, const DataView& d, const ContactView& c
   if (part[0].size == 2 && part[1].size == 2 && identify_edge_edge(part, g)) return true;
   if (g.distance > 0) return identify_apart(p, x, g);
   // rare, and it takes long to find
-  return g.walked[0] == Polytope::kEverywhere &&
-         (identify_chord_on_face(p, x, g) || identify_facet(p, g));
+  if (g.walked[0] != Polytope::kEverywhere) return false;
+  if (identify_chord_on_face(p, x, g) || identify_facet(p, g)) return true;
+  const double margin = detection(m, contact);
+  return margin > 0 && identify_rounded(p, rounded_agreement(m, margin), g);
 }
 
 bool identify_nearest_convex(const ModelView& m, const DataView& d, const ContactView& contact,

@@ -18,21 +18,6 @@ constexpr double kFlat = 1e-7;    // tilt below which the side or cap of a cylin
 constexpr double kInside = 1e-6;  // distance from the rim, relative to the size of a side or cap
 constexpr double kParallel = 1e-12;  // rad, angle up to which lines are parallel
 
-// Support of an ellipsoid: x = S^2 n / |S n| in its frame.
-SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
-  const double* s = geom.size;
-  Vec3 local = transpose_mul(geom.frame, n);
-  Vec3 sn = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
-  double length = norm(sn);
-  Vec3 x = {s[0] * sn.x / length, s[1] * sn.y / length, s[2] * sn.z / length};
-  Mat3 follow = outer((-1 / length) * (geom.frame * x), geom.frame * x);
-  for (int k = 0; k < 3; k++) {
-    Vec3 axis = column(geom.frame, k);
-    follow = follow + outer((s[k] * s[k] / length) * axis, axis);
-  }
-  return {.point = geom.to_world(x), .follow = follow};
-}
-
 // Support of a cylinder: on its side, the axis with a radius; on its cap, a face; otherwise the
 // rim, whose point follows the normal. MuJoCo's witness point distinguishes them.
 SupportSide cylinder_side(const ModelView& m, const Geom& geom, Vec3 n, Vec3 witness) {
@@ -71,11 +56,11 @@ SupportSide capsule_side(const Geom& geom, Vec3 n, Vec3 witness) {
           .slides = inside};
 }
 
-// Support of a box or mesh: a vertex, an edge or a face.
-SupportSide polytope_side(const Polytope& p, Vec3 n, Vec3 witness) {
+// Support of a box or mesh: a vertex, an edge or a face. The witness point has an error of `fuzz`.
+SupportSide polytope_side(const Polytope& p, Vec3 n, Vec3 witness, double fuzz) {
   Vec3 along;
-  if (p.is_vertex(witness, n)) return {.point = witness};
-  if (p.edge_through(witness, n, along))
+  if (p.is_vertex(witness, n, fuzz)) return {.point = witness};
+  if (p.edge_through(witness, n, along, fuzz))
     return {.point = witness, .slide = {along, {}}, .slides = 1};
   Vec3 u = std::abs(n.x) < 0.5 ? Vec3{1, 0, 0} : Vec3{0, 1, 0};
   u = u - dot(u, n) * n;
@@ -85,7 +70,7 @@ SupportSide polytope_side(const Polytope& p, Vec3 n, Vec3 witness) {
 
 // Support of a geom along its outward normal n.
 SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec3 witness,
-                      int* walked) {
+                      double fuzz, int* walked) {
   const Geom geom = load_geom(m, d, id);
   switch (geom.type) {
     case geom::kSphere:
@@ -97,7 +82,7 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
     case geom::kCylinder:
       return cylinder_side(m, geom, n, witness);
     default:
-      return polytope_side(Polytope(m, d, id, walked), n, witness);
+      return polytope_side(Polytope(m, d, id, walked), n, witness, fuzz);
   }
 }
 
@@ -112,6 +97,21 @@ Vec3 fix_on_line(SupportSide side[2]) {
 }
 
 }  // namespace
+
+// x = S^2 n / |S n| in the frame of the ellipsoid
+SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
+  const double* s = geom.size;
+  Vec3 local = transpose_mul(geom.frame, n);
+  Vec3 sn = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
+  double length = norm(sn);
+  Vec3 x = {s[0] * sn.x / length, s[1] * sn.y / length, s[2] * sn.z / length};
+  Mat3 follow = outer((-1 / length) * (geom.frame * x), geom.frame * x);
+  for (int k = 0; k < 3; k++) {
+    Vec3 axis = column(geom.frame, k);
+    follow = follow + outer((s[k] * s[k] / length) * axis, axis);
+  }
+  return {.point = geom.to_world(x), .follow = follow};
+}
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {
@@ -132,12 +132,13 @@ bool find_supports(const ModelView& m, const DataView& d, const ContactView& con
   Vec3 n = g.normal;
   double distance = g.distance;
   const Vec3 still[2] = {};
+  const double fuzz = rounded_point_error(m, detection(m, contact));
   // Newton's method on the optimality conditions, parts of the surfaces chosen anew at every step
   for (int step = 0; step < 20; step++) {
     for (int s = 0; s < 2; s++) {
-      side[s] = prism && s == 0
-                    ? prism->side(n, witness[0])
-                    : make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s], &g.walked[s]);
+      side[s] = prism && s == 0 ? prism->side(n, witness[0])
+                                : make_side(m, d, contact.geom.v[s], s ? -n : n, witness[s], fuzz,
+                                            &g.walked[s]);
     }
     if (prism) side[1].radius += prism->inflation;
     g.line = fix_on_line(side);

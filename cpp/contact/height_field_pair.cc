@@ -16,23 +16,6 @@ namespace {
 
 constexpr double kOn = 1e-9;  // distance within which a point is on a feature
 
-// Returns MuJoCo's detection distance of the pair: margin plus gap.
-double detection(const ModelView& m, const ContactView& contact) {
-  const int* g = contact.geom.v;
-  for (int k = 0; k < m.npair; k++) {
-    const int first = m.pair_geom1[k], second = m.pair_geom2[k];
-    if ((first == g[0] && second == g[1]) || (first == g[1] && second == g[0])) {
-      return contact.includemargin + m.pair_gap[k];
-    }
-  }
-  return contact.includemargin + m.geom_gap[g[0]] + m.geom_gap[g[1]];
-}
-
-// How well features must reproduce contacts of boxes and meshes that a margin rounds.
-double rounded_agreement(const ModelView& m, double margin) {
-  return curved_agreement(m) + 4 * std::sqrt(std::fmax(0, m.opt.ccd_tolerance) / margin);
-}
-
 // The grid of a height field.
 class HeightField {
  public:
@@ -45,9 +28,7 @@ class HeightField {
     step_[0] = 2 * size_[0] / (columns_ - 1), step_[1] = 2 * size_[1] / (rows_ - 1);
     // before 3.16 the detection distance lifts the field, and half of it inflates the other geom
     lift_ = engine().version < kMuJoCo316 ? margin : 0;
-    // points of geoms that a margin rounds are off by half a chord of that radius whose height is
-    // the collider's tolerance
-    fuzz_ = kOn + 2 * std::sqrt(margin * std::fmax(0, m.opt.ccd_tolerance));
+    fuzz_ = kOn + rounded_point_error(m, margin);
   }
 
   // Calls `visit` with the prisms under or over the world point p until it returns true.

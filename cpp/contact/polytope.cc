@@ -208,15 +208,16 @@ bool Polytope::is_vertex(Vec3 p, Vec3 outward, double tolerance) const {
   return false;
 }
 
-bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
+bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction, double tolerance) const {
   const Vec3 local = geom_.to_local(p);
+  tolerance = std::fmax(tolerance, flatness_);
   auto corner = [&](int f, int k) { return local_vertex(face_vertex_id(f, k)); };
   auto of_face = [&](int f) {
     const int n = face_size(f);
     Vec3 a = corner(f, 0);
     for (int k = 1; k <= n; k++) {
       const Vec3 b = corner(f, k % n);
-      if (on_segment(local, a, b, flatness_)) {
+      if (on_segment(local, a, b, tolerance)) {
         direction = geom_.frame * ((1 / norm(b - a)) * (b - a));
         return true;
       }
@@ -228,7 +229,7 @@ bool Polytope::edge_through(Vec3 p, Vec3 outward, Vec3& direction) const {
     for (int f = 0; f < face_count_; f++) {
       // faces of meshes need not be flat
       const double height = is_mesh() ? 0 : dot(local_normal(f), local - corner(f, 0));
-      if (std::abs(height) <= flatness_ && of_face(f)) return true;
+      if (std::abs(height) <= tolerance && of_face(f)) return true;
     }
     return false;
   }

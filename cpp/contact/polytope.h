@@ -99,8 +99,8 @@ class Polytope {
   bool is_vertex(Vec3 p, Vec3 outward, double tolerance = 0) const;
 
   // Finds the direction of an edge that p is on, of a face around the vertices farthest along
-  // `outward`. Returns false if there is none.
-  bool edge_through(Vec3 p, Vec3 outward, Vec3& direction) const;
+  // `outward`. Returns false if there is none. The tolerance is at least the flatness.
+  bool edge_through(Vec3 p, Vec3 outward, Vec3& direction, double tolerance = 0) const;
 
   // Finds the direction of the line between two vertices of the hull that p is on, up to rounding.
   // The line need not be an edge. Returns false if there is none.

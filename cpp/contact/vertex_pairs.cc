@@ -242,4 +242,22 @@ bool identify_facet(const Polytope p[2], ContactGeometry& g) {
   return true;
 }
 
+bool identify_rounded(const Polytope p[2], double agreement, ContactGeometry& g) {
+  constexpr double kWider = 10;  // the fewer candidates, the better
+  const Vec3 local = transpose_mul(p[0].geom().frame, g.normal);
+  const double widest = agreement * norm(load3(p[0].geom().size));
+  std::vector<Vec3> vertices;
+  for (const Laggard& v : find_laggards(p[0], local, farthest(p[0], local), 2 * widest)) {
+    vertices.push_back(p[0].vertex(v.vertex));
+  }
+  const Core core{&p[1], p[1].vertex_count(), {}, 0};
+  for (double level = kOn; level < kWider * widest; level *= kWider) {
+    const PairSearch search{3, level, agreement, true};
+    if (identify_simplex(vertices.data(), static_cast<int>(vertices.size()), core, search, g)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace mujacobian

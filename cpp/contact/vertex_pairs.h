@@ -34,4 +34,8 @@ bool identify_simplex(const Vec3* vertices, int count, const Core& core, const P
 // stopped. They need not be farthest along the normal.                                    (CON-36)
 bool identify_facet(const Polytope p[2], ContactGeometry& g);
 
+// The same if a margin rounds the polytopes, so that the collider finds their contact only to its
+// tolerance: the three pairs of the optimum within `agreement` of the contact.
+bool identify_rounded(const Polytope p[2], double agreement, ContactGeometry& g);
+
 }  // namespace mujacobian

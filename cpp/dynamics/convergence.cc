@@ -22,6 +22,24 @@ double most_prevented(const ModelView& m) {
   return kManyWeights * std::max(kStandardGravity, norm(load3(m.opt.gravity.v)));
 }
 
+// Returns the largest difference of two accelerations of a component.
+double largest_gap(const ModelView& m, const DataView& d, const Component& part,
+                   const double* given, const double* exact) {
+  double apart = 0;
+  for (int i = 0; i < part.nv; i++) {
+    const int dof = part.dofs[i];
+    if (is_asleep(m, d, m.dof_treeid[dof])) continue;
+    const double gap = std::abs(given[dof] - exact[dof]);
+    apart = gap > apart ? gap : apart;
+  }
+  return apart;
+}
+
+// The acceleration with converged contacts, as accurate as the caller's solver if it ran again.
+const double* exact_acceleration(const DataView& d, const ForwardDynamics& f) {
+  return is_unsolved(d) ? f.acc : d.qacc;
+}
+
 }  // namespace
 
 double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,
@@ -29,13 +47,8 @@ double acceleration_distance(const ModelView& m, const DataView& d, const Forwar
   double worst = 0;
   for (int c = 0; c < f.residual.count; c++) {
     const Component& part = f.residual.components[c];
-    double apart = 0, scale = 0;
-    for (int i = 0; i < part.nv; i++) {
-      const int dof = part.dofs[i];
-      if (is_asleep(m, d, m.dof_treeid[dof])) continue;
-      const double gap = std::abs(given[dof] - exact[dof]);
-      apart = gap > apart ? gap : apart;
-    }
+    const double apart = largest_gap(m, d, part, given, exact);
+    double scale = 0;
     if (!(apart * m.opt.timestep > kNegligible)) continue;
     const double most = most_prevented(m);
     for (int i = 0; i < part.nv; i++) {
@@ -60,6 +73,34 @@ const double* estimate_optimum(const ModelView& m, const DataView& d, const Forw
   return step;
 }
 
+void check_slope(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                 const DofRows& rows, int c, Arena& arena) {
+  const double* given = given_acceleration(d);
+  if (!given) return;
+  const Component& part = rows.components[c];
+  double apart = largest_gap(m, d, part, given, exact_acceleration(d, f));
+  if (!(apart * m.opt.timestep > kNegligible)) return;
+
+  // relative to the largest derivative with respect to a position
+  double slope = 0;
+  for (int i = 0; i < part.nv; i++) {
+    const double* row = rows.row[part.dofs[i]];
+    for (int k = 0; k < part.nv; k++) slope = std::fmax(slope, std::abs(row[k]));
+  }
+  const double most = kSlopeLimit * kSlopeLength * slope;
+  Notice notice{0, kSlopeLimit};
+  if (apart <= most || !find_faceted(m, d, notice.element)) return;
+
+  // without the error of the solver
+  if (is_unsolved(d) && m.opt.solver != solver::kPGS) {
+    apart = largest_gap(m, d, part, estimate_optimum(m, d, f, arena), f.acc);
+  } else if (f.collider_error <= f.solver_error) {
+    return;
+  }
+  notice.value = apart / (slope * kSlopeLength);
+  notices().add(Notices::kSlope, notice);
+}
+
 void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto measure = [&](const double* optimum) {
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
@@ -70,7 +111,7 @@ void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f
   // if the collider was run again: the distance of the caller's acceleration
   const double* given = given_acceleration(d);
   if (!given) return;
-  f.collider_error = acceleration_distance(m, d, f, given, is_unsolved(d) ? f.acc : d.qacc);
+  f.collider_error = acceleration_distance(m, d, f, given, exact_acceleration(d, f));
   notice_collider(d, f.collider_error);
 }
 

@@ -16,6 +16,15 @@ constexpr double kSolverLimit = 2.5e-5;
 // An estimate (SOL-4) is accepted up to this share of the limit.
 constexpr double kSure = 0.1;
 
+// Length of a motion, in m or rad, over which a slope of the step that MuJoCo takes may differ from
+// the derivative by kSlopeLimit, relative to the largest slope beside it.                 (CON-46)
+constexpr double kSlopeLength = 1e-5, kSlopeLimit = 1e-2;
+
+// Adds a notice if the slopes of component c of `rows`, which contain the derivatives of
+// accelerations, differ by more because the contacts of MuJoCo's collider follow facets.
+void check_slope(const ModelView& m, const DataView& d, const ForwardDynamics& f,
+                 const DofRows& rows, int c, Arena& arena);
+
 // Sets the errors of f, whose optimum is known, and adds a notice for each error above its limit.
 void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena);
 

@@ -18,6 +18,7 @@ class Notices {
     kSolver,    // accelerations of MuJoCo's solver differ from the optimum
     kContact,   // a contact differs from the contact of a converged collider
     kCollider,  // accelerations differ from those with a converged collider
+    kSlope,     // slopes of accelerations may differ from those with a converged collider
     kCount
   };
 
@@ -32,6 +33,9 @@ class Notices {
   void keep_worse(Kind one, Kind other) {
     kept_[excess(kept_[one]) < excess(kept_[other]) ? one : other] = {};
   }
+  void drop(Kind kind) { kept_[kind] = {}; }
+  // By which factor a notice exceeds its limit, 0 if there is none.
+  double excess(Kind kind) const { return excess(kept_[kind]); }
   bool has(int kind) const { return kept_[kind].value > 0; }
   const Notice& operator[](int kind) const { return kept_[kind]; }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "contact/collider.h"
+#include "dynamics/convergence.h"
 #include "layout/enums.h"
 #include "linear/lanes.h"
 #include "sensor/sensor.h"
@@ -196,6 +197,7 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
     const Component& part = residual.components[c];
     const Targets targets = make_targets(m, part, out);
     s.solve(m, d, c, targets.first, targets.last, arena);
+    if (out.A) check_slope(m, d, s.forward, s.step_rows, c, arena);
     write_component(m, d, s.step.w, s.step_rows, s.step_rows.components[c], targets, out.A);
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);

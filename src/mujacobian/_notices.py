@@ -23,6 +23,7 @@ from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWar
 
 PACKAGE = str(Path(__file__).parent)
 CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
+SLOPE_LENGTH = _core.slope_length()
 
 # classes of the warnings shown so far, per model; copies of a model share its set
 _seen: WeakKeyDictionary[mujoco.MjModel, set[type[Warning]]] = WeakKeyDictionary()
@@ -31,16 +32,23 @@ _thread = threading.local()
 
 
 def notice(
-    model: mujoco.MjModel, kind: str, value: float, limit: float, first: int, second: int
+    model: mujoco.MjModel,
+    kind: str,
+    value: float,
+    limit: float,
+    first: int,
+    second: int,
+    excess: float,
 ) -> None:
     """Warn about a model, or keep the warning if the thread has a list of warnings.
 
     `first` and `second` are ids of the elements that the notice is about, -1 if there are none.
+    `excess` is the largest ratio of an error of the collider to its limit.
     """
     category, make = _WARNINGS[kind]
     if category in _seen.get(model, ()):
         return  # fast, because in a loop every call comes here
-    warning = make(model, value, limit, first, second)
+    warning = make(model, value, limit, first, second, excess)
     waiting = getattr(_thread, "waiting", None)
     if waiting is None:
         show([(model, warning)])
@@ -90,7 +98,7 @@ def _level() -> int:
 
 
 def _solver(
-    model: mujoco.MjModel, value: float, limit: float, _first: int, _second: int
+    model: mujoco.MjModel, value: float, limit: float, _first: int, _second: int, _excess: float
 ) -> SolverNotConvergedWarning:
     return SolverNotConvergedWarning(
         f"MuJoCo's constraint solver stopped before it converged: {solver_text(value, limit)}. "
@@ -121,7 +129,7 @@ def solver_advice(model: mujoco.MjModel) -> str:
 
 
 def _contact(
-    model: mujoco.MjModel, value: float, limit: float, first: int, second: int
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int, excess: float
 ) -> ColliderNotConvergedWarning:
     names = _names(model, first, second)
     what = (
@@ -130,15 +138,27 @@ def _contact(
         if np.isfinite(value)
         else f"it finds another number of contacts between {names} than if it converges"
     )
-    return _collider_warning(model, what, value, limit)
+    return _collider_warning(model, what, value, limit, excess)
 
 
 def _collider(
-    model: mujoco.MjModel, value: float, limit: float, first: int, second: int
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int, excess: float
 ) -> ColliderNotConvergedWarning:
     names = _names(model, first, second)
     what = f"{collider_text(value, limit)}. The least accurate contact is that of {names}"
-    return _collider_warning(model, what, value, limit)
+    return _collider_warning(model, what, value, limit, excess)
+
+
+def _slope(
+    model: mujoco.MjModel, value: float, limit: float, first: int, second: int, excess: float
+) -> ColliderNotConvergedWarning:
+    names = _names(model, first, second)
+    what = (
+        f"its contact between {names} follows facets instead of the surfaces, so that slopes of "
+        f"mj_step over {SLOPE_LENGTH:.0e} m or rad may differ by {value:.1e}, relative to the "
+        f"largest slope beside them (limit {limit:.0e})"
+    )
+    return _collider_warning(model, what, value, limit, excess)
 
 
 def collider_text(value: float, limit: float) -> str:
@@ -150,12 +170,12 @@ def collider_text(value: float, limit: float) -> str:
 
 
 def _collider_warning(
-    model: mujoco.MjModel, what: str, value: float, limit: float
+    model: mujoco.MjModel, what: str, value: float, limit: float, excess: float
 ) -> ColliderNotConvergedWarning:
     return ColliderNotConvergedWarning(
         f"MuJoCo's convex collider stopped before it converged: {what}. "
         "The derivative is that of the converged step, so mj_step itself moves differently. "
-        f"{collider_advice(model, value / limit)}",
+        f"{collider_advice(model, excess)}",
         value,
         limit,
     )
@@ -186,9 +206,10 @@ def collider_advice(model: mujoco.MjModel, excess: float) -> str:
 
 
 _WARNINGS: dict[
-    str, tuple[type[Warning], Callable[[mujoco.MjModel, float, float, int, int], Warning]]
+    str, tuple[type[Warning], Callable[[mujoco.MjModel, float, float, int, int, float], Warning]]
 ] = {
     "solver": (SolverNotConvergedWarning, _solver),
     "contact": (ColliderNotConvergedWarning, _contact),
     "collider": (ColliderNotConvergedWarning, _collider),
+    "slope": (ColliderNotConvergedWarning, _slope),
 }

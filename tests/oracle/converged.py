@@ -16,17 +16,19 @@ import mujoco
 import numpy as np
 
 from mujacobian import reference
-from mujacobian.check._collider import CURVED, SPHERE_CYLINDER
+from mujacobian.check._collider import CURVED, ROUND, SPHERE_CYLINDER
 from mujacobian.reference import ConstrainedStep
 
 Array = np.ndarray
 Geom = mujoco.mjtGeom
 ON = 1e-6  # m: distance of a witness point of the collider from its feature
 ALIGNED = 1e-4  # tolerance of a direction
+COLLIDER_ANGLE = 1e-6  # rad: error of the direction of a line with which the collider stops
 CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
 HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
 ITERATIONS, SOLVED, ROUNDING = 20, 1e-17, 1e-13  # limits of Newton's method
+SLOW = 10.0  # factor by which a step of Newton's method must reduce the residual
 PARALLEL = 1e-8  # relative size of directions that the equations do not determine
 
 
@@ -39,16 +41,25 @@ class Side:
     slides: list[Array] = field(default_factory=list)
     radius: float = 0.0  # radius around the point or line
 
-    def place(self, data: mujoco.MjData, outward: Array, shift: Array) -> Array:
+    def pose(self, data: mujoco.MjData) -> "Pose":
         frame = data.geom_xmat[self.geom].reshape(3, 3)
-        local = self.point(frame.T @ outward)
-        for along, amount in zip(self.slides, shift, strict=True):
-            local = local + amount * along
-        return data.geom_xpos[self.geom] + frame @ local
+        slides = np.reshape(self.slides, (-1, 3)) @ frame.T
+        return Pose(self, data.geom_xpos[self.geom], frame, slides)
 
-    def directions(self, data: mujoco.MjData) -> list[Array]:
-        frame = data.geom_xmat[self.geom].reshape(3, 3)
-        return [frame @ along for along in self.slides]
+
+@dataclass
+class Pose:
+    """A feature in the world: the frame of its geom, and its slides."""
+
+    side: Side
+    position: Array
+    frame: Array
+    slides: Array
+
+    def place(self, outward: Array, shift: Array) -> Array:
+        return np.asarray(
+            self.position + self.frame @ self.side.point(outward @ self.frame) + shift @ self.slides
+        )
 
 
 def find_side(
@@ -162,41 +173,59 @@ class Optimum:
     """Nearest or deepest points of two features, with a common normal.
 
     The unknowns z are the normal, the distance of the points along it, and their sliding motions.
+    `inverse` is that of an earlier slope of the residual, which is used while it still converges.
     """
 
     sides: tuple[Side, Side]
+    inverse: Array | None = None
 
-    def residual(self, data: mujoco.MjData, z: Array) -> Array:
+    def poses(self, data: mujoco.MjData) -> tuple[Pose, Pose]:
+        return self.sides[0].pose(data), self.sides[1].pose(data)
+
+    def residual(self, poses: tuple[Pose, Pose], z: Array) -> Array:
         normal, distance = z[:3], z[3]
-        first, second = self.sides
-        slides = [*first.directions(data), *second.directions(data)]
-        x0, x1 = self.points(data, z)
+        x0, x1 = self.points(poses, z)
+        slides = np.concatenate([pose.slides for pose in poses])
         gap = x1 - x0 - distance * normal
-        return np.concatenate([gap, [normal @ normal - 1], [normal @ a for a in slides]])
+        return np.concatenate([gap, [normal @ normal - 1], slides @ normal])
 
-    def points(self, data: mujoco.MjData, z: Array) -> tuple[Array, Array]:
-        first, second = self.sides
-        shifts = z[4 : 4 + len(first.slides)], z[4 + len(first.slides) :]
-        return first.place(data, z[:3], shifts[0]), second.place(data, -z[:3], shifts[1])
+    def points(self, poses: tuple[Pose, Pose], z: Array) -> tuple[Array, Array]:
+        first, second = poses
+        middle = 4 + len(first.slides)
+        return first.place(z[:3], z[4:middle]), second.place(-z[:3], z[middle:])
 
     def find(self, data: mujoco.MjData, normal: Array, distance: float) -> tuple[Array, bool]:
         """Return the optimum near a normal and distance, and whether Newton's method succeeded."""
         slides = sum(len(side.slides) for side in self.sides)
         z, least = np.array([*normal, distance, *np.zeros(slides)]), np.inf
+        poses = self.poses(data)
         for _ in range(ITERATIONS):
-            value = self.residual(data, z)
+            value = self.residual(poses, z)
             size = abs(value).max()
             if size < SOLVED or (size < ROUNDING and size >= least):
                 break
-            least = size
-            steps = DIFFERENCE * np.eye(len(z))
-            slope = [self.residual(data, z + h) - self.residual(data, z - h) for h in steps]
-            slope = np.array(slope).T / (2 * DIFFERENCE)
-            if not np.isfinite(slope).all():  # far away from the optimum
+            inverse = self.inverse
+            if inverse is None or size > max(least / SLOW, ROUNDING):
+                inverse = self._invert_slope(poses, z)
+            if inverse is None:  # far away from the optimum
                 return z, False
-            z = z - np.linalg.lstsq(slope, value, rcond=PARALLEL)[0]
+            least = size
+            z = z - inverse @ value
         z[:3] /= np.linalg.norm(z[:3])
         return z, bool(size < ROUNDING)
+
+    def _invert_slope(self, poses: tuple[Pose, Pose], z: Array) -> Array | None:
+        """Return the inverse of the slope of the residual; remember it if it has full rank."""
+        steps = DIFFERENCE * np.eye(len(z))
+        slope = [self.residual(poses, z + h) - self.residual(poses, z - h) for h in steps]
+        slope = np.array(slope).T / (2 * DIFFERENCE)
+        if not np.isfinite(slope).all():
+            return None
+        left, sizes, right = np.linalg.svd(slope, full_matrices=False)
+        known = sizes > PARALLEL * sizes[0]
+        inverse = np.asarray((right[known].T / sizes[known]) @ left[:, known].T)
+        self.inverse = inverse if known.all() else None
+        return inverse
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
         """Move a contact of `data` to its optimum; return False if Newton's method fails."""
@@ -204,7 +233,7 @@ class Optimum:
         z, found = self.find(data, contact.frame[:3], contact.dist + sum(radii))
         if not found:
             return False
-        x0, x1 = self.points(data, z)
+        x0, x1 = self.points(self.poses(data), z)
         contact.dist = z[3] - sum(radii)
         contact.pos[:] = (x0 + radii[0] * z[:3] + x1 - radii[1] * z[:3]) / 2
         contact.frame[:] = _frame(z[:3])
@@ -299,7 +328,7 @@ def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     """Return whether a contact is accurate only to the tolerance of the convex collider."""
     contact = data.contact[k]
     kinds = {int(t) for t in model.geom_type[contact.geom]}
-    if kinds == {Geom.mjGEOM_HFIELD, Geom.mjGEOM_SPHERE}:  # its center is below the surface
+    if Geom.mjGEOM_HFIELD in kinds and kinds & ROUND:  # a center line below the surface
         return contact.dist < -model.geom_size[contact.geom[1], 0]
     closed = Geom.mjGEOM_PLANE in kinds or kinds == SPHERE_CYLINDER
     curved = bool(kinds & CURVED) and not closed
@@ -327,7 +356,7 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
 def _find_line(
     model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
 ) -> Line:
-    """Return the line that ends at x, toward the optimum that explains it."""
+    """Return the line that ends at x, toward the optimum that explains it best."""
     cylinder, other = contact.geom.tolist()
     frame = data.geom_xmat[cylinder].reshape(3, 3)
     at, outward = (
@@ -342,15 +371,22 @@ def _find_line(
             raise ValueError("a line that does not end at one side of a face")
         end = ends[0]
     toward = np.append(at[:2], 0) / np.hypot(*at[:2])
+    best: Line | None = None
+    least = ALIGNED
     for optimum, lean in product(optima, np.linspace(-1.5, 1.5, 31)):
         normal = frame @ (np.cos(lean) * toward + [0, 0, np.sin(lean)])
         slides = sum(len(side.slides) for side in optimum.sides)
-        x0, x1 = optimum.points(data, np.array([*normal, 0, *np.zeros(slides)]))
+        x0, x1 = optimum.points(optimum.poses(data), np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
-        if found and np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2]) < ALIGNED:
-            return Line(optimum, (local, z[3]), face, end)
-    raise ValueError("no optimum explains the line")
+        error = np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2])
+        if found and error < least:
+            best, least = Line(optimum, (local, z[3]), face, end), float(error)
+            if least < COLLIDER_ANGLE:
+                break
+    if best is None:
+        raise ValueError("no optimum explains the line")
+    return best
 
 
 def _face(
@@ -399,4 +435,9 @@ def _frame(normal: Array) -> Array:
     hint = np.array([0.0, 1, 0]) if abs(normal[1]) < HALF_WIDTH else np.array([0.0, 0, 1])
     tangent = hint - (normal @ hint) * normal
     tangent /= np.linalg.norm(tangent)
-    return np.concatenate([normal, tangent, np.cross(normal, tangent)])
+    return np.concatenate([normal, tangent, _cross(normal, tangent)])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return the cross product; `np.cross` takes much longer for single vectors."""
+    return a[[1, 2, 0]] * b[[2, 0, 1]] - a[[2, 0, 1]] * b[[1, 2, 0]]

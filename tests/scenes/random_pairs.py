@@ -178,7 +178,7 @@ def _sink(
         data.qpos[position] = start - way * outward
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
-        return float(-min((contact.dist for contact in data.contact), default=1.0))
+        return -float(data.contact.dist.min(initial=1.0))
 
     def above(way: float) -> bool:
         return deepest(way) < depth

@@ -12,6 +12,7 @@ import numpy as np
 CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
 ROUND = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)}
 MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
+SHARP = {int(mujoco.mjtGeom.mjGEOM_BOX), MESH}
 # MuJoCo has closed forms for planes with all geoms, and for spheres with cylinders
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 SPHERE_CYLINDER = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
@@ -26,7 +27,7 @@ SURFACE_SENSORS = [*DISTANCES, int(mujoco.mjtSensor.mjSENS_RANGEFINDER)]
 
 def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Return whether a contact or distance comes from the convex collider on curved geoms."""
-    if any(is_deep(model, contact) for contact in data.contact):
+    if any(is_deep(model, contact) or is_rounded(model, contact) for contact in data.contact):
         return True
     pairs = [contact.geom for contact in data.contact]
     for k in np.flatnonzero(np.isin(model.sensor_type, DISTANCES)):
@@ -49,6 +50,13 @@ def is_deep(model: mujoco.MjModel, contact: mujoco.MjContact) -> bool:
     if first < 0 or second < 0 or model.geom_type[second] != MESH:
         return False
     return bool(model.geom_type[first] in ROUND and contact.dist < -model.geom_size[first, 0])
+
+
+def is_rounded(model: mujoco.MjModel, contact: mujoco.MjContact) -> bool:
+    """Return whether a margin rounds a mesh and a box or mesh that penetrate each other."""
+    kinds = [int(model.geom_type[g]) for g in contact.geom if g >= 0]
+    margin = float(contact.includemargin) > 0 or bool(model.geom_margin[contact.geom].any())
+    return MESH in kinds and SHARP.issuperset(kinds) and margin and contact.dist < 0
 
 
 def _geoms(model: mujoco.MjModel, kind: int, index: int) -> range:

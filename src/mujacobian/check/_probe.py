@@ -199,8 +199,10 @@ class ConstrainedStep(Step):
         mujoco.mj_copyData(warm, model, data)
         mujoco.mj_forward(model, warm)
         warm.qacc_warmstart[:] = warm.qacc
-        self.bare = copy.copy(model)  # without noslip
-        self.bare.opt.noslip_iterations = 0
+        self.bare = model  # without noslip
+        if model.opt.noslip_iterations > 0:
+            self.bare = copy.copy(model)
+            self.bare.opt.noslip_iterations = 0
         super().__init__(model, warm)
         self.branch = self._branch(np.zeros(self.nz))
 
