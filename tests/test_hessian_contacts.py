@@ -86,7 +86,7 @@ def test_the_antisymmetric_part_of_the_differences_is_that_of_lie_brackets(cone)
     """(HES-3): A and B of a state with contacts are the derivative of one function."""
     model, data = walker(cone, 4)
     given = cotangent(model)
-    raw = differences(model, data, given, first=BRACKET_STEP).raw
+    raw = differences(model, data, given, step=BRACKET_STEP).raw
     expected = brackets(model, data, given)
     assert abs(expected).max() > 1
     np.testing.assert_allclose(raw - raw.T, expected, atol=BRACKET_TOLERANCE * abs(raw).max())
@@ -115,10 +115,8 @@ def test_models(name):
     model = reference.converge(
         mujoco.MjModel.from_xml_path(str(FOLDER / "contacts" / f"{name}.xml"))
     )
-    shares = [
-        judge_columns(model, data, tolerance=TOLERANCE)
-        for _, data in list(simulated_states(model, name))[-3::2]
-    ]
+    states = [data for _, data in simulated_states(model, name)]
+    shares = [judge_columns(model, data, tolerance=TOLERANCE) for data in states[1:4:2] or states]
     assert np.mean(shares) >= LEAST_SHARE
 
 
