@@ -18,9 +18,11 @@ BOOKKEEPING = """
   forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:4
   step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:1 spatial/jet.h:1
-  tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:1
-  second_order/activation.cc:1 second_order/path.cc:1 second_order/row.cc:3
-  second_order/support.cc:3
+  tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:2
+  second_order/path.cc:1 second_order/row.cc:3 second_order/support.cc:3
+  second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:6
+  second_order/pair.cc:3 second_order/point_equality.cc:3 second_order/product.cc:4
+  second_order/sensor.cc:2 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
@@ -28,7 +30,7 @@ CONSTANTS = """
   sensor/sensor.cc:4
   actuation/activation.cc:12 forces/fluid_element.cc:5
   forces/fluid_element.h:1 actuation/force_law.cc:3 actuation/motor.cc:10
-  actuation/muscle.cc:3
+  actuation/muscle.cc:3 second_order/sensor_subtree.cc:1
 """
 # They repeat a comparison that is marked elsewhere, or define what it uses.
 REPEATED = """
@@ -39,17 +41,17 @@ REPEATED = """
 # They select a branch of a second derivative. The tie is that of the first derivative, which is
 # marked elsewhere, or the second derivative does not exist there.
 SECOND_ORDER = """
-  forces/passive.cc:2 second_order/row.cc:3
+  forces/passive.cc:2 second_order/impedance.cc:7
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
-  contact/agreement.h:1 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
+  contact/agreement.h:3 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
   contact/center_pair.cc:4 contact/curvature.cc:1
   contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:16
-  contact/convex_pair.cc:22 contact/curved_pair.cc:10 contact/face_feature.cc:4 contact/geom.cc:3
-  contact/height_field_pair.cc:8 contact/identification.cc:10 contact/pair_table.cc:1
+  contact/convex_pair.cc:23 contact/curved_pair.cc:10 contact/face_feature.cc:4 contact/geom.cc:3
+  contact/height_field_pair.cc:6 contact/identification.cc:10 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
-  contact/polytope.cc:23 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
+  contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
   contact/segment_direction.cc:37 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/support_feature.cc:2
   contact/variation.cc:4 contact/vertex_pairs.cc:18
@@ -58,7 +60,8 @@ FEATURES = """
 NUMERICS = """
   adjoint/pass.cc:4 constraint/block.cc:3 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:8
-  constraint/rounding.cc:7 contact/collider.cc:14 contact/recollision.cc:3 dynamics/convergence.cc:6
+  constraint/rounding.cc:7 contact/collider.cc:18 contact/polish.cc:10 contact/recollision.cc:3
+  dynamics/convergence.cc:10
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
   step/integrator.cc:9
