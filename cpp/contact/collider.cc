@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "contact/pair_table.h"
-#include "contact/polish.h"
 #include "contact/recollision.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -30,6 +29,15 @@ bool has_converged_collider(const ModelView& m) {
   return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= collider_iterations();
 }
 
+bool depends_on_tolerance(const ModelView& m, const DataView& d) {
+  if (has_converged_collider(m)) return false;
+  for (int k = 0; k < d.ncon; k++) {
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
+  }
+  return false;
+}
+
 void copy(const double* to, const double* from, int n) {
   std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
@@ -41,19 +49,6 @@ bool depends_on_contacts_early(const ModelView& m) {
   const int* transmissions = m.actuator_trntype;
   return std::find(transmissions, transmissions + m.nactuator, transmission::kBody) !=
          transmissions + m.nactuator;
-}
-
-// Whether a constraint comes from a contact that is not at its optimum. The collider stops before
-// the optimum of a contact that can be polished even if it has converged.
-bool is_inaccurate(const ModelView& m, const DataView& d) {
-  const bool converges = has_converged_collider(m);
-  if (converges && depends_on_contacts_early(m)) return false;
-  for (int k = 0; k < d.ncon; k++) {
-    const ContactView contact = view_contact(d, k);
-    if (contact.efc_address < 0) continue;
-    if (converges ? can_polish(m, contact) : is_iterative(m, contact)) return true;
-  }
-  return false;
 }
 
 // Whether the derivative needs more than contacts and rows: rows have the exact diagonal only after
@@ -75,9 +70,6 @@ class Converged {
     m_.opt.enableflags = m.opt.enableflags;  // the caller may have removed flags from its view
     return m_;
   }
-
-  // Whether `m` is that model: then everything has been done.
-  bool is_mine(const ModelView& m) const { return m.address == model_.address(); }
 
   // Returns an mjData of that model.
   void* data(const ModelView& m) {
@@ -116,9 +108,9 @@ class Converged {
     }
     // with the warm start: if MuJoCo's solver runs again, it stops as early as the caller's solver
     copy_contacts(m, d, data(m));
-    if (!has_converged_collider(m)) given_ = &d;
+    given_ = &d;
     view();
-    find_contacts_again(m_, m.opt.ccd_tolerance, d_);
+    find_contacts_again(m_, d_);
     make_constraints(model_.address(), data_.get());
     unsolved_ = true;
   }
@@ -147,8 +139,8 @@ class Converged {
   OwnedData data_;
   std::string sizes_;
   std::vector<double> state_;
-  const DataView* given_ = nullptr;  // null if the caller's own collider has converged
-  bool unsolved_ = false;            // qacc and forces are still the caller's
+  const DataView* given_ = nullptr;
+  bool unsolved_ = false;  // qacc and forces are still the caller's
 };
 
 Converged& converged() {
@@ -177,8 +169,7 @@ bool agree(const DataView& one, const DataView& other, int k) {
 
 // Adds notices for contacts of the user's collider that are far from the converged ones, or that
 // have no counterpart.
-void notice_contacts(const ModelView& m, const DataView& d, const DataView& converged) {
-  if (has_converged_collider(m)) return;  // no other settings are better
+void notice_contacts(const DataView& d, const DataView& converged) {
   auto notice = [](double error, const ContactView& c) {
     notices().add(Notices::kContact, {error, kContactLimit, {c.geom.v[0], c.geom.v[1]}});
   };
@@ -202,11 +193,11 @@ const ModelView& converged_model(const ModelView& m) {
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
+  if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
-  if (mine.is_mine(m) || !is_inaccurate(m, d)) return {m, d};
   const ModelView& converging = mine.model(m);
   mine.evaluate(m, d);
-  notice_contacts(m, d, mine.view());
+  notice_contacts(d, mine.view());
   if (solved || needs_solution(m)) mine.solve(mine.view());
   return {converging, mine.view()};
 }
@@ -253,8 +244,8 @@ void notice_collider(const DataView& d, double error) {
 }
 
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
+  if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
-  if (mine.is_mine(m) || !is_inaccurate(m, d)) return {m, d};
   const ModelView& converging = mine.model(m);
   void* data = mine.data(m, d);
   const DataView to = view_data(data);
@@ -263,10 +254,7 @@ Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuatio
   copy(to.actuator_force, d.actuator_force, m.nactuator);
   const Quiet quiet;
   run_inverse(converging.address, data, actuation);
-  if (!depends_on_contacts_early(m) && polish_contacts(converging, mine.view())) {
-    repeat_inverse(converging, data);
-  }
-  notice_contacts(m, d, mine.view());
+  notice_contacts(d, mine.view());
   return {converging, mine.view()};
 }
 

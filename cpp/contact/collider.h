@@ -57,8 +57,7 @@ double converged_distance(const ModelView& m, const DataView& d, int geom1, int 
 // of contacts between these geoms differs.
 double contact_error(const DataView& d, const DataView& converged, int k);
 
-// Returns the caller's qacc if `d` is an evaluation with a converged collider, and the caller's own
-// collider has not converged; otherwise null.
+// Returns the caller's qacc if `d` is an evaluation with a converged collider, otherwise null.
 const double* given_acceleration(const DataView& d);
 
 // Finds the contact of `d` whose counterpart in the caller's data has the largest error of the

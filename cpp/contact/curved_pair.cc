@@ -18,6 +18,21 @@ constexpr double kFlat = 1e-7;    // tilt below which the side or cap of a cylin
 constexpr double kInside = 1e-6;  // distance from the rim, relative to the size of a side or cap
 constexpr double kParallel = 1e-12;  // rad, angle up to which lines are parallel
 
+// Support of an ellipsoid: x = S^2 n / |S n| in its frame.
+SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
+  const double* s = geom.size;
+  Vec3 local = transpose_mul(geom.frame, n);
+  Vec3 sn = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
+  double length = norm(sn);
+  Vec3 x = {s[0] * sn.x / length, s[1] * sn.y / length, s[2] * sn.z / length};
+  Mat3 follow = outer((-1 / length) * (geom.frame * x), geom.frame * x);
+  for (int k = 0; k < 3; k++) {
+    Vec3 axis = column(geom.frame, k);
+    follow = follow + outer((s[k] * s[k] / length) * axis, axis);
+  }
+  return {.point = geom.to_world(x), .follow = follow};
+}
+
 // Support of a cylinder: on its side, the axis with a radius; on its cap, a face; otherwise the
 // rim, whose point follows the normal. MuJoCo's witness point distinguishes them.
 SupportSide cylinder_side(const ModelView& m, const Geom& geom, Vec3 n, Vec3 witness) {
@@ -97,21 +112,6 @@ Vec3 fix_on_line(SupportSide side[2]) {
 }
 
 }  // namespace
-
-// x = S^2 n / |S n| in the frame of the ellipsoid
-SupportSide ellipsoid_side(const Geom& geom, Vec3 n) {
-  const double* s = geom.size;
-  Vec3 local = transpose_mul(geom.frame, n);
-  Vec3 sn = {s[0] * local.x, s[1] * local.y, s[2] * local.z};
-  double length = norm(sn);
-  Vec3 x = {s[0] * sn.x / length, s[1] * sn.y / length, s[2] * sn.z / length};
-  Mat3 follow = outer((-1 / length) * (geom.frame * x), geom.frame * x);
-  for (int k = 0; k < 3; k++) {
-    Vec3 axis = column(geom.frame, k);
-    follow = follow + outer((s[k] * s[k] / length) * axis, axis);
-  }
-  return {.point = geom.to_world(x), .follow = follow};
-}
 
 bool identify_curved(const ModelView& m, const DataView& d, const ContactView& contact,
                      ContactGeometry& g) {

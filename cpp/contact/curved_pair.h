@@ -1,16 +1,11 @@
 // Features of curved geoms that other pairs use, too.
 #pragma once
 
-#include "contact/geom.h"
 #include "contact/geometry.h"
 #include "contact/prism.h"
-#include "contact/support_feature.h"
 #include "layout/views.h"
 
 namespace mujacobian {
-
-// Support of an ellipsoid with outward normal n.
-SupportSide ellipsoid_side(const Geom& geom, Vec3 n);
 
 // Nearest or deepest points of the true surfaces. `prism`: geom 0 is this piece of a height field;
 // null: it is a geom.                                                                      (CON-14)

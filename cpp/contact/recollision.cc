@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "contact/pair_table.h"
-#include "contact/polish.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
@@ -38,59 +37,40 @@ bool has_no_margins(const ModelView& m, const ContactView& c) {
          !has_margin(m, c.geom.v[0]) && !has_margin(m, c.geom.v[1]);
 }
 
-// Overwrites contact k, unless it would begin or cease to act: then returns false.
-bool replace(const DataView& d, int k, const PreContact& found) {
-  const ContactView c = view_contact(d, k);
-  if ((found.dist >= c.includemargin) != (c.dist >= c.includemargin)) return false;
-  double frame[9];
-  make_frame(found, frame);
-  write_contact(d, k, found.dist, found.pos, frame);
-  return true;
-}
-
-bool replace_polished(const ModelView& m, double tolerance, const DataView& d, int k) {
-  PreContact found;
-  return polish(m, d, view_contact(d, k), tolerance, found) && replace(d, k, found);
-}
-
-// Lets the pair of contacts first .. last-1 collide again and replaces them. Returns false if their
-// number changes, or if one of them begins or ceases to act.
-bool replace_collided(const ModelView& m, const DataView& d, int first, int last) {
+// Replaces contacts first .. last-1, of one pair of geoms. Returns false if their number changes,
+// or if one of them begins or ceases to act.
+bool replace_pair(const ModelView& m, const DataView& d, int first, int last) {
   const ContactView c = view_contact(d, first);
   PreContact found[kMaxPairContacts];
   void* data = const_cast<void*>(d.address);
   if (collide_pair(m, data, c.geom.v[0], c.geom.v[1], 0, found) != last - first) return false;
   for (int k = first; k < last; k++) {
-    if (!replace(d, k, found[k - first])) return false;
+    const PreContact& at = found[k - first];
+    if ((at.dist >= 0) != (view_contact(d, k).dist >= 0)) return false;
+    double frame[9];
+    make_frame(at, frame);
+    write_contact(d, k, at.dist, at.pos, frame);
   }
   return true;
 }
 
-bool replace_pairs(const ModelView& m, double tolerance, const DataView& d) {
+bool replace_pairs(const ModelView& m, const DataView& d) {
   for (int first = 0, last; first < d.ncon; first = last) {
     const ContactView c = view_contact(d, first);
     for (last = first + 1; last < d.ncon && is_same_pair(c, view_contact(d, last));) last++;
-    if (!is_iterative(m, c) || replace_polished(m, tolerance, d, first)) continue;
-    if (!has_no_margins(m, c) || !replace_collided(m, d, first, last)) return false;
-    replace_polished(m, m.opt.ccd_tolerance, d, first);
+    if (!is_iterative(m, c)) continue;
+    if (!has_no_margins(m, c) || !replace_pair(m, d, first, last)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-void find_contacts_again(const ModelView& m, double tolerance, DataView& d) {
-  if (replace_pairs(m, tolerance, d)) return;
+void find_contacts_again(const ModelView& m, DataView& d) {
+  if (replace_pairs(m, d)) return;
   void* data = const_cast<void*>(d.address);
   collide(m.address, data);
   d = view_data(data);
-  polish_contacts(m, d);
-}
-
-bool polish_contacts(const ModelView& m, const DataView& d) {
-  bool any = false;
-  for (int k = 0; k < d.ncon; k++) any |= replace_polished(m, m.opt.ccd_tolerance, d, k);
-  return any;
 }
 
 }  // namespace mujacobian

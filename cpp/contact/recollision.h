@@ -11,13 +11,8 @@ inline bool is_same_pair(const ContactView& a, const ContactView& b) {
 }
 
 // Replaces the contacts that depend on the collider's tolerance by those that the collider of `m`
-// finds; the present ones were found with this `tolerance`. Contacts are polished if possible,
-// otherwise their pairs of geoms collide again. All pairs do if the number of contacts changes, or
-// if a contact begins or ceases to act. `d`, a view of an mjData of our own, is updated.
-void find_contacts_again(const ModelView& m, double tolerance, DataView& d);
-
-// Polishes the contacts of an mjData of our own, which the collider of `m` has found. Returns false
-// if there is none that can be polished.
-bool polish_contacts(const ModelView& m, const DataView& d);
+// finds. Only their pairs of geoms collide again. All pairs do if the number of contacts changes,
+// or if a contact begins or ceases to act. `d`, a view of an mjData of our own, is updated.
+void find_contacts_again(const ModelView& m, DataView& d);
 
 }  // namespace mujacobian

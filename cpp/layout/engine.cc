@@ -142,13 +142,6 @@ void solve_constraints(const void* model, void* data) {
   run(data, [=] { engine().mj_forwardSkip(model, data, stage::kVel, 0); });
 }
 
-void repeat_inverse(const ModelView& m, void* data) {
-  const void* model = m.address;
-  make_constraints(model, data);
-  if (m.opt.enableflags & enable::kDiagExact) call(engine().mj_projectConstraint, model, data);
-  run(data, [=] { engine().mj_inverseSkip(model, data, stage::kVel, 0); });
-}
-
 int collide_pair(const ModelView& m, void* data, int geom1, int geom2, double margin,
                  PreContact out[kMaxPairContacts]) {
   const int type = m.geom_type[geom1] * geom::kCount + m.geom_type[geom2];

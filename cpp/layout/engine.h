@@ -27,7 +27,6 @@ struct PreContact {
   REQ(void, mj_step, (const void* model, void* data))                                            \
   REQ(void, mj_resetData, (const void* model, void* data))                                       \
   REQ(void, mj_inverse, (const void* model, void* data))                                         \
-  REQ(void, mj_inverseSkip, (const void* model, void* data, int stage, int skip_sensors))        \
   REQ(void, mj_fwdActuation, (const void* model, void* data))                                    \
   REQ(void, mj_collision, (const void* model, void* data))                                       \
   REQ(void, mj_makeConstraint, (const void* model, void* data))                                  \
@@ -124,9 +123,6 @@ void run_inverse(const void* model, void* data, bool actuation);
 void collide(const void* model, void* data);
 void make_constraints(const void* model, void* data);
 void solve_constraints(const void* model, void* data);
-
-// The part of mj_inverse that follows from the contacts in `data`.
-void repeat_inverse(const ModelView& m, void* data);
 
 // Writes the contacts of two geoms, which are in the order of their types, and returns their
 // number.
