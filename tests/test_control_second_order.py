@@ -1,6 +1,7 @@
 """Planning with exact second derivatives: quadratic convergence, multipliers, fallbacks."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import mujoco
@@ -241,6 +242,15 @@ def test_sensitivities_are_differences_of_optima(limits):
         lambda h: resolved(planner, plan, origin, lambda: set_weights(initial + np.array([0, h]))),
     )
     set_weights(initial)
+    # targets are switched on at the last knot only
+    found = plan.sensitivity("targets")
+    assert found.names == (*(f"reach[{k}]" for k in range(6)), *(f"effort[{k}]" for k in range(3)))
+    reach = cost.terms[0]
+
+    def set_target(h):
+        cost.terms[0] = replace(reach, target=lambda times: reach.target(times) + h * np.eye(6)[1])
+
+    compare(found, 1, lambda h: resolved(planner, plan, origin, lambda: set_target(h)))
 
 
 def test_a_plan_that_has_not_converged_has_no_sensitivity():
