@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, count, numbers, require_model, shaped
 from mujacobian._differenced import require_fallback
@@ -26,26 +26,12 @@ from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
 from mujacobian.control.plan import History, Plan, Policy
 from mujacobian.control.regularization import Regularization
-from mujacobian.control.sensitivity import (
-    UNCONVERGED,
-    Optimum,
-    Sensitivity,
-    control_gradient,
-    costates,
-    target_gradients,
-    weight_gradients,
-)
-from mujacobian.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    MujacobianError,
-    UnsupportedFeatureError,
-)
+from mujacobian.control.sensitivity import QUANTITIES, Sensitivity, differentiate_plan
+from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
 FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
-QUANTITIES = ("state", "weights", "targets")
 HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
 # the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
@@ -267,55 +253,9 @@ class ILQR:
     def sensitivity(self, plan: Plan, start: Array, of: str) -> Sensitivity:
         """Return the result of `Plan.sensitivity`; `start` is the result of `start_of`."""
         _one_of("of", of, QUANTITIES)
-        cost, T = self.cost, self.horizon
-        for k in cost.users:
-            raise UnsupportedFeatureError(
-                f'term "{cost.terms[k].name}"',
-                "user-defined residuals have no second derivatives, which sensitivities need",
-            )
         with self._alone():
-            # derivatives along the plan
-            passes = self._passes
-            passes.begin(start)
-            knots, total = passes.follow(self._open_loop(start, plan.controls), -1, np.inf)
-            passes.raise_failure()
-            e, nx = passes.expansion, cost.nx
-            costate = costates(e)
-            slope = control_gradient(e, costate)
-            is_free = _between_bounds(plan.controls, slope, self.lower, self.upper)
-            if passes.curve(knots, costate):
-                passes.raise_failure()
-            optimum = Optimum(e, passes.curved[:, :, : nx + cost.nu], is_free)
-            # a plan that is no optimum has no sensitivities
-            gradient = np.zeros((T, nx + cost.nu, 1))
-            gradient[:-1, nx:, 0] = np.where(is_free, slope, 0.0)
-            newton = optimum.solve(np.zeros((nx, 1)), gradient)[1][..., 0]
-            decrease = -0.5 * float((newton * slope).sum())
-            if not decrease <= UNCONVERGED * abs(total):
-                raise MujacobianError(
-                    f"the plan has not converged: another iteration would decrease its cost by "
-                    f"{decrease:.1e} (limit {UNCONVERGED * abs(total):.1e}). Solve it with "
-                    'hessian="auto", a smaller tolerance and more iterations'
-                )
-            # right-hand sides
-            start_change, change, names = self._quantities(of, knots)
-            states, controls = optimum.solve(start_change, change)
-        return Sensitivity(states, controls, names)
-
-    def _quantities(self, of: str, knots: Knots) -> tuple[Array, Array, tuple[str, ...]]:
-        """Return the changes of the initial state and of the gradient, and names."""
-        cost, passes, T = self.cost, self._passes, self.horizon
-        nx, nz, own = cost.nx, cost.nx + cost.nu, [cost.terms[k] for k in cost.own]
-        arguments = cost, knots, passes.expansion, passes.offsets
-        if of == "state":
-            return np.eye(nx), np.zeros((T, nz, nx)), tuple(f"x[{k}]" for k in range(nx))
-        if of == "weights":
-            change = weight_gradients(*arguments)
-            names = [term.name for term in own]
-        else:
-            change = target_gradients(*arguments)
-            names = [f"{term.name}[{k}]" for term in own for k in range(len(term.residual))]
-        return np.zeros((nx, change.shape[2])), change, tuple(names)
+            self._passes.begin(start)
+            return differentiate_plan(self._passes, self._open_loop(start, plan.controls), of)
 
     @property
     def fallback(self) -> str | None:
@@ -634,13 +574,6 @@ class _Log:
 
     def arrays(self) -> History:
         return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 6).T)
-
-
-def _between_bounds(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
-    """Return which controls are not held at a bound by the slope of the cost."""
-    is_held = ((controls <= lower) & (slope >= 0)) | ((controls >= upper) & (slope <= 0))
-    free: NDArray[np.bool_] = ~is_held
-    return free
 
 
 def _gains_at(policy: Policy, times: Array) -> Array:

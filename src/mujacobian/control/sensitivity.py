@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from mujacobian._arguments import Array
 from mujacobian._summary import describe
 from mujacobian.control.cost import Cost, expand_norm
-from mujacobian.control.passes import Expansion, Knots
+from mujacobian.control.passes import Expansion, Knots, Passes
+from mujacobian.control.plan import Policy
 from mujacobian.control.rows import Rows
-from mujacobian.errors import DomainError
+from mujacobian.errors import DomainError, MujacobianError, UnsupportedFeatureError
 
+QUANTITIES = ("state", "weights", "targets")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
 
 
@@ -98,6 +100,70 @@ class Optimum:
             controls[t] = gains[t] @ states[t] + steps[t]
             states[t + 1] = e.A[t] @ states[t] + e.B[t] @ controls[t]
         return states, controls
+
+
+def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
+    """Return the sensitivity of a plan, whose controls `policy` applies without feedback.
+
+    `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
+    """
+    cost = passes.cost
+    for k in cost.users:
+        raise UnsupportedFeatureError(
+            f'term "{cost.terms[k].name}"',
+            "user-defined residuals have no second derivatives, which sensitivities need",
+        )
+    knots, total = passes.follow(policy, -1, np.inf)
+    passes.raise_failure()
+    costate = costates(passes.expansion)
+    slope = control_gradient(passes.expansion, costate)
+    if passes.curve(knots, costate):
+        passes.raise_failure()
+    is_free = ~_held(knots.controls[:-1], slope, *passes.bounds)
+    optimum = Optimum(passes.expansion, passes.curved[:, :, : cost.nx + cost.nu], is_free)
+    _require_optimum(optimum, slope, total)
+    start, gradient, names = _quantities(passes, knots, of)
+    return Sensitivity(*optimum.solve(start, gradient), names)
+
+
+def _held(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
+    """Return which controls are held at a bound by the slope of the cost."""
+    held: NDArray[np.bool_] = ((controls <= lower) & (slope >= 0)) | (
+        (controls >= upper) & (slope <= 0)
+    )
+    return held
+
+
+def _require_optimum(optimum: Optimum, slope: Array, cost: float) -> None:
+    """Raise an error if a Newton step would still decrease the cost."""
+    T, nz, _ = optimum.hessian.shape
+    nx = nz - slope.shape[1]
+    gradient = np.zeros((T, nz, 1))
+    gradient[:-1, nx:, 0] = np.where(optimum.is_free, slope, 0.0)
+    newton = optimum.solve(np.zeros((nx, 1)), gradient)[1][..., 0]
+    decrease, most = -0.5 * float((newton * slope).sum()), UNCONVERGED * abs(cost)
+    if not decrease <= most:
+        raise MujacobianError(
+            f"the plan has not converged: another iteration would decrease its cost by "
+            f'{decrease:.1e} (limit {most:.1e}). Solve it with hessian="auto", a smaller '
+            "tolerance and more iterations"
+        )
+
+
+def _quantities(passes: Passes, knots: Knots, of: str) -> tuple[Array, Array, tuple[str, ...]]:
+    """Return the changes of the initial state and of the gradient, and names."""
+    cost, T = passes.cost, passes.horizon
+    nx, nz, own = cost.nx, cost.nx + cost.nu, [cost.terms[k] for k in cost.own]
+    if of == "state":
+        return np.eye(nx), np.zeros((T, nz, nx)), tuple(f"x[{k}]" for k in range(nx))
+    arguments = cost, knots, passes.expansion, passes.offsets
+    if of == "weights":
+        change = weight_gradients(*arguments)
+        names = [term.name for term in own]
+    else:
+        change = target_gradients(*arguments)
+        names = [f"{term.name}[{k}]" for term in own for k in range(len(term.residual))]
+    return np.zeros((nx, change.shape[2])), change, tuple(names)
 
 
 def _positive_definite(matrix: Array, t: int) -> Array:
