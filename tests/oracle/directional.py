@@ -162,15 +162,19 @@ def is_kink(
         slopes.append([s * (step(s * h * direction) - step.value)[row] / h for s in (-1, 1)])
     if not slopes:
         return False
-    sides = np.array(slopes[-CONFIRMED:])
-    if (abs(sides.mean(axis=1) - expected) > error / 2).any():
+    sides = np.array(slopes)
+    if (abs(sides[-CONFIRMED:].mean(axis=1) - expected) > error / 2).any():
         return True
     if len(sides) < CONFIRMED:
         return False
     # the difference of the two slopes is linear in the length, and its limit at zero is the kink
-    longer, shorter = np.diff(sides, axis=1)[:, 0]
-    limit = (RATIO * shorter - longer) / (RATIO - 1)
-    return bool(limit * np.sign(shorter) > error / 10)
+    jumps = np.diff(sides, axis=1)[:, 0]
+    limits = (RATIO * jumps[1:] - jumps[:-1]) / (RATIO - 1)
+    if abs(limits[-1]) <= error / 10:
+        return False
+    # a limit across zero is an extrapolation, which the next longer pair must confirm
+    confirmed = len(limits) > 1 and 0.5 < limits[-2] / limits[-1] < 2
+    return bool(limits[-1] * jumps[-1] > 0 or confirmed)
 
 
 def is_limited(
