@@ -211,6 +211,9 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
     return "the legacy collider";
   }
+  if (pair && !pair->contact) {
+    return "one of its geoms is an SDF, and MuJoCo's descent along it stops before it converges";
+  }
 
   // the features
   Search search(m, d, contact);

@@ -129,7 +129,8 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
   // forces, rows and components
   require_regular(m, d);
   ForwardDynamics f = start_forward(m, d, forces, nullptr, arena);
-  if (m.opt.noslip_iterations == 0) remove_idle(m, d, f.blocks, arena);
+  const double* noise = nullptr;
+  if (m.opt.noslip_iterations == 0) noise = remove_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
@@ -149,6 +150,13 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
   f.force = d.qfrc_smooth;
   if (f.blocks.count || has_metric(m)) {
     f.optimum = search(m, d, f, arena);
+    if (noise) {
+      // stiff rows of other contacts may hold these dofs
+      double* moved = arena.take<double>(m.nv);
+      std::memcpy(moved, noise, m.nv * sizeof(double));
+      solve_hessian(m, f.tree, f.optimum, f.residual, moved, arena);
+      require_still(m, noise, moved);
+    }
     f.solved = f.acc = f.optimum.acc;
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {
