@@ -12,7 +12,7 @@ import pytest
 import mujacobian
 from mujacobian import reference
 from tests.oracle.converged import ConvergedStep
-from tests.oracle.directional import is_kink
+from tests.oracle.directional import is_kink, is_linear
 from tests.scenes.random_scenes import random_scene
 
 TOLERANCE = 1e-8
@@ -189,6 +189,25 @@ def test_a_kink_across_zero_is_one() -> None:
     assert is_kink(Curve(1e-3), one, 0, 1.0, 1 + 5e-4)
     assert is_kink(Curve(-1e-3), one, 0, 1.0, 1 + 5e-4)
     assert not is_kink(Curve(0.0), one, 0, 1.0, 1 + 5e-4)
+
+
+def test_slopes_that_do_not_add_up_are_no_derivative() -> None:
+    """A crease between two axes is smooth along them and along the diagonal, but not linear."""
+
+    class Roof:
+        noise, value = np.array([1e-14]), np.zeros(1)
+
+        def __init__(self, crease: float) -> None:
+            self.crease = crease
+
+        def __call__(self, z: np.ndarray) -> np.ndarray:
+            x, y = z[:2]
+            return np.array([x + 2 * y + self.crease * np.sqrt(abs(x * y)) * np.sign(x)])
+
+    diagonal = np.ones(2)
+    assert not is_linear(Roof(0.1), diagonal, 0, 3.1, 3.0)
+    assert is_linear(Roof(0.1), diagonal, 0, 3.1, 2.9)  # the given entry is not that of the axes
+    assert is_linear(Roof(0.0), diagonal, 0, 3.0, 2.9)
 
 
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another scene then")

@@ -8,7 +8,9 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
+from tests.oracle.directional import EXACT, judge_directions
 from tests.scenes.contact_scenes import UP, Pair, scene
+from tests.scenes.random_pairs import poses
 
 TOLERANCE = 1e-6
 # the direction of a cylinder is correct to about 1e-6 rad when the collider stops (CON-28)
@@ -154,6 +156,16 @@ def test_rounded_normals_at_the_end_of_the_margin(inside: float) -> None:
     (far, once), (farther, twice), (near, A) = map(leaning, (1e-7, 2e-7, inside))
     wanted = once + (once - twice) * (far - near) / (farther - far)
     assert abs(A - wanted).max() < COLLIDER_TOLERANCE * abs(wanted).max()
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another pose then")
+def test_a_capsule_flush_with_a_polygon_touches_its_fold() -> None:
+    """The four vertices are 2e-9 m out of plane. The nearest line is a diagonal of the polygon."""
+    *_, (model, data) = poses("capsule", "mesh", range(127))
+    verdict = judge_directions(model, data, 126)
+    assert verdict.word == EXACT, verdict
+    features = {row.feature for row in mujacobian.diagnose(model, data).rows}
+    assert all(feature.endswith("direction: nearest points") for feature in features)
 
 
 def test_a_capsule_beside_a_parallel_edge() -> None:
