@@ -12,6 +12,7 @@ import pytest
 import mujacobian
 from mujacobian import reference
 from tests.oracle.converged import ConvergedStep
+from tests.oracle.directional import is_kink, is_linear
 from tests.scenes.random_scenes import random_scene
 
 TOLERANCE = 1e-8
@@ -146,6 +147,67 @@ def test_a_cylinder_along_a_cap(case: str) -> None:
         assert bool(line.optimum.sides[0].slides) == sideways
     mujacobian.linearize(model, data)  # also with the contact of the unconverged collider
     assert_converged(model, step, np.random.default_rng(0), case)
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 3017000, reason="one contact then")
+@pytest.mark.parametrize("tilt", [-3e-3, 1e-3, 5e-3])
+def test_a_capsule_along_a_cap(tilt: float) -> None:
+    """The line of the capsule's surface points along the normal at the rim or at its lower end."""
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <worldbody>
+          <body><freejoint/><geom type="capsule" size=".06 .15"/></body>
+          <body><freejoint/><geom type="cylinder" size=".12 .1"/></body>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    data = mujoco.MjData(model)
+    mujoco.mju_euler2Quat(data.qpos[3:7], np.array([0.0, np.pi / 2 + tilt, 0.3]), "XYZ")
+    data.qpos[:3] = [0.06, 0.02, 0.1 + 0.06 - 1e-3]
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    step = ConvergedStep(model, data)
+    at_rim = [not line.optimum.sides[1].slides for line in step.optima.values()]
+    assert at_rim == [tilt > 0] * 2
+    assert_converged(model, step, np.random.default_rng(0), f"tilt {tilt}")
+
+
+def test_a_kink_across_zero_is_one() -> None:
+    """The slopes of a curved step and a kink of opposite signs; a smooth step has no kink."""
+
+    class Curve:
+        noise, value = np.array([1e-14]), np.zeros(1)
+
+        def __init__(self, jump: float) -> None:
+            self.jump = jump
+
+        def __call__(self, z: np.ndarray) -> np.ndarray:
+            x = z[0]
+            return np.array([x - 20 * x**2 + 300 * x**4 + self.jump / 2 * abs(x)])
+
+    one = np.ones(1)
+    assert is_kink(Curve(1e-3), one, 0, 1.0, 1 + 5e-4)
+    assert is_kink(Curve(-1e-3), one, 0, 1.0, 1 + 5e-4)
+    assert not is_kink(Curve(0.0), one, 0, 1.0, 1 + 5e-4)
+
+
+def test_slopes_that_do_not_add_up_are_no_derivative() -> None:
+    """A crease between two axes is smooth along them and along the diagonal, but not linear."""
+
+    class Roof:
+        noise, value = np.array([1e-14]), np.zeros(1)
+
+        def __init__(self, crease: float) -> None:
+            self.crease = crease
+
+        def __call__(self, z: np.ndarray) -> np.ndarray:
+            x, y = z[:2]
+            return np.array([x + 2 * y + self.crease * np.sqrt(abs(x * y)) * np.sign(x)])
+
+    diagonal = np.ones(2)
+    assert not is_linear(Roof(0.1), diagonal, 0, 3.1, 3.0)
+    assert is_linear(Roof(0.1), diagonal, 0, 3.1, 2.9)  # the given entry is not that of the axes
+    assert is_linear(Roof(0.0), diagonal, 0, 3.0, 2.9)
 
 
 @pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another scene then")

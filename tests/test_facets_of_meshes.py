@@ -8,9 +8,13 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
+from tests.oracle.directional import EXACT, judge_directions
 from tests.scenes.contact_scenes import UP, Pair, scene
+from tests.scenes.random_pairs import poses
 
 TOLERANCE = 1e-6
+# the direction of a cylinder is correct to about 1e-6 rad when the collider stops (CON-28)
+COLLIDER_TOLERANCE = 3e-5
 
 
 def text_of(points: np.ndarray) -> str:
@@ -106,6 +110,62 @@ def test_rounded_normals_of_tiny_distances(depth: float) -> None:
     once, twice = resting(1e-7), resting(2e-7)
     wanted = once + (once - twice) * (1e-7 - depth) / 1e-7
     assert abs(resting(depth) - wanted).max() < TOLERANCE * abs(wanted).max()
+
+
+def leaning(inside: float) -> tuple[float, np.ndarray]:
+    """Return how far the upper end of a cylinder on a box is inside the margin, and A.
+
+    The first result is between `inside` and twice as much.
+    """
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <option tolerance="0" gravity="0 0 0" ccd_tolerance="1e-13" ccd_iterations="500"/>
+        <worldbody>
+          <body name="base" pos=".31 .27 .43" euler="25 40 10">
+            <geom type="box" size=".08 .08 .05" margin=".005"/>
+          </body>
+          <body><freejoint/><geom type="cylinder" size=".03 .05"/></body>
+        </worldbody>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    base, lean = data.body("base"), np.zeros(4)
+    mujoco.mju_euler2Quat(lean, np.array([0.02, -0.0428, 0.3]), "xyz")
+    mujoco.mju_mulQuat(data.qpos[3:], base.xquat, lean)
+    frame = base.xmat.reshape(3, 3).copy()
+    data.qvel[:3] = frame @ [0.1, 0.02, 0.03]
+
+    def upper(x: float) -> float:
+        data.qpos[:3] = base.xpos + frame @ [x, 0, 0.005]
+        mujoco.mj_forward(model, data)
+        return float(data.contact.dist.max()) if data.ncon == 2 else 1.0
+
+    near, far = -0.112, -0.117  # two contacts and one contact
+    while near - far > inside / 4:
+        middle = (near + far) / 2
+        near, far = (middle, far) if upper(middle) < 0.005 - inside else (near, middle)
+    found = 0.005 - upper(near)
+    assert inside < found < 2 * inside
+    return found, mujacobian.linearize(model, data).A
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 3017000, reason="other manifolds within margins then")
+@pytest.mark.parametrize("inside", [1e-10, 1e-9])
+def test_rounded_normals_at_the_end_of_the_margin(inside: float) -> None:
+    """The difference of the points of the inflated geoms is tiny there."""
+    (far, once), (farther, twice), (near, A) = map(leaning, (1e-7, 2e-7, inside))
+    wanted = once + (once - twice) * (far - near) / (farther - far)
+    assert abs(A - wanted).max() < COLLIDER_TOLERANCE * abs(wanted).max()
+
+
+@pytest.mark.skipif(mujoco.mj_version() < 4000000, reason="another pose then")
+def test_a_capsule_flush_with_a_polygon_touches_its_fold() -> None:
+    """The four vertices are 2e-9 m out of plane. The nearest line is a diagonal of the polygon."""
+    *_, (model, data) = poses("capsule", "mesh", range(127))
+    verdict = judge_directions(model, data, 126)
+    assert verdict.word == EXACT, verdict
+    features = {row.feature for row in mujacobian.diagnose(model, data).rows}
+    assert all(feature.endswith("direction: nearest points") for feature in features)
 
 
 def test_a_capsule_beside_a_parallel_edge() -> None:

@@ -32,6 +32,20 @@ TURRET = """
   </sensor>
 </mujoco>
 """
+# MuJoCo's test model frame1: a ball that turns about its center, in a fixed one and beside others.
+NESTED = """
+<mujoco>
+  <worldbody>
+    <frame pos=".1 .2 .3">
+      <geom size=".1"/>
+      <body><joint/><geom size=".1"/></body>
+      <body>
+        <frame pos=".01 .02 .03"><geom size=".1"/><body><geom size=".1"/></body></frame>
+      </body>
+    </frame>
+  </worldbody>
+</mujoco>
+"""
 # A slide across the top of a fixed ball: J is zero, but its derivative is not.
 SUMMIT = """
 <mujoco>
@@ -126,6 +140,18 @@ def test_rounding_that_huge_forces_make_visible_is_refused():
     assert abs(data.qfrc_constraint[0]) > 1e-6
     with pytest.raises(mujacobian.MujacobianError, match="rounding of huge constraint forces"):
         mujacobian.linearize(model, data)
+
+
+def test_rounding_of_huge_forces_is_invisible_where_a_stiff_contact_holds_the_joint():
+    """MuJoCo's J of the central contact is rounding; friction at the other one moves the joint."""
+    model = reference.converge(mujoco.MjModel.from_xml_string(NESTED))
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 3
+    assert abs(data.efc_force).max() > 1e17
+    assert judge_constrained(model, data, CONTACT_TOLERANCE, forces=False) == 1
+    with pytest.raises(mujacobian.MujacobianError, match="rounding of huge constraint forces"):
+        mujacobian.inverse(model, data)
 
 
 def test_a_row_that_is_zero_only_here_is_not_left_out():

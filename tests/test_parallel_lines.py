@@ -12,6 +12,7 @@ from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 PLANAR = """<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
   <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 0 1"/>"""
 TRUSTED_SHARE = 0.8
+DISABLE = mujoco.mjtDisableBit
 # the collider stops when the depth of two cylinders is correct to 1e-13 m, and by (CON-28) their
 # normal then has an error of up to 2e-6 rad
 COLLIDER_TOLERANCE = 3e-5
@@ -74,6 +75,43 @@ def test_tilts_are_refused(pair: str) -> None:
     model, data = scene(pair, "<freejoint/>")
     with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'"first".*jumps if they tilt'):
         mujacobian.linearize(model, data)
+
+
+@pytest.mark.skipif(not hasattr(DISABLE, "mjDSBL_MULTICCD"), reason="no such flag then")
+@pytest.mark.parametrize("other", ["box", "mesh"])
+def test_a_line_along_a_face_is_one_contact_without_a_manifold(other: str) -> None:
+    """An upright cylinder pushes a box. If it cannot tilt, it moves like a sphere."""
+    upright = 'type="cylinder" size=".03 .05"'
+    A = [
+        mujacobian.linearize(*pushing(shape, other, PLANAR), sensors=False).A
+        for shape in (upright, 'type="sphere" size=".03"')
+    ]
+    np.testing.assert_allclose(A[0], A[1], atol=COLLIDER_TOLERANCE * abs(A[1]).max())
+    assert abs(A[1] - np.eye(len(A[1]))).max() > 1, "the contact has no effect"
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="jumps if they tilt"):
+        mujacobian.linearize(*pushing(upright, other, "<freejoint/>"), sensors=False)
+
+
+def pushing(shape: str, other: str, joints: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """Return a stick of this shape, half a millimeter deep in the side of a box."""
+    corners = np.array(np.meshgrid(*3 * [[-1, 1]])).reshape(3, -1).T * [0.08, 0.08, 0.05]
+    box = 'type="box" size=".08 .08 .05"' if other == "box" else 'type="mesh" mesh="box"'
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option cone="elliptic"/>
+        <asset><mesh name="box" vertex="{" ".join(map(str, corners.ravel()))}"/></asset>
+        <worldbody>
+          <body pos="-.1095 .02 .01">{joints}{INERTIAL}<geom name="stick" {shape}/></body>
+          <geom name="box" {box}/>
+        </worldbody>
+      </mujoco>""")
+    reference.converge(model)
+    model.opt.disableflags |= int(DISABLE.mjDSBL_MULTICCD)
+    data = mujoco.MjData(model)
+    data.qvel[:4] = 0.1, 0.2, 0.05, 0.3
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1
+    return model, data
 
 
 def test_sensors_of_the_point_are_refused() -> None:

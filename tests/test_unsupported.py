@@ -6,6 +6,7 @@ import pytest
 
 import mujacobian
 from mujacobian.reference import converge, jacobian, quiet
+from tests.oracle.judge import CONTACT_TOLERANCE, judge_constrained
 
 
 def arm(*, option="", joint="", world="", rest="", asset=""):
@@ -120,17 +121,27 @@ SIGNED_DISTANCES = """
       <freejoint/>
       <geom name="ring" type="sdf" mesh="ring"><plugin instance="ring"/></geom>
     </body>
+    <body pos=".2 0 {ball}"><freejoint/><geom name="ball" size=".1"/></body>
   </worldbody>
 </mujoco>"""
 
 
 def test_signed_distances_are_refused_where_they_touch():
-    model, data = forward(SIGNED_DISTANCES.format(height=0.5))
+    model, data = forward(SIGNED_DISTANCES.format(height=0.5, ball=1.5))
     assert mujacobian.linearize(model, data, sensors=False).A.any()
-    model, data = forward(SIGNED_DISTANCES.format(height=0.03))
+    model, data = forward(SIGNED_DISTANCES.format(height=0.5, ball=0.64))
     mujoco.mj_forward(model, data)
     assert data.ncon
-    refuses(model, data, "ring")
+    refuses(model, data, r'geom "ball" and geom "ring".*is an SDF, and MuJoCo\'s descent')
+
+
+def test_signed_distances_touch_planes_with_vertices_of_their_mesh():
+    model, data = forward(SIGNED_DISTANCES.format(height=0.035, ball=1.5))
+    converge(model)
+    data.qvel[:] = 0.1
+    mujoco.mju_euler2Quat(data.qpos[3:7], np.array([0.02, 0.01, 0.3]), "xyz")
+    assert judge_constrained(model, data, CONTACT_TOLERANCE) > 0.8
+    assert (model.geom_type[data.contact.geom] == [0, int(mujoco.mjtGeom.mjGEOM_SDF)]).all()
 
 
 def test_unnamed_elements_are_named_by_their_number():

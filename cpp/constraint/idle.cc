@@ -18,6 +18,8 @@ constexpr double kRounding = 1e-12;
 constexpr double kCertain = 1e-6;
 // The rounding error of J^T f may be this share of the largest force.
 constexpr double kNegligible = 1e-9;
+// Change of a velocity in one step that is negligible.
+constexpr double kStill = 1e-12;
 
 // Returns the size of the summands of J: the largest axis of a dof, about the contact.
 double scale_of(const Block& b) {
@@ -59,10 +61,10 @@ bool is_idle(const ModelView& m, const DataView& d, const Blocks& blocks, Block&
   return largest(b.J, size) <= limit && stays_zero(m, d, blocks, b, limit, arena);
 }
 
-// Throws std::domain_error if MuJoCo's constraint forces on the dofs in `touched` differ from the
-// forces of the other blocks.
-void require_negligible(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
-                        Arena& arena) {
+// Returns the differences between MuJoCo's constraint forces on the dofs in `touched` and the
+// forces of the other blocks, or null if all are negligible.
+const double* find_noise(const ModelView& m, const DataView& d, Blocks& blocks, const bool* touched,
+                         Arena& arena) {
   solve_again(d);
   double* force = arena.zeros<double>(m.nv);
   for (int k = 0; k < blocks.count; k++) {
@@ -72,21 +74,13 @@ void require_negligible(const ModelView& m, const DataView& d, Blocks& blocks, c
       for (int i = 0; i < b.n; i++) force[b.dofs[i]] += b.J[r * b.stride + i] * b.force[r];
   }
   const double scale = std::fmax(largest(d.qfrc_smooth, m.nv), largest(force, m.nv));
-  for (int i = 0; i < m.nv; i++) {
-    const double noise = std::abs(d.qfrc_constraint[i] - force[i]);
-    if (!touched[i] || noise <= kNegligible * scale) continue;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "rounding of huge constraint forces moves dof %d by %.0e: a contact pushes a "
-                  "body that cannot move that way, and the step has no derivative",
-                  i, noise);
-    throw std::domain_error(text);
-  }
+  for (int i = 0; i < m.nv; i++) force[i] = touched[i] ? d.qfrc_constraint[i] - force[i] : 0;
+  return largest(force, m.nv) > kNegligible * scale ? force : nullptr;
 }
 
 }  // namespace
 
-void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
+const double* remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena) {
   bool* touched = nullptr;
   for (int k = 0; k < blocks.count; k++) {
     Block& b = blocks.block[k];
@@ -96,7 +90,22 @@ void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& a
     b.idle = true;
     b.n = b.stride = 0;
   }
-  if (touched) require_negligible(m, d, blocks, touched, arena);
+  return touched ? find_noise(m, d, blocks, touched, arena) : nullptr;
+}
+
+void require_still(const ModelView& m, const double* noise, const double* moved) {
+  for (int i = 0; i < m.nv; i++) {
+    if (m.opt.timestep * std::abs(moved[i]) > kStill) refuse_noise(i, noise[i]);
+  }
+}
+
+void refuse_noise(int dof, double force) {
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "rounding of huge constraint forces moves dof %d by %.0e: a contact pushes a body "
+                "that cannot move that way, and the step has no derivative",
+                dof, std::abs(force));
+  throw std::domain_error(text);
 }
 
 }  // namespace mujacobian

@@ -8,8 +8,15 @@
 namespace mujacobian {
 
 // Removes the dofs of contacts whose Jacobian and its derivative are zero, so that they have no
-// effect. Throws std::domain_error if MuJoCo's own Jacobian contains rounding errors that move the
-// dofs: such a step has no derivative.
-void remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena);
+// effect. Returns the forces of the rounding errors of MuJoCo's own Jacobian, one per dof, or null
+// if they are negligible.
+const double* remove_idle(const ModelView& m, const DataView& d, Blocks& blocks, Arena& arena);
+
+// Throws std::domain_error if the forces `noise` of rounding errors change a velocity, with `moved`
+// the accelerations that they cause: such a step has no derivative.
+void require_still(const ModelView& m, const double* noise, const double* moved);
+
+// Throws std::domain_error about the rounding error of the force on a dof.
+[[noreturn]] void refuse_noise(int dof, double force);
 
 }  // namespace mujacobian

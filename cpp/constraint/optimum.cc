@@ -12,6 +12,7 @@
 #include "constraint/force_derivative.h"
 #include "constraint/hessian.h"
 #include "constraint/rounding.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/text.h"
 #include "linear/combine.h"
@@ -58,6 +59,14 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonI
   p.residual = scale > 0 ? largest(p.gradient, m.nv) / scale : 0;
 }
 
+// Throws std::domain_error about a block whose force is lost to rounding.
+[[noreturn]] void refuse_stiff(const ModelView& m, const DataView& d, const Block& b) {
+  const std::string name = b.geometry ? contact_name(m, b.contact) : "a constraint";
+  throw std::domain_error(name + " has such a small regularization (R = " +
+                          in_words(d.efc_R[b.row]) +
+                          ") that its force is lost to rounding, and the derivative with it");
+}
+
 // Moves q to the minimum of the cost along p - length step, by bisection. The cost is convex, so
 // its slope -gradient . step changes sign once. On entry q is at length 1.
 template <class F>
@@ -94,6 +103,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
   evaluate_all(m, d, blocks, p);
   const double before = p.residual;
   bool done = p.residual <= kConverged, old_factor = false;
+  const Block* lost = nullptr;
   if (!done) hessian.factor();
   for (int k = 0; k < kMaxSteps && !done; k++) {
     // full Newton step
@@ -119,7 +129,7 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     // still no improvement: end at p if its residual is small or rounding
     if (!(q.residual < p.residual)) {
       evaluate_all(m, d, blocks, p);
-      done = p.residual <= kTooFar || is_rounding(m, d, blocks, p.acc, p.gradient, arena);
+      done = p.residual <= kTooFar || is_rounding(m, d, blocks, p.acc, p.gradient, arena, &lost);
       if (done) break;
       evaluate_all(m, d, blocks, q);
     }
@@ -129,9 +139,10 @@ Optimum find_optimum(const ModelView& m, const DataView& d, const Topology& tree
     std::swap(p, q);
     if (!old_factor) hessian.factor();
     done = p.residual <= kConverged ||
-           (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena));
+           (k >= kPatience && is_rounding(m, d, blocks, p.acc, p.gradient, arena, &lost));
   }
   if (!done && !(p.residual < kTooFar)) {
+    if (lost) refuse_stiff(m, d, *lost);
     throw std::domain_error(
         "the constraint solver stopped too far from the optimum to be polished (relative "
         "residual " +

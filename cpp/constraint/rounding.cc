@@ -40,7 +40,8 @@ double largest(const double* x, int n) {
 }
 
 bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, const double* acc,
-                 const double* gradient, Arena& arena) {
+                 const double* gradient, Arena& arena, const Block** lost) {
+  *lost = nullptr;
   // size of the summands of the gradient: qfrc_smooth and M a
   double* size = arena.take<double>(m.nv);
   for (int i = 0; i < m.nv; i++) size[i] = std::abs(d.qfrc_smooth[i]);
@@ -59,14 +60,16 @@ bool is_rounding(const ModelView& m, const DataView& d, const Blocks& blocks, co
     }
     for (int r = 0; r < b.count; r++) {
       const double force = std::sqrt(b.hessian[r * b.count + r]) * sum;
-      if (kEpsilon * force > kUnresolved * largest(b.force, b.count)) return false;
+      if (kEpsilon * force > kUnresolved * largest(b.force, b.count)) *lost = &b;
       for (int i = 0; i < b.n; i++) size[b.dofs[i]] += std::abs(b.J[r * b.stride + i]) * force;
     }
   }
   for (int i = 0; i < m.nv; i++) {
-    if (!(std::abs(gradient[i]) <= kRounding * size[i])) return false;
+    if (std::abs(gradient[i]) <= kRounding * size[i]) continue;
+    *lost = nullptr;
+    return false;
   }
-  return true;
+  return !*lost;
 }
 
 void require_resolved(const ModelView& m, const DataView& d, const Blocks& blocks, Arena& arena) {

@@ -101,14 +101,34 @@ SupportSide make_side(const ModelView& m, const DataView& d, int id, Vec3 n, Vec
   }
 }
 
-// Two parallel lines, along which both points can slide at once: fixes the first point to its geom.
-// Returns the direction of the lines, zero if they are not parallel.                       (CON-31)
-Vec3 fix_on_line(SupportSide side[2]) {
-  if (side[0].slides != 1 || side[1].slides != 1) return {0, 0, 0};
-  const Vec3 line = side[0].slide[0];
-  if (norm(cross(line, side[1].slide[0])) > kParallel) return {0, 0, 0};
-  side[0].slides = 0;
-  return line;
+// Whether a line is parallel to the face of a polytope or cylinder near the outward normal n, which
+// has an error of up to kNear rad.
+bool is_along_face(const ModelView& m, const DataView& d, int id, Vec3 n, Vec3 line) {
+  constexpr double kNear = 1e-6;
+  const Polytope p(m, d, id);
+  return p.find_face(n, 1 - kNear * kNear, [&](int face) {
+    return std::abs(dot(p.face_normal(face), line)) <= kParallel;
+  });
+}
+
+// Two parallel lines, or a line parallel to a face, along which both points can slide at once:
+// fixes the point of the first line to its geom. Returns the direction of this line, zero if there
+// is none. (CON-31)
+Vec3 fix_on_line(const ModelView& m, const DataView& d, const ContactView& contact, Vec3 n,
+                 bool on_field, SupportSide side[2]) {
+  for (int s = 0; s < 2; s++) {
+    const SupportSide& other = side[1 - s];
+    if (side[s].slides != 1) continue;
+    const Vec3 line = side[s].slide[0];
+    const bool parallel = other.slides == 1
+                              ? norm(cross(line, other.slide[0])) <= kParallel
+                              : other.slides == 2 && !on_field &&
+                                    is_along_face(m, d, contact.geom.v[1 - s], s ? n : -n, line);
+    if (!parallel) continue;
+    side[s].slides = 0;
+    return line;
+  }
+  return {0, 0, 0};
 }
 
 }  // namespace
@@ -141,7 +161,7 @@ bool find_supports(const ModelView& m, const DataView& d, const ContactView& con
                                             &g.walked[s]);
     }
     if (prism) side[1].radius += prism->inflation;
-    g.line = fix_on_line(side);
+    g.line = fix_on_line(m, d, contact, n, prism != nullptr, side);
 
     // bring the normal to the straight directions first
     double reach = distance + side[0].radius + side[1].radius;

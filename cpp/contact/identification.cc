@@ -98,10 +98,13 @@ bool has_mesh(const ModelView& m, const ContactView& contact) {
 }
 
 // Error of MuJoCo's normals of manifolds, in rad. They are differences of two points divided by the
-// distance, so that rounding turns them if the distance is tiny.                          (CON-34)
-double rounded_normal_error(const ContactView& contact) {
+// distance, so that rounding turns them if the distance is tiny. The points are on the geoms, or on
+// geoms that the margin has inflated.                                                     (CON-34)
+double rounded_normal_error(const ModelView& m, const ContactView& contact) {
   constexpr double kRounding = 2e-15;  // of the points, relative to their coordinates
-  return kRounding * norm(load3(contact.pos.v)) / std::abs(contact.dist);
+  const double inflated = contact.dist - detection(m, contact);
+  const double distance = std::fmin(std::abs(contact.dist), std::abs(inflated));
+  return kRounding * norm(load3(contact.pos.v)) / distance;
 }
 
 // Calls `visit` with the normals, from geom 0 to geom 1, of the faces of both geoms that rounding
@@ -110,7 +113,7 @@ template <class Visit>
 bool find_face_normal(const ModelView& m, const DataView& d, const ContactView& contact,
                       Visit&& visit) {
   constexpr double kMost = 1e-3;  // rad
-  const double error = std::fmin(kMost, rounded_normal_error(contact));
+  const double error = std::fmin(kMost, rounded_normal_error(m, contact));
   if (error < kAgreement) return false;
   const Vec3 normal = load3(contact.frame.v);
   for (int s = 0; s < 2; s++) {
@@ -210,6 +213,9 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
   const PairEntry* pair = find_pair(m, contact);
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
     return "the legacy collider";
+  }
+  if (pair && !pair->contact) {
+    return "one of its geoms is an SDF, and MuJoCo's descent along it stops before it converges";
   }
 
   // the features

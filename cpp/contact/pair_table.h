@@ -27,7 +27,7 @@ Identify identify_curved, identify_supports;           // curved_pair.cc
 struct PairEntry {
   unsigned first, second;  // types of the geoms, one bit each
   bool collider;           // MuJoCo's convex collider finds the contacts
-  Identify* contact;       // identifies a contact
+  Identify* contact;       // identifies a contact; null: a descent along a distance field finds it
   // identifies the nearest points that mj_geomDistance finds; null: not supported
   Identify* nearest;
   // identifies both if the core of the first geom is in the second geom; null: does not occur
@@ -41,11 +41,13 @@ inline constexpr unsigned kAnyType = ~0u, kPlaneBit = type_bit(geom::kPlane),
                           kCapsuleBit = type_bit(geom::kCapsule),
                           kCylinderBit = type_bit(geom::kCylinder),
                           kCurvedBits = type_bit(geom::kEllipsoid) | kCylinderBit,
-                          kBoxBit = type_bit(geom::kBox), kMeshBit = type_bit(geom::kMesh);
+                          kBoxBit = type_bit(geom::kBox), kMeshBit = type_bit(geom::kMesh),
+                          kSdfBit = type_bit(geom::kSdf);
 
 inline constexpr PairEntry kPairs[] = {
     // first, second, collider, contact, nearest, deep
     {kPlaneBit, kAnyType, false, identify_plane, identify_plane, nullptr},
+    {kAnyType, kSdfBit, false, nullptr, nullptr, nullptr},
     {kFieldBit, kAnyType, true, identify_height_field, nullptr, nullptr},
     {kSphereBit, kCylinderBit, false, identify_sphere, identify_sphere, nullptr},
     {kAnyType, kCurvedBits, true, identify_curved, identify_supports, nullptr},

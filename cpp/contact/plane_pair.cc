@@ -78,6 +78,7 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       face.center = touch;
       break;
     case geom::kMesh:
+    case geom::kSdf:  // MuJoCo uses its mesh here
       if (!Polytope(m, d, contact.geom.v[1], &g.walked[1]).is_vertex(touch, -plane.axis())) {
         return false;
       }

@@ -255,27 +255,6 @@ bool rim_to_rim(const Geom& cylinder, const Polytope& p, int face, Vec3 off, Seg
   return false;
 }
 
-// Sets the direction to a polygon that is not flat: the collider uses the triangle of three of its
-// vertices, or the line through two.
-bool fold_direction(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
-  const int size = p.face_size(face);
-  auto explains = [&] { return norm(surface_offset(s) - off) < kOn * s.radius; };
-  for (int i = 0; i < size; i++) {
-    for (int j = i + 1; j < size; j++) {
-      const Vec3 a = p.face_vertex(face, i), b = p.face_vertex(face, j);
-      direct_to_edge(capsule, a, b, false, s);
-      if (explains()) return true;
-      s.direction = SegmentPoint::kFaceNormal;
-      for (int k = j + 1; k < size; k++) {
-        const Vec3 n = cross(b - a, p.face_vertex(face, k) - a);
-        s.towards = ((dot(n, p.face_normal(face)) > 0 ? -1 : 1) / norm(n)) * n;
-        if (explains()) return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Half the extent of a cylinder along a direction.
 double cylinder_reach(const Geom& cylinder, Vec3 direction) {
   const Vec3 a = cylinder.axis();
@@ -344,6 +323,34 @@ Explanation explain(const Geom& geom, const Polytope& p, int face, Vec3 off, dou
   }
   s = best;
   return found;
+}
+
+// Sets the direction to a polygon that is not flat: the collider uses the triangle of three of its
+// vertices, or the line through two. Of those that explain `off`, it takes the one of least depth.
+bool fold_direction(const Geom& capsule, const Polytope& p, int face, Vec3 off, SegmentPoint& s) {
+  SegmentPoint best = s;
+  double least = INFINITY;
+  auto consider = [&] {
+    if (norm(surface_offset(s) - off) >= kOn * s.radius) return;
+    const double depth = depth_along(capsule, p, s);
+    if (depth < least - kTied) least = depth, best = s;
+  };
+  const int size = p.face_size(face);
+  for (int i = 0; i < size; i++) {
+    for (int j = i + 1; j < size; j++) {
+      const Vec3 a = p.face_vertex(face, i), b = p.face_vertex(face, j);
+      direct_to_edge(capsule, a, b, false, s);
+      consider();
+      s.direction = SegmentPoint::kFaceNormal;
+      for (int k = j + 1; k < size; k++) {
+        const Vec3 n = cross(b - a, p.face_vertex(face, k) - a);
+        s.towards = ((dot(n, p.face_normal(face)) > 0 ? -1 : 1) / norm(n)) * n;
+        consider();
+      }
+    }
+  }
+  s = best;
+  return least < INFINITY;
 }
 
 // Sets the direction of a cylinder, which is that of least depth. A depth that is off by

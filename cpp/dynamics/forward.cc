@@ -8,6 +8,7 @@
 
 #include "constraint/idle.h"
 #include "contact/collider.h"
+#include "contact/identification.h"
 #include "dynamics/convergence.h"
 #include "forces/external.h"
 #include "forces/fluid.h"
@@ -68,17 +69,29 @@ void put_free_bodies(const ModelView& m, const ForwardDynamics& f, const Compone
 // error.
 constexpr double kSingular = 1e-13;
 
+// Throws Unsupported if a contact that pushes has no known features.
+void require_all_features(const ModelView& m, const Blocks& blocks) {
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (b.active && b.geometry) require_features(m, b.contact, *b.geometry);
+  }
+}
+
 // Returns the optimum, found from qacc. If that fails and MuJoCo's solver has not run with the
-// current contacts, it runs, and the search starts again.
+// current contacts, it runs, and the search starts again. The reason of a contact without features
+// comes before those of the search, because no setting of the solver can help.
 Optimum search(const ModelView& m, const DataView& d, ForwardDynamics& f, Arena& arena) {
   auto find = [&] {
     return find_optimum(m, f.metric.problem, f.tree, f.residual, f.metric.blocks, arena);
   };
-  try {
-    return find();
-  } catch (const std::domain_error&) {
-    if (!solve_again(d)) throw;
-    return find();
+  for (bool again = false;; again = true) {
+    try {
+      return find();
+    } catch (const std::domain_error&) {
+      if (!again && solve_again(d)) continue;
+      require_all_features(m, f.metric.blocks);
+      throw;
+    }
   }
 }
 
@@ -129,7 +142,8 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
   // forces, rows and components
   require_regular(m, d);
   ForwardDynamics f = start_forward(m, d, forces, nullptr, arena);
-  if (m.opt.noslip_iterations == 0) remove_idle(m, d, f.blocks, arena);
+  const double* noise = nullptr;
+  if (m.opt.noslip_iterations == 0) noise = remove_idle(m, d, f.blocks, arena);
   bool* constrained = arena.zeros<bool>(f.residual.count);
   for (int k = 0; k < f.blocks.count; k++) {
     const Block& b = f.blocks.block[k];
@@ -149,6 +163,13 @@ ForwardDynamics evaluate_forward(const ModelView& m, const DataView& d, bool for
   f.force = d.qfrc_smooth;
   if (f.blocks.count || has_metric(m)) {
     f.optimum = search(m, d, f, arena);
+    if (noise) {
+      // stiff rows of other contacts may hold these dofs
+      double* moved = arena.take<double>(m.nv);
+      std::memcpy(moved, noise, m.nv * sizeof(double));
+      solve_hessian(m, f.tree, f.optimum, f.residual, moved, arena);
+      require_still(m, noise, moved);
+    }
     f.solved = f.acc = f.optimum.acc;
     double* force = f.optimum.force;
     if (m.opt.noslip_iterations > 0) {

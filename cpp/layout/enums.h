@@ -83,6 +83,7 @@ namespace mujacobian {
   X(geom, kCylinder, mjtGeom, mjGEOM_CYLINDER, 5)                                     \
   X(geom, kBox, mjtGeom, mjGEOM_BOX, 6)                                               \
   X(geom, kMesh, mjtGeom, mjGEOM_MESH, 7)                                             \
+  X(geom, kSdf, mjtGeom, mjGEOM_SDF, 8)                                               \
   X(geom, kCount, mjtGeom, mjNGEOMTYPES, 9)                                           \
   X(equality, kConnect, mjtEq, mjEQ_CONNECT, 0)                                       \
   X(equality, kWeld, mjtEq, mjEQ_WELD, 1)                                             \

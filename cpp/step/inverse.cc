@@ -1,5 +1,7 @@
 #include "step/inverse.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "constraint/force.h"
@@ -59,7 +61,11 @@ ForwardDynamics evaluate_inverse(const ModelView& m, const DataView& d, bool act
 
   // constraints and components
   f.blocks = make_blocks(m, d, arena, f.paths.count());
-  remove_idle(m, d, f.blocks, arena);
+  if (const double* noise = remove_idle(m, d, f.blocks, arena)) {
+    const double* worst = std::max_element(
+        noise, noise + m.nv, [](double a, double b) { return std::abs(a) < std::abs(b); });
+    refuse_noise(static_cast<int>(worst - noise), *worst);
+  }
   f.residual = make_dof_rows(m, f.blocks, f.paths.actuation.dofs, true, arena);
   f.metric = {d, f.blocks, nullptr};
   if (has_metric(m)) f.metric = make_metric(m, d, f.paths, f.blocks, arena);

@@ -24,6 +24,7 @@ Geom = mujoco.mjtGeom
 ON = 1e-6  # m: distance of a witness point of the collider from its feature
 ALIGNED = 1e-4  # tolerance of a direction
 COLLIDER_ANGLE = 1e-6  # rad: error of the direction of a line with which the collider stops
+LONG = Geom.mjGEOM_CAPSULE, Geom.mjGEOM_CYLINDER  # geoms that lie along a face with a line
 CAP_SIDES = 16  # sides of the polygon with which MuJoCo clips a cap
 HALF_WIDTH = 0.5  # |n_y| above which the world's z axis, not y, directs a contact frame
 DIFFERENCE = 1e-6  # steps of the derivatives of Newton's residual
@@ -242,30 +243,31 @@ class Optimum:
 
 @dataclass
 class Line:
-    """An end of the line of a cylinder's surface over a face of another geom.
+    """An end of the line of a surface, of a cylinder or capsule, over a face of another geom.
 
-    The line points toward the optimum of the cylinder with a side of the face. It ends in a plane
-    through a side, or at the end of the cylinder, and its distance is measured from the face.
-    Planes are normals and offsets in the frame of the other geom. `start` is the optimum in the
-    frame of the cylinder.
+    The line points toward the optimum of the cylinder or capsule with a side of the face. It is off
+    the axis by the radius, for a capsule times the part of this direction across the axis. It ends
+    in a plane through a side, or at the end of the axis, and its distance is measured from the
+    face. Planes are normals and offsets in the frame of the other geom. `start` is the optimum in
+    the frame of the cylinder or capsule, and `radius` its radius.
     """
 
     optimum: Optimum
     start: tuple[Array, float]
     face: tuple[Array, float]
     end: tuple[Array | None, float]
+    radius: float
+    unit: bool  # for a cylinder: the part of the direction across the axis counts as a unit vector
 
     def solve(self, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
         """Move a contact of `data` to the line's end; return False if Newton's method fails."""
-        cylinder, other = contact.geom.tolist()
-        frame, turn = (data.geom_xmat[g].reshape(3, 3) for g in (cylinder, other))
+        owner, other = contact.geom.tolist()
+        frame, turn = (data.geom_xmat[g].reshape(3, 3) for g in (owner, other))
         axis = frame[:, 2]
         z, found = self.optimum.find(data, frame @ self.start[0], self.start[1])
         if not found:
             return False
-        across = z[:3] - (z[:3] @ axis) * axis
-        radius = np.linalg.norm(_to_local(data, cylinder, _witnesses(contact)[0])[:2])
-        x = data.geom_xpos[cylinder] + radius / np.linalg.norm(across) * across
+        x = data.geom_xpos[owner] + self.radius * frame @ _across(frame.T @ z[:3], self.unit)
         plane, offset = self.end
         if plane is None:
             x = x + offset * axis
@@ -340,8 +342,8 @@ def _find_optimum(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> Optimum
     points = _witnesses(contact)
     kinds = [Geom(t) for t in model.geom_type[contact.geom]]
     if kinds[0] != Geom.mjGEOM_HFIELD and (pairs == contact.geom).all(axis=1).sum() > 1:
-        if kinds[0] != Geom.mjGEOM_CYLINDER or kinds[1] == Geom.mjGEOM_MESH:
-            raise ValueError("a manifold of other geoms than a cylinder and a box or another")
+        if kinds[0] not in LONG or kinds[1] == Geom.mjGEOM_MESH:
+            raise ValueError("a manifold of other geoms than a cylinder or capsule and a face")
         return _find_line(model, data, contact, points[0])
     normal = contact.frame[:3]
     first, second = contact.geom.tolist()
@@ -357,15 +359,16 @@ def _find_line(
     model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact, x: Array
 ) -> Line:
     """Return the line that ends at x, toward the optimum that explains it best."""
-    cylinder, other = contact.geom.tolist()
-    frame = data.geom_xmat[cylinder].reshape(3, 3)
+    owner, other = contact.geom.tolist()
+    frame, (radius, half, _) = data.geom_xmat[owner].reshape(3, 3), model.geom_size[owner]
+    unit = model.geom_type[owner] == Geom.mjGEOM_CYLINDER
     at, outward = (
-        _to_local(data, cylinder, x),
+        _to_local(data, owner, x),
         -data.geom_xmat[other].reshape(3, 3).T @ contact.frame[:3],
     )
-    face, sides, optima = _face(model, cylinder, other, outward)
+    face, sides, optima = _face(model, owner, other, outward)
     end: tuple[Array | None, float] = (None, at[2])
-    if abs(abs(at[2]) - model.geom_size[cylinder, 1]) > ON:
+    if abs(abs(at[2]) - half) > ON:
         ends = [p for p in sides if abs(p[0] @ _to_local(data, other, x) - p[1]) < ON]
         if len(ends) != 1:
             raise ValueError("a line that does not end at one side of a face")
@@ -379,9 +382,10 @@ def _find_line(
         x0, x1 = optimum.points(optimum.poses(data), np.array([*normal, 0, *np.zeros(slides)]))
         z, found = optimum.find(data, normal, normal @ (x1 - x0))
         local = frame.T @ z[:3]
-        error = np.linalg.norm(local[:2] / np.hypot(*local[:2]) - toward[:2])
-        if found and error < least:
-            best, least = Line(optimum, (local, z[3]), face, end), float(error)
+        error = np.linalg.norm(_across(local, unit)[:2] - at[:2] / radius)
+        if found and error < least and _is_support(model, data, optimum, z):
+            best = Line(optimum, (local, z[3]), face, end, radius, unit)
+            least = float(error)
             if least < COLLIDER_ANGLE:
                 break
     if best is None:
@@ -389,8 +393,23 @@ def _find_line(
     return best
 
 
+def _is_support(model: mujoco.MjModel, data: mujoco.MjData, optimum: Optimum, z: Array) -> bool:
+    """Return whether an optimum is on the surfaces: at the lower end of the axis, over the cap."""
+    (owner, other), (x0, x1) = optimum.sides, optimum.points(optimum.poses(data), z)
+    lean = z[:3] @ data.geom_xmat[owner.geom].reshape(3, 3)[:, 2]
+    lower = len(owner.slides) > 0 or lean * _to_local(data, owner.geom, x0)[2] > -ROUNDING
+    within = np.hypot(*_to_local(data, other.geom, x1)[:2]) < model.geom_size[other.geom, 0]
+    return bool(lower and (len(other.slides) < 2 or within))
+
+
+def _across(direction: Array, unit: bool) -> Array:
+    """Return the part of a direction across the z axis, as a unit vector if `unit` is set."""
+    part = np.append(direction[:2], 0.0)
+    return part / np.linalg.norm(part) if unit else part
+
+
 def _face(
-    model: mujoco.MjModel, cylinder: int, other: int, outward: Array
+    model: mujoco.MjModel, owner: int, other: int, outward: Array
 ) -> tuple[tuple[Array, float], list[tuple[Array, float]], list[Optimum]]:
     """Return the plane of a face of a box or cylinder, those of its sides, and their optima."""
     size, axes = model.geom_size[other], np.eye(3)
@@ -398,12 +417,13 @@ def _face(
     if abs(outward[k]) < 1 - ON:
         raise ValueError("a normal that is not that of a face")
     normal = np.sign(outward[k]) * axes[k]
-    line = Side(cylinder, _fixed(np.zeros(3)), [axes[2]], model.geom_size[cylinder, 0])
-    radius, half = model.geom_size[cylinder, :2]
-    own = [
-        _cylinder_side(cylinder, model.geom_size[cylinder], np.array([radius, 0, h]))
-        for h in (-half, half)
-    ]
+    radius, half = model.geom_size[owner, :2]
+    line = Side(owner, _fixed(np.zeros(3)), [axes[2]], radius)
+    if model.geom_type[owner] == Geom.mjGEOM_CAPSULE:
+        own = [Side(owner, _fixed(h * axes[2]), radius=radius) for h in (-half, half)]
+    else:
+        ends = [np.array([radius, 0, h]) for h in (-half, half)]
+        own = [_cylinder_side(owner, model.geom_size[owner], end) for end in ends]
     if model.geom_type[other] == Geom.mjGEOM_BOX:
         ways = [(i, sign * axes[i]) for i in range(3) if i != k for sign in (-1, 1)]
         edges = [

@@ -89,6 +89,8 @@ def judge_directions(model: mujoco.MjModel, data: mujoco.MjData, seed: int) -> V
     step = reference.ConstrainedStep(model, data)
     if is_kink(step, directions[column], row, ref.J[row, column], given[row, column]):
         return Verdict(UNTRUSTED, result.error, "kink")
+    if not is_linear(step, directions[column], row, ref.J[row, column], given[row, column]):
+        return Verdict(UNTRUSTED, result.error, "kink of several coordinates")
     where = f"{'qv'[row // model.nv]}'[{row % model.nv}] along {'qv'[column]}"
     limited = not converged and is_limited(model, data, directions, ref, result.error)
     return Verdict(LIMITED if limited else WRONG, result.error, where)
@@ -162,15 +164,49 @@ def is_kink(
         slopes.append([s * (step(s * h * direction) - step.value)[row] / h for s in (-1, 1)])
     if not slopes:
         return False
-    sides = np.array(slopes[-CONFIRMED:])
-    if (abs(sides.mean(axis=1) - expected) > error / 2).any():
+    sides = np.array(slopes)
+    if (abs(sides[-CONFIRMED:].mean(axis=1) - expected) > error / 2).any():
         return True
     if len(sides) < CONFIRMED:
         return False
     # the difference of the two slopes is linear in the length, and its limit at zero is the kink
-    longer, shorter = np.diff(sides, axis=1)[:, 0]
-    limit = (RATIO * shorter - longer) / (RATIO - 1)
-    return bool(limit * np.sign(shorter) > error / 10)
+    jumps = np.diff(sides, axis=1)[:, 0]
+    limits = (RATIO * jumps[1:] - jumps[:-1]) / (RATIO - 1)
+    if abs(limits[-1]) <= error / 10:
+        return False
+    # a limit across zero is an extrapolation, which the next longer pair must confirm
+    confirmed = len(limits) > 1 and 0.5 < limits[-2] / limits[-1] < 2
+    return bool(limits[-1] * jumps[-1] > 0 or confirmed)
+
+
+def is_linear(
+    step: reference.Step, direction: np.ndarray, row: int, expected: float, given: float
+) -> bool:
+    """Return False if it is certain that the step has no derivative at the state.
+
+    The slopes of a differentiable step along a direction are the sum of those along its
+    coordinates. The faces of two parallel boxes are an example of the contrary: the signs of
+    several tilts decide which box MuJoCo clips (CON-26). The step has no derivative if the slopes
+    along the coordinates exist and confirm the given entry, but not the expected one, or if the
+    slopes of the two sides of a coordinate differ for any length.
+    """
+    error = abs(given - expected)
+    lengths = [h for h in SHORT if ROUNDING * step.noise[row] / h <= error / 20][-CONFIRMED:]
+    if len(lengths) < CONFIRMED:
+        return True
+    totals, axes = np.zeros(CONFIRMED), np.flatnonzero(direction)
+    for axis in axes:
+        z = np.zeros_like(direction)
+        sides = []
+        for h in lengths:
+            z[axis] = h
+            sides.append([s * (step(s * z) - step.value)[row] / h for s in (-1, 1)])
+        slopes = direction[axis] * np.array(sides)
+        longer, shorter = abs(np.diff(slopes, axis=1)[:, 0])
+        if shorter > error / 4 and shorter > longer / 2:
+            return False
+        totals += slopes.mean(axis=1)
+    return not bool((abs(totals - given) < error / 4).all())
 
 
 def is_limited(

@@ -48,23 +48,23 @@ FEATURES = """
   contact/agreement.h:3 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
   contact/center_pair.cc:4 contact/curvature.cc:1
   contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:16
-  contact/convex_pair.cc:23 contact/curved_pair.cc:10 contact/face_feature.cc:4 contact/geom.cc:3
-  contact/height_field_pair.cc:6 contact/identification.cc:10 contact/pair_table.cc:1
+  contact/convex_pair.cc:23 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
+  contact/height_field_pair.cc:6 contact/identification.cc:11 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
   contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
-  contact/segment_direction.cc:37 contact/segment_on_face.cc:2 contact/segment_point.cc:1
+  contact/segment_direction.cc:39 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/support_feature.cc:2
   contact/variation.cc:4 contact/vertex_pairs.cc:18
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """
   adjoint/pass.cc:4 constraint/block.cc:3 linear/cholesky.cc:1
-  linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:8
+  linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:9
   constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
   dynamics/convergence.cc:10
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
-  step/integrator.cc:9
+  step/integrator.cc:9 step/inverse.cc:1
 """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """
