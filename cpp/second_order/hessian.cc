@@ -245,7 +245,7 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_gravity_compensation_hessian(m, d, s.forward.paths.actuation.frozen, mu.g, late, arena);
   add_passive_hessian(m, d, mu.g, late);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
-  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
+  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   const SlidingRows sliding =
       add_contact_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
