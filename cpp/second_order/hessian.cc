@@ -4,6 +4,7 @@
 
 #include "contact/collider.h"
 #include "forces/external.h"
+#include "forces/fluid_curvature.h"
 #include "forces/passive.h"
 #include "layout/sleep.h"
 #include "linear/combine.h"
@@ -244,6 +245,7 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_applied_hessian(m, d, mu.g, late, arena);
   add_gravity_compensation_hessian(m, d, s.forward.paths.actuation.frozen, mu.g, late, arena);
   add_passive_hessian(m, d, mu.g, late);
+  add_fluid_hessian(m, d, mu.g, late, arena);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
   add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);

@@ -2,7 +2,6 @@
 
 #include "actuation/actuation.h"
 #include "actuation/transmission_curvature.h"
-#include "forces/fluid.h"
 #include "forces/passive.h"
 #include "forces/tendon.h"
 #include "layout/engine.h"
@@ -22,7 +21,6 @@ void visit_always(const ModelView& m, F report) {
   if (m.opt.integrator == integrator::kDiscrete) {
     report("option integrator=\"discrete\"", "second derivatives of this integrator");
   }
-  if (fluid_enabled(m)) report("option density or viscosity", "second derivatives of fluid forces");
   for (int t = 0; t < m.ntendon; t++) {
     if (!tendon_is_fixed(m, t) && tendon_armature(m, t) != 0) {
       report(element_name(m, object::kTendon, t), "second derivatives of its armature");
