@@ -332,7 +332,6 @@ SCALED = (
 DIAGEXACT = '<option><flag diagexact="enable"/></option>'
 LIMITED = {"joint": 'range="-60 10"', "qpos": 0.3}
 REFUSED = {
-    "RK4": ({"option": 'integrator="RK4"'}, 'option integrator="RK4"'),
     "discrete": ({"option": 'integrator="discrete"'}, 'option integrator="discrete"'),
     "scaled forces": ({"rest": SCALED}, 'actuator "winch"'),
     "diagexact": ({"rest": DIAGEXACT} | LIMITED, "flag diagexact"),
@@ -450,7 +449,7 @@ def test_callbacks_raise():
 def test_support_lists_elements_without_second_derivative():
     sensors = "<jointpos joint='hinge'/><touch name='pad' site='bob'/><force name='f' site='bob'/>"
     glue = '<actuator><adhesion name="glue" body="link" ctrlrange="0 1"/></actuator>'
-    option = 'integrator="RK4"'
+    option = 'integrator="discrete"'
     model, _ = pendulum(option=option, rest=f"{glue}<sensor>{sensors}</sensor>")
     assert mujacobian.support(model) == []
     listed = [u.element for u in mujacobian.support(model, order=2)]

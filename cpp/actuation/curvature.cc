@@ -1,5 +1,6 @@
 #include "actuation/curvature.h"
 
+#include <algorithm>
 #include <new>
 
 #include "actuation/force_law.h"
@@ -109,22 +110,26 @@ PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuat
 }
 
 int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
-                          ActivationCurvature* out, Arena& arena) {
+                          ActivationValue of, ActivationCurvature* out, Arena& arena) {
   int count = 0;
   for (int a = 0; actuation.next && a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0 || actuator_disabled(m, a) || dynamics_are_linear(m, a)) continue;
     const auto x = actuator_variables<CurvedNumber>(m, d, a);
-    CurvedNumber next[local::kMaxActs];
-    next_activations(m, a, x, x.act_rate, next);
+    CurvedNumber value[local::kMaxActs];
+    if (of == ActivationValue::kNext) {
+      next_activations(m, a, x, x.act_rate, value);
+    } else {
+      std::copy(x.act_rate, x.act_rate + m.actuator_actnum[a], value);
+    }
     Path path{};
     PathBend bend{nullptr, nullptr};
     for (int k = 0; k < m.actuator_actnum[a]; k++) {
-      if (moves(next[k]) && !path.dofs) {
+      if (moves(value[k]) && !path.dofs) {
         path = actuator_path(m, d, a, arena);
         bend = transmission_bend(m, d, a, d.qvel, arena);
       }
       new (out + count++)
-          ActivationCurvature{m.actuator_actadr[a] + k, a, next[k], path, path_gear(m, a), bend};
+          ActivationCurvature{m.actuator_actadr[a] + k, a, value[k], path, path_gear(m, a), bend};
     }
   }
   return count;

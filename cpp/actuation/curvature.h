@@ -18,8 +18,8 @@ PathSource actuator_source(const ModelView& m, int actuator);
 // it.
 PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena);
 
-// The second derivative of one activation after the step with respect to the variables of its
-// actuator: the length, the rate, its activations and its controls.
+// The second derivative of one activation after the step, or of its rate, with respect to the
+// variables of its actuator: the length, the rate, its activations and its controls.
 struct ActivationCurvature {
   int act, actuator;
   CurvedNumber value;
@@ -28,9 +28,10 @@ struct ActivationCurvature {
   PathBend bend;  // second derivatives of the length and the rate of the path
 };
 
-// Writes those of the activations that are not linear to `out` (room for na), and returns their
-// number.
+// Writes those of the activations after the step, or of their rates, that are not linear to `out`
+// (room for na), and returns their number.
+enum class ActivationValue { kNext, kRate };
 int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
-                          ActivationCurvature* out, Arena& arena);
+                          ActivationValue of, ActivationCurvature* out, Arena& arena);
 
 }  // namespace mujacobian

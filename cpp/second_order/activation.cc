@@ -1,7 +1,5 @@
 #include "second_order/activation.h"
 
-#include "actuation/curvature.h"
-
 namespace mujacobian {
 namespace {
 
@@ -39,13 +37,14 @@ Entries actuator_entries(const ModelView& m, const DataView& d, const Activation
 }  // namespace
 
 void visit_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
-                               const double* next, Arena& arena,
+                               ActivationValue of, const double* weights, Arena& arena,
                                const std::function<void(int, int, double)>& visit) {
   ActivationCurvature* all = arena.take<ActivationCurvature>(m.na);
-  const int count = activation_curvatures(m, d, actuation, all, arena);
+  const int count = activation_curvatures(m, d, actuation, of, all, arena);
   for (int i = 0; i < count; i++) {
     const ActivationCurvature& c = all[i];
-    const double weight = next[2 * m.nv + c.act];
+    const double weight = weights[c.act];
+    if (weight == 0) continue;
     const Entries e = actuator_entries(m, d, c, arena);
     for (int j = 0; j < e.n; j++)
       for (int k = 0; k < e.n; k++) {

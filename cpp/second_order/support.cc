@@ -15,9 +15,6 @@ namespace {
 // Calls report(element, reason) for the elements that have no second derivative in any state.
 template <class F>
 void visit_always(const ModelView& m, F report) {
-  if (m.opt.integrator == integrator::kRK4) {
-    report("option integrator=\"RK4\"", "second derivatives of this integrator");
-  }
   if (m.opt.integrator == integrator::kDiscrete) {
     report("option integrator=\"discrete\"", "second derivatives of this integrator");
   }

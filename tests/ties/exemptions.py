@@ -24,6 +24,7 @@ BOOKKEEPING = """
   forces/tendon_curvature.cc:1 tree/path.h:1 tree/relative.cc:4
   second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:6
   second_order/pair.cc:3 second_order/point_equality.cc:3 second_order/product.cc:4
+  second_order/runge_kutta.cc:5
   second_order/sensor.cc:3 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
 """
 # They compare constants of the model that are not parameters of a derivative.
@@ -66,7 +67,8 @@ NUMERICS = """
   constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
   dynamics/convergence.cc:10
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
-  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1 step/diagnostics.cc:8
+  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
+  second_order/turn.h:1 step/diagnostics.cc:8
   step/integrator.cc:9
 """
 # They belong to the iterations of the solver, which end at the same optimum.
