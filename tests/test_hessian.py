@@ -8,6 +8,7 @@ import mujacobian
 from mujacobian import reference
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.oracle.second_order import (
+    FIRST_STEP,
     brackets,
     cotangent,
     differences,
@@ -141,14 +142,16 @@ def test_smooth_models(name, integrator):
 
 @pytest.mark.parametrize("first", sample(10, range(0, 600, 30)))
 def test_random_trees(first):
-    """A third of the trees has only constant moment arms."""
-    scales = []
+    """Columns near a kink, such as the dead band of a tendon, are left out."""
+    shares = []
     for seed in range(first, first + 30):
         model, data = random_tree(seed)
-        if mujacobian.support(model, order=2):
-            continue
-        scales.append(judge(model, data, tolerance=SMOOTH_TOLERANCE, seed=seed))
-    assert np.count_nonzero(scales) >= 5  # a single slide has no second derivative
+        if not mujacobian.support(model, order=2):
+            shares.append(
+                judge_columns(model, data, tolerance=SMOOTH_TOLERANCE, seed=seed, step=FIRST_STEP)
+            )
+    assert len(shares) >= 10
+    assert np.mean(shares) > 0.95
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS_COVERED)
@@ -321,8 +324,6 @@ def test_wrong_arguments():
         mujacobian.hessian(model, data, [1, 2])
 
 
-SITE_MOTOR = '<actuator><motor name="jet" site="bob" gear="1 0 0 0 0 0"/></actuator>'
-ROPE = '<tendon><spatial name="rope" {}><site site="base"/><site site="bob"/></spatial></tendon>'
 SCALED = (
     '<tendon><fixed name="belt" actuatorfrcrange="-1 1"><joint joint="hinge" coef="1"/></fixed>'
     '</tendon><actuator><general name="winch" tendon="belt" biastype="affine" biasprm="9"/>'
@@ -331,12 +332,7 @@ SCALED = (
 DIAGEXACT = '<option><flag diagexact="enable"/></option>'
 LIMITED = {"joint": 'range="-60 10"', "qpos": 0.3}
 REFUSED = {
-    "RK4": ({"option": 'integrator="RK4"'}, 'option integrator="RK4"'),
     "discrete": ({"option": 'integrator="discrete"'}, 'option integrator="discrete"'),
-    "fluid": ({"option": 'density="1.2"'}, "option density or viscosity"),
-    "site": ({"rest": SITE_MOTOR}, 'actuator "jet"'),
-    "spatial tendon": ({"rest": ROPE.format('stiffness="5"')}, 'tendon "rope"'),
-    "limit of a spatial tendon": ({"rest": ROPE.format('range="0 .5"')}, 'tendon "rope" limit'),
     "scaled forces": ({"rest": SCALED}, 'actuator "winch"'),
     "diagexact": ({"rest": DIAGEXACT} | LIMITED, "flag diagexact"),
     "noslip": ({"option": 'noslip_iterations="3"'} | LIMITED, "option noslip_iterations"),
@@ -452,13 +448,14 @@ def test_callbacks_raise():
 
 def test_support_lists_elements_without_second_derivative():
     sensors = "<jointpos joint='hinge'/><touch name='pad' site='bob'/><force name='f' site='bob'/>"
-    rest = SITE_MOTOR + f"<sensor>{sensors}</sensor>"
-    model, _ = pendulum(option='density="1"', rest=rest)
+    glue = '<actuator><adhesion name="glue" body="link" ctrlrange="0 1"/></actuator>'
+    option = 'integrator="discrete"'
+    model, _ = pendulum(option=option, rest=f"{glue}<sensor>{sensors}</sensor>")
     assert mujacobian.support(model) == []
     listed = [u.element for u in mujacobian.support(model, order=2)]
     assert listed == [
-        "option density or viscosity",
-        'actuator "jet"',
+        f"option {option}",
+        'actuator "glue"',
         'sensor "pad"',
         'sensor "f"',
     ]

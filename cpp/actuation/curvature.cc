@@ -1,12 +1,14 @@
 #include "actuation/curvature.h"
 
+#include <algorithm>
 #include <new>
 
 #include "actuation/force_law.h"
 #include "actuation/transmission.h"
+#include "actuation/transmission_curvature.h"
 #include "forces/tendon.h"
+#include "forces/tendon_curvature.h"
 #include "layout/enums.h"
-#include "spatial/rotation.h"
 
 namespace mujacobian {
 namespace {
@@ -53,27 +55,23 @@ bool dynamics_are_linear(const ModelView& m, int actuator) {
           type == dynamics::kFilterExact);
 }
 
-// Returns d2l/dq2 of the path of an actuator whose moments are constant, (n, n) over its dofs; null
-// if it is zero.
-const double* path_length_curvature(const ModelView& m, const DataView& d, int actuator,
-                                    Arena& arena) {
-  const int trn = m.actuator_trntype[actuator], j = m.actuator_trnid[2 * actuator];
-  if (trn != transmission::kJoint || m.jnt_type[j] != joint::kBall) return nullptr;
-  // l = gear . log(q)                                                                     (TRN-2)
-  const double unit[4] = {1, 0, 0, 0};
-  const Vec3 angle = quaternion_difference(d.qpos + m.jnt_qposadr[j], unit);
-  const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
-  Mat3* curvature = arena.take<Mat3>(1);
-  *curvature = log_curvature(angle, load3(gear));
-  return curvature->m;
-}
-
-// Returns the path of an actuator with constant moments.
-Path constant_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+// Returns the path of an actuator with one output.
+Path actuator_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   if (m.actuator_trntype[actuator] == transmission::kTendon) {
     return tendon_path(m, d, m.actuator_trnid[2 * actuator], arena);
   }
   return transmission_path(m, d, actuator, nullptr, arena);
+}
+
+// Returns whether the number depends on the length or the rate of the actuator, the first two
+// variables.
+bool moves(const CurvedNumber& x) {
+  static_assert(local::kLength == 0 && local::kRate == 1);
+  if (x.d[local::kLength] != 0 || x.d[local::kRate] != 0 || x.h[0] != 0) return true;
+  for (int k = 1, row = 1; k < local::kCount; k++, row += k) {
+    if (x.h[row] != 0 || x.h[row + 1] != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -83,12 +81,8 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
   int count = 0;
   for (int k = 0; k < actuation.weight_count; k++) {
     const ForceWeights& w = actuation.weights[k];
-    PathCurvature c{actuation.forces + k,
-                    0,
-                    nullptr,
-                    nullptr,
-                    nullptr,
-                    path_length_curvature(m, d, w.actuator, arena)};
+    PathCurvature c{actuation.forces + k,          0, nullptr, nullptr, nullptr,
+                    actuator_source(m, w.actuator)};
     if (!force_law_is_linear(m, w.actuator)) {
       const auto law = actuator_force_law<CurvedNumber>(m, d, w.actuator);
       const LocalVariables x = local_variables(m, w.actuator, arena);
@@ -96,31 +90,46 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
       c.force = second_derivatives(x, w.force * law.force + w.mechanical * law.mechanical, arena);
       c.damping = second_derivatives(x, w.damping * law.damping, arena);
     }
-    if (c.count || c.length) out[count++] = c;
+    if (c.count || is_curved(c.source)) out[count++] = c;
   }
   return count;
 }
 
+PathSource actuator_source(const ModelView& m, int actuator) {
+  const int trn = m.actuator_trntype[actuator], id = m.actuator_trnid[2 * actuator];
+  if (trn == transmission::kTendon) return tendon_source(m, id);
+  const bool curved = has_moving_moment(m, actuator) || m.jnt_type[id] == joint::kBall;
+  return {-1, curved ? actuator : -1};
+}
+
 PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   PathForce* length = arena.zeros<PathForce>(1);
-  length->path = constant_path(m, d, actuator, arena);
+  length->path = actuator_path(m, d, actuator, arena);
   length->dlength = path_gear(m, actuator);
-  return {length, 0, nullptr, nullptr, nullptr, path_length_curvature(m, d, actuator, arena)};
+  return {length, 0, nullptr, nullptr, nullptr, actuator_source(m, actuator)};
 }
 
 int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
-                          ActivationCurvature* out, Arena& arena) {
+                          ActivationValue of, ActivationCurvature* out, Arena& arena) {
   int count = 0;
   for (int a = 0; actuation.next && a < m.nactuator; a++) {
     if (m.actuator_actnum[a] == 0 || actuator_disabled(m, a) || dynamics_are_linear(m, a)) continue;
     const auto x = actuator_variables<CurvedNumber>(m, d, a);
-    CurvedNumber next[local::kMaxActs];
-    next_activations(m, a, x, x.act_rate, next);
-    const Path path = constant_path(m, d, a, arena);
-    const double* length = path_length_curvature(m, d, a, arena);
+    CurvedNumber value[local::kMaxActs];
+    if (of == ActivationValue::kNext) {
+      next_activations(m, a, x, x.act_rate, value);
+    } else {
+      std::copy(x.act_rate, x.act_rate + m.actuator_actnum[a], value);
+    }
+    Path path{};
+    PathBend bend{nullptr, nullptr};
     for (int k = 0; k < m.actuator_actnum[a]; k++) {
+      if (moves(value[k]) && !path.dofs) {
+        path = actuator_path(m, d, a, arena);
+        bend = transmission_bend(m, d, a, d.qvel, arena);
+      }
       new (out + count++)
-          ActivationCurvature{m.actuator_actadr[a] + k, a, next[k], path, path_gear(m, a), length};
+          ActivationCurvature{m.actuator_actadr[a] + k, a, value[k], path, path_gear(m, a), bend};
     }
   }
   return count;

@@ -6,28 +6,32 @@
 namespace mujacobian {
 
 // Writes the second derivatives of the forces of actuators with one output to `out` (room for
-// weight_count), except for those that are zero, and returns their number. The moments of the paths
-// must be constant, and no tendon may scale the forces of its actuators.
+// weight_count), except for those that are zero, and returns their number. No tendon may scale the
+// forces of its actuators.
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena);
 
-// Returns the second derivative of the length of an actuator with constant moments, as that of a
-// force that is equal to it.
+// Returns the element that the path of an actuator with one output belongs to.
+PathSource actuator_source(const ModelView& m, int actuator);
+
+// Returns the second derivative of the length of an actuator, as that of a force that is equal to
+// it.
 PathCurvature length_curvature(const ModelView& m, const DataView& d, int actuator, Arena& arena);
 
-// The second derivative of one activation after the step with respect to the variables of its
-// actuator: the length, the rate, its activations and its controls.
+// The second derivative of one activation after the step, or of its rate, with respect to the
+// variables of its actuator: the length, the rate, its activations and its controls.
 struct ActivationCurvature {
   int act, actuator;
   CurvedNumber value;
-  Path path;             // path of the actuator, with constant moments
-  double gear;           // length of the actuator per length of the path
-  const double* length;  // d2l/dq2 of the path, (n, n); null: zero
+  Path path;      // path of the actuator; empty if the value does not depend on it
+  double gear;    // length of the actuator per length of the path
+  PathBend bend;  // second derivatives of the length and the rate of the path
 };
 
-// Writes those of the activations that are not linear to `out` (room for na), and returns their
-// number.
+// Writes those of the activations after the step, or of their rates, that are not linear to `out`
+// (room for na), and returns their number.
+enum class ActivationValue { kNext, kRate };
 int activation_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
-                          ActivationCurvature* out, Arena& arena);
+                          ActivationValue of, ActivationCurvature* out, Arena& arena);
 
 }  // namespace mujacobian

@@ -1,5 +1,6 @@
 #include "actuation/transmission.h"
 
+#include "actuation/site_pair.h"
 #include "contact/identification.h"
 #include "contact/wrench.h"
 #include "forces/tendon.h"
@@ -57,11 +58,7 @@ Path joint_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
 // (TRN-4)
 Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
   int site = m.actuator_trnid[2 * actuator], body = m.site_bodyid[site];
-  const double* gear = m.actuator_gear + 6 * m.actuator_outadr[actuator];
-  Mat3 frame = load9(d.site_xmat + 9 * site);
-  Vec3 force = frame * load3(gear), torque = frame * load3(gear + 3);
-  Vec3 r = load3(d.site_xpos + 3 * site) - load3(d.subtree_com + 3 * m.body_rootid[body]);
-  Force wrench = {torque + cross(r, force), force};
+  const Force wrench = site_wrench(m, d, site, m.actuator_gear + 6 * m.actuator_outadr[actuator]);
 
   // all dofs that move the body
   int n = 0;
@@ -83,34 +80,6 @@ Path site_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
   }
   return {n, dofs, moment, arena.zeros<double>(n), hessian};
 }
-
-// Two sites and the dofs that move either of them.
-struct SitePair {
-  int site[2];
-  Point point[2];
-  int n;
-  const int* dofs;
-  const unsigned char* moves;  // bit s: the dof moves site s
-
-  bool moved(int s, int k) const { return moves[k] >> s & 1; }
-  // +1: the dof moves only the first site, -1: only the second one, 0: both
-  double sign(int k) const { return moves[k] == 3 ? 0 : moves[k] == 1 ? 1 : -1; }
-  int mover(int k) const { return moves[k] == 1 ? 0 : 1; }
-};
-
-SitePair site_pair(const ModelView& m, const DataView& d, int first, int second, Arena& arena) {
-  SitePair p{{first, second}, {}, 0, nullptr, nullptr};
-  for (int s = 0; s < 2; s++) {
-    p.point[s] = make_point(m, d, m.site_bodyid[p.site[s]], d.site_xpos + 3 * p.site[s]);
-  }
-  int* dofs = arena.take<int>(m.nv);
-  unsigned char* moves = arena.take<unsigned char>(m.nv);
-  p.n = merge_chains(m, p.point[0].body, p.point[1].body, dofs, moves);
-  p.dofs = dofs, p.moves = moves;
-  return p;
-}
-
-Vec3 turn_axis(const DataView& d, int dof) { return load3(d.cdof + 6 * dof); }
 
 // The path of a force and a torque on the motion of the first site relative to the second one. Both
 // turn with site `turning`: m_j = f . (J_1 - J_2)_j + t . (w_1 - w_2)_j, zero if j moves both
@@ -142,17 +111,6 @@ Path relative_path(const ModelView& m, const DataView& d, const SitePair& p, Vec
     }
   }
   return {n, p.dofs, moment, arena.zeros<double>(n), hessian};
-}
-
-// Returns the rotation vector of the first site relative to the second one, which has the same
-// components in both frames.
-Vec3 relative_angle(const ModelView& m, const DataView& d, const SitePair& p) {
-  double q[2][4];
-  for (int s = 0; s < 2; s++) {
-    store_quaternion(q[s], load_quaternion(d.xquat + 4 * p.point[s].body) *
-                               load_quaternion(m.site_quat + 4 * p.site[s]));
-  }
-  return quaternion_difference(q[0], q[1]);
 }
 
 // The path of an actuator on a site with a reference site:

@@ -112,6 +112,11 @@ void make_point_equality(const ModelView& m, const DataView& d, Block& block, Ar
 void differentiate_point_equality(const ModelView& m, const DataView& d, const Block& block,
                                   const BlockMotion& motion, BlockChange& change);
 void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& arena);
+
+// Return whether a block is the limit or dry friction of a tendon, and the sign of its row relative
+// to the moments of the tendon.
+bool is_tendon_row(const Block& block);
+double tendon_row_sign(const ModelView& m, const DataView& d, const Block& block);
 // Throws Unsupported if a limit acts on both sides of the state but not in it, so that MuJoCo has
 // no row for it, and if the limit of a ball joint has no axis.                          (ROW-14)
 void require_limits(const ModelView& m, const DataView& d, Arena& arena);

@@ -23,17 +23,8 @@ double limit_sign(const DataView& d, const Block& b, const double range[2], doub
   return std::abs(x - range[0] - pos) <= std::abs(range[1] - x - pos) ? 1 : -1;
 }
 
-bool is_tendon(const Block& b) {
-  return b.type == constraint::kFrictionTendon || b.type == constraint::kLimitTendon;
-}
-
 bool is_limit(const Block& b) {
   return b.type == constraint::kLimitJoint || b.type == constraint::kLimitTendon;
-}
-
-double tendon_sign(const ModelView& m, const DataView& d, const Block& b) {
-  if (!is_limit(b)) return 1;
-  return limit_sign(d, b, m.tendon_range + 2 * b.id, d.ten_length[b.id]);
 }
 
 bool is_ball(const ModelView& m, const Block& b) {
@@ -79,6 +70,15 @@ void require_joint_limit(const ModelView& m, const DataView& d, int j) {
 
 }  // namespace
 
+bool is_tendon_row(const Block& b) {
+  return b.type == constraint::kFrictionTendon || b.type == constraint::kLimitTendon;
+}
+
+double tendon_row_sign(const ModelView& m, const DataView& d, const Block& b) {
+  if (!is_limit(b)) return 1;
+  return limit_sign(d, b, m.tendon_range + 2 * b.id, d.ten_length[b.id]);
+}
+
 void require_limits(const ModelView& m, const DataView& d, Arena& arena) {
   if (m.opt.disableflags & (disable::kConstraint | disable::kLimit)) return;
   for (int j = 0; j < m.njnt; j++) {
@@ -97,10 +97,10 @@ void require_limits(const ModelView& m, const DataView& d, Arena& arena) {
 void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) {
   b.count = b.edges = 1;
   // tendon
-  if (is_tendon(b)) {
+  if (is_tendon_row(b)) {
     b.path[0] = tendon_path(m, d, b.id, arena);
     take_jacobian(b, b.path[0].n, b.path[0].dofs, arena);
-    double sign = tendon_sign(m, d, b);
+    double sign = tendon_row_sign(m, d, b);
     for (int k = 0; k < b.n; k++) b.J[k] = sign * b.path[0].moment[k];
     return;
   }
@@ -138,7 +138,7 @@ void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
     position_slope = r.stiffness + r.through(gap, d.efc_vel[b.row], d.efc_aref[b.row]);
   double dlogD = is_limit(b) ? r.dlogD : 0;
   for (int k = 0; k < n; k++) {
-    double dpos = is_tendon(b) ? tendon_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];
+    double dpos = is_tendon_row(b) ? tendon_row_sign(m, d, b) * b.path[0].dlength[k] : b.J[k];
     change.rho_q[k] = position_slope * dpos;
     change.rho_v[k] = r.damping * b.J[k];
     change.dlogD[k] = dlogD * dpos;
@@ -149,8 +149,8 @@ void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
     change.geometric_stiffness[i * b.stride + k] += b.force[0] * h;
     change.rho_q[k] += h * (motion.acc[b.dofs[i]] + r.damping * d.qvel[b.dofs[i]]);
   };
-  if (is_tendon(b) && b.path[0].hessian) {
-    double sign = tendon_sign(m, d, b);
+  if (is_tendon_row(b) && b.path[0].hessian) {
+    double sign = tendon_row_sign(m, d, b);
     for (int i = 0; i < n; i++)
       for (int k = 0; k < n; k++) add_hessian(i, k, sign * b.path[0].hessian[i * n + k]);
   }

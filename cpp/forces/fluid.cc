@@ -31,14 +31,6 @@ void sum_over_subtrees(const ModelView& m, SubtreeWrench* c) {
   }
 }
 
-// Returns the change S'_k + (0, w_k x wind) of the velocity relative to the medium with q_k, in
-// addition to the rigid motion.                                                          (FLU-2)
-Motion velocity_change(const ModelView& m, const DataView& d, int k) {
-  Motion turn = load_motion(d.cdof_dot + 6 * k);
-  turn.lin += cross(load3(d.cdof + 6 * k), load3(m.opt.wind.v));
-  return turn;
-}
-
 // Adds scale d(S^T wrench) to the rows with use[dof] set (null: all).                    (FLU-3)
 void add_composites(const ModelView& m, const DataView& d, const SubtreeWrench* c,
                     const DofMotion* motion, double scale, const unsigned char* use,
@@ -69,12 +61,6 @@ void add_composites(const ModelView& m, const DataView& d, const SubtreeWrench* 
   }
 }
 
-// Returns whether the integrator uses the symmetric part of B for this element.
-bool is_symmetrized(const ModelView& m, const FluidElement& e, FluidPart part) {
-  if (part != FluidPart::kSymmetric) return part == FluidPart::kDrag;
-  return free_body(m, m.dof_treeid[last_dof(m, e.body)]) < 0;
-}
-
 // Returns the element with only those forces that the integrator treats implicitly.
 FluidElement implicit_part(FluidElement e, FluidPart part) {
   if (part != FluidPart::kDrag || !e.round) return e;
@@ -82,17 +68,6 @@ FluidElement implicit_part(FluidElement e, FluidPart part) {
   x.kutta = x.magnus = 0;
   for (int i = 0; i < 3; i++) x.mass[i] = x.inertia[i] = 0;
   return e;
-}
-
-// Returns 0 if the row of D of this dof has all entries of the pattern of M. In a tree whose M is
-// diagonal (a body that slides or is free), a row has only the entry D_ii; the result is then 1
-// plus the place of the dof in its tree. implicitfast has a full block for free bodies.
-constexpr int kMaxGroups = 7;
-int row_group(const ModelView& m, FluidPart part, int dof) {
-  int tree = m.dof_treeid[dof], adr = m.tree_dofadr[tree], num = m.tree_dofnum[tree];
-  bool own_block = part != FluidPart::kDrag && free_body(m, tree) >= 0;
-  bool diagonal = num > 1 && m.M_rownnz[adr + num - 1] == 1 && !own_block;
-  return diagonal ? 1 + dof - adr : 0;
 }
 
 // Returns whether one of the dofs in `use` (null: all) moves the body.
@@ -122,7 +97,8 @@ void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, c
     if (!moves_any(m, e.body, use)) return;
     double along[6], b[36], change[36], force[6] = {};
     e.localize(load_motion(moving.cvel + 6 * e.body), along);
-    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e, part), along, b, change);
+    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e.body, part), along, b,
+                          change);
     for (int i = 0; i < 6; i++)
       for (int j = 0; j < 6; j++) force[i] += b[6 * i + j] * along[j];
     c[e.body].wrench += e.globalize(force);
@@ -134,6 +110,24 @@ void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, c
 }
 
 }  // namespace
+
+Motion velocity_change(const ModelView& m, const DataView& d, int k) {
+  Motion turn = load_motion(d.cdof_dot + 6 * k);
+  turn.lin += cross(load3(d.cdof + 6 * k), load3(m.opt.wind.v));
+  return turn;
+}
+
+bool is_symmetrized(const ModelView& m, int body, FluidPart part) {
+  if (part != FluidPart::kSymmetric) return part == FluidPart::kDrag;
+  return free_body(m, m.dof_treeid[last_dof(m, body)]) < 0;
+}
+
+int row_group(const ModelView& m, FluidPart part, int dof) {
+  int tree = m.dof_treeid[dof], adr = m.tree_dofadr[tree], num = m.tree_dofnum[tree];
+  bool own_block = part != FluidPart::kDrag && free_body(m, tree) >= 0;
+  bool diagonal = num > 1 && m.M_rownnz[adr + num - 1] == 1 && !own_block;
+  return diagonal ? 1 + dof - adr : 0;
+}
 
 bool fluid_enabled(const ModelView& m) {
   return passive_enabled(m) && (m.opt.density != 0 || m.opt.viscosity != 0);
@@ -164,7 +158,8 @@ FluidDamping fluid_damping(const ModelView& m, const DataView& d, FluidPart part
   Mat6* composite = arena.zeros<Mat6>(m.nbody);
   visit_elements(m, d, [&](const FluidElement& e) {
     double b[36];
-    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e, part), nullptr, b, nullptr);
+    differentiate_damping(implicit_part(e, part), is_symmetrized(m, e.body, part), nullptr, b,
+                          nullptr);
     composite[e.body] += globalize(e, b);
   });
   for (int b = m.nbody - 1; b > 0; b--) {

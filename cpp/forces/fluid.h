@@ -21,6 +21,19 @@ enum class FluidPart {
   kDrag,       // discrete: the symmetric part of the drag
 };
 
+// Returns whether the integrator uses the symmetric part of B for the elements of this body.
+bool is_symmetrized(const ModelView& m, int body, FluidPart part);
+
+// Returns 0 if the row of D of this dof has all entries of the pattern of M. In a tree whose M is
+// diagonal (a body that slides or is free), a row has only the entry D_ii; the result is then 1
+// plus the place of the dof in its tree. implicitfast has a full block for free bodies.
+inline constexpr int kMaxGroups = 7;
+int row_group(const ModelView& m, FluidPart part, int dof);
+
+// Returns the change S'_k + (0, w_k x wind) of the velocity relative to the medium with q_k, in
+// addition to the rigid motion.                                                          (FLU-2)
+Motion velocity_change(const ModelView& m, const DataView& d, int k);
+
 // The matrix D of this part.
 struct FluidDamping {
   const Mat6* composite;  // sum over the subtree of each body; null: there is no fluid

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "spatial/dual.h"
+#include "spatial/jet.h"
 
 namespace mujacobian {
 namespace {
@@ -32,6 +33,9 @@ FluidBox make_box(const ModelView& m, int body) {
   }
   return box;
 }
+
+// tie: rest in the metric of a fluid
+double sign_of(double x) { return (x > 0) - (x < 0); }
 
 double fourth(double x) { return x * x * x * x; }
 
@@ -253,10 +257,9 @@ void differentiate_damping(const FluidElement& e, bool symmetric, const double* 
   if (along) std::fill(change, change + 36, 0.0);
   if (!e.round) {
     for (int i = 0; i < 6; i++) {
-      // tie: rest in the metric of a fluid
-      double v = e.velocity[i], sign = (v > 0) - (v < 0);
+      const double v = e.velocity[i];
       b[7 * i] = -(e.box.linear[i] + 2 * e.box.quadratic[i] * std::abs(v));
-      if (along) change[7 * i] = -2 * e.box.quadratic[i] * sign * along[i];
+      if (along) change[7 * i] = -2 * e.box.quadratic[i] * sign_of(v) * along[i];
     }
     return;
   }
@@ -282,6 +285,62 @@ void differentiate_damping(const FluidElement& e, bool symmetric, const double* 
       }
     }
   }
+}
+
+void bend_force(const FluidElement& e, const double along[6], double second[36]) {
+  std::fill(second, second + 36, 0.0);
+  if (!e.round) {
+    for (int i = 0; i < 6; i++) {
+      second[7 * i] = -2 * e.box.quadratic[i] * sign_of(e.velocity[i]) * along[i];
+    }
+    return;
+  }
+  using Number = Dual<6>;
+  Number v[6], full[36];
+  for (int i = 0; i < 6; i++) v[i] = variable<6>(e.velocity[i], i);
+  ellipsoid_rate(e.ellipsoid, v, full);
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++)
+      for (int k = 0; k < 6; k++) {
+        second[6 * j + k] += e.ellipsoid.scale * along[i] * full[6 * i + j].d[k];
+      }
+}
+
+DampingBend bend_damping(const FluidElement& e, bool symmetric, const double left[6],
+                         const double right[6]) {
+  DampingBend bend{};
+  if (!e.round) {
+    for (int i = 0; i < 6; i++) {
+      const double v = e.velocity[i], change = -2 * e.box.quadratic[i] * sign_of(v);
+      bend.b[7 * i] = -(e.box.linear[i] + 2 * e.box.quadratic[i] * std::abs(v));
+      bend.left[7 * i] = change * left[i];
+      bend.right[7 * i] = change * right[i];
+      bend.slope[i] = change * left[i] * right[i];
+    }
+    return bend;
+  }
+  using Number = Jet<6>;
+  Number v[6], full[36], power(0.0);
+  for (int i = 0; i < 6; i++) v[i] = jet_variable<6>(e.velocity[i], i);
+  ellipsoid_rate(e.ellipsoid, v, full);
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++) {
+      const Number& mirror = full[symmetric ? 6 * j + i : 6 * i + j];
+      const Number entry = 0.5 * (full[6 * i + j] + mirror);
+      bend.b[6 * i + j] = entry.v;
+      for (int k = 0; k < 6; k++) {
+        bend.left[6 * j + k] += left[i] * entry.d[k];
+        bend.right[6 * i + k] += right[j] * entry.d[k];
+      }
+      power = power + left[i] * right[j] * entry;
+    }
+  for (int j = 0; j < 6; j++) {
+    bend.slope[j] = power.d[j];
+    for (int k = 0; k <= j; k++) {
+      bend.second[6 * j + k] = bend.second[6 * k + j] = power.h[j * (j + 1) / 2 + k];
+    }
+  }
+  return bend;
 }
 
 }  // namespace mujacobian

@@ -83,4 +83,18 @@ void differentiate_force(const FluidElement& e, double force[6], double rate[36]
 void differentiate_damping(const FluidElement& e, bool symmetric, const double* along, double b[36],
                            double change[36]);
 
+// Computes the second derivative of along . wrench with respect to the velocity.          (HES-53)
+void bend_force(const FluidElement& e, const double along[6], double second[36]);
+
+// MuJoCo's B, and the derivatives of left . B right with respect to the velocity v.      (HES-54)
+struct DampingBend {
+  double b[36];
+  double left[36];    // d(B^T left)/dv
+  double right[36];   // d(B right)/dv
+  double slope[6];    // d(left . B right)/dv
+  double second[36];  // d2(left . B right)/dv2
+};
+DampingBend bend_damping(const FluidElement& e, bool symmetric, const double left[6],
+                         const double right[6]);
+
 }  // namespace mujacobian

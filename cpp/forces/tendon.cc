@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "forces/link.h"
 #include "forces/passive.h"
+#include "forces/tendon_curvature.h"
 #include "forces/wrap.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -67,57 +69,28 @@ Segment make_segment(const ModelView& m, const DataView& d, int tendon, const in
           0};
 }
 
-// Calls visit(segment) for the straight pieces of a spatial tendon. `w` runs over the elements of
-// the model's path and `entry` over the points of the path in mjData.
+// Calls visit(segment) for the straight pieces of a spatial tendon.
 template <class F>
 void visit_segments(const ModelView& m, const DataView& d, int tendon, F visit) {
-  double scale = 1;
-  const int last = m.tendon_adr[tendon] + m.tendon_num[tendon] - 1;
-  int entry = d.ten_wrapadr[tendon];
-  for (int w = m.tendon_adr[tendon]; w < last;) {
-    // a pulley begins a branch, and the site before it ends one
-    if (m.wrap_type[w] == wrap::kPulley) {
-      scale = 1 / m.wrap_prm[w];
-      entry++, w++;
-      continue;
-    }
-    if (m.wrap_type[w + 1] == wrap::kPulley) {
-      entry++, w++;
-      continue;
-    }
+  visit_links(m, d, tendon, [&](const Link& link) {
+    if (link.rigid()) return;
+    const auto& [body, end, scale, index, wrapped, points] = link;
+    if (index < 0) return visit(make_segment(m, d, tendon, body, end[0], end[1], scale));
 
-    // two sites, possibly with a geom between them
-    const bool over_geom = m.wrap_type[w + 1] != wrap::kSite;
-    const int next = over_geom ? w + 2 : w + 1;
-    const int site[2] = {m.wrap_objid[w], m.wrap_objid[next]};
-    const int body[2] = {m.site_bodyid[site[0]], m.site_bodyid[site[1]]};
-    const double *from = d.site_xpos + 3 * site[0], *to = d.site_xpos + 3 * site[1];
-    entry++;
-    // tie: tendon that touches a geom
-    if (!over_geom || d.wrap_obj[entry] < 0) {
-      // straight from site to site
-      if (body[0] != body[1]) visit(make_segment(m, d, tendon, body, from, to, scale));
-    } else {
-      // from the first site to the geom, and from the geom to the second site
-      const int wrapped = m.geom_bodyid[m.wrap_objid[w + 1]];
-      const double* points = d.wrap_xpos + 3 * entry;
-      const Vec3 ends[2] = {load3(from), load3(to)};
-      const WrappedGeom geom = {find_wrap(m, d, tendon, w + 1, ends, points),
-                                {make_point(m, d, body[0], from), make_point(m, d, body[1], to)},
-                                {make_point(m, d, wrapped, from), make_point(m, d, wrapped, to)}};
-      const int first[2] = {body[0], wrapped}, second[2] = {wrapped, body[1]};
-      if (body[0] != wrapped || body[1] != wrapped) {
-        Segment arriving = make_segment(m, d, tendon, first, from, points, scale);
-        Segment leaving = make_segment(m, d, tendon, second, points + 3, to, scale);
-        arriving.geom = leaving.geom = &geom;
-        arriving.slipping = 1;
-        visit(arriving);
-        visit(leaving);
-      }
-      entry += 2;
-    }
-    w = next;
-  }
+    // from the first site to the geom, and from the geom to the second site
+    const Vec3 ends[2] = {load3(end[0]), load3(end[1])};
+    const WrappedGeom geom = {
+        find_wrap(m, d, tendon, index, ends, points),
+        {make_point(m, d, body[0], end[0]), make_point(m, d, body[1], end[1])},
+        {make_point(m, d, wrapped, end[0]), make_point(m, d, wrapped, end[1])}};
+    const int first[2] = {body[0], wrapped}, second[2] = {wrapped, body[1]};
+    Segment arriving = make_segment(m, d, tendon, first, end[0], points, scale);
+    Segment leaving = make_segment(m, d, tendon, second, points + 3, end[1], scale);
+    arriving.geom = leaving.geom = &geom;
+    arriving.slipping = 1;
+    visit(arriving);
+    visit(leaving);
+  });
 }
 
 // A dof that moves a segment, by its ends or by the geom that the tendon wraps around.
@@ -158,15 +131,6 @@ int end_motions(const ModelView& m, const DataView& d, const Segment& s, const i
     out[n++] = e;
   }
   return n;
-}
-
-// Returns the indices of the dofs of the tendon within its row, and 0 for other dofs. MuJoCo's row
-// contains every dof that moves one of the bodies of the tendon.
-int* local_indices(const ModelView& m, int tendon, Arena& arena) {
-  int* local = arena.zeros<int>(m.nv);
-  const int* dofs = m.ten_J_colind + m.ten_J_rowadr[tendon];
-  for (int k = 0; k < m.ten_J_rownnz[tendon]; k++) local[dofs[k]] = k;
-  return local;
 }
 
 // Adds d(ten_J_j)/dq_k of one segment to the Hessian (n, n).                      (TEN-3, WRAP-8)
@@ -210,7 +174,7 @@ TendonBias tendon_bias(const ModelView& m, const DataView& d, int tendon, const 
                        Arena& arena) {
   int n = m.ten_J_rownnz[tendon];
   TendonBias bias{0, arena.zeros<double>(n), arena.zeros<double>(n)};
-  int* local = local_indices(m, tendon, arena);
+  int* local = tendon_indices(m, tendon, arena);
   EndMotion* motions = arena.take<EndMotion>(m.nv);
   visit_segments(m, d, tendon, [&](const Segment& s) {
     // relative motion of the two ends, along the segment and across it
@@ -250,6 +214,13 @@ bool tendon_is_fixed(const ModelView& m, int tendon) {
   return m.wrap_type[m.tendon_adr[tendon]] == wrap::kJoint;
 }
 
+int* tendon_indices(const ModelView& m, int tendon, Arena& arena) {
+  int* local = arena.zeros<int>(m.nv);
+  const int* dofs = m.ten_J_colind + m.ten_J_rowadr[tendon];
+  for (int k = 0; k < m.ten_J_rownnz[tendon]; k++) local[dofs[k]] = k;
+  return local;
+}
+
 bool tendon_wraps(const ModelView& m, int tendon) {
   for (int w = m.tendon_adr[tendon], last = w + m.tendon_num[tendon]; w < last; w++) {
     int type = m.wrap_type[w];
@@ -266,7 +237,7 @@ Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena
   double* gradient = arena.take<double>(n);
   double* hessian = arena.zeros<double>(n * n);
   std::copy(moment, moment + n, gradient);
-  const int* local = local_indices(m, tendon, arena);
+  const int* local = tendon_indices(m, tendon, arena);
   EndMotion* motions = arena.take<EndMotion>(m.nv);
   visit_segments(m, d, tendon, [&](const Segment& s) {
     int count = end_motions(m, d, s, local, motions);
@@ -278,7 +249,7 @@ Path tendon_path(const ModelView& m, const DataView& d, int tendon, Arena& arena
 
 const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, Arena& arena) {
   double* moment = arena.zeros<double>(m.ten_J_rownnz[tendon]);
-  const int* local = local_indices(m, tendon, arena);
+  const int* local = tendon_indices(m, tendon, arena);
   EndMotion* motions = arena.take<EndMotion>(m.nv);
   visit_segments(m, d, tendon, [&](const Segment& s) {
     for (int k = 0, count = end_motions(m, d, s, local, motions); k < count; k++) {
@@ -352,7 +323,7 @@ void tendon_curvatures(const ModelView& m, const DataView& d, const PathForce* f
     if (!slack) force[0] = -stiffness.curvature(x);
     force[3] = -damping.curvature_odd(d.ten_velocity[t]);
     implicit[3] = -damping.third();
-    *out++ = {forces++, 2, nullptr, force, implicit, nullptr};
+    *out++ = {forces++, 2, nullptr, force, implicit, tendon_source(m, t)};
   }
 }
 
@@ -414,7 +385,7 @@ TendonPull tendon_pull(const ModelView& m, const DataView& d, int tendon, int bo
                        const Motion* motions, int count, Arena& arena) {
   const int n = m.ten_J_rownnz[tendon];
   TendonPull pull{false, arena.zeros<double>(count), arena.zeros<double>(count * n)};
-  int* local = local_indices(m, tendon, arena);
+  int* local = tendon_indices(m, tendon, arena);
   EndMotion* ends = arena.take<EndMotion>(m.nv);
   // whether a body is in the subtree; the world never is
   auto inside = [&](int b) {

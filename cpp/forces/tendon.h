@@ -16,6 +16,10 @@ const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, A
 // Returns whether the tendon passes through joints, so that its row is constant.
 bool tendon_is_fixed(const ModelView& m, int tendon);
 
+// Returns the indices of the dofs of the tendon within its row, and 0 for other dofs. MuJoCo's row
+// contains every dof that moves one of the bodies of the tendon.
+int* tendon_indices(const ModelView& m, int tendon, Arena& arena);
+
 // Computes the spring and damper force of one tendon along its path. Returns false if it has none.
 bool tendon_force(const ModelView& m, const DataView& d, int tendon, const Path& path,
                   PathForce& force);

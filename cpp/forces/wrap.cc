@@ -6,6 +6,7 @@
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "spatial/dual.h"
+#include "spatial/jet.h"
 
 namespace mujacobian {
 namespace {
@@ -188,10 +189,17 @@ Triple<double> in_frame(const Mat3& frame, Vec3 center, Vec3 point) {
   throw Unsupported(element_name(m, object::kTendon, tendon), reason);
 }
 
-}  // namespace
+// A wrap in the frame of its geom.
+struct LocalWrap {
+  Geom geom;
+  Branch branch;
+  Mat3 frame;
+  Triple<double> end[2];
+};
 
-Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, const Vec3 ends[2],
-               const double* points) {
+// Returns the wrap with the branch that MuJoCo has chosen.
+LocalWrap find_branch(const ModelView& m, const DataView& d, int tendon, int index,
+                      const Vec3 ends[2], const double* points) {
   // ends and touching points in the frame of the geom
   const int id = m.wrap_objid[index];
   const Geom geom = {m.wrap_type[index] == wrap::kCylinder, m.geom_size[3 * id]};
@@ -228,19 +236,60 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
   if (!(error <= 1e-10 * scale)) {
     refuse(m, tendon, "the points where it touches a geom are not the expected ones");
   }
+  return {geom, branch, frame, {p, q}};
+}
 
-  // differentiate this branch with respect to the six coordinates of the ends
+// Computes the two touching points with derivatives with respect to the six coordinates of the
+// ends, which are written to `ends`.
+template <class T>
+void touch_from(const LocalWrap& at, Triple<T> ends[2], Triple<T> found[2]) {
+  for (int e = 0; e < 2; e++) {
+    ends[e] = {T(at.end[e].x), T(at.end[e].y), T(at.end[e].z)};
+    ends[e].x.d[3 * e] = ends[e].y.d[3 * e + 1] = ends[e].z.d[3 * e + 2] = 1;
+  }
+  touch(at.branch, at.geom, ends[0], ends[1], found);
+}
+
+using Curved = Jet<6>;
+
+// Returns the block of the second derivatives with respect to ends i and j, in world axes.
+Mat3 second_block(const Curved& x, int i, int j, const Mat3& frame) {
+  Mat3 local;
+  for (int r = 0; r < 3; r++)
+    for (int c = 0; c < 3; c++) local(r, c) = x.second(3 * i + r, 3 * j + c);
+  return frame * local * transposed(frame);
+}
+
+// Adds the derivatives of a function of the ends.
+void add_function(const Curved& x, const Mat3& frame, RelativeFunction& f) {
+  for (int i = 0; i < 2; i++) {
+    f.by_position[i] += frame * load3(x.d + 3 * i);
+    for (int j = 0; j < 2; j++) {
+      f.positions[i][j] = f.positions[i][j] + second_block(x, i, j, frame);
+    }
+  }
+}
+
+bool is_finite(const Curved& x) {
+  for (double h : x.h) {
+    if (!std::isfinite(h)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, const Vec3 ends[2],
+               const double* points) {
+  const LocalWrap at = find_branch(m, d, tendon, index, ends, points);
+  const Mat3& frame = at.frame;
   using Number = Dual<6>;
-  auto variables = [](const Triple<double>& a, int first) {
-    return Triple<Number>{variable<6>(a.x, first), variable<6>(a.y, first + 1),
-                          variable<6>(a.z, first + 2)};
-  };
-  Triple<Number> found[2];
-  touch(branch, geom, variables(p, 0), variables(q, 3), found);
+  Triple<Number> variables[2], found[2];
+  touch_from(at, variables, found);
 
   // rotate the derivatives into world axes
   Wrap wrap;
-  wrap.inside = is_inside(branch);
+  wrap.inside = is_inside(at.branch);
   const Mat3 back = transposed(frame);
   for (int w = 0; w < 2; w++) {
     wrap.point[w] = load3(points + 3 * w);
@@ -258,6 +307,46 @@ Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, con
     }
   }
   return wrap;
+}
+
+WrapCurvature curve_wrap(const ModelView& m, const DataView& d, int tendon, int index,
+                         const Vec3 ends[2], const double* points, const Vec3 velocity[2]) {
+  const LocalWrap at = find_branch(m, d, tendon, index, ends, points);
+  Triple<Curved> end[2], found[2];
+  touch_from(at, end, found);
+  WrapCurvature curved{};
+  for (int e = 0; e < 2; e++) {
+    // the direction from the touching point to the end, which pulls the tendon
+    const Triple<Curved> span = {end[e].x - found[e].x, end[e].y - found[e].y,
+                                 end[e].z - found[e].z};
+    const Triple<Curved> pull = normalized(span);
+    const Vec3 u = transpose_mul(at.frame, velocity[e]);
+    const Curved rate = u.x * pull.x + u.y * pull.y + u.z * pull.z;
+    if (!is_finite(rate)) {
+      refuse(m, tendon, "it touches a geom where the touching point has no second derivative");
+    }
+    add_function(rate, at.frame, curved.rate);
+    curved.rate.by_velocity[e] = at.frame * Vec3{pull.x.v, pull.y.v, pull.z.v};
+
+    // the change of the direction
+    for (int i = 0; i < 2; i++) {
+      Mat3 local;
+      for (int k = 0; k < 3; k++) {
+        local(k, 0) = pull.x.d[3 * i + k];
+        local(k, 1) = pull.y.d[3 * i + k];
+        local(k, 2) = pull.z.d[3 * i + k];
+      }
+      curved.rate.mixed[i][e] = at.frame * local * transposed(at.frame);
+      if (!is_inside(at.branch)) curved.length.positions[i][e] = curved.rate.mixed[i][e];
+    }
+    // inside a geom the touching point is not exactly where the length is stationary    (WRAP-9)
+    if (is_inside(at.branch)) {
+      add_function(sqrt(dot(span, span)), at.frame, curved.length);
+    } else {
+      curved.length.by_position[e] = curved.rate.by_velocity[e];
+    }
+  }
+  return curved;
 }
 
 }  // namespace mujacobian

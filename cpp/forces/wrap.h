@@ -4,6 +4,7 @@
 
 #include "layout/views.h"
 #include "spatial/vector.h"
+#include "tree/relative.h"
 
 namespace mujacobian {
 
@@ -18,5 +19,16 @@ struct Wrap {
 // branch gives these points, or if they have no derivative.
 Wrap find_wrap(const ModelView& m, const DataView& d, int tendon, int index, const Vec3 ends[2],
                const double* points);
+
+// The length of the tendon and its rate at the virtual velocities of the ends, as functions of the
+// ends in the frame of the geom.                                                         (HES-45)
+struct WrapCurvature {
+  RelativeFunction length, rate;
+};
+
+// Returns them for the wrap of `find_wrap`. `velocity` has the velocities of the ends relative to
+// the geom. Throws Unsupported if the points have no second derivative.
+WrapCurvature curve_wrap(const ModelView& m, const DataView& d, int tendon, int index,
+                         const Vec3 ends[2], const double* points, const Vec3 velocity[2]);
 
 }  // namespace mujacobian

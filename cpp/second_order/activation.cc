@@ -1,7 +1,5 @@
 #include "second_order/activation.h"
 
-#include "actuation/curvature.h"
-
 namespace mujacobian {
 namespace {
 
@@ -15,12 +13,16 @@ struct Entries {
   void put(int at, int of, double by) { index[n] = at, variable[n] = of, slope[n++] = by; }
 };
 
-Entries actuator_entries(const ModelView& m, const ActivationCurvature& c, Arena& arena) {
+Entries actuator_entries(const ModelView& m, const DataView& d, const ActivationCurvature& c,
+                         Arena& arena) {
   const int a = c.actuator, acts = m.actuator_actnum[a], ctrls = m.actuator_ctrlnum[a];
-  const int most = 2 * c.path.n + acts + ctrls;
+  const int most = 3 * c.path.n + acts + ctrls;
   Entries e{0, arena.take<int>(most), arena.take<int>(most), arena.take<double>(most)};
+  double* rate = arena.take<double>(c.path.n);
+  path_rate_derivative(c.path, d.qvel, rate);
   for (int k = 0; k < c.path.n; k++) {
     e.put(c.path.dofs[k], local::kLength, c.gear * c.path.dlength[k]);
+    if (rate[k] != 0) e.put(c.path.dofs[k], local::kRate, c.gear * rate[k]);
     e.put(m.nv + c.path.dofs[k], local::kRate, c.gear * c.path.moment[k]);
   }
   for (int k = 0; k < acts; k++) {
@@ -35,24 +37,34 @@ Entries actuator_entries(const ModelView& m, const ActivationCurvature& c, Arena
 }  // namespace
 
 void visit_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
-                               const double* next, Arena& arena,
+                               ActivationValue of, const double* weights, Arena& arena,
                                const std::function<void(int, int, double)>& visit) {
   ActivationCurvature* all = arena.take<ActivationCurvature>(m.na);
-  const int count = activation_curvatures(m, d, actuation, all, arena);
+  const int count = activation_curvatures(m, d, actuation, of, all, arena);
   for (int i = 0; i < count; i++) {
     const ActivationCurvature& c = all[i];
-    const double weight = next[2 * m.nv + c.act];
-    const Entries e = actuator_entries(m, c, arena);
+    const double weight = weights[c.act];
+    if (weight == 0) continue;
+    const Entries e = actuator_entries(m, d, c, arena);
     for (int j = 0; j < e.n; j++)
       for (int k = 0; k < e.n; k++) {
         const double second = c.value.second(e.variable[j], e.variable[k]);
         visit(e.index[j], e.index[k], weight * (e.slope[j] * e.slope[k]) * second);
       }
-    // the length itself is curved on ball joints
-    const double by = weight * c.gear * c.value.d[local::kLength];
-    for (int j = 0; c.length && j < c.path.n; j++)
-      for (int k = 0; k < c.path.n; k++) {
-        visit(c.path.dofs[j], c.path.dofs[k], by * c.length[j * c.path.n + k]);
+    // the length and the rate are functions of the positions                            (HES-50)
+    const int n = c.path.n;
+    const double by_length = weight * c.gear * c.value.d[local::kLength];
+    const double by_rate = weight * c.gear * c.value.d[local::kRate];
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < n; k++) {
+        double second = 0;
+        if (c.bend.length) second += by_length * c.bend.length[j * n + k];
+        if (c.bend.moment) second += by_rate * c.bend.moment[j * n + k];
+        visit(c.path.dofs[j], c.path.dofs[k], second);
+        if (!c.path.hessian) continue;
+        const double mixed = by_rate * c.path.hessian[j * n + k];
+        visit(m.nv + c.path.dofs[j], c.path.dofs[k], mixed);
+        visit(c.path.dofs[k], m.nv + c.path.dofs[j], mixed);
       }
   }
 }

@@ -3,15 +3,15 @@
 
 #include <functional>
 
-#include "actuation/actuation.h"
+#include "actuation/curvature.h"
 
 namespace mujacobian {
 
-// Calls visit(j, k, second) for the second derivatives of the next activations with respect to
-// entries j and k of (state, controls), in both orders. They are weighted with the cotangent `next`
-// (nx) of the next state.                                                                 (HES-5)
+// Calls visit(j, k, second) for the second derivatives of the next activations, or of their rates,
+// with respect to entries j and k of (state, controls), in both orders. They are weighted with
+// `weights` (na).                                                                         (HES-5)
 void visit_activation_hessians(const ModelView& m, const DataView& d, const Actuation& actuation,
-                               const double* next, Arena& arena,
+                               ActivationValue of, const double* weights, Arena& arena,
                                const std::function<void(int, int, double)>& visit);
 
 }  // namespace mujacobian

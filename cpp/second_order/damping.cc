@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "forces/fluid_curvature.h"
 #include "forces/passive.h"
 #include "layout/enums.h"
 #include "tree/inverse_dynamics_hessian.h"
@@ -95,6 +96,9 @@ void add_damping_hessian(const ModelView& m, const DataView& d, const StepDiffer
   }
   if (euler) return;
   const bool fully = m.opt.integrator == integrator::kImplicit;
+  // the damping of the medium is -D                                                      (HES-54)
+  add_fluid_damping_hessian(m, d, fully ? FluidPart::kAll : FluidPart::kSymmetric, fully, nu,
+                            s.step.w, -m.opt.timestep, form, arena);
   const double* biased = fully ? nu : free_body_multipliers(m, s, nu, arena);
   if (biased) add_bias_damping_hessian(m, d, s.forward.tree, s.step.w, biased, form, arena);
 }

@@ -51,4 +51,17 @@ bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena
 StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                                   bool forces, Arena& arena);
 
+// The same for a step that has been differentiated once. `through_acceleration` (nv) is a cotangent
+// of the acceleration, to which those of sensors are added.
+StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDifferential& s,
+                         const StepCotangent& given, double* through_acceleration, Arena& arena);
+
+// Writes the second derivatives of a step whose systems are solved, without those of the next
+// activations.
+void write_curvature(const ModelView& m, const StepCurvature& curved, const HessianOutputs& out,
+                     Arena& arena);
+
+// Adds the second derivative with respect to entries j and k of (state, controls) to the blocks.
+void add_entry(const ModelView& m, const HessianOutputs& out, int j, int k, double second);
+
 }  // namespace mujacobian

@@ -4,6 +4,7 @@
 
 #include "contact/collider.h"
 #include "forces/external.h"
+#include "forces/fluid_curvature.h"
 #include "forces/passive.h"
 #include "layout/sleep.h"
 #include "linear/combine.h"
@@ -14,6 +15,7 @@
 #include "second_order/path.h"
 #include "second_order/point_equality.h"
 #include "second_order/row.h"
+#include "second_order/runge_kutta.h"
 #include "second_order/sensor.h"
 #include "second_order/support.h"
 #include "second_order/turn.h"
@@ -192,16 +194,6 @@ void write(const ModelView& m, const Component& part, const double* H, const Hes
   }
 }
 
-// Adds the second derivative with respect to entries j and k of (state, controls).
-void add(const ModelView& m, const HessianOutputs& out, int j, int k, double second) {
-  const int nx = state_size(m);
-  const bool of_state = j < nx, with_state = k < nx;
-  double* block = with_state ? (of_state ? out.xx : nullptr) : of_state ? out.xu : out.uu;
-  if (!block) return;
-  const std::ptrdiff_t width = with_state ? nx : m.nu;
-  block[(of_state ? j : j - nx) * width + (with_state ? k : k - nx)] += second;
-}
-
 // Sets all blocks to zero.
 void clear(const ModelView& m, const HessianOutputs& out) {
   const std::size_t nx = state_size(m), nu = m.nu, nv = m.nv;
@@ -219,19 +211,32 @@ bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena
   return weighted && senses_solution(m, weighted);
 }
 
+void add_entry(const ModelView& m, const HessianOutputs& out, int j, int k, double second) {
+  const int nx = state_size(m);
+  const bool of_state = j < nx, with_state = k < nx;
+  double* block = with_state ? (of_state ? out.xx : nullptr) : of_state ? out.xu : out.uu;
+  if (!block) return;
+  const std::ptrdiff_t width = with_state ? nx : m.nu;
+  block[(of_state ? j : j - nx) * width + (with_state ? k : k - nx)] += second;
+}
+
 StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                                   bool forces, Arena& arena) {
   const unsigned char* weighted = weighted_sensors(m, given.sensors, arena);
   const bool senses = weighted && senses_acceleration(m, weighted);
   const StepDifferential s = differentiate_step(m, d, forces, senses, arena);
+  return curve_step(m, d, s, given, arena.zeros<double>(m.nv), arena);
+}
+
+StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDifferential& s,
+                         const StepCotangent& given, double* through_acceleration, Arena& arena) {
   require_second_order(m, s.forward);
 
   // the second derivatives of sensors
   const StepForms forms = make_forms(m, s, arena);
   const auto& [late, early] = forms;
   const CrossTerm* cross = nullptr;
-  double* through_acceleration = arena.zeros<double>(m.nv);
-  if (weighted) {
+  if (weighted_sensors(m, given.sensors, arena)) {
     add_sensor_curvatures(m, d, s, given.sensors, forms, through_acceleration, cross, arena);
   }
 
@@ -244,8 +249,9 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   add_applied_hessian(m, d, mu.g, late, arena);
   add_gravity_compensation_hessian(m, d, s.forward.paths.actuation.frozen, mu.g, late, arena);
   add_passive_hessian(m, d, mu.g, late);
+  add_fluid_hessian(m, d, mu.g, late, arena);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
-  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early);
+  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
   const SlidingRows sliding =
       add_contact_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
@@ -259,24 +265,34 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   require_awake(given_m, given_d);
   require_second_order(given_m, given.sensors);
   const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
-  const auto& [s, mu, forms, sliding, cross] =
-      differentiate_twice(m, d, given, out.xf || out.uf || out.ff, arena);
+  const bool forces = out.xf || out.uf || out.ff;
+  if (m.opt.integrator == integrator::kRK4) {
+    return runge_kutta_hessian(m, d, given, forces, out, arena);
+  }
+  const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
+  const StepDifferential& s = curved.s;
   const DofRows& residual = s.forward.residual;
-
-  // solve for the accelerations, and assemble by component
-  if (residual.count != 1 || !is_whole(m, residual.components[0])) clear(m, out);
   for (int c = 0; c < residual.count; c++) {
     s.solve(m, d, c, 0, residual.components[c].end_column(), arena);
   }
-  add_turned_rows(m, d, s, given.next, forms.late);
+  add_turned_rows(m, d, s, given.next, curved.forms.late);
+  write_curvature(m, curved, out, arena);
+  visit_activation_hessians(m, d, s.forward.paths.actuation, ActivationValue::kNext,
+                            given.next + 2 * m.nv, arena,
+                            [&](int j, int k, double second) { add_entry(m, out, j, k, second); });
+}
+
+void write_curvature(const ModelView& m, const StepCurvature& curved, const HessianOutputs& out,
+                     Arena& arena) {
+  const auto& [s, mu, forms, sliding, cross] = curved;
+  const DofRows& residual = s.forward.residual;
+  if (residual.count != 1 || !is_whole(m, residual.components[0])) clear(m, out);
   for (int c = 0; c < residual.count; c++) {
     write(m, residual.components[c], assemble(s, c, forms, sliding, arena), out);
   }
-  visit_activation_hessians(m, d, s.forward.paths.actuation, given.next, arena,
-                            [&](int j, int k, double second) { add(m, out, j, k, second); });
   for (const CrossTerm* term = cross; term; term = term->next) {
-    add(m, out, term->j, term->k, term->second);
-    add(m, out, term->k, term->j, term->second);
+    add_entry(m, out, term->j, term->k, term->second);
+    add_entry(m, out, term->k, term->j, term->second);
   }
 }
 

@@ -1,9 +1,9 @@
-// Second derivatives of forces along paths with constant moments, contracted with the multipliers
-// of a step. docs/derivations/second_order.md.
+// Second derivatives of forces along paths, contracted with the multipliers of a step.
+// docs/derivations/second_order.md.
 #pragma once
 
+#include "second_order/path_function.h"
 #include "step/differential.h"
-#include "tree/quadratic_form.h"
 
 namespace mujacobian {
 
@@ -12,9 +12,9 @@ namespace mujacobian {
 void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferential& s,
                        const double* mu, const double* nu, const QuadraticForm& form, Arena& arena);
 
-// Adds the second derivatives of `weight` times a force along a path with constant moments.
-// (HES-19)
-void add_path_curvature(const PathCurvature& c, double weight, const QuadraticForm& form,
-                        Arena& arena);
+// Returns a force along a path as a function of its length, its rate and its inputs. `path` must
+// outlive it.                                                                            (HES-19)
+PathFunction force_function(const DataView& d, const PathCurvature& c, const CurvedPath& path,
+                            Arena& arena);
 
 }  // namespace mujacobian

@@ -7,6 +7,7 @@
 #include "linear/lanes.h"
 #include "second_order/activation.h"
 #include "second_order/forms.h"
+#include "second_order/runge_kutta.h"
 #include "second_order/support.h"
 #include "second_order/turn.h"
 #include "step/activation.h"
@@ -188,11 +189,12 @@ void add_activation_product(const ModelView& m, const DataView& d, const Actuati
                             const double* next, const StepDirection& along,
                             const InputCotangent& out, Arena& arena) {
   const int nx = state_size(m);
-  visit_activation_hessians(m, d, actuation, next, arena, [&](int j, int k, double second) {
-    const double* x = k < nx ? along.state : along.ctrl;
-    double* y = j < nx ? out.state : out.ctrl;
-    if (x && y) y[j < nx ? j : j - nx] += second * x[k < nx ? k : k - nx];
-  });
+  visit_activation_hessians(m, d, actuation, ActivationValue::kNext, next + 2 * m.nv, arena,
+                            [&](int j, int k, double second) {
+                              const double* x = k < nx ? along.state : along.ctrl;
+                              double* y = j < nx ? out.state : out.ctrl;
+                              if (x && y) y[j < nx ? j : j - nx] += second * x[k < nx ? k : k - nx];
+                            });
 }
 
 }  // namespace
@@ -204,6 +206,9 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
   require_second_order(given_m, given.sensors);
   const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
   const bool forces = along.force || first.force || second.force;
+  if (m.opt.integrator == integrator::kRK4) {
+    return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
+  }
   const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
   const auto& [s, mu, forms, sliding, cross] = curved;
   const DofRows& residual = s.forward.residual;

@@ -1,10 +1,13 @@
 #include "second_order/row.h"
 
+#include <algorithm>
+
 #include "constraint/wrench.h"
-#include "forces/tendon.h"
+#include "forces/tendon_curvature.h"
 #include "layout/enums.h"
 #include "second_order/ball_limit.h"
 #include "second_order/impedance.h"
+#include "second_order/path_function.h"
 #include "spatial/jet.h"
 
 namespace mujacobian {
@@ -21,110 +24,101 @@ const double* row_solimp(const ModelView& m, const Block& b) {
   return m.eq_solimp + kNImp * b.id;
 }
 
-// The variables of a row: the coordinates y and x of a coupling y - P(x), their rates and their
-// accelerations. A limit has only y.
-enum { kY, kX, kYRate, kXRate, kYAcc, kXAcc, kVariables };
+// The variables of a row: the coordinates y and x of a coupling y - P(x), and their rates in the
+// motions mu, v and a. A limit has only y.
+enum { kY, kX, kYVirtual, kXVirtual, kYRate, kXRate, kYAcc, kXAcc, kVariables };
 using RowNumber = Jet<kVariables>;
 
-// A coordinate that is linear in the positions of some dofs.
-struct Coordinate {
-  int n;
-  const int* dofs;
-  const double* slope;
+struct RowVariables {
+  CurvedPath path[2];  // of y and x
+  PathScalar scalar[kVariables];
 
-  double along(const double* motion) const {
-    double sum = 0;
-    for (int k = 0; k < n; k++) sum += slope[k] * motion[dofs[k]];
-    return sum;
+  RowNumber operator[](int k) const {
+    return jet_variable<kVariables>(k < kYVirtual ? 0 : scalar[k].rate(), k);
   }
 };
 
-// Returns -mu . J^T f = (J mu) D (J a - aref) of a row in its quadratic zone.             (HES-24)
-RowNumber row_power(const ModelView& m, const DataView& d, const Block& b, const Coordinate& y,
-                    const Coordinate& x, const double* acc, const double* mu) {
+void set_variables(const DataView& d, const double* acc, const double* mu, RowVariables& x) {
+  for (int side = 0; side < 2; side++) {
+    const CurvedPath* path = x.path + side;
+    x.scalar[kY + side] = {PathScalar::kLength, path, nullptr, nullptr, 0};
+    x.scalar[kYVirtual + side] = {PathScalar::kVirtual, path, mu, nullptr, 0};
+    x.scalar[kYRate + side] = {PathScalar::kVelocity, path, d.qvel, nullptr, 0};
+    x.scalar[kYAcc + side] = {PathScalar::kAcceleration, path, acc, nullptr, 0};
+  }
+}
+
+// Returns -mu . J^T f = (J mu) D (J a - aref) of a limit or coupling in its quadratic zone.
+// (HES-24)
+RowNumber row_power(const ModelView& m, const DataView& d, const Block& b, const RowVariables& x) {
   // position and Jacobian of the row
   const Polynomial p = b.type == constraint::kEquality ? polynomial(m, d, b.id) : Polynomial{};
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
-  const RowNumber at = jet_variable<kVariables>(0, kX);
-  const RowNumber position =
-      jet_variable<kVariables>(gap, kY) + chain(0, -p.slope, -p.curvature, at);
+  const double sign = is_tendon_row(b) ? tendon_row_sign(m, d, b) : 1;
+  const RowNumber at = x[kX];
+  const RowNumber position = gap + sign * x[kY] + chain(0, -p.slope, -p.curvature, at);
   const RowNumber slope = chain(p.slope, p.curvature, p.third, at);
-  auto row = [&](const RowNumber& of_y, const RowNumber& of_x) { return of_y - slope * of_x; };
-  const RowNumber virtual_rate = row(y.along(mu), x.along(mu));
-  const RowNumber rate = row(jet_variable<kVariables>(y.along(d.qvel), kYRate),
-                             jet_variable<kVariables>(x.along(d.qvel), kXRate));
-  const RowNumber moved = row(jet_variable<kVariables>(y.along(acc), kYAcc),
-                              jet_variable<kVariables>(x.along(acc), kXAcc));
+  auto row = [&](int y) { return sign * x[y] - slope * x[y + 1]; };
 
   // D and aref as functions of the position
   const RowImpedance imp = row_impedance(d, b, row_solimp(m, b), gap);
   const double D = d.efc_D[b.row], damping = d.efc_KBIP[4 * b.row + 1];
   const RowNumber stiffness = chain(D * imp.scale[0], D * imp.scale[1], D * imp.scale[2], position);
   const RowNumber spring = chain(imp.spring[0], imp.spring[1], imp.spring[2], position);
-  return stiffness * virtual_rate * (moved + damping * rate + spring);
+  return stiffness * row(kYVirtual) * (row(kYAcc) + damping * row(kYRate) + spring);
+}
+
+// The same for dry friction of a tendon, whose force is linear or constant.              (HES-51)
+RowNumber friction_power(const DataView& d, const Block& b, const RowVariables& x) {
+  if (b.hessian[0] == 0) return -b.force[0] * x[kYVirtual];
+  const double damping = d.efc_KBIP[4 * b.row + 1];
+  return b.hessian[0] * (x[kYVirtual] * (x[kYAcc] + damping * x[kYRate]));
 }
 
 // Adds the second derivatives of a function of the variables of a row.
-void add_power(const RowNumber& power, const Coordinate& y, const Coordinate& x,
-               const QuadraticForm& form) {
-  const Coordinate* coordinate[2] = {&y, &x};
+void add_power(const ModelView& m, const DataView& d, const RowNumber& power, RowVariables& x,
+               const QuadraticForm& form, Arena& arena) {
+  double second[kVariables * kVariables];
   for (int i = 0; i < kVariables; i++)
-    for (int j = 0; j <= i && j < kYAcc; j++) {
-      const double second = power.second(i, j);
-      if (second == 0) continue;
-      const Coordinate &a = *coordinate[i % 2], &b = *coordinate[j % 2];
-      for (int k = 0; k < a.n; k++)
-        for (int l = 0; l < b.n; l++) {
-          const double value = second * a.slope[k] * b.slope[l];
-          const int dof = b.dofs[l], column = j < kYRate ? form.q_column(dof) : form.v_column(dof);
-          if (i >= kYAcc) {
-            form.mixed[a.dofs[k]][column] += value;
-          } else {
-            const int other = i < kYRate ? form.q_column(a.dofs[k]) : form.v_column(a.dofs[k]);
-            // all pairs of one variable are visited in both orders
-            form.half_row(dof, other)[column] += i == j ? 0.5 * value : value;
-          }
-        }
-    }
+    for (int k = 0; k < kVariables; k++) second[i * kVariables + k] = power.second(i, k);
+  double slope[kVariables];
+  std::copy(power.d, power.d + kVariables, slope);
+  add_path_function(m, d, {kVariables, x.scalar, power.v, slope, second}, 1, form, arena);
+}
+
+// Returns the path of one side of a coupling.
+CurvedPath coupled_path(const ModelView& m, const Block& b, int side) {
+  const int tendon = side ? m.eq_obj2id[b.id] : m.eq_obj1id[b.id];
+  const bool on_tendon = m.eq_type[b.id] == equality::kTendon && tendon >= 0;
+  return {b.path[side], on_tendon ? tendon_source(m, tendon) : PathSource{-1, -1}};
 }
 
 }  // namespace
 
-bool has_second_derivative(const ModelView& m, const Block& b) {
-  if (!b.active || b.n == 0) return true;
-  switch (b.type) {
-    case constraint::kFrictionDof:
-    case constraint::kLimitJoint:
-      return true;
-    case constraint::kFrictionTendon:
-    case constraint::kLimitTendon:
-      return !b.path[0].hessian;
-    case constraint::kEquality: {
-      if (is_point_equality(m, b)) return true;
-      return !b.path[0].hessian && !b.path[1].hessian;
-    }
-    default:
-      return true;  // contacts
-  }
-}
-
 void add_row_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
-                      const double* acc, const double* mu, const QuadraticForm& form) {
+                      const double* acc, const double* mu, const QuadraticForm& form,
+                      Arena& arena) {
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.active || b.n == 0 || b.geometry || is_point_equality(m, b)) continue;
-    // the force of dry friction is linear in all variables
-    if (b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon) continue;
+    // the force of dry friction is linear in all variables, if the row is constant
+    const bool friction = b.type == constraint::kFrictionTendon;
+    if (b.type == constraint::kFrictionDof || (friction && !b.path[0].hessian)) continue;
     if (is_ball_limit(m, b)) {
       add_ball_limit_hessian(m, d, b, acc, mu, form);
       continue;
     }
-    Coordinate y{b.n, b.dofs, b.J}, x{0, nullptr, nullptr};
+    constexpr PathSource kStraight{-1, -1};
+    RowVariables x{{{{}, kStraight}, {{}, kStraight}}, {}};
     if (b.type == constraint::kEquality) {
-      y = {b.path[0].n, b.path[0].dofs, b.path[0].moment};
-      x = {b.path[1].n, b.path[1].dofs, b.path[1].moment};
+      for (int side = 0; side < 2; side++) x.path[side] = coupled_path(m, b, side);
+    } else if (is_tendon_row(b)) {
+      x.path[0] = {b.path[0], tendon_source(m, b.id)};
+    } else {
+      x.path[0].path = {b.n, b.dofs, b.J, b.J, nullptr};
     }
-    add_power(row_power(m, d, b, y, x, acc, mu), y, x, form);
+    set_variables(d, acc, mu, x);
+    add_power(m, d, friction ? friction_power(d, b, x) : row_power(m, d, b, x), x, form, arena);
   }
 }
 

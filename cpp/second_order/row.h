@@ -7,12 +7,9 @@
 
 namespace mujacobian {
 
-// Returns whether the second derivative of the block is supported, or zero.
-bool has_second_derivative(const ModelView& m, const Block& block);
-
 // Adds the second derivatives of -mu . J^T f(J a - aref) of all active blocks at acceleration
 // `acc`, with respect to q, v and the acceleration.
 void add_row_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
-                      const double* acc, const double* mu, const QuadraticForm& form);
+                      const double* acc, const double* mu, const QuadraticForm& form, Arena& arena);
 
 }  // namespace mujacobian

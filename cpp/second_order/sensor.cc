@@ -1,13 +1,13 @@
 #include "second_order/sensor.h"
 
 #include "actuation/curvature.h"
-#include "forces/tendon.h"
+#include "actuation/transmission_curvature.h"
+#include "forces/tendon_curvature.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "second_order/path.h"
 #include "second_order/sensor_form.h"
-#include "second_order/support.h"
 #include "sensor/sensor.h"
 #include "sensor/type.h"
 #include "spatial/quaternion.h"
@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kMissing = "second derivatives of this type of sensor";
 constexpr const char* kMovingCamera = "second derivatives of a camera that follows a body";
-constexpr const char* kMoving = "second derivatives of a moment arm that depends on the position";
 
 // Returns whether an object is a camera that is not fixed to its body.
 bool follows(const ModelView& m, int type, int id) {
@@ -32,11 +31,7 @@ const char* frame_refusal(const ModelView& m, int s) {
 
 const char* actuator_refusal_of(const ModelView& m, int s) {
   if (m.sensor_dim[s] > 1) return kMissing;  // an orientation servo
-  return has_moving_moment(m, m.sensor_objid[s]) ? kMoving : nullptr;
-}
-
-const char* tendon_refusal(const ModelView& m, int s) {
-  return tendon_is_fixed(m, m.sensor_objid[s]) ? nullptr : kMoving;
+  return transmission_curvature_refusal(m, m.sensor_objid[s]);
 }
 
 // Sensors that read a tendon or joint that actuators pull.
@@ -44,9 +39,9 @@ const char* pulled_refusal(const ModelView& m, int s) {
   const int id = m.sensor_objid[s];
   const bool tendon = m.sensor_type[s] == sensor::kTendonActFrc;
   if (!tendon && m.jnt_actgravcomp[id]) return "second derivatives of gravity compensation";
-  for (int a = 0; a < m.nactuator; a++) {
-    const bool acts = !tendon || pulls_tendon(m, a, id);
-    if (acts && !actuator_disabled(m, a) && has_moving_moment(m, a)) return kMoving;
+  for (int a = 0; a < m.nactuator && !tendon; a++) {
+    const char* reason = transmission_curvature_refusal(m, a);
+    if (reason && !actuator_disabled(m, a)) return reason;
   }
   return nullptr;
 }
@@ -71,47 +66,82 @@ void add_ball(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   }
 }
 
-// The length of a tendon, whose first derivatives are its moments: the mean of both orders. (HES-2)
-void add_tendon_length(Sensing& s, int sensor, const double* weights, SensorForm& form) {
-  const Path& p = s.tendon(s.m.sensor_objid[sensor]);
-  for (int a = 0; p.hessian && a < p.n; a++)
-    for (int b = 0; b <= a; b++) {
-      const double both = p.hessian[a * p.n + b] + p.hessian[b * p.n + a];
-      form.add({DofVariable::kPosition, p.dofs[a]}, {DofVariable::kPosition, p.dofs[b]},
-               0.5 * weights[0] * both);
+// Adds the second derivative of the length or the rate of a path, weighted. If nothing pulls the
+// path, its dofs may belong to several components.
+void add_path_value(Sensing& s, const CurvedPath& path, bool rate, double weight,
+                    SensorForm& form) {
+  if (!is_curved(path.source)) return;
+  constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;
+  const Path& p = path.path;
+  const PathBend bend = bend_path(s.m, s.d, path.source, s.d.qvel, s.arena);
+  const double* second = rate ? bend.moment : bend.length;
+  for (int a = 0; a < p.n; a++)
+    for (int b = 0; b < p.n; b++) {
+      const int i = p.dofs[a], k = p.dofs[b];
+      if (second && b <= a) form.add({q, i}, {q, k}, weight * second[a * p.n + b]);
+      if (rate && p.hessian) form.add({v, i}, {q, k}, weight * p.hessian[a * p.n + b]);
     }
 }
 
-// Lengths and forces of actuators with constant moments.                                  (HSE-10)
+// Length and rate of a tendon
+void add_tendon(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  const int tendon = s.m.sensor_objid[sensor];
+  const CurvedPath path{s.tendon(tendon), tendon_source(s.m, tendon)};
+  add_path_value(s, path, s.m.sensor_type[sensor] == sensor::kTendonVel, weights[0], form);
+}
+
+// The distance of a tendon to its active limit, and the rate of this distance
+void add_tendon_limit(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  const int tendon = s.m.sensor_objid[sensor];
+  for (int k = 0; k < s.f.blocks.count; k++) {
+    const Block& b = s.f.blocks.block[k];
+    if (b.type != constraint::kLimitTendon || b.id != tendon) continue;
+    const CurvedPath path{b.path[0], tendon_source(s.m, tendon)};
+    const double weight = tendon_row_sign(s.m, s.d, b) * weights[0];
+    return add_path_value(s, path, s.m.sensor_type[sensor] == sensor::kTendonLimitVel, weight,
+                          form);
+  }
+}
+
+// Length and rate of an actuator
+void add_transmission(Sensing& s, int sensor, const double* weights, SensorForm& form) {
+  const int id = s.m.sensor_objid[sensor];
+  const PathCurvature c = length_curvature(s.m, s.d, id, s.arena);
+  const bool rate = s.m.sensor_type[sensor] == sensor::kActuatorVel;
+  add_path_value(s, {c.of->path, c.source}, rate, path_gear(s.m, id) * weights[0], form);
+}
+
+// Forces of actuators                                                                    (HSE-10)
 void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   const ModelView& m = s.m;
   const Actuation& actuation = s.f.paths.actuation;
   const int type = m.sensor_type[sensor], id = m.sensor_objid[sensor];
-  if (type == sensor::kActuatorPos) {
-    const PathCurvature c = length_curvature(m, s.d, id, s.arena);
-    return add_path_curvature(c, weights[0], form.forms().late, s.arena);
-  }
-  if (type == sensor::kJointActFrc && actuation.frozen && actuation.frozen[m.jnt_dofadr[id]])
-    return;
+  const bool on_joint = type == sensor::kJointActFrc;
+  if (on_joint && actuation.frozen && actuation.frozen[m.jnt_dofadr[id]]) return;
+  double* along = s.arena.zeros<double>(m.nv);
+  if (on_joint) along[m.jnt_dofadr[id]] = 1;
   PathCurvature* all = s.arena.take<PathCurvature>(actuation.weight_count);
   const int count = actuator_curvatures(m, s.d, actuation, all, s.arena);
   for (int k = 0; k < count; k++) {
     const PathCurvature& c = all[k];
     const int a = actuation.weights[c.of - actuation.forces].actuator;
-    double weight = 0;
-    if (type == sensor::kJointActFrc) {
-      for (int i = 0; i < c.of->path.n; i++) {
-        if (c.of->path.dofs[i] == m.jnt_dofadr[id]) weight = c.of->path.moment[i];
-      }
+    const CurvedPath path{c.of->path, c.source};
+    PathFunction force = force_function(s.d, c, path, s.arena);
+    double weight = weights[0];
+    if (on_joint) {
+      const PathScalar moment{PathScalar::kVirtual, &path, along, nullptr, 0};
+      force = multiply(force, &moment, nullptr, 1, s.arena);
     } else if (type == sensor::kActuatorFrc ? a == id : pulls_tendon(m, a, id)) {
       const double gear = path_gear(m, a);
       if (gear == 0) {
         throw Unsupported(element_name(m, object::kSensor, sensor),
                           "second derivatives of the force of an actuator without gear");
       }
-      weight = 1 / gear;
+      weight /= gear;
+    } else {
+      continue;
     }
-    if (weight != 0) add_path_curvature(c, weight * weights[0], form.forms().late, s.arena);
+    add_path_function(m, s.d, force, weight, form.forms().late, s.arena);
   }
 }
 
@@ -131,12 +161,12 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kBallQuat, add_ball},
     {sensor::kJointLimitPos, add_nothing, limit_refusal},
     {sensor::kJointLimitVel, add_nothing, limit_refusal},
-    {sensor::kTendonPos, add_tendon_length},
-    {sensor::kTendonVel, add_nothing, tendon_refusal},
-    {sensor::kTendonLimitPos, add_nothing, tendon_refusal},
-    {sensor::kTendonLimitVel, add_nothing, tendon_refusal},
-    {sensor::kActuatorPos, add_actuator, actuator_refusal_of},
-    {sensor::kActuatorVel, add_nothing, actuator_refusal_of},
+    {sensor::kTendonPos, add_tendon},
+    {sensor::kTendonVel, add_tendon},
+    {sensor::kTendonLimitPos, add_tendon_limit},
+    {sensor::kTendonLimitVel, add_tendon_limit},
+    {sensor::kActuatorPos, add_transmission, actuator_refusal_of},
+    {sensor::kActuatorVel, add_transmission, actuator_refusal_of},
     {sensor::kActuatorFrc, add_actuator, actuator_refusal_of},
     {sensor::kJointActFrc, add_actuator, pulled_refusal},
     {sensor::kTendonActFrc, add_actuator, pulled_refusal},

@@ -8,9 +8,6 @@
 
 namespace mujacobian {
 
-// Returns whether the moment arms of an actuator depend on the position.
-bool has_moving_moment(const ModelView& m, int actuator);
-
 // Returns all elements of the model that have first derivatives but may lack second derivatives in
 // some state, with the reasons.
 std::vector<Unsupported> list_second_order(const ModelView& m);

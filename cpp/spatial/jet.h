@@ -95,9 +95,55 @@ Jet<N> operator-(const Jet<N>& a, double s) {
   return -s + a;
 }
 template <int N>
+Jet<N> operator-(double s, const Jet<N>& a) {
+  return s + -a;
+}
+template <int N>
+Jet<N> operator/(const Jet<N>& a, double s) {
+  return (1 / s) * a;
+}
+template <int N>
 Jet<N> sin(const Jet<N>& a) {
   const double sine = std::sin(a.v);
   return chain(sine, std::cos(a.v), -sine, a);
+}
+
+template <int N>
+Jet<N> cos(const Jet<N>& a) {
+  const double cosine = std::cos(a.v);
+  return chain(cosine, -std::sin(a.v), -cosine, a);
+}
+// The derivatives of the square root at zero are set to zero, as for dual numbers.
+template <int N>
+Jet<N> sqrt(const Jet<N>& a) {
+  const double r = std::sqrt(a.v), slope = r > 0 ? 0.5 / r : 0;
+  return chain(r, slope, r > 0 ? -0.5 * slope / a.v : 0, a);
+}
+template <int N>
+Jet<N> asin(const Jet<N>& a) {
+  const double slope = 1 / std::sqrt(1 - a.v * a.v);
+  return chain(std::asin(a.v), slope, a.v * slope * slope * slope, a);
+}
+template <int N>
+Jet<N> atan2(const Jet<N>& y, const Jet<N>& x) {
+  // the derivative of the angle is (x dy - y dx) / (x^2 + y^2)
+  const Jet<N> square = x * x + y * y;
+  const double inverse = 1 / square.v;
+  Jet<N> r;
+  r.v = std::atan2(y.v, x.v);
+  for (int i = 0; i < N; i++) r.d[i] = inverse * (x.v * y.d[i] - y.v * x.d[i]);
+  for (int i = 0, p = 0; i < N; i++)
+    for (int k = 0; k <= i; k++, p++) {
+      const double change = x.d[k] * y.d[i] - y.d[k] * x.d[i] + x.v * y.h[p] - y.v * x.h[p];
+      r.h[p] = inverse * (change - square.d[k] * r.d[i]);
+    }
+  return r;
+}
+
+// The value without its derivatives, for templates over double and Jet.
+template <int N>
+double value(const Jet<N>& a) {
+  return a.v;
 }
 
 }  // namespace mujacobian

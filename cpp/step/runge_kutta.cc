@@ -1,11 +1,11 @@
 #include "step/runge_kutta.h"
 
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "actuation/activation.h"
 #include "contact/collider.h"
-#include "dynamics/forward.h"
-#include "layout/engine.h"
 #include "layout/enums.h"
 #include "sensor/sensor.h"
 #include "spatial/quaternion.h"
@@ -14,18 +14,6 @@
 
 namespace mujacobian {
 namespace {
-
-constexpr int kStages = 4;
-constexpr double kNext[kStages - 1] = {0.5, 0.5, 1};                   // stage i+1 from stage i
-constexpr double kWeight[kStages] = {1 / 6., 1 / 3., 1 / 3., 1 / 6.};  // weights of the stages
-
-// A vector over the dofs or activations, and its derivative with respect to all inputs of the step.
-// The derivative has a row per entry and the columns (q, v, act, ctrl, applied force, extra).
-struct Varying {
-  int rows;
-  double* value;
-  double* change;
-};
 
 // An mjData of our own with a copy of the caller's state.
 class Scratch {
@@ -47,21 +35,18 @@ class Scratch {
     return view_data(data_.get());
   }
 
+  OwnedData release() { return std::move(data_); }
+
  private:
   OwnedData data_;
 };
-
-bool is_rotation(const ModelView& m, int dof) {
-  int joint = m.dof_jntid[dof], type = m.jnt_type[joint];
-  return type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[joint] + 3);
-}
 
 // One step and its derivative.
 class RungeKutta {
  public:
   RungeKutta(const ModelView& m, const DataView& d, const Outputs& out, const StageColumns* extra,
-             Arena& arena)
-      : m_(m), d_(d), out_(out), extra_(extra), arena_(arena), forces_(out.Bf || out.Df) {
+             bool forces, RungeKuttaRecord* record, Arena& arena)
+      : m_(m), d_(d), out_(out), extra_(extra), arena_(arena), forces_(forces), record_(record) {
     inputs_ = state_size(m) + m.nu + (forces_ ? m.nv : 0);
     width_ = inputs_ + (extra ? extra->count : 0);
   }
@@ -69,7 +54,7 @@ class RungeKutta {
   void run() {
     // `turn` is the change of the position from the initial one, in tangent coordinates, and `rate`
     // its rate
-    Scratch scratch(m_, d_, arena_);
+    std::optional<Scratch> scratch;
     double* qpos = arena_.take<double>(m_.nq);
     Varying rate = make(m_.nv), velocity = make(m_.nv), acc = make(m_.nv);
     Varying rate_sum = make(m_.nv), acc_sum = make(m_.nv), turn = make(m_.nv);
@@ -86,16 +71,26 @@ class RungeKutta {
     Actuation actuation{}, first{};
     for (int i = 0; i < kStages; i++) {
       // acceleration and rates of activations of this stage, and their weighted sums
-      actuation = accelerate(at, i == 0, position, velocity, act, acc);
+      const ForwardDynamics forward = accelerate(at, i == 0, position, velocity, act, acc);
+      actuation = forward.paths.actuation;
       if (i == 0) first = actuation;
+      if (record_) {
+        record_->stage[i] = {scratch ? scratch->release() : nullptr,
+                             at,
+                             forward,
+                             keep(position),
+                             keep(velocity),
+                             keep(act),
+                             keep(turn)};
+      }
       if (actuation.next) activate(at, actuation, position, velocity, act, act_rate);
-      add(rate_sum, kWeight[i], rate);
-      add(acc_sum, kWeight[i], acc);
-      add(act_rate_sum, kWeight[i], act_rate);
+      add(rate_sum, kStageWeight[i], rate);
+      add(acc_sum, kStageWeight[i], acc);
+      add(act_rate_sum, kStageWeight[i], act_rate);
       if (i == kStages - 1) break;
 
       // state of the next stage: a part of the step with the rates of this stage         (INT-13)
-      const double h = kNext[i] * m_.opt.timestep;
+      const double h = kNextStage[i] * m_.opt.timestep;
       clear(turn);
       add(turn, h, rate);
       move(turn, qpos, position);
@@ -104,11 +99,13 @@ class RungeKutta {
       restart(act, 2 * m_.nv, d_.act);
       add(act, h, act_rate);
       rates(velocity, turn, rate);
-      at = scratch.at(m_, qpos, velocity.value, act.value);
+      if (!scratch || record_) scratch.emplace(m_, d_, arena_);
+      at = scratch->at(m_, qpos, velocity.value, act.value);
     }
 
     // next activations, at the lengths and speeds of the first stage; before 4.0 of the last stage
-    if (engine().version >= kMuJoCo400) {
+    const bool at_first = engine().version >= kMuJoCo400;
+    if (at_first) {
       restart(position, 0, d_.qpos);
       restart(velocity, m_.nv, d_.qvel);
       finish(d_, first, position, velocity, act_rate_sum, act);
@@ -118,6 +115,11 @@ class RungeKutta {
     // next position and velocity, with the mean rates
     clear(turn);
     add(turn, m_.opt.timestep, rate_sum);
+    if (record_) {
+      record_->last = at_first ? 0 : kStages - 1;
+      record_->turn = turn, record_->mean = act_rate_sum;
+      record_->width = width_;
+    }
     move(turn, qpos, position);
     restart(velocity, m_.nv, d_.qvel);
     add(velocity, m_.opt.timestep, acc_sum);
@@ -130,6 +132,12 @@ class RungeKutta {
   Varying make(int rows) {
     return {rows, arena_.zeros<double>(rows),
             arena_.zeros<double>(static_cast<std::size_t>(rows) * width_)};
+  }
+  // Returns a copy.
+  Varying keep(const Varying& x) {
+    Varying kept = make(x.rows);
+    copy(kept, x);
+    return kept;
   }
   double* row(const Varying& x, int i) const {
     return x.change + static_cast<std::ptrdiff_t>(i) * width_;
@@ -171,8 +179,8 @@ class RungeKutta {
   }
 
   // Computes the acceleration of a stage as a function of the inputs of the step.
-  Actuation accelerate(const DataView& at, bool first, const Varying& position,
-                       const Varying& velocity, const Varying& act, Varying& acc) {
+  ForwardDynamics accelerate(const DataView& at, bool first, const Varying& position,
+                             const Varying& velocity, const Varying& act, Varying& acc) {
     // the acceleration as a function of the state of the stage
     require_rows(m_, at);
     const ForwardDynamics f = evaluate_forward(m_, at, forces_, arena_);
@@ -206,7 +214,7 @@ class RungeKutta {
     if (first && (out_.C || out_.D || out_.Df)) {
       sense(m_, at, f, {out_.C, out_.D, out_.Df, out_.sensors}, arena_);
     }
-    return f.paths.actuation;
+    return f;
   }
 
   // Adds the extra columns of the acceleration.
@@ -320,7 +328,7 @@ class RungeKutta {
   // since 4.0.
   void rates(const Varying& velocity, const Varying& turn, Varying& rate) const {
     copy(rate, velocity);
-    if (engine().version < kMuJoCo400) return;
+    if (!rates_are_turned()) return;
     for (int i = 0; i < m_.nv; i++) {
       if (!is_rotation(m_, i)) continue;
       const Vec3 u = load3(turn.value + i), v = load3(velocity.value + i);
@@ -353,15 +361,28 @@ class RungeKutta {
   const StageColumns* extra_;
   Arena& arena_;
   bool forces_;
-  int inputs_, width_;  // number of columns of the inputs, and of all columns
+  RungeKuttaRecord* record_;  // null: none
+  int inputs_, width_;        // number of columns of the inputs, and of all columns
 };
 
 }  // namespace
 
+bool rates_are_turned() { return engine().version >= kMuJoCo400; }
+
+bool is_rotation(const ModelView& m, int dof) {
+  const int joint = m.dof_jntid[dof], type = m.jnt_type[joint];
+  return type == joint::kBall || (type == joint::kFree && dof >= m.jnt_dofadr[joint] + 3);
+}
+
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
                  const StageColumns* extra, Arena& arena) {
   // the contacts of later stages are not known yet, so the converged collider is used in all stages
-  RungeKutta(converged_model(m), d, out, extra, arena).run();
+  RungeKutta(converged_model(m), d, out, extra, out.Bf || out.Df, nullptr, arena).run();
+}
+
+void record_runge_kutta(const ModelView& m, const DataView& d, bool forces,
+                        RungeKuttaRecord& record, Arena& arena) {
+  RungeKutta(converged_model(m), d, {}, nullptr, forces, &record, arena).run();
 }
 
 }  // namespace mujacobian

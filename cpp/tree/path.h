@@ -47,14 +47,29 @@ struct PathForce {
   double stiffness_dlength, stiffness_drate;
 };
 
+// The element that a path with second derivatives belongs to.
+struct PathSource {
+  int tendon, actuator;  // -1: none; with neither, the length is linear in the positions
+};
+inline bool is_curved(const PathSource& source) {
+  return source.tendon >= 0 || source.actuator >= 0;
+}
+
 // The second derivatives of a force along a path with respect to its variables: the length, the
 // rate, and `count - 2` inputs.
 struct PathCurvature {
   const PathForce* of;
-  int count;
+  int count;                      // 0: all second derivatives are zero
   const int* inputs;              // their numbers, as in InputSlope
   const double *force, *damping;  // (count, count)
-  const double* length;           // d2l/dq2, (n, n) over the dofs of the path; null: zero
+  PathSource source;
+};
+
+// The second derivatives of a path whose moments depend on the position, for a joint motion y: in
+// exponential coordinates, (n, n) over the dofs of the path; null: zero.
+struct PathBend {
+  const double* length;  // d2l/dq2
+  const double* moment;  // d2(y . m)/dq2
 };
 
 // d(m v)/dq_k = sum_i v_i dm_i/dq_k, written to rate[0 .. n-1]                         (PATH-2)

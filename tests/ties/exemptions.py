@@ -15,14 +15,17 @@ BOOKKEEPING = """
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
   actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
-  forces/tendon.cc:5 tree/inertia.h:2 actuation/transmission.cc:5
+  forces/tendon.cc:6 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:4
   step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:1 spatial/jet.h:1
   tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:2
-  second_order/path.cc:1 second_order/row.cc:3 second_order/support.cc:3
+  second_order/path.cc:2 second_order/path_function.cc:3 second_order/row.cc:2
+  second_order/support.cc:2 actuation/transmission_curvature.cc:5 forces/link.h:1
+  forces/tendon_curvature.cc:1 tree/path.h:1 tree/relative.cc:4
   second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:6
   second_order/pair.cc:3 second_order/point_equality.cc:3 second_order/product.cc:4
-  second_order/sensor.cc:2 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
+  second_order/runge_kutta.cc:5
+  second_order/sensor.cc:3 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
@@ -37,6 +40,7 @@ REPEATED = """
   adjoint/row_parameter.cc:7 constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
   sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3
+  actuation/transmission_curvature.cc:1
 """
 # They select a branch of a second derivative. The tie is that of the first derivative, which is
 # marked elsewhere, or the second derivative does not exist there.
@@ -63,8 +67,8 @@ NUMERICS = """
   constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
   dynamics/convergence.cc:10
   dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
-  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/rotation.h:1 step/diagnostics.cc:8
-  step/integrator.cc:9 step/inverse.cc:1
+  actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
+  second_order/turn.h:1 step/diagnostics.cc:8 step/integrator.cc:9 step/inverse.cc:1
 """
 # They belong to the iterations of the solver, which end at the same optimum.
 SOLVER = """

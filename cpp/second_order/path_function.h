@@ -1,0 +1,61 @@
+// Second derivatives of functions of the lengths and rates of paths.
+// docs/derivations/second_order.md.
+#pragma once
+
+#include "tree/path.h"
+#include "tree/quadratic_form.h"
+
+namespace mujacobian {
+
+// A path with the element that it belongs to.
+struct CurvedPath {
+  Path path;
+  PathSource source;
+};
+
+// Returns the second derivatives of the length and, for a joint motion `y` (nv), of the moments of
+// a path with a source.
+PathBend bend_path(const ModelView& m, const DataView& d, const PathSource& source, const double* y,
+                   Arena& arena);
+
+// A variable of a function: the length of a path, its rate m . y in a joint motion y, or an input.
+struct PathScalar {
+  enum Kind {
+    kLength,
+    kVirtual,       // y is constant
+    kVelocity,      // y is the velocity of the dofs
+    kAcceleration,  // y is their acceleration
+    kInput
+  } kind;
+  const CurvedPath* path;
+  const double* motion;       // (nv): y
+  const unsigned char* mask;  // per dof of the path: it counts; null: all do
+  int input;
+
+  // Returns m . y.
+  double rate() const;
+};
+
+// A scalar function with its derivatives with respect to its variables. It is linear in the
+// accelerations.
+struct PathFunction {
+  int count;
+  PathScalar* scalar;
+  double value;
+  double* slope;   // (count)
+  double* second;  // (count, count)
+};
+
+// Returns a function with all derivatives zero.
+PathFunction make_path_function(int count, Arena& arena);
+
+// Returns f sum_k a_k b_k, or f sum_k a_k if `b` is null, for rates a_k, b_k of the path.
+PathFunction multiply(const PathFunction& f, const PathScalar* a, const PathScalar* b, int count,
+                      Arena& arena);
+
+// Adds `weight` times the second derivatives of a function of paths of one component. The rows
+// `mixed` of the form belong to the accelerations.                                       (HES-50)
+void add_path_function(const ModelView& m, const DataView& d, const PathFunction& f, double weight,
+                       const QuadraticForm& form, Arena& arena);
+
+}  // namespace mujacobian
