@@ -24,6 +24,10 @@ from mujacobian.errors import ArgumentError, MujacobianError
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
+class DivergedRolloutError(MujacobianError):
+    """A rollout diverges: MuJoCo detected NaN or huge values."""
+
+
 def rollout(
     model: mujoco.MjModel,
     state: mujoco.MjData | ArrayLike,
@@ -150,7 +154,7 @@ def _simulate(
         )
         if taken < T:
             which = f"rollout {k}" if is_batch else "the rollout"
-            raise MujacobianError(
+            raise DivergedRolloutError(
                 f"{which} diverges in step {taken}: MuJoCo detected NaN or huge values and reset it"
             )
 

@@ -13,7 +13,7 @@ from mujacobian.control.cost import Cost, expand_norm
 from mujacobian.control.passes import Expansion, Knots, Passes
 from mujacobian.control.plan import Policy
 from mujacobian.control.rows import Rows
-from mujacobian.errors import DomainError, MujacobianError, UnsupportedFeatureError
+from mujacobian.errors import DomainError, MujacobianError
 
 QUANTITIES = ("state", "weights", "targets")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
@@ -108,11 +108,7 @@ def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
     `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
     """
     cost = passes.cost
-    for k in cost.users:
-        raise UnsupportedFeatureError(
-            f'term "{cost.terms[k].name}"',
-            "user-defined residuals have no second derivatives, which sensitivities need",
-        )
+    cost.require_second_derivatives()
     knots, total = passes.follow(policy, -1, np.inf)
     passes.raise_failure()
     costate = costates(passes.expansion)
