@@ -125,7 +125,8 @@ def as_array(name: str, values: ArrayLike) -> jax.Array:
     return jnp.asarray(values, dtype=jnp.float64)
 
 
-def _like(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+def like(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    """Return a description of an array of double precision."""
     return jax.ShapeDtypeStruct(shape, np.float64)  # type: ignore[no-untyped-call]
 
 
@@ -134,27 +135,27 @@ def _function(host: HostRollout, T: int) -> Callable[[Inputs], tuple[jax.Array, 
     m = host.model
     rows = -(-T // host.every), mujoco.mj_stateSize(m, INTEGRATION)
     shapes = (T + 1, m.nq + m.nv + m.na), (T, m.nsensordata), rows
-    results = tuple(map(_like, shapes))
+    results = tuple(map(like, shapes))
 
     @jax.custom_jvp
     def record(inputs: Inputs) -> Any:  # noqa: ANN401
-        return _call(host.simulate, results, inputs)
+        return call(host.simulate, results, inputs)
 
     @record.defjvp
     def push(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
         made = record(*primals)
-        states, sensordata = _call(host.push, results[:2], *primals, *made, *tangents)
+        states, sensordata = call(host.push, results[:2], *primals, *made, *tangents)
         return made, (states, sensordata, jnp.zeros_like(made[2]))
 
     @jax.custom_jvp
     def pull(inputs: Inputs, *arrays: jax.Array) -> Any:  # noqa: ANN401
-        return _call(host.pull_back, _same(inputs), inputs, *arrays)
+        return call(host.pull_back, _same(inputs), inputs, *arrays)
 
     @pull.defjvp
     def pull_again(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
         # the recorded states are functions of the inputs, whose change includes theirs
         inputs, *recorded, _, _ = primals
-        curved = _call(host.pull_twice, _same(inputs), *primals, tangents[0])
+        curved = call(host.pull_twice, _same(inputs), *primals, tangents[0])
         turned = pull(inputs, *recorded, *tangents[-2:])
         return pull(*primals), jax.tree.map(jnp.add, curved, turned)
 
@@ -170,10 +171,10 @@ def _function(host: HostRollout, T: int) -> Callable[[Inputs], tuple[jax.Array, 
     return run
 
 
-def _call(work: Callable[..., Any], results: Any, *arguments: Any) -> Any:  # noqa: ANN401
+def call(work: Callable[..., Any], results: Any, *arguments: Any) -> Any:  # noqa: ANN401
     """Return the results of `work`, which takes a batch, on the host."""
     return jax.pure_callback(flattened(work), results, *arguments, vmap_method="broadcast_all")
 
 
 def _same(inputs: Inputs) -> Inputs:
-    return {name: _like(x.shape) for name, x in inputs.items()}
+    return {name: like(x.shape) for name, x in inputs.items()}

@@ -155,11 +155,11 @@ class _Task:
         return tuple(by_name.get(name) for name in self.names)
 
 
-class _Batched(torch.autograd.Function):
+class Batched(torch.autograd.Function):
     """A function of tensors that all have the same leading axes, which batches have."""
 
     @classmethod
-    def vmap(cls, info: Any, in_dims: Any, task: _Task, *tensors: torch.Tensor) -> Any:  # noqa: ANN401
+    def vmap(cls, info: Any, in_dims: Any, task: object, *tensors: torch.Tensor) -> Any:  # noqa: ANN401
         """Return the results of a batch, whose axis becomes the first one."""
         given = (
             x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
@@ -176,12 +176,12 @@ class _Batched(torch.autograd.Function):
         ctx.save_for_forward(*tensors)
 
 
-class _Record(_Batched):
+class _Record(Batched):
     """States and sensordata of rollouts of the inputs, and the recorded states for gradients."""
 
     @staticmethod
     def forward(task: _Task, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _tensors(flattened(task.host.simulate)(*task.arrays(inputs)))
+        return tensors_of(flattened(task.host.simulate)(*task.arrays(inputs)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:  # noqa: ANN401
@@ -203,13 +203,13 @@ class _Record(_Batched):
         return (*_push(task, *ctx.saved_tensors, *moved), None)
 
 
-class _Pull(_Batched):
+class _Pull(Batched):
     """Gradients with respect to the wanted inputs, from cotangents of states and sensordata."""
 
     @staticmethod
     def forward(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         work = partial(task.host.pull_back, wanted=task.wanted)
-        return _tensors(flattened(work)(*task.arrays(tensors)).values())
+        return tensors_of(flattened(work)(*task.arrays(tensors)).values())
 
     @staticmethod
     def backward(ctx: Any, *directions: torch.Tensor) -> Any:  # noqa: ANN401
@@ -242,13 +242,13 @@ class _Pull(_Batched):
         return tuple(map(sum, zip(*terms, strict=True)))
 
 
-class _Push(_Batched):
+class _Push(Batched):
     """Changes of states and sensordata along a change of the inputs that move."""
 
     @staticmethod
     def forward(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         work = partial(task.host.push, sensors=task.sensors)
-        return _tensors(flattened(work)(*task.arrays(tensors)))
+        return tensors_of(flattened(work)(*task.arrays(tensors)))
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
@@ -273,13 +273,13 @@ class _Push(_Batched):
         )
 
 
-class _PullTwice(_Batched):
+class _PullTwice(Batched):
     """Changes of the gradients along a change of the inputs that move."""
 
     @staticmethod
     def forward(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         work = partial(task.host.pull_twice, wanted=task.wanted)
-        return _tensors(flattened(work)(*task.arrays(tensors)).values())
+        return tensors_of(flattened(work)(*task.arrays(tensors)).values())
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:  # noqa: ANN401
@@ -309,7 +309,8 @@ def _moving(task: _Task, tangents: Any) -> tuple[_Task, list[torch.Tensor]]:  # 
     return replace(task, moved=tuple(name for name, _ in pairs)), [x for _, x in pairs]
 
 
-def _tensors(arrays: Iterable[Array]) -> tuple[torch.Tensor, ...]:
+def tensors_of(arrays: Iterable[Array]) -> tuple[torch.Tensor, ...]:
+    """Return tensors with the memory of these arrays."""
     return tuple(map(torch.from_numpy, arrays))
 
 
