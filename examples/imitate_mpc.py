@@ -94,7 +94,7 @@ def draw(errors: np.ndarray, weights: np.ndarray, picture: str) -> None:
         (line,) = right.semilogy(row, label=name)
         right.axhline(goal, color=line.get_color(), linestyle=":")
     right.set(xlabel="evaluation", ylabel="weight (dotted: expert)")
-    right.legend()
+    right.legend(loc="lower right")
     Path(picture).parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=120)
 
