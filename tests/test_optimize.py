@@ -128,6 +128,22 @@ def test_limits_are_reported(cart):
     assert (flat.controls == 1).all()
 
 
+def test_steps_that_diverge_are_rejected(cart):
+    """The loss has no minimum, so the steps grow until MuJoCo resets the simulation."""
+    model, state, _ = cart
+    linear = optimize.Loss(
+        lambda x, y, u: -u.sum(),
+        lambda x, y, u: (None, None, -np.ones_like(u)),
+        lambda x, y, u, moved: (None, None, 0 * u),
+    )
+    found = optimize.minimize(model, state, np.zeros((5, 1)), linear, iterations=80)
+    assert found.status != "converged"
+    assert np.isfinite(found.trajectory.states).all()
+    assert 1e3 < found.controls.min()
+    with pytest.raises(mujacobian.MujacobianError, match="diverges in step"):
+        mujacobian.rollout(model, state, 1e3 * found.controls)
+
+
 def test_bad_arguments(cart):
     model, state, cost = cart
     u = np.zeros((5, 1))

@@ -60,8 +60,9 @@ def plan(
     a tolerance of 1e-9 or less.
 
     Args:
-      planner: planner with its model, cost, horizon and bounds. It is not changed.
-      state: `(nq + nv + na,)`, initial state.
+      planner: planner with its model, cost, horizon and bounds. Its regularization is reset, as in
+        `ILQR.solve`; nothing else changes.
+      state: `(nq + nv + na,)`, initial state at time 0.
       weights: `(terms,)`, weights of the terms; by default those of the cost.
       targets: `(rows,)`, numbers that are added to the targets of all rows of all terms, at all
         knots; by default zero. Where a term has no target, they are its target.
