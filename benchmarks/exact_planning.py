@@ -1,8 +1,9 @@
 """Compare planning with Gauss-Newton and with exact Hessians: python -m benchmarks.exact_planning.
 
 Four small problems are solved to the optimum. With MENAGERIE_ROOT, an iiwa reaches for a pose as in
-the literature. `--trot` adds the closed loop of the trotting A1. The gradient is the largest
-derivative of the cost with respect to a control, relative to its value along the first trajectory.
+the literature. The gradient is the largest derivative of the cost with respect to a control,
+relative to its value along the first trajectory. `--price` measures an iteration on the trotting A1
+instead, and `--trot` its closed loop.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import mujoco
@@ -17,13 +19,26 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mujacobian.control import ILQR, MPC, Cost, Term, controls, sensor, stack, tasks
+from benchmarks.timing import processor
+from mujacobian.control import (
+    ILQR,
+    MPC,
+    Cost,
+    MPCResult,
+    Plan,
+    Term,
+    controls,
+    sensor,
+    stack,
+    tasks,
+)
 from mujacobian.control.sensitivity import control_gradient, costates
 from mujacobian.control.term import Schedule
 
 HESSIANS = ("gauss-newton", "auto", "exact")
 TOLERANCE = 1e-15  # of the expected decrease, relative to the cost
 MOST = 300  # iterations
+KNOTS = 36  # of the trotting A1
 
 ARM = """
 <mujoco>
@@ -223,28 +238,72 @@ def solve(problem: Problem, hessian: str) -> tuple[str, ...]:
     return problem.name, hessian, str(n), str(exact), f"{plan.cost:.10g}", f"{last:.0e}", each
 
 
-def trot(seconds: float) -> Table:
+def price(plans: int, rounds: int) -> Table:
+    """Return the processor time of one iteration on the trotting A1, after a number of plans."""
+    task = tasks.load("a1_trot")
+    planners = {
+        name: ILQR(task.planned, task.cost, horizon=KNOTS, hessian=name, threads=1)
+        for name in HESSIANS
+    }
+    data, plan = task.start(None), None
+    for _ in range(plans):
+        plan = planners["gauss-newton"].improve(data, plan)
+        end = data.time + task.planned.opt.timestep - 0.5 * task.model.opt.timestep
+        while data.time < end:
+            state = np.concatenate([data.qpos, data.qvel, data.act])
+            data.ctrl = plan.policy(data.time, state)
+            mujoco.mj_step(task.model, data)
+    made: dict[str, list[Plan]] = {name: [] for name in HESSIANS}
+
+    def iterate(name: str) -> None:
+        planners[name].reset()
+        made[name].append(planners[name].improve(data, plan))
+
+    times = processor({name: partial(iterate, name) for name in HESSIANS}, rounds)
+    table = Table(title=f"one iteration, a1_trot, {KNOTS} knots, one thread, processor time")
+    for column in ("Hessian", "ms", "ratio", "exact"):
+        table.add_column(column, justify="left" if column == "Hessian" else "right")
+    for name, found in made.items():
+        ratio = times[name] / times["gauss-newton"]
+        exact = "yes" if found[-1].history.exact.all() else "no"
+        table.add_row(name, f"{times[name]:.2f}", f"{ratio:.2f}", exact)
+    return table
+
+
+def trot(seconds: float, rounds: int) -> Table:
     """Return the closed-loop cost and the speed of planning of the trotting A1."""
-    table = Table(title=f"a1_trot, {seconds:g} s closed loop, one thread")
-    for name in ("Hessian", "mean cost", "plans per second", "plans that tried it"):
-        table.add_column(name, justify="left" if name == "Hessian" else "right")
-    for hessian in HESSIANS[:2]:
+    results: dict[str, MPCResult] = {}
+
+    def run(hessian: str) -> None:
         task = tasks.load("a1_trot")
-        planner = ILQR(task.planned, task.cost, horizon=36, hessian=hessian, threads=1)
-        result = MPC(task.model, planner).run(task.start(None), seconds, progress=False)
-        timings = result.timings
-        rate = len(timings) / sum(timing.total for timing in timings)
-        tried = sum(timing.curvature > 0 for timing in timings)
-        cost = f"{result.costs.mean():.6g}"
-        table.add_row(hessian, cost, f"{rate:.1f}", f"{tried} of {len(timings)}")
+        planner = ILQR(task.planned, task.cost, horizon=KNOTS, hessian=hessian, threads=1)
+        results[hessian] = MPC(task.model, planner).run(task.start(None), seconds, progress=False)
+
+    times = processor({name: partial(run, name) for name in ("gauss-newton", "auto")}, rounds)
+    table = Table(title=f"a1_trot, {seconds:g} s closed loop, one thread, processor time")
+    for name in ("Hessian", "mean cost", "plans per second", "plans that tried it"):
+        table.add_column(name, justify="left" if name == "Hessian" else "right", no_wrap=True)
+    for hessian, result in results.items():
+        n, tried = len(result.timings), sum(each.curvature > 0 for each in result.timings)
+        rate = f"{1e3 * n / times[hessian]:.0f}"
+        table.add_row(hessian, f"{result.costs.mean():.6g}", rate, f"{tried} of {n}")
     return table
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--trot", type=float, default=0.0, metavar="SECONDS", help="closed loop")
+    parser.add_argument("--price", action="store_true", help="time of one iteration")
+    parser.add_argument(
+        "--trot", type=float, nargs="?", const=2.5, metavar="SECONDS", help="closed loop"
+    )
     arguments = parser.parse_args()
+    if arguments.price:
+        Console().print(price(plans=20, rounds=60))
+    if arguments.trot:
+        Console().print(trot(arguments.trot, rounds=3))
+    if arguments.price or arguments.trot:
+        return
     table = Table(title="solutions of planning problems")
     names = ("problem", "Hessian", "iterations", "exact", "cost", "gradient", "ms")
     for name in names:
@@ -255,8 +314,6 @@ def main() -> None:
         for hessian in HESSIANS:
             table.add_row(*solve(problem, hessian))
     Console().print(table)
-    if arguments.trot:
-        Console().print(trot(arguments.trot))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 `python -m benchmarks.second_order` prints the price of `hessian` beyond `A` and `B` on the robots
 of the speed table, and on the A1 and G1 of MuJoCo Menagerie that stand. With `--accuracy` it
 compares `hessian` with extrapolated differences of `A` and `B` in states of every scene of the
-Menagerie. The scenes come from the checkout in the environment variable MENAGERIE_ROOT. The exit
-status is 1 if an error is above the bound.
+Menagerie. With `--rollout` it compares the times of Hessian-vector products and of gradients of
+rollouts of these robots. The scenes come from the checkout in the environment variable
+MENAGERIE_ROOT. The exit status is 1 if an error is above the bound.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import mujoco
@@ -20,6 +22,7 @@ import numpy as np
 import mujacobian
 from benchmarks import robots
 from benchmarks.states import driven
+from benchmarks.timing import processor
 from mujacobian import reference
 from tests.oracle.second_order import column_errors
 
@@ -29,16 +32,21 @@ SECONDS = 1.0  # of timing per call
 BOUND = 1e-6  # relative to the largest entry
 COLUMNS = 16  # that are compared per state
 LARGEST = 80  # dofs
+STEPS = 100  # of a rollout
 
 
 def main() -> int:
     """Run the program; return its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--accuracy", action="store_true", help="compare with differences")
+    parser.add_argument("--rollout", action="store_true", help="time products of rollouts")
     parser.add_argument("--scenes", default="", help="part of the names of scenes")
     parser.add_argument("--states", type=int, default=3, help="states per scene")
     options = parser.parse_args()
     root = Path(os.environ.get("MENAGERIE_ROOT", "."))
+    if options.rollout:
+        report_rollouts(root)
+        return 0
     if options.accuracy:
         return report_accuracy(root, options.scenes, options.states)
     report_price(root)
@@ -54,6 +62,27 @@ def report_price(root: Path) -> None:
         first, second = price(model, data)
         ratio = (second - first) / first
         print(f"| {name} | {model.nv} | {data.ncon} | {first:.1f} | {second:.1f} | {ratio:.2f} |")
+
+
+def report_rollouts(root: Path) -> None:
+    """Print milliseconds of gradients and Hessian-vector products of rollouts, on one thread."""
+    print("| model | nv | steps | simulation (ms) | gradient (ms) | hvp (ms) | hvp / gradient |")
+    print("|---|---|---|---|---|---|---|")
+    for name, model, data in priced(root):
+        rng = np.random.default_rng(0)
+        controls = data.ctrl + 0.01 * rng.normal(size=(STEPS, model.nu))
+        trajectory = mujacobian.rollout(model, data, controls, threads=1)
+        d_states = rng.normal(size=trajectory.states.shape)
+        along = rng.normal(size=trajectory.states.shape[1]), rng.normal(size=controls.shape)
+        calls: dict[str, Callable[[], object]] = {
+            "simulation": partial(mujacobian.rollout, model, data, controls, threads=1),
+            "gradient": partial(trajectory.gradient, d_states),
+            "hvp": partial(trajectory.hvp, along, d_states),
+        }
+        times = processor(calls, rounds=40)
+        cells = " | ".join(f"{x:.2f}" for x in times.values())
+        ratio = times["hvp"] / times["gradient"]
+        print(f"| {name} | {model.nv} | {STEPS} | {cells} | {ratio:.2f} |", flush=True)
 
 
 def priced(root: Path) -> Iterator[tuple[str, mujoco.MjModel, mujoco.MjData]]:

@@ -64,3 +64,14 @@ def test_torch_policy():
 
     before, after = torch_policy.main()
     assert after < before / 5
+
+
+def test_imitation(tmp_path):
+    pytest.importorskip("torch")
+    from examples import imitate_mpc
+
+    picture = tmp_path / "imitation.png"
+    errors, weights = imitate_mpc.main(str(picture))
+    assert errors[-1] < 1e-4 * errors[0]
+    np.testing.assert_allclose(weights[-1], imitate_mpc.EXPERT, rtol=0.05)
+    assert picture.stat().st_size > 10_000

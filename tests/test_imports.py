@@ -35,14 +35,14 @@ def test_classes_have_the_path_by_which_users_import_them():
             assert pickle.loads(pickle.dumps(value)) is value
 
 
-@pytest.mark.parametrize("name", [*SUBMODULES, "sysid"])
+@pytest.mark.parametrize("name", [*SUBMODULES, "optimize", "sysid"])
 def test_submodules_are_imported_at_their_first_use(name):
     code = f"import mujacobian; print(mujacobian.{name}.__name__)"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stdout.strip() == f"mujacobian.{name}"
 
 
-@pytest.mark.parametrize("name", [*SUBMODULES, "sysid"])
+@pytest.mark.parametrize("name", [*SUBMODULES, "optimize", "sysid"])
 def test_submodules_list_names_that_exist(name):
     module = importlib.import_module(f"mujacobian.{name}")
     assert len(module.__all__) == len(set(module.__all__))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mujacobian
+from benchmarks.exact_planning import sliding_tip
 from mujacobian.reference import converge
 from tests.scenes.cases import load, random_state
 from tests.scenes.rollout_cases import row, scene
@@ -218,3 +219,116 @@ def test_nan_and_wrong_shapes():
         (states.sum() * float("nan")).backward()
     with pytest.raises(ValueError, match="controls must have shape"):
         bridge.rollout(model, x, controls[:, :0])
+
+
+SECOND = 1e-10  # relative: the numbers are the same up to the order of sums
+
+
+def near(made, wanted):
+    scale = np.abs(wanted).max()
+    assert scale > 0
+    np.testing.assert_allclose(made.detach().numpy(), wanted, rtol=0, atol=SECOND * scale)
+
+
+def reverse_twice(function, argnums=0):
+    return torch.func.jacrev(torch.func.grad(function, argnums), argnums)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("hessian", [torch.func.hessian, reverse_twice])
+def test_hessian_of_a_step_in_contact(hessian):
+    problem = sliding_tip("elliptic")
+    model, data = problem.model, mujoco.MjData(problem.model)
+    assert model.nq == model.nv, "tangent coordinates must be those of the state"
+    data.qpos[:], data.ctrl[:] = problem.start[: model.nq], problem.guess[0]
+    data.qvel[:] = -0.1, 0.2, 0.3
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    d_state = np.random.default_rng(1).normal(size=2 * model.nv)
+    expected = mujacobian.hessian(model, data, d_state)
+    count = mujacobian.fd_count()
+
+    def weighted(x, u):
+        return (bridge.step(model, x, u)[0] * tensor(d_state, False)).sum()
+
+    given = tensor(row(data), False), tensor(data.ctrl, False)
+    (xx, xu), (_, uu) = hessian(weighted, (0, 1))(*given)
+    near(xx, expected.xx)
+    near(xu, expected.xu)
+    assert np.abs(uu.numpy() - expected.uu).max() <= SECOND * np.abs(expected.xx).max()
+    assert mujacobian.fd_count() == count
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("hessian", [torch.func.hessian, reverse_twice])
+def test_hessian_of_a_rollout(hessian):
+    """The rows are products of our Hessian with unit vectors, for quaternions and sensors, too."""
+    model = machine("framelinvel")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    rng = np.random.default_rng(1)
+    controls = rng.normal(size=(3, model.nu))
+    trajectory = mujacobian.rollout(model, state, controls)
+    weights = [rng.normal(size=x.shape) for x in (trajectory.states, trajectory.sensordata)]
+
+    def loss(x, u):
+        made = bridge.rollout(model, x, u, checkpoint=2)
+        return sum((y * tensor(w, False)).sum() for y, w in zip(made, weights, strict=True))
+
+    made = hessian(loss, (0, 1))(tensor(state, False), tensor(controls, False))
+    rows = [trajectory.hvp((along, None), *weights) for along in np.eye(len(state))]
+    near(made[0][0], np.array([each.state for each in rows]))
+    near(made[0][1], np.array([each.controls for each in rows]))
+    near(made[1][0].permute(2, 0, 1), np.array([each.controls for each in rows]))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_vmap_is_a_batch():
+    model = load("actuator_kinds")
+    rng = np.random.default_rng(3)
+    state = row(random_state(model, rng, scale=0.1))
+    states = tensor(state + 1e-3 * rng.normal(size=(3, len(state))), False)
+    controls = tensor(rng.normal(size=(model.nu, 3)), False)
+
+    def size(x, u):
+        return (bridge.step(model, x, u)[0] ** 2).sum()
+
+    over = torch.func.vmap(lambda x, u: bridge.step(model, x, u)[0], (0, 1))
+    expected = bridge.step(model, states, controls.T)[0]
+    assert over(states, controls).numpy().tobytes() == expected.numpy().tobytes()
+    made = torch.func.vmap(torch.func.hessian(size), (0, 1))(states, controls)
+    for k in range(3):
+        near(made[k], torch.func.hessian(size)(states[k], controls[:, k]).numpy())
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_forward_mode():
+    model, data, controls = scene("pendulum", 5)
+    given = tensor(row(data)), tensor(controls)
+    function = lambda x, u: bridge.rollout(model, x, u)  # noqa: E731
+    assert torch.autograd.gradcheck(function, given, check_forward_ad=True)
+    # reverse mode of forward mode is the same Hessian
+    last = lambda u: bridge.rollout(model, row(data), u)[0][-1].sum()  # noqa: E731
+    u = tensor(controls, False)
+    made = torch.func.jacrev(torch.func.jacfwd(last))(u)
+    near(made, torch.func.hessian(last)(u).numpy())
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_transforms_without_derivatives_raise():
+    model = load("actuator_kinds")
+    state = row(random_state(model, np.random.default_rng(2), scale=0.1))
+    forces, u = (tensor(np.ones((2, size)), False) for size in (model.nv, model.nu))
+
+    def loss(controls, f):
+        return (bridge.rollout(model, state, controls, forces=f)[0] ** 2).sum()
+
+    assert torch.func.hessian(loss)(u, forces).any()  # the forces are constants
+    cases = (
+        (torch.func.hessian(loss, 1), "forces.*second derivatives"),
+        (torch.func.jacfwd(torch.func.grad(loss, 1), 0), "forces.*second derivatives"),
+        (torch.func.jacfwd(torch.func.jacfwd(loss)), "forward mode twice"),
+        (torch.func.jacrev(torch.func.hessian(loss)), "third derivatives"),
+    )
+    for function, reason in cases:
+        with pytest.raises(mujacobian.UnsupportedFeatureError, match=reason):
+            function(u, forces)

@@ -312,6 +312,8 @@ NB_MODULE(_core, module) {
   using namespace mujacobian;
   using nanobind::arg, nanobind::none;
   module.doc() = "Compiled core of mujacobian.";
+  // graphs of PyTorch that exist at exit keep planners, which is no error of the user
+  nanobind::set_leak_warnings(false);
   module.def("processor_features", &processor_features);
   module.def("version", [] { return std::string(MUJACOBIAN_VERSION); });
   module.def("fields", &list_fields);

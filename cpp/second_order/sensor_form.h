@@ -83,6 +83,15 @@ void add_chain_pair(const ModelView& m, int l, int k, bool accelerates, Entry en
   if (l != k && accelerates) form.add({a, l}, {q, k}, entry(a, q));
 }
 
+// The same for a function of positions, with the derivative with respect to the positions of l,
+// then of k, and a function that returns it with l and k exchanged.
+template <class Swapped>
+void add_position_pair(const ModelView& m, int l, int k, double value, Swapped swapped,
+                       SensorForm& form) {
+  if (l != k && moves_axis(m, k, l)) value = 0.5 * (value + swapped());  // rotations of one joint
+  form.add({DofVariable::kPosition, l}, {DofVariable::kPosition, k}, value);
+}
+
 // Add the second derivatives of one sensor, weighted with `weights`, one per value.
 void add_frame_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
 void add_subtree_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);

@@ -17,6 +17,9 @@ struct Axis {
   Motion axis, axis_dot, second, sum;
 };
 
+bool is_zero(Vec3 a) { return a.x == 0 && a.y == 0 && a.z == 0; }
+bool is_zero(Force f) { return is_zero(f.ang) && is_zero(f.lin); }
+
 // A frame, the dofs that move it, and the slope of the sensor with respect to its variables.
 struct Mover {
   Frame frame;
@@ -173,10 +176,24 @@ class Function {
     }
   }
 
+  // The part of `write_frame` of sensors that depend on positions only.
+  void write_pose(const Mover& x, Vec3 turn, Vec3 place, SensorForm& form) const {
+    auto entry = [&](int i, int j) {
+      const Vec3 l = x.axes[i].axis.ang;
+      return dot(turn, cross(l, x.axes[j].axis.ang)) + dot(place, cross(l, x.frame.moved[j]));
+    };
+    for (int j = 0; j < x.frame.n; j++)
+      for (int i = 0; i <= j; i++) {
+        add_position_pair(
+            s_.m, x.axes[i].dof, x.axes[j].dof, entry(i, j), [&] { return entry(j, i); }, form);
+      }
+  }
+
   // The second derivatives of the variables with respect to the dofs, times their slopes. (HSE-5)
   void write_frame(const Mover& x, SensorForm& form) const {
     const Force by_velocity = x.force(kAngVel, kLinVel), by_acc = x.force(kAngAcc, kLinAcc);
     const Vec3 turn = 0.5 * x.slope[kTurn], place = x.slope[kPlace];
+    if (is_zero(by_velocity) && is_zero(by_acc)) return write_pose(x, turn, place, form);
     auto entry = [&](const Axis& l, Vec3 moved, const Axis& k, DofVariable::Kind first,
                      DofVariable::Kind second) {
       constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;

@@ -53,21 +53,40 @@ void visit_pairs(Sensing& s, const Parts& all, F visit) {
 // center of mass with `weight`.                                                           (HSE-8)
 template <class F>
 void add_momentum(Sensing& s, const Parts& all, F about, Vec3 weight, SensorForm& form) {
-  constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;
+  constexpr auto v = DofVariable::kVelocity;
+  // the factors of (HSE-12) that depend on one dof
+  Motion* turned = s.arena.template take<Motion>(all.n);
+  Force* carried = s.arena.template take<Force>(all.n);
+  for (int k = 0; k < all.n; k++) {
+    const Part& part = all.part[k];
+    const Motion along = about(part);
+    turned[k] = cross(part.axis, along);
+    carried[k] = cross(part.axis, part.inertia * along) - part.inertia * turned[k];
+  }
+  auto entry = [&](const Part& l, const Part& k, DofVariable::Kind first,
+                   DofVariable::Kind second) {
+    if (first == v && second == v) return 0.0;
+    const Motion& above = turned[&l - all.part];
+    if (second == v) return -dot(above, k.dv);
+    const Force& below = carried[&k - all.part];
+    if (first == v) return dot(l.axis, below);
+    return dot(l.axis_dot, below) - dot(above, k.dq) + dot(weight, cross(l.axis.ang, k.center));
+  };
   visit_pairs(s, all, [&](const Part& above, const Part& below) {
-    const Motion along = about(above);
-    auto entry = [&](const Part& l, const Part& k, DofVariable::Kind first,
-                     DofVariable::Kind second) {
-      if (first == v && second == v) return 0.0;
-      if (second == v) return dot(along, cross(l.axis, k.dv));
-      const Motion moved = first == q ? l.axis_dot : l.axis;
-      const Force carried = cross(k.axis, k.inertia * moved) - k.inertia * cross(k.axis, moved);
-      if (first == v) return dot(along, carried);
-      return dot(along, cross(l.axis, k.dq) + carried) + dot(weight, cross(l.axis.ang, k.center));
-    };
     add_chain_pair(
         s.m, above.dof, below.dof, false, [&](auto a, auto b) { return entry(above, below, a, b); },
         [&](auto a, auto b) { return entry(below, above, a, b); }, form);
+  });
+}
+
+// Adds the second derivatives of the product of the center of mass with `weight`.         (HSE-8)
+void add_center(Sensing& s, const Parts& all, Vec3 weight, SensorForm& form) {
+  auto entry = [&](const Part& l, const Part& k) {
+    return dot(weight, cross(l.axis.ang, k.center));
+  };
+  visit_pairs(s, all, [&](const Part& above, const Part& below) {
+    add_position_pair(
+        s.m, above.dof, below.dof, entry(above, below), [&] { return entry(below, above); }, form);
   });
 }
 
@@ -92,7 +111,7 @@ void add_subtree_curvature(Sensing& s, int sensor, const double* weights, Sensor
   const Parts all = make_parts(s, root);
   const Vec3 weight = load3(weights), none{0, 0, 0};
   if (type == sensor::kSubtreeCom) {
-    return add_momentum(s, all, [&](const Part&) { return Motion{none, none}; }, weight, form);
+    return add_center(s, all, weight, form);
   }
   if (type == sensor::kSubtreeLinVel) {
     const double mass = m.body_subtreemass[root];

@@ -84,7 +84,7 @@ __all__ = [
 
 _SUBMODULES = ("check", "control", "errors", "reference", "rods")
 # They need optional packages. `dir` does not list them: `help` imports everything that it lists.
-_BRIDGES = ("jax", "mujoco_sysid", "newton", "sysid", "torch")
+_BRIDGES = ("jax", "mujoco_sysid", "newton", "optimize", "sysid", "torch")
 
 # Messages and pickled results name the public path of a class.
 for _name in __all__:
@@ -98,6 +98,7 @@ if _TYPE_CHECKING:
     from mujacobian import jax as jax
     from mujacobian import mujoco_sysid as mujoco_sysid
     from mujacobian import newton as newton
+    from mujacobian import optimize as optimize
     from mujacobian import reference as reference
     from mujacobian import rods as rods
     from mujacobian import sysid as sysid

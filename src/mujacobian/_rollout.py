@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -20,6 +22,10 @@ from mujacobian._trajectory import Trajectory
 from mujacobian.errors import ArgumentError, MujacobianError
 
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+class DivergedRolloutError(MujacobianError):
+    """A rollout diverges: MuJoCo detected NaN or huge values."""
 
 
 def rollout(
@@ -96,7 +102,7 @@ def prepare(
     w = None if wrenches is None else batched("wrenches", wrenches, (T, model.nbody, 6))
     p = None if mocap is None else core_poses(batched("mocap", mocap, (T, model.nmocap, 7)))
     first = first_states(model, state)
-    n = _batch(
+    n = batch_size(
         {
             "state": (first, 1),
             "controls": (u, 2),
@@ -148,7 +154,7 @@ def _simulate(
         )
         if taken < T:
             which = f"rollout {k}" if is_batch else "the rollout"
-            raise MujacobianError(
+            raise DivergedRolloutError(
                 f"{which} diverges in step {taken}: MuJoCo detected NaN or huge values and reset it"
             )
 
@@ -188,7 +194,7 @@ def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Arr
     return starts
 
 
-def _batch(arrays: dict[str, tuple[Array | None, int]]) -> int | None:
+def batch_size(arrays: Mapping[str, tuple[Any, int]]) -> int | None:
     """Return the batch size of the arrays that have more axes than their rank; None if none has."""
     sizes = {
         name: len(array)

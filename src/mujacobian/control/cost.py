@@ -14,7 +14,7 @@ from mujacobian._summary import describe
 from mujacobian.control.norm import Norm, Null
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term, UserResidual
-from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, UnsupportedFeatureError
 
 
 class Cost:
@@ -222,6 +222,13 @@ class Cost:
         given = term.residual.value(times, states, controls)
         shape = len(times), term.residual.dim
         return shaped(f'residual of term "{term.name}"', given, shape, finite=False)
+
+    def require_second_derivatives(self) -> None:
+        """Raise if a term has no exact second derivatives."""
+        for k in self.users:
+            raise UnsupportedFeatureError(
+                f'term "{self.terms[k].name}"', "user-defined residuals have no second derivatives"
+            )
 
     def _checked_weights(self) -> Array:
         weights = shaped("weights", self.weights, (len(self.terms),))

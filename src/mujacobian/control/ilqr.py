@@ -26,7 +26,12 @@ from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
 from mujacobian.control.plan import History, Plan, Policy
 from mujacobian.control.regularization import Regularization
-from mujacobian.control.sensitivity import QUANTITIES, Sensitivity, differentiate_plan
+from mujacobian.control.sensitivity import (
+    QUANTITIES,
+    Sensitivity,
+    differentiate_plan,
+    pull_back_plan,
+)
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
@@ -256,6 +261,52 @@ class ILQR:
         with self._alone():
             self._passes.begin(start)
             return differentiate_plan(self._passes, self._open_loop(start, plan.controls), of)
+
+    def solve_variant(
+        self, state: Array, variant: tuple[Array, Array], controls: Array, iterations: int
+    ) -> Plan:
+        """Return the plan with other weights `(terms,)` and with an addition `(rows,)` to targets.
+
+        If it has not converged, this raises an error.
+        """
+        start = self.start_of(state)
+        first = self._open_loop(start, controls)
+        with self._changed(*variant):
+            self.reset()
+            plan = self._run(start, first, -1, iterations)
+            if plan.status != "converged":
+                raise MujacobianError(
+                    f"the plan has not converged after {len(plan.history.cost)} iterations: its "
+                    f'status is "{plan.status}". Give more iterations, other initial controls, or '
+                    'a planner with hessian="auto"'
+                )
+        return plan
+
+    def pull_back_variant(
+        self,
+        state: Array,
+        variant: tuple[Array, Array],
+        controls: Array,
+        d_states: Array,
+        d_controls: Array,
+    ) -> tuple[Array, Array, Array]:
+        """Return the gradients by state, weights and targets of a plan from `solve_variant`."""
+        start = self.start_of(state)
+        with self._changed(*variant):
+            self._passes.begin(start)
+            policy = self._open_loop(start, controls)
+            return pull_back_plan(self._passes, policy, d_states, d_controls)
+
+    @contextmanager
+    def _changed(self, weights: Array, shift: Array) -> Iterator[None]:
+        """Lock the planner while its cost has other weights and targets."""
+        with self._alone():
+            kept = self.cost.weights
+            self.cost.weights, self._passes.shift = weights, shift
+            try:
+                yield
+            finally:
+                self.cost.weights, self._passes.shift = kept, 0.0
 
     @property
     def fallback(self) -> str | None:

@@ -108,6 +108,7 @@ class Passes:
             *cost.blank(horizon),
         )
         self.curved = np.zeros_like(self.expansion.hessian)  # with second derivatives of the steps
+        self.shift: Array | float = 0.0  # added to the targets of all rows
         self.reach = horizon  # number of knots before the first one without a derivative
         self.timings = Timings()
         self._reports: dict[tuple[int, str, str], Differenced] = {}
@@ -121,7 +122,7 @@ class Passes:
         """Begin a plan at a state, which is a row of mjSTATE_INTEGRATION."""
         self.start = start
         self.times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
-        self.offsets = self.cost.offsets(self.times)
+        self.offsets = self.cost.offsets(self.times) - self.shift
         self.timings = Timings()
         self._reports.clear()
         self._core.derivative_seconds()

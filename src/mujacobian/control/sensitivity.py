@@ -13,7 +13,7 @@ from mujacobian.control.cost import Cost, expand_norm
 from mujacobian.control.passes import Expansion, Knots, Passes
 from mujacobian.control.plan import Policy
 from mujacobian.control.rows import Rows
-from mujacobian.errors import DomainError, MujacobianError, UnsupportedFeatureError
+from mujacobian.errors import DomainError, MujacobianError
 
 QUANTITIES = ("state", "weights", "targets")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
@@ -62,8 +62,10 @@ class Optimum:
     hessian: Array
     is_free: NDArray[np.bool_]
 
-    def solve(self, start: Array, gradient: Array) -> tuple[Array, Array]:
-        """Return the derivatives of states and controls.
+    def solve(self, start: Array, gradient: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives of states and controls, and of the value by the initial state.
+
+        The last result, `(nx, k)`, is that at an initial state that does not change.
 
         Args:
           start: `(nx, k)`, derivatives of the initial state.
@@ -99,7 +101,23 @@ class Optimum:
         for t in range(T - 1):
             controls[t] = gains[t] @ states[t] + steps[t]
             states[t + 1] = e.A[t] @ states[t] + e.B[t] @ controls[t]
-        return states, controls
+        return states, controls, v
+
+    def pull(self, d_states: Array, d_controls: Array) -> tuple[Array, Array]:
+        """Return the solution z `(T, nz)` of the adjoint problem, and the gradient by x_0 (ILQ-16).
+
+        Args:
+          d_states: `(T, nx)`, derivatives of a scalar with respect to the states.
+          d_controls: `(T - 1, nu)`, the same with respect to the controls.
+        """
+        T, nx = d_states.shape
+        gradient = np.zeros((*self.hessian.shape[:2], 1))
+        gradient[:, :nx, 0] = d_states
+        gradient[:-1, nx:, 0] = d_controls
+        states, controls, first = self.solve(np.zeros((nx, 1)), gradient)
+        # the last knot has the control of the knot before
+        knots = np.minimum(np.arange(T), T - 2)
+        return np.hstack([states[..., 0], controls[knots, :, 0]]), first[:, 0]
 
 
 def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
@@ -107,12 +125,30 @@ def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
 
     `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
     """
+    optimum, knots = find_optimum(passes, policy)
+    start, gradient, names = _quantities(passes, knots, of)
+    states, controls, _ = optimum.solve(start, gradient)
+    return Sensitivity(states, controls, names)
+
+
+def pull_back_plan(
+    passes: Passes, policy: Policy, d_states: Array, d_controls: Array
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of a scalar by the initial state, the weights and the targets (ILQ-16).
+
+    The arguments are those of `differentiate_plan` and of `Optimum.pull`.
+    """
+    optimum, knots = find_optimum(passes, policy)
+    z, state = optimum.pull(d_states, d_controls)
+    arguments = passes.cost, knots, passes.expansion, passes.offsets
+    weights, targets = weight_gradients(*arguments), target_gradients(*arguments)
+    return state, *(np.einsum("tzk,tz->k", each, z) for each in (weights, targets))
+
+
+def find_optimum(passes: Passes, policy: Policy) -> tuple[Optimum, Knots]:
+    """Return the linear-quadratic problem of a plan and its knots; raise if it is no optimum."""
     cost = passes.cost
-    for k in cost.users:
-        raise UnsupportedFeatureError(
-            f'term "{cost.terms[k].name}"',
-            "user-defined residuals have no second derivatives, which sensitivities need",
-        )
+    cost.require_second_derivatives()
     knots, total = passes.follow(policy, -1, np.inf)
     passes.raise_failure()
     costate = costates(passes.expansion)
@@ -122,8 +158,7 @@ def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
     is_free = ~_held(knots.controls[:-1], slope, *passes.bounds)
     optimum = Optimum(passes.expansion, passes.curved[:, :, : cost.nx + cost.nu], is_free)
     _require_optimum(optimum, slope, total)
-    start, gradient, names = _quantities(passes, knots, of)
-    return Sensitivity(*optimum.solve(start, gradient), names)
+    return optimum, knots
 
 
 def _held(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
