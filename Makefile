@@ -51,7 +51,7 @@ test-versions: .venv/.tools .venv/.installed  ## a sample of the tests and of Me
 	$(BIN)/python tools/test_versions.py
 
 test-newton: .venv-newton/.installed  ## the tests and examples of the Newton bridge, with its MuJoCo
-	.venv-newton/bin/python -m pytest tests/newton_bridge $(PYTEST_ARGS)
+	.venv-newton/bin/python $(PYTEST) tests/newton_bridge $(PYTEST_ARGS)
 
 test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
 	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
@@ -216,7 +216,7 @@ build/sanitized/.installed build/generic/.installed:
 
 .venv-newton/.installed: build/wheels/.built
 	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
-	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8' 'sybil>=10'
+	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8' 'pytest-xdist>=3.6' 'sybil>=10'
 	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
 	@touch $@
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,7 @@ def build(pythons: dict[str, Path]) -> list[Path]:
     print("building the sdist")
     run(sys.executable, "-m", "build", "--sdist", "--outdir", DIST)
     (sdist,) = DIST.glob("*.tar.gz")
+    check_sources(sdist)
     wheels = []
     for version in sorted({min(version, STABLE, key=number) for version in pythons}):
         # any newer interpreter builds the wheel with the stable ABI
@@ -87,6 +89,15 @@ def build(pythons: dict[str, Path]) -> list[Path]:
             (wheel,) = Path(folder).glob("*.whl")
             wheels.append(repair(wheel))
     return wheels
+
+
+def check_sources(sdist: Path) -> None:
+    """Check that the sdist has no file that the repository does not have."""
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    strange = held - set(run("git", "ls-files").splitlines()) - {"PKG-INFO"}
+    if strange:
+        raise SystemExit(f"{sdist.name} has {len(strange)} strange files, such as {min(strange)}")
 
 
 def number(version: str) -> tuple[int, ...]:

@@ -44,42 +44,28 @@ void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& p
 Force inertial_force(const ModelView& m, const DataView& d, int body, int component,
                      const Motion& acceleration);
 
-void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column);
-void add_armature(const StepDifferential& s, int dof, const Column& column);
-
-// Adds the column of a pose or size of a geom, on which only contacts depend.
-void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
-              const Column& column, Arena& arena);
-
-// The changes of the force along a path, and of its damping and stiffness in the integrator's
-// matrix.
-struct PathChange {
-  const Path& path;
-  double force, damping, stiffness;
-};
-
-// Adds the columns of springs, dampers and actuators.
-class ForceColumns {
+// The step whose columns are computed. Parts that several parameters share are computed on first
+// use.
+class ColumnContext {
  public:
-  ForceColumns(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena)
-      : m_(m), d_(d), s_(s), arena_(arena) {}
-  void add_damping(int dof, const Column& column) const;
-  void add_spring(const Parameter& p, const Column& column) const;
-  void add_tendon(const Parameter& p, const Column& column) const;
-  void add_actuator(const Parameter& p, const Column& column);
+  ColumnContext(const ModelView& model, const DataView& data, const StepDifferential& step,
+                Arena& scratch)
+      : m(model), d(data), s(step), arena(scratch) {}
+  const Passes& passes();
+  const ActuatorForces& actuators();
+
+  const ModelView& m;
+  const DataView& d;
+  const StepDifferential& s;
+  Arena& arena;
 
  private:
-  void add_stiffness(int joint, const Column& column) const;
-  void add_spring_to_metric(int joint, const Column& column, double k) const;
-  void add_path(const PathChange& change, const unsigned char* frozen, const Column& column) const;
-  void add_to_metric(const PathChange& change, const Column& column) const;
-
-  const ModelView& m_;
-  const DataView& d_;
-  const StepDifferential& s_;
-  Arena& arena_;
+  Passes passes_{};
   ActuatorForces actuators_{nullptr, -1};
 };
+
+// Throws Unsupported with the reason if the joint of the parameter is no hinge or slide.
+void require_single_dof(const ModelView& m, const Parameter& p, const char* reason);
 
 // The changes of an actuator's force, after its limits, and of its damping and stiffness in the
 // integrator's matrix, per unit of a gain or bias.
@@ -90,13 +76,6 @@ struct ActuatorChange {
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
                                const Parameter& p);
 
-// Returns why a gain or bias of an actuator is not supported as a parameter, null if it is.
-const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p);
-
-// Adds the column of a constant that mj_setConst derives and that constraints read (is_constant).
-void add_constant(const ModelView& m, const DataView& d, const StepDifferential& s,
-                  const Parameter& p, const Column& column, Arena& arena);
-
 // Writes the changes of the forces of a block at fixed acceleration, per unit of a constant.
 // `motion` belongs to the acceleration at which the forces were computed. (PAR-17)
 void constant_change(const ModelView& m, const DataView& d, const Block& block, const Parameter& p,
@@ -104,14 +83,5 @@ void constant_change(const ModelView& m, const DataView& d, const Block& block, 
 
 // Returns the direction in which the anchor of a connect moves.
 Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p);
-
-// Add the columns of dry friction, of a joint limit, and of a number that contacts take from a
-// geom.
-void add_friction_loss(const DataView& d, const StepDifferential& s, const Parameter& p,
-                       const Column& column);
-void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
-               const Column& column);
-void add_contact_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
-                           const Parameter& p, const Column& column);
 
 }  // namespace mujacobian

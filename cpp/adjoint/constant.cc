@@ -6,6 +6,7 @@
 #include "constraint/effective_diagonal.h"
 #include "constraint/regularization.h"
 #include "layout/engine.h"
+#include "layout/unsupported.h"
 #include "spatial/rotation.h"
 #include "tree/point.h"
 
@@ -202,20 +203,21 @@ void constant_change(const ModelView& m, const DataView& d, const Block& b, cons
   shift_force(m, d, b, row_shift(m, d, b, p, motion, arena), motion, change, arena);
 }
 
-void add_constant(const ModelView& m, const DataView& d, const StepDifferential& s,
-                  const Parameter& p, const Column& column, Arena& arena) {
-  const Blocks& blocks = s.forward.blocks;
+void add_constant(ColumnContext& x, const Parameter& p, const Column& column) {
+  const ModelView& m = x.m;
+  const DataView& d = x.d;
+  const Blocks& blocks = x.s.forward.blocks;
   BlockMotion motion{};
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!reads(m, b, p)) continue;
     const double* dJ = nullptr;
     if (family_of(p) != Family::kWeight) {
-      if (!motion.acc) motion = block_motion(m, d, blocks, s.forward.solved, arena);
-      dJ = row_shift(m, d, b, p, motion, arena).jacobian;
+      if (!motion.acc) motion = block_motion(m, d, blocks, x.s.forward.solved, x.arena);
+      dJ = row_shift(m, d, b, p, motion, x.arena).jacobian;
     }
     double change[kMaxRows];
-    constant_change(m, d, b, p, motion, change, arena);
+    constant_change(m, d, b, p, motion, change, x.arena);
     // d(J^T f)
     for (int r = 0; r < b.count; r++) {
       for (int i = 0; i < b.n; i++) {
@@ -224,6 +226,13 @@ void add_constant(const ModelView& m, const DataView& d, const StepDifferential&
       }
     }
   }
+}
+
+void require_equality(const ModelView& m, const Parameter& p) {
+  if (!(m.opt.enableflags & enable::kDiagExact)) return;
+  throw Unsupported(element_name(m, kind_of(p).element, p.id),
+                    "an equality reads its value at qpos0, which is not supported as a "
+                    "parameter with diagexact");
 }
 
 }  // namespace mujacobian

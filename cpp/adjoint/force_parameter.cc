@@ -100,9 +100,8 @@ bool scales_muscle(const double* prm, int component) {
   return prm[2] < 0 ? component == 3 && prm[3] != 0 : component == 2 && prm[2] != 0;
 }
 
-}  // namespace
-
-const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
+// Returns why a gain or bias of an actuator is not supported as a parameter, null if it is.
+const char* gain_refusal(const ModelView& m, const Parameter& p) {
   if (p.kind == Parameter::kActuatorWeight) return nullptr;
   if (m.actuator_plugin[p.id] >= 0) return "its plugin replaces its gain and bias";
   if (wrap_period(m, p.id) > 0) {
@@ -123,6 +122,86 @@ const char* actuator_parameter_refusal(const ModelView& m, const Parameter& p) {
   return "this component of its bias is not supported as a parameter";
 }
 
+// The changes of the force along a path, and of its damping and stiffness in the integrator's
+// matrix.
+struct PathChange {
+  const Path& path;
+  double force, damping, stiffness;
+};
+
+// The metric adds the force -h (k (m v + h m a) + b (m a)), and h (h k + b) m_i^2 to M_ii   (PAR-5)
+void add_to_metric(const ColumnContext& x, const PathChange& change, const Column& column) {
+  const Path& path = change.path;
+  const double h = x.m.opt.timestep;
+  double along = 0, rate = 0;  // m a, m v
+  for (int a = 0; a < path.n; a++) {
+    along += path.moment[a] * x.s.at[path.dofs[a]];
+    rate += path.moment[a] * x.d.qvel[path.dofs[a]];
+  }
+  const double pull = h * (change.stiffness * (rate + h * along) + change.damping * along);
+  for (int a = 0; a < path.n; a++) {
+    const int i = path.dofs[a];
+    const double moment = path.moment[a];
+    column.early[i] += moment * pull;
+    if (column.added) {
+      column.added[i] -= moment * moment * h * (h * change.stiffness + change.damping);
+    }
+  }
+}
+
+// Adds the columns of a force along a path, and of its damping in the matrix of implicit
+// integrators:
+//   early = m force,   late = -h D w = h damping m (m . w)                                  (PAR-5)
+void add_path(const ColumnContext& x, const PathChange& change, const unsigned char* frozen,
+              const Column& column) {
+  const Path& path = change.path;
+  for (int a = 0; a < path.n; a++) {
+    const int i = path.dofs[a];
+    if (!(frozen && frozen[i])) column.early[i] += path.moment[a] * change.force;
+    if (change.damping == 0 || !x.s.step.block) continue;  // only implicit integrators
+    double rate = 0;
+    for (int b = 0; b < path.n; b++) {
+      if (in_damping(x.m, x.s.forward.tree, x.s.step.block, i, path.dofs[b])) {
+        rate += path.moment[b] * x.s.step.w[path.dofs[b]];
+      }
+    }
+    column.late[i] += x.m.opt.timestep * change.damping * path.moment[a] * rate;
+  }
+  if (has_metric(x.m)) add_to_metric(x, change, column);
+}
+
+// The metric adds the force -h k (v + h a) of a joint's spring if k is positive.
+void add_spring_to_metric(const ColumnContext& x, int joint, const Column& column, double k) {
+  const double h = x.m.opt.timestep;
+  SpringSlope spring[2];
+  for (int s = 0, count = spring_slopes(x.m, x.d, joint, spring); s < count; s++) {
+    if (spring[s].stiffness <= 0) continue;
+    for (int i = spring[s].dof; i < spring[s].dof + spring[s].n; i++) {
+      column.early[i] -= h * k * (x.d.qvel[i] + h * x.s.at[i]);
+      if (column.added) column.added[i] += h * h * k;
+    }
+  }
+}
+
+void add_stiffness(const ColumnContext& x, int joint, const Column& column) {
+  if (!springs_enabled(x.m)) return;
+  int qadr = x.m.jnt_qposadr[joint], dof = x.m.jnt_dofadr[joint], type = x.m.jnt_type[joint];
+  const double *qpos = x.d.qpos + qadr, *rest = x.m.qpos_spring + qadr;
+  if (is_plastic(x.m.jnt_plasticadr, joint)) rest = x.d.plastic + x.m.jnt_plasticadr[joint];
+  if (has_metric(x.m)) add_spring_to_metric(x, joint, column, 1);
+  if (type == joint::kSlide || type == joint::kHinge) {
+    column.early[dof] -= qpos[0] - rest[0];
+    return;
+  }
+  if (type == joint::kFree) {
+    store3(column.early + dof, load3(column.early + dof) - (load3(qpos) - load3(rest)));
+    qpos += 3, rest += 3, dof += 3;
+  }
+  store3(column.early + dof, load3(column.early + dof) - quaternion_difference(qpos, rest));
+}
+
+}  // namespace
+
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
                                const Parameter& p) {
   for (int k = 0; k < all.count; k++) {
@@ -140,110 +219,58 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
   return {-1, 0, 0, 0};  // it is disabled
 }
 
-// Adds the columns of a force along a path, and of its damping in the matrix of implicit
-// integrators:
-//   early = m force,   late = -h D w = h damping m (m . w)                                  (PAR-5)
-void ForceColumns::add_path(const PathChange& change, const unsigned char* frozen,
-                            const Column& column) const {
-  const Path& path = change.path;
-  for (int a = 0; a < path.n; a++) {
-    const int i = path.dofs[a];
-    if (!(frozen && frozen[i])) column.early[i] += path.moment[a] * change.force;
-    if (change.damping == 0 || !s_.step.block) continue;  // only implicit integrators
-    double rate = 0;
-    for (int b = 0; b < path.n; b++) {
-      if (in_damping(m_, s_.forward.tree, s_.step.block, i, path.dofs[b])) {
-        rate += path.moment[b] * s_.step.w[path.dofs[b]];
-      }
-    }
-    column.late[i] += m_.opt.timestep * change.damping * path.moment[a] * rate;
-  }
-  if (has_metric(m_)) add_to_metric(change, column);
-}
-
-// The metric adds the force -h (k (m v + h m a) + b (m a)), and h (h k + b) m_i^2 to M_ii   (PAR-5)
-void ForceColumns::add_to_metric(const PathChange& change, const Column& column) const {
-  const Path& path = change.path;
-  const double h = m_.opt.timestep;
-  double along = 0, rate = 0;  // m a, m v
-  for (int a = 0; a < path.n; a++) {
-    along += path.moment[a] * s_.at[path.dofs[a]];
-    rate += path.moment[a] * d_.qvel[path.dofs[a]];
-  }
-  const double pull = h * (change.stiffness * (rate + h * along) + change.damping * along);
-  for (int a = 0; a < path.n; a++) {
-    const int i = path.dofs[a];
-    const double moment = path.moment[a];
-    column.early[i] += moment * pull;
-    if (column.added) {
-      column.added[i] -= moment * moment * h * (h * change.stiffness + change.damping);
-    }
-  }
-}
-
-void ForceColumns::add_damping(int dof, const Column& column) const {
-  if (!dampers_enabled(m_)) return;
-  column.early[dof] -= d_.qvel[dof];
-  if (m_.opt.integrator == integrator::kEuler && m_.opt.disableflags & disable::kEulerDamp) return;
-  // the metric contains only damping of the stabilizing sign
-  if (has_metric(m_) && dof_damping(m_, dof).slope_odd(d_.qvel[dof]) < 0) return;
-  require_damped(m_);
-  column.late[dof] -= m_.opt.timestep * s_.step.w[dof];
-  if (column.added) column.added[dof] += m_.opt.timestep;
-}
-
-// The metric adds the force -h k (v + h a) of a joint's spring if k is positive.
-void ForceColumns::add_spring_to_metric(int joint, const Column& column, double k) const {
-  const double h = m_.opt.timestep;
-  SpringSlope spring[2];
-  for (int s = 0, count = spring_slopes(m_, d_, joint, spring); s < count; s++) {
-    if (spring[s].stiffness <= 0) continue;
-    for (int i = spring[s].dof; i < spring[s].dof + spring[s].n; i++) {
-      column.early[i] -= h * k * (d_.qvel[i] + h * s_.at[i]);
-      if (column.added) column.added[i] += h * h * k;
-    }
-  }
-}
-
-void ForceColumns::add_stiffness(int joint, const Column& column) const {
-  if (!springs_enabled(m_)) return;
-  int qadr = m_.jnt_qposadr[joint], dof = m_.jnt_dofadr[joint], type = m_.jnt_type[joint];
-  const double *qpos = d_.qpos + qadr, *rest = m_.qpos_spring + qadr;
-  if (is_plastic(m_.jnt_plasticadr, joint)) rest = d_.plastic + m_.jnt_plasticadr[joint];
-  if (has_metric(m_)) add_spring_to_metric(joint, column, 1);
-  if (type == joint::kSlide || type == joint::kHinge) {
-    column.early[dof] -= qpos[0] - rest[0];
+void add_damper(ColumnContext& x, const Parameter& p, const Column& column) {
+  const int dof = p.id;
+  if (!dampers_enabled(x.m)) return;
+  column.early[dof] -= x.d.qvel[dof];
+  if (x.m.opt.integrator == integrator::kEuler && x.m.opt.disableflags & disable::kEulerDamp)
     return;
-  }
-  if (type == joint::kFree) {
-    store3(column.early + dof, load3(column.early + dof) - (load3(qpos) - load3(rest)));
-    qpos += 3, rest += 3, dof += 3;
-  }
-  store3(column.early + dof, load3(column.early + dof) - quaternion_difference(qpos, rest));
+  // the metric contains only damping of the stabilizing sign
+  if (has_metric(x.m) && dof_damping(x.m, dof).slope_odd(x.d.qvel[dof]) < 0) return;
+  require_damped(x.m);
+  column.late[dof] -= x.m.opt.timestep * x.s.step.w[dof];
+  if (column.added) column.added[dof] += x.m.opt.timestep;
 }
 
-void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
+void add_spring(ColumnContext& x, const Parameter& p, const Column& column) {
+  if (p.kind == Parameter::kStiffness) return add_stiffness(x, p.id, column);
+  // the spring's force depends on q - rest
+  if (!springs_enabled(x.m) || is_plastic(x.m.jnt_plasticadr, p.id)) return;
+  const int q = x.m.jnt_qposadr[p.id];
+  const Poly spring = joint_stiffness(x.m, p.id);
+  const double stretch = x.d.qpos[q] - x.m.qpos_spring[q];
+  column.early[x.m.jnt_dofadr[p.id]] += spring.slope(stretch);
+  if (has_metric(x.m)) add_spring_to_metric(x, p.id, column, -spring.curvature(stretch));
+}
+
+void require_spring(const ModelView& m, const Parameter& p) {
+  if (p.kind == Parameter::kStiffness) return;
+  require_single_dof(
+      m, p, "the rest position of a joint with several dofs is not supported as a parameter");
+}
+
+void add_tendon(ColumnContext& x, const Parameter& p, const Column& column) {
   PathForce f{};
-  const Path path = tendon_path(m_, d_, p.id, arena_);
-  const bool acts = tendon_force(m_, d_, p.id, path, f);
+  const Path path = tendon_path(x.m, x.d, p.id, x.arena);
+  const bool acts = tendon_force(x.m, x.d, p.id, path, f);
   if (p.kind == Parameter::kTendonDamping) {
-    if (!dampers_enabled(m_)) return;
-    const double damping = has_metric(m_) && f.damping > 0 ? 0 : -1;
-    return add_path({path, -d_.ten_velocity[p.id], damping, 0}, nullptr, column);
+    if (!dampers_enabled(x.m)) return;
+    const double damping = has_metric(x.m) && f.damping > 0 ? 0 : -1;
+    return add_path(x, {path, -x.d.ten_velocity[p.id], damping, 0}, nullptr, column);
   }
-  if (!springs_enabled(m_)) return;
-  const double* rest = m_.tendon_lengthspring + 2 * p.id;
-  if (is_plastic(m_.tendon_plasticadr, p.id)) {
+  if (!springs_enabled(x.m)) return;
+  const double* rest = x.m.tendon_lengthspring + 2 * p.id;
+  if (is_plastic(x.m.tendon_plasticadr, p.id)) {
     if (p.kind == Parameter::kTendonRestLength) return;  // the rest length is a state
-    rest = d_.plastic + m_.tendon_plasticadr[p.id];
+    rest = x.d.plastic + x.m.tendon_plasticadr[p.id];
   }
-  const double length = d_.ten_length[p.id];
+  const double length = x.d.ten_length[p.id];
   // tie: dead band as a parameter
   const int side = length > rest[1] ? 1 : length < rest[0] ? 0 : -1;
   const bool stabilizes = f.stiffness <= 0;
   if (p.kind == Parameter::kTendonStiffness) {
     if (side < 0) return;
-    return add_path({path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
+    return add_path(x, {path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
   // at the only rest length of a spring, both ends of the dead band share the slope      (PAR-24)
   // tie: only rest length as a parameter
@@ -251,31 +278,27 @@ void ForceColumns::add_tendon(const Parameter& p, const Column& column) const {
   const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
   if (share == 0 || !acts) return;
   const double stiffening = stabilizes ? -share * f.stiffness_dlength : 0;
-  add_path({path, -share * f.dlength, 0, stiffening}, nullptr, column);
+  add_path(x, {path, -share * f.dlength, 0, stiffening}, nullptr, column);
 }
 
-void ForceColumns::add_actuator(const Parameter& p, const Column& column) {
-  if (actuators_.count < 0) actuators_ = actuator_forces(m_, d_, arena_);
-  const ActuatorChange change = actuator_change(m_, d_, actuators_, p);
+void add_actuator(ColumnContext& x, const Parameter& p, const Column& column) {
+  const ActuatorForces& actuators = x.actuators();
+  const ActuatorChange change = actuator_change(x.m, x.d, actuators, p);
   if (change.index < 0) return;
   // the metric contains only stiffness and damping of the stabilizing sign
-  const PathForce& acting = s_.forward.paths.actuation.forces[change.index];
-  const bool stiff = acting.stiffness <= 0, damped = !has_metric(m_) || acting.damping <= 0;
-  const double gear = path_gear(m_, p.id);
-  add_path({actuators_.force[change.index].unlimited.path, gear * change.force,
+  const PathForce& acting = x.s.forward.paths.actuation.forces[change.index];
+  const bool stiff = acting.stiffness <= 0, damped = !has_metric(x.m) || acting.damping <= 0;
+  const double gear = path_gear(x.m, p.id);
+  add_path(x,
+           {actuators.force[change.index].unlimited.path, gear * change.force,
             damped ? gear * gear * change.damping : 0, stiff ? gear * gear * change.stiffness : 0},
-           s_.forward.paths.actuation.frozen, column);
+           x.s.forward.paths.actuation.frozen, column);
 }
 
-void ForceColumns::add_spring(const Parameter& p, const Column& column) const {
-  if (p.kind == Parameter::kStiffness) return add_stiffness(p.id, column);
-  // the spring's force depends on q - rest
-  if (!springs_enabled(m_) || is_plastic(m_.jnt_plasticadr, p.id)) return;
-  const int q = m_.jnt_qposadr[p.id];
-  const Poly spring = joint_stiffness(m_, p.id);
-  const double x = d_.qpos[q] - m_.qpos_spring[q];
-  column.early[m_.jnt_dofadr[p.id]] += spring.slope(x);
-  if (has_metric(m_)) add_spring_to_metric(p.id, column, -spring.curvature(x));
+void require_actuator(const ModelView& m, const Parameter& p) {
+  if (const char* reason = gain_refusal(m, p)) {
+    throw Unsupported(element_name(m, object::kActuator, p.id), reason);
+  }
 }
 
 }  // namespace mujacobian

@@ -1,7 +1,9 @@
 // Places, orientations and sizes of geoms as parameters.
 #include "adjoint/column.h"
 #include "constraint/shift.h"
+#include "forces/tendon.h"
 #include "layout/engine.h"
+#include "layout/enums.h"
 #include "layout/unsupported.h"
 
 namespace mujacobian {
@@ -48,10 +50,10 @@ ContactVariation geom_variation(const ModelView& m, const DataView& d, const Par
 
 }  // namespace
 
-void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
-              const Column& column, Arena& arena) {
-  const Blocks& blocks = s.forward.blocks;
-  const BlockMotion motion = block_motion(m, d, blocks, s.forward.solved, arena);
+void add_geom(ColumnContext& x, const Parameter& p, const Column& column) {
+  const ModelView& m = x.m;
+  const Blocks& blocks = x.s.forward.blocks;
+  const BlockMotion motion = block_motion(m, x.d, blocks, x.s.forward.solved, x.arena);
   for (int k = 0; k < blocks.count; k++) {
     const Block& b = blocks.block[k];
     if (!b.geometry || !b.active) continue;
@@ -61,8 +63,36 @@ void add_geom(const ModelView& m, const DataView& d, const StepDifferential& s, 
         throw Unsupported(contact_name(m, b.contact),
                           "geoms as parameters of a contact that cannot push its bodies");
       }
-      add_shifted(m, d, b, motion, geom_variation(m, d, p, b, side), column.early);
+      add_shifted(m, x.d, b, motion, geom_variation(m, x.d, p, b, side), column.early);
     }
+  }
+}
+
+// Fluids, tendons that wrap, and adhesion depend on geoms, too.
+void require_geom(const ModelView& m, const Parameter& p) {
+  require_contact(m, p);
+  const int type = m.geom_type[p.id];
+  const bool sized = type == geom::kSphere || type == geom::kCapsule || type == geom::kCylinder ||
+                     type == geom::kBox;
+  if (p.kind == Parameter::kGeomSize && !sized) {
+    throw Unsupported(
+        element_name(m, object::kGeom, p.id),
+        "only sizes of spheres, capsules, cylinders and boxes are supported as parameters");
+  }
+  if (m.opt.density > 0 || m.opt.viscosity > 0) {
+    throw Unsupported(element_name(m, object::kGeom, p.id),
+                      "its shape is not supported as a parameter in a fluid");
+  }
+  for (int t = 0; t < m.ntendon; t++) {
+    if (!tendon_wraps(m, t)) continue;
+    throw Unsupported(element_name(m, object::kTendon, t),
+                      "it wraps, so that poses and sizes of geoms are not supported as parameters");
+  }
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_trntype[a] != transmission::kBody) continue;
+    throw Unsupported(
+        element_name(m, object::kActuator, a),
+        "it acts on contacts, so that poses and sizes of geoms are not supported as parameters");
   }
 }
 

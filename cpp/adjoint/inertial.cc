@@ -1,5 +1,7 @@
 #include "adjoint/column.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {
@@ -71,20 +73,50 @@ Force inertial_force(const ModelView& m, const DataView& d, int body, int compon
   return {frame.axes * force.ang + cross(frame.offset, lin), lin};
 }
 
-void add_armature(const StepDifferential& s, int dof, const Column& column) {
-  column.early[dof] -= s.at[dof];
-  column.late[dof] -= s.lag[dof];
-  if (column.inertia) column.inertia[dof] += 1;
+void add_inertia(ColumnContext& x, const Parameter& p, const Column& column) {
+  double unit[10] = {};
+  unit[p.component] = 1;
+  add_inertial(x.m, x.s, x.passes(), p.id, unit, column);
+}
+
+// Fluids and gravity compensation read the inertia of a body, too.
+void require_inertia(const ModelView& m, const Parameter& p) {
+  if (m.opt.density > 0 || m.opt.viscosity > 0) {
+    throw Unsupported(element_name(m, object::kBody, p.id),
+                      "its inertia is not supported as a parameter in a fluid");
+  }
+  if (m.body_gravcomp[p.id] != 0) {
+    throw Unsupported(element_name(m, object::kBody, p.id),
+                      "its inertia is not supported as a parameter with gravity compensation");
+  }
+  require_armature(m, p);
+}
+
+void add_armature(ColumnContext& x, const Parameter& p, const Column& column) {
+  column.early[p.id] -= x.s.at[p.id];
+  column.late[p.id] -= x.s.lag[p.id];
+  if (column.inertia) column.inertia[p.id] += 1;
+}
+
+void require_armature(const ModelView& m, const Parameter&) {
+  if (!(m.opt.enableflags & enable::kDiagExact)) return;
+  throw Unsupported("option diagexact", "inertial parameters are not supported with it");
 }
 
 // The world accelerates by -gravity, so that -dg is the weight of each dof's subtree        (PAR-4)
-void add_gravity(const ModelView& m, const DataView& d, int component, const Column& column) {
-  if (m.opt.disableflags & disable::kGravity) return;
-  const Motion lifted{{0, 0, 0}, unit3(component)};
-  for (int i = 0; i < m.nv; i++) {
-    const Inertia below{d.crb + 10 * m.dof_bodyid[i]};
-    column.early[i] += dot(load_motion(d.cdof + 6 * i), below * lifted);
+void add_gravity(ColumnContext& x, const Parameter& p, const Column& column) {
+  if (x.m.opt.disableflags & disable::kGravity) return;
+  const Motion lifted{{0, 0, 0}, unit3(p.component)};
+  for (int i = 0; i < x.m.nv; i++) {
+    const Inertia below{x.d.crb + 10 * x.m.dof_bodyid[i]};
+    column.early[i] += dot(load_motion(x.d.cdof + 6 * i), below * lifted);
   }
+}
+
+void require_gravity(const ModelView& m, const Parameter&) {
+  if (!m.flg_gravcomp) return;
+  throw Unsupported("option gravity",
+                    "it is not supported as a parameter with gravity compensation");
 }
 
 }  // namespace mujacobian

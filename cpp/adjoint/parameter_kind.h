@@ -1,5 +1,5 @@
-// The table of parameter kinds. Python reads it, too: a row with a field is a family of
-// `mujacobian.Parameters`.
+// The tables of parameter kinds and of their families. Python reads the kinds, too: a row with a
+// field is a family of `mujacobian.Parameters`.
 #pragma once
 
 #include <limits>
@@ -8,6 +8,10 @@
 #include "layout/table.h"
 
 namespace mujacobian {
+
+class ColumnContext;
+struct Column;
+struct ModelView;
 
 // One number of the model.
 struct Parameter {
@@ -51,7 +55,32 @@ struct Parameter {
   int kind, id, component;
 };
 
-// Kinds whose columns are computed by the same function: SingleColumns::add in parameter.cc.
+// Functions that add the columns of a parameter, one per family. column.h defines their arguments.
+void add_inertia(ColumnContext& x, const Parameter& p, const Column& column);
+void add_armature(ColumnContext& x, const Parameter& p, const Column& column);
+void add_gravity(ColumnContext& x, const Parameter& p, const Column& column);
+void add_damper(ColumnContext& x, const Parameter& p, const Column& column);
+void add_spring(ColumnContext& x, const Parameter& p, const Column& column);
+void add_tendon(ColumnContext& x, const Parameter& p, const Column& column);
+void add_actuator(ColumnContext& x, const Parameter& p, const Column& column);
+void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& column);
+void add_contact(ColumnContext& x, const Parameter& p, const Column& column);
+void add_limit(ColumnContext& x, const Parameter& p, const Column& column);
+void add_constant(ColumnContext& x, const Parameter& p, const Column& column);
+void add_geom(ColumnContext& x, const Parameter& p, const Column& column);
+
+// Functions that throw Unsupported if a parameter is not supported in this model.
+void require_inertia(const ModelView& m, const Parameter& p);
+void require_armature(const ModelView& m, const Parameter& p);
+void require_gravity(const ModelView& m, const Parameter& p);
+void require_spring(const ModelView& m, const Parameter& p);
+void require_actuator(const ModelView& m, const Parameter& p);
+void require_contact(const ModelView& m, const Parameter& p);
+void require_limit(const ModelView& m, const Parameter& p);
+void require_equality(const ModelView& m, const Parameter& p);
+void require_geom(const ModelView& m, const Parameter& p);
+
+// Kinds whose columns are computed by the same function.
 enum class Family {
   kInertia,        // inertia of a body
   kArmature,       // armature of a dof
@@ -68,7 +97,42 @@ enum class Family {
   kFrame,          // frames of bodies, joints and mocap bodies, which virtual dofs represent
   kInertialFrame,  // inertial frame of a body, which only sensors of that frame read
   kGeom,           // poses and sizes of geoms
+  kCount
 };
+
+struct ParameterFamily {
+  Family family;
+  // null: the family has no effect on a step, or its columns are computed together (kFrame)
+  void (*add)(ColumnContext& x, const Parameter& p, const Column& column) = nullptr;
+  void (*require)(const ModelView& m, const Parameter& p) = nullptr;  // null: always supported
+};
+
+// One row per family. The order has no meaning.
+inline constexpr ParameterFamily kParameterFamilies[] = {
+    {Family::kInertia, add_inertia, require_inertia},
+    {Family::kArmature, add_armature, require_armature},
+    {Family::kGravity, add_gravity, require_gravity},
+    {Family::kDamper, add_damper},
+    {Family::kSpring, add_spring, require_spring},
+    {Family::kTendon, add_tendon},
+    {Family::kActuator, add_actuator, require_actuator},
+    {Family::kFrictionLoss, add_friction_loss},
+    {Family::kContact, add_contact, require_contact},
+    {Family::kLimit, add_limit, require_limit},
+    {Family::kWeight, add_constant},
+    {Family::kEquality, add_constant, require_equality},
+    {Family::kFrame},
+    {Family::kInertialFrame},
+    {Family::kGeom, add_geom, require_geom},
+};
+
+// Returns the row of a family.
+inline const ParameterFamily& functions_of(Family family) {
+  static constexpr auto kIndex =
+      index_rows<static_cast<int>(Family::kCount)>(kParameterFamilies, &ParameterFamily::family);
+  static_assert(is_complete(kIndex), "a family has no row");
+  return kParameterFamilies[kIndex[static_cast<int>(family)]];
+}
 
 struct ParameterKind {
   int kind;          // Parameter::Kind

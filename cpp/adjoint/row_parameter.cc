@@ -248,14 +248,16 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
   }
 }
 
-void add_contact(const ModelView& m, const DataView& d, const StepDifferential& s,
-                 const Parameter& p, const Block& b, int side, const Column& column) {
+void add_one_contact(const ColumnContext& x, const Parameter& p, const Block& b, int side,
+                     const Column& column) {
+  const ModelView& m = x.m;
+  const DataView& d = x.d;
   const ContactView& c = b.contact;
   if (c.adhesion != 0) {
     throw Unsupported(contact_name(m, c), "parameters of adhesive contacts are not supported");
   }
   double change[kMaxRows] = {};
-  const Gap g = gaps(d, b, s.forward.solved);
+  const Gap g = gaps(d, b, x.s.forward.solved);
   if (p.kind == Parameter::kFriction) {
     double dmu[5];
     friction_change(p.component, friction_weight(m, c, side, p.component), dmu);
@@ -272,23 +274,23 @@ void add_contact(const ModelView& m, const DataView& d, const StepDifferential& 
 }  // namespace
 
 // Dry friction at its limit changes with the limit.                                        (PAR-6)
-void add_friction_loss(const DataView& d, const StepDifferential& s, const Parameter& p,
-                       const Column& column) {
+void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& column) {
   const bool of_tendon = kind_of(p).element == object::kTendon;
   const int type = of_tendon ? constraint::kFrictionTendon : constraint::kFrictionDof;
-  for (int k = 0; k < s.forward.blocks.count; k++) {
-    const Block& b = s.forward.blocks.block[k];
+  for (int k = 0; k < x.s.forward.blocks.count; k++) {
+    const Block& b = x.s.forward.blocks.block[k];
     if (b.type != type || b.id != p.id || b.hessian[0] != 0) continue;
-    const double sign = b.force[0] / d.efc_frictionloss[b.row];
+    const double sign = b.force[0] / x.d.efc_frictionloss[b.row];
     add_force(b, &sign, column.early);
   }
 }
 
 // A limit that moves acts as a joint that moves the other way. Its solref changes aref.  (PAR-14)
-void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s, const Parameter& p,
-               const Column& column) {
-  for (int k = 0; k < s.forward.blocks.count; k++) {
-    const Block& b = s.forward.blocks.block[k];
+void add_limit(ColumnContext& x, const Parameter& p, const Column& column) {
+  const ModelView& m = x.m;
+  const DataView& d = x.d;
+  for (int k = 0; k < x.s.forward.blocks.count; k++) {
+    const Block& b = x.s.forward.blocks.block[k];
     if (b.type != constraint::kLimitJoint || b.id != p.id || !b.active) continue;
     const double gap = d.efc_pos[b.row] - d.efc_margin[b.row], velocity = d.efc_vel[b.row];
     double change;
@@ -309,16 +311,31 @@ void add_limit(const ModelView& m, const DataView& d, const StepDifferential& s,
   }
 }
 
-void add_contact_parameter(const ModelView& m, const DataView& d, const StepDifferential& s,
-                           const Parameter& p, const Column& column) {
-  if (m.opt.enableflags & enable::kOverride) return;  // contacts read the options, not their geoms
-  for (int k = 0; k < s.forward.blocks.count; k++) {
-    const Block& b = s.forward.blocks.block[k];
-    if (!b.geometry || !b.active || is_pair(m, b.contact)) continue;
+void require_limit(const ModelView& m, const Parameter& p) {
+  if (p.kind == Parameter::kLimitSolref && has_metric(m)) {
+    throw Unsupported(
+        element_name(m, object::kJoint, p.id),
+        "the solref of its limit is not supported as a parameter with the discrete integrator");
+  }
+  require_single_dof(m, p, "limits of a joint with several dofs are not supported as parameters");
+}
+
+void add_contact(ColumnContext& x, const Parameter& p, const Column& column) {
+  if (x.m.opt.enableflags & enable::kOverride)
+    return;  // contacts read the options, not their geoms
+  for (int k = 0; k < x.s.forward.blocks.count; k++) {
+    const Block& b = x.s.forward.blocks.block[k];
+    if (!b.geometry || !b.active || is_pair(x.m, b.contact)) continue;
     for (int side = 0; side < 2; side++) {
-      if (b.contact.geom.v[side] == p.id) add_contact(m, d, s, p, b, side, column);
+      if (b.contact.geom.v[side] == p.id) add_one_contact(x, p, b, side, column);
     }
   }
+}
+
+void require_contact(const ModelView& m, const Parameter&) {
+  const char* reason = "parameters of contacts and geoms are not supported with it";
+  if (has_metric(m)) throw Unsupported("integrator discrete", reason);
+  if (m.opt.enableflags & enable::kDiagExact) throw Unsupported("option diagexact", reason);
 }
 
 }  // namespace mujacobian

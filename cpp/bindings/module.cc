@@ -19,6 +19,7 @@
 #include "layout/enums.h"
 #include "layout/unsupported.h"
 #include "second_order/support.h"
+#include "sensor/type.h"
 #include "step/batch.h"
 #include "step/diagnostics.h"
 #include "step/inverse.h"
@@ -54,7 +55,7 @@ using Enumerators = std::vector<std::tuple<std::string, std::string, int>>;
 Enumerators list_enumerators() {
   return {
 #define MUJACOBIAN_ENTRY(SPACE, NAME, ENUM, ORIGINAL, VALUE) {#ENUM, #ORIGINAL, VALUE},
-      MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENTRY)
+      MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENTRY) MUJACOBIAN_SENSORS(MUJACOBIAN_ENTRY)
 #undef MUJACOBIAN_ENTRY
   };
 }

@@ -1,5 +1,6 @@
 // MuJoCo's enumerators, array strides and constants that the core uses. At import, Python compares
-// all enumerators with the installed MuJoCo and raises an ImportError if a value has changed.
+// all enumerators with the installed MuJoCo and raises an ImportError if a value has changed. Those
+// of sensor types are in sensor/type.h.
 #pragma once
 
 namespace mujacobian {
@@ -101,55 +102,6 @@ namespace mujacobian {
   X(stage, kAcc, mjtStage, mjSTAGE_ACC, 3)                                            \
   X(datatype, kReal, mjtDataType, mjDATATYPE_REAL, 0)                                 \
   X(datatype, kPositive, mjtDataType, mjDATATYPE_POSITIVE, 1)                         \
-  X(sensor, kTouch, mjtSensor, mjSENS_TOUCH, 0)                                       \
-  X(sensor, kAccelerometer, mjtSensor, mjSENS_ACCELEROMETER, 1)                       \
-  X(sensor, kVelocimeter, mjtSensor, mjSENS_VELOCIMETER, 2)                           \
-  X(sensor, kGyro, mjtSensor, mjSENS_GYRO, 3)                                         \
-  X(sensor, kForce, mjtSensor, mjSENS_FORCE, 4)                                       \
-  X(sensor, kTorque, mjtSensor, mjSENS_TORQUE, 5)                                     \
-  X(sensor, kMagnetometer, mjtSensor, mjSENS_MAGNETOMETER, 6)                         \
-  X(sensor, kRangefinder, mjtSensor, mjSENS_RANGEFINDER, 7)                           \
-  X(sensor, kCamProjection, mjtSensor, mjSENS_CAMPROJECTION, 8)                       \
-  X(sensor, kJointPos, mjtSensor, mjSENS_JOINTPOS, 9)                                 \
-  X(sensor, kJointVel, mjtSensor, mjSENS_JOINTVEL, 10)                                \
-  X(sensor, kTendonPos, mjtSensor, mjSENS_TENDONPOS, 11)                              \
-  X(sensor, kTendonVel, mjtSensor, mjSENS_TENDONVEL, 12)                              \
-  X(sensor, kActuatorPos, mjtSensor, mjSENS_ACTUATORPOS, 13)                          \
-  X(sensor, kActuatorVel, mjtSensor, mjSENS_ACTUATORVEL, 14)                          \
-  X(sensor, kActuatorFrc, mjtSensor, mjSENS_ACTUATORFRC, 15)                          \
-  X(sensor, kJointActFrc, mjtSensor, mjSENS_JOINTACTFRC, 16)                          \
-  X(sensor, kTendonActFrc, mjtSensor, mjSENS_TENDONACTFRC, 17)                        \
-  X(sensor, kBallQuat, mjtSensor, mjSENS_BALLQUAT, 18)                                \
-  X(sensor, kBallAngVel, mjtSensor, mjSENS_BALLANGVEL, 19)                            \
-  X(sensor, kJointLimitPos, mjtSensor, mjSENS_JOINTLIMITPOS, 20)                      \
-  X(sensor, kJointLimitVel, mjtSensor, mjSENS_JOINTLIMITVEL, 21)                      \
-  X(sensor, kJointLimitFrc, mjtSensor, mjSENS_JOINTLIMITFRC, 22)                      \
-  X(sensor, kTendonLimitPos, mjtSensor, mjSENS_TENDONLIMITPOS, 23)                    \
-  X(sensor, kTendonLimitVel, mjtSensor, mjSENS_TENDONLIMITVEL, 24)                    \
-  X(sensor, kTendonLimitFrc, mjtSensor, mjSENS_TENDONLIMITFRC, 25)                    \
-  X(sensor, kFramePos, mjtSensor, mjSENS_FRAMEPOS, 26)                                \
-  X(sensor, kFrameQuat, mjtSensor, mjSENS_FRAMEQUAT, 27)                              \
-  X(sensor, kFrameXAxis, mjtSensor, mjSENS_FRAMEXAXIS, 28)                            \
-  X(sensor, kFrameYAxis, mjtSensor, mjSENS_FRAMEYAXIS, 29)                            \
-  X(sensor, kFrameZAxis, mjtSensor, mjSENS_FRAMEZAXIS, 30)                            \
-  X(sensor, kFrameLinVel, mjtSensor, mjSENS_FRAMELINVEL, 31)                          \
-  X(sensor, kFrameAngVel, mjtSensor, mjSENS_FRAMEANGVEL, 32)                          \
-  X(sensor, kFrameLinAcc, mjtSensor, mjSENS_FRAMELINACC, 33)                          \
-  X(sensor, kFrameAngAcc, mjtSensor, mjSENS_FRAMEANGACC, 34)                          \
-  X(sensor, kSubtreeCom, mjtSensor, mjSENS_SUBTREECOM, 35)                            \
-  X(sensor, kSubtreeLinVel, mjtSensor, mjSENS_SUBTREELINVEL, 36)                      \
-  X(sensor, kSubtreeAngMom, mjtSensor, mjSENS_SUBTREEANGMOM, 37)                      \
-  X(sensor, kInsideSite, mjtSensor, mjSENS_INSIDESITE, 38)                            \
-  X(sensor, kGeomDist, mjtSensor, mjSENS_GEOMDIST, 39)                                \
-  X(sensor, kGeomNormal, mjtSensor, mjSENS_GEOMNORMAL, 40)                            \
-  X(sensor, kGeomFromTo, mjtSensor, mjSENS_GEOMFROMTO, 41)                            \
-  X(sensor, kContact, mjtSensor, mjSENS_CONTACT, 42)                                  \
-  X(sensor, kPotential, mjtSensor, mjSENS_E_POTENTIAL, 43)                            \
-  X(sensor, kKinetic, mjtSensor, mjSENS_E_KINETIC, 44)                                \
-  X(sensor, kClock, mjtSensor, mjSENS_CLOCK, 45)                                      \
-  X(sensor, kTactile, mjtSensor, mjSENS_TACTILE, 46)                                  \
-  X(sensor, kPlugin, mjtSensor, mjSENS_PLUGIN, 47)                                    \
-  X(sensor, kUser, mjtSensor, mjSENS_USER, 48)                                        \
   X(contact_data, kForce, mjtConDataField, mjCONDATA_FORCE, 1)                        \
   X(contact_data, kTorque, mjtConDataField, mjCONDATA_TORQUE, 2)                      \
   X(contact_data, kDist, mjtConDataField, mjCONDATA_DIST, 3)                          \
@@ -190,7 +142,6 @@ namespace mujacobian {
   inline constexpr int NAME = VALUE;                              \
   }
 MUJACOBIAN_ENUMERATORS(MUJACOBIAN_ENUMERATOR)
-#undef MUJACOBIAN_ENUMERATOR
 
 // Second extents of MuJoCo's arrays: mjNDYN, mjNGAIN, mjNBIAS, mjNPOLY, mjNFLUID, mjNSENS
 inline constexpr int kNDyn = 10, kNGain = 10, kNBias = 10, kNPoly = 2, kNImp = 5, kNFluid = 12,

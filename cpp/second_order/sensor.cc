@@ -9,6 +9,7 @@
 #include "second_order/sensor_form.h"
 #include "second_order/support.h"
 #include "sensor/sensor.h"
+#include "sensor/type.h"
 #include "spatial/quaternion.h"
 
 namespace mujacobian {

@@ -2,6 +2,7 @@
 #include "layout/enums.h"
 #include "second_order/sensor_form.h"
 #include "sensor/frame.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {

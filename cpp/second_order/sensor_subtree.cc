@@ -2,6 +2,7 @@
 #include "layout/enums.h"
 #include "second_order/sensor_form.h"
 #include "sensor/subtree.h"
+#include "sensor/type.h"
 #include "tree/point.h"
 
 namespace mujacobian {

@@ -9,6 +9,7 @@
 #include "second_order/row.h"
 #include "second_order/sensor.h"
 #include "sensor/sensor.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {

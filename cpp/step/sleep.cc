@@ -8,6 +8,7 @@
 #include "layout/sleep.h"
 #include "layout/topology.h"
 #include "layout/unsupported.h"
+#include "sensor/type.h"
 
 namespace mujacobian {
 namespace {

@@ -2,8 +2,8 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:6 adjoint/frame.cc:4
-  adjoint/inertial.cc:1 adjoint/parameter.cc:5 adjoint/product.cc:2
+  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:5 adjoint/frame.cc:4 adjoint/geom.cc:1
+  adjoint/inertial.cc:2 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
