@@ -242,3 +242,13 @@ def test_bad_arguments(cart):
     (slope,) = torch.autograd.grad(controls.sum(), x, create_graph=True)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="second derivatives of optimal"):
         slope.sum().backward()
+
+
+def test_gradcheck():
+    case = Case("cart")
+
+    def late(x, w, p):
+        return bridge.plan(case.planner, x, weights=w, targets=p)[1][::8]
+
+    given = [torch.tensor(x, requires_grad=True) for x in case.given]
+    assert torch.autograd.gradcheck(late, given, eps=1e-5, atol=TOLERANCE, rtol=TOLERANCE)
