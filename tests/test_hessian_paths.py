@@ -6,7 +6,14 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from tests.oracle.second_order import brackets, cotangent, differences, judge, judge_columns
+from tests.oracle.second_order import (
+    brackets,
+    cotangent,
+    differences,
+    joined,
+    judge,
+    judge_columns,
+)
 from tests.scenes.cases import INTEGRATORS, random_state, sample
 from tests.test_actuators import DYNAMICS, LAWS, MOTORS, PID, TRANSMISSIONS, state, world
 from tests.test_hessian import BRACKET_TOLERANCE, INTEGRATORS_COVERED, SMOOTH_TOLERANCE, load
@@ -189,7 +196,7 @@ def test_sensors_of_disabled_actuators_on_two_trees(kind):
 
 REFUSED = {
     "armature": ("", 'tendon "rope"'),
-    "adhesion": ('<adhesion name="glue" body="hand" ctrlrange="0 1"/>', 'actuator "glue"'),
+    "orientation": ('<orientation name="turn" joint="wrist" kp="3"/>', 'actuator "turn"'),
 }
 
 
@@ -204,3 +211,47 @@ def test_what_is_missing_raises_with_its_name(kind):
     with pytest.raises(mujacobian.UnsupportedFeatureError) as raised:
         mujacobian.hessian(model, state(model, 0), cotangent(model))
     assert raised.value.element == name
+
+
+STICKY = """
+<mujoco>
+  <option timestep=".004" tolerance="1e-15" integrator="{integrator}"/>
+  <default><geom solimp=".5 .95 .02 .4 3" margin=".01" gap=".005"/></default>
+  <worldbody>
+    <geom type="plane" size="3 3 .1" euler="2 3 1"/>
+    <body pos="0 0 .2">
+      <freejoint/>
+      <geom type="capsule" fromto="-.1 0 0 .1 .05 .02" size=".05" mass="1"/>
+      <body name="foot" pos=".1 0 -.1">
+        <joint axis="0 1 .3" damping=".2"/>
+        <geom type="{shape}" size=".05 .04 .06" mass=".4"/>
+        <body pos=".1 .02 0"><joint type="ball"/><geom size=".05" mass=".2"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><adhesion name="glue" body="foot" ctrlrange="0 1" gain="300"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("shape", ["sphere", "ellipsoid", "box"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_adhesion(shape, integrator):
+    model = mujoco.MjModel.from_xml_string(STICKY.format(shape=shape, integrator=integrator))
+    model = reference.converge(model)
+    data = mujoco.MjData(model)
+    turns = np.array([0, 0, 0, 0.3, 0.2, 0.1, 0.3, 0.1, 0.2, 0.3])
+    mujoco.mj_integratePos(model, data.qpos, turns, 1.0)
+    data.ctrl[:] = 0.7
+    data.qvel[:] = np.random.default_rng(0).normal(size=model.nv) * 0.2
+    for data.qpos[2] in np.arange(0.4, 0, -1e-3):  # until the foot touches the floor
+        mujoco.mj_forward(model, data)
+        if data.actuator_moment.any():
+            break
+    assert mujacobian.support(model, order=2) == []
+    found = joined(mujacobian.hessian(model, data, cotangent(model)))
+    share = judge_columns(model, data, tolerance=1e-5 if shape == "ellipsoid" else 1e-7)
+    assert share > 0.5
+    judge_product(model, data, cotangent(model))
+    data.ctrl[:] = 0.6
+    other = joined(mujacobian.hessian(model, data, cotangent(model)))
+    assert abs(found - other).max() > 1e-3 * abs(found).max()

@@ -201,8 +201,34 @@ Path crank_path(const ModelView& m, const DataView& d, int actuator, Arena& aren
 // The path of an adhesive body: minus the mean of the normal rows of its contacts, including
 // contacts in the gap.                                                                  (TRN-10)
 Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena) {
+  const AdhesiveContacts all = adhesive_contacts(m, d, m.actuator_trnid[2 * actuator], arena);
+  // mean of the normal rows, and its derivative: that of J^T f for a unit normal force
+  const int n = all.n;
+  double* moment = arena.zeros<double>(n);
+  double* hessian = arena.zeros<double>(n * n);
+  for (int c = 0; c < all.count; c++) {
+    const ContactDofs& at = all.chain[c];
+    const ContactGeometry& g = all.geometry[c];
+    const int stride = at.stride;
+    double* change = arena.zeros<double>(at.n * stride);
+    visit_maps(g, at, arena, [&](const ContactDofs& moved, const ContactMap& map) {
+      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, change, arena);
+    });
+    for (int a = 0; a < at.n; a++) {
+      int i = all.local[at.dofs[a]];
+      moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / all.count;
+      for (int b = 0; b < at.n; b++) {
+        hessian[i * n + all.local[at.dofs[b]]] -= change[a * stride + b] / all.count;
+      }
+    }
+  }
+  return {n, all.dofs, moment, arena.zeros<double>(n), hessian};
+}
+
+}  // namespace
+
+AdhesiveContacts adhesive_contacts(const ModelView& m, const DataView& d, int body, Arena& arena) {
   // the contacts of the body, with their features and dofs
-  const int body = m.actuator_trnid[2 * actuator];
   ContactDofs* contacts = arena.take<ContactDofs>(d.ncon);
   ContactGeometry* geometries = arena.take<ContactGeometry>(d.ncon);
   int* local = arena.zeros<int>(m.nv);
@@ -228,30 +254,8 @@ Path body_path(const ModelView& m, const DataView& d, int actuator, Arena& arena
     local[i] = n;
     dofs[n++] = i;
   }
-
-  // mean of the normal rows, and its derivative: that of J^T f for a unit normal force
-  double* moment = arena.zeros<double>(n);
-  double* hessian = arena.zeros<double>(n * n);
-  for (int c = 0; c < count; c++) {
-    const ContactDofs& at = contacts[c];
-    const ContactGeometry& g = geometries[c];
-    const int stride = at.stride;
-    double* change = arena.zeros<double>(at.n * stride);
-    visit_maps(g, at, arena, [&](const ContactDofs& moved, const ContactMap& map) {
-      turn_wrench(m, moved, map, {{0, 0, 0}, g.normal}, change, arena);
-    });
-    for (int a = 0; a < at.n; a++) {
-      int i = local[at.dofs[a]];
-      moment[i] -= at.sign(a) * dot(g.normal, at.axis[a].lin) / count;
-      for (int b = 0; b < at.n; b++) {
-        hessian[i * n + local[at.dofs[b]]] -= change[a * stride + b] / count;
-      }
-    }
-  }
-  return {n, dofs, moment, arena.zeros<double>(n), hessian};
+  return {count, contacts, geometries, n, dofs, local};
 }
-
-}  // namespace
 
 OrientationPath orientation_path(const ModelView& m, const DataView& d, int actuator,
                                  Arena& arena) {

@@ -2,6 +2,7 @@
 // docs/derivations/transmissions.md.
 #pragma once
 
+#include "contact/wrench.h"
 #include "tree/path.h"
 
 namespace mujacobian {
@@ -11,6 +12,16 @@ namespace mujacobian {
 // not computed yet).
 Path transmission_path(const ModelView& m, const DataView& d, int actuator, Path* tendon_paths,
                        Arena& arena);
+
+// The contacts of an adhesive body, including contacts in the gap, and the dofs that move them.
+struct AdhesiveContacts {
+  int count;
+  const ContactDofs* chain;
+  const ContactGeometry* geometry;
+  int n;
+  const int *dofs, *local;  // the dofs, and their indices in this list
+};
+AdhesiveContacts adhesive_contacts(const ModelView& m, const DataView& d, int body, Arena& arena);
 
 // The three outputs of an orientation servo, for the orientation of a frame relative to another
 // one.

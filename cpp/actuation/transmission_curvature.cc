@@ -3,7 +3,9 @@
 #include "actuation/site_pair.h"
 #include "forces/tendon.h"
 #include "forces/tendon_curvature.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 #include "spatial/quaternion.h"
 #include "spatial/rotation.h"
 #include "tree/relative.h"
@@ -213,14 +215,8 @@ bool has_moving_moment(const ModelView& m, int actuator) {
 }
 
 const char* transmission_curvature_refusal(const ModelView& m, int actuator) {
-  switch (m.actuator_trntype[actuator]) {
-    case transmission::kBody:
-      return "second derivatives of adhesion";
-    case transmission::kSO3:
-      return "second derivatives of orientation servos";
-    default:
-      return nullptr;
-  }
+  const bool servo = m.actuator_trntype[actuator] == transmission::kSO3;
+  return servo ? "second derivatives of orientation servos" : nullptr;
 }
 
 PathBend transmission_bend(const ModelView& m, const DataView& d, int actuator, const double* y,
@@ -233,6 +229,9 @@ PathBend transmission_bend(const ModelView& m, const DataView& d, int actuator, 
                                                     : reference_bend(m, d, actuator, y, arena);
     case transmission::kSliderCrank:
       return crank_bend(m, d, actuator, y, arena);
+    case transmission::kBody:
+      throw Unsupported(element_name(m, object::kActuator, actuator),
+                        "second derivatives of activations that depend on the rate of adhesion");
     default:
       return joint_bend(m, d, actuator, y, arena);
   }

@@ -12,7 +12,8 @@ bool has_moving_moment(const ModelView& m, int actuator);
 const char* transmission_curvature_refusal(const ModelView& m, int actuator);
 
 // Returns d2l/dq2 and d2(y . m)/dq2 over the dofs of the path of an actuator with one output, for a
-// joint motion `y` (nv). On a tendon, the path is that of the tendon.
+// joint motion `y` (nv). On a tendon, the path is that of the tendon. Throws Unsupported for
+// adhesion, whose function is adhesion_bend.
 PathBend transmission_bend(const ModelView& m, const DataView& d, int actuator, const double* y,
                            Arena& arena);
 

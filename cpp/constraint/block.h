@@ -117,6 +117,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& block, Arena& are
 // to the moments of the tendon.
 bool is_tendon_row(const Block& block);
 double tendon_row_sign(const ModelView& m, const DataView& d, const Block& block);
+
 // Throws Unsupported if a limit acts on both sides of the state but not in it, so that MuJoCo has
 // no row for it, and if the limit of a ball joint has no axis.                          (ROW-14)
 void require_limits(const ModelView& m, const DataView& d, Arena& arena);

@@ -5,7 +5,6 @@
 #include "constraint/block_sum.h"
 #include "constraint/contact.h"
 #include "constraint/force_derivative.h"
-#include "contact/curvature.h"
 #include "forces/passive.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
@@ -62,38 +61,20 @@ Force row_wrench(const Block& b, const double* x, int first, int last) {
   return sum;
 }
 
-// Column k of a map, as the motion of the contact.
-ContactVariation column(const ContactMap& map, int k) {
-  return {map.distance[k],
-          {map.position[0][k], map.position[1][k], map.position[2][k]},
-          {map.turn[0][k], map.turn[1][k], map.turn[2][k]}};
-}
-
 // Sets the wrench of a motion, which is fixed to the frame of the contact, and takes its arrays.
 void set_wrench(const ContactState& s, Force wrench, PairMotion& p, Arena& arena) {
   const Block& b = s.b;
-  p.wrench = wrench;
-  const MovedColumns columns(b.chain->all_moves);
-  for (int k = columns.first; k < columns.last; k++) {
-    const Force moved = moved_wrench(wrench, column(s.map, k));
-    double x[6];
-    store3(x, moved.ang), store3(x + 3, moved.lin);
-    for (int i = 0; i < 6; i++) p.change[i][k] = x[i];
-  }
+  fix_wrench(s.map, b.chain->all_moves, wrench, p);
   p.rate = arena.zeros<double>(6 * b.stride), p.moved = arena.take<double>(6 * b.stride);
 }
 
 // Sets the rates of the axes of the dofs: `rate`, and `damping` times cdof_dot.
 void set_rates(const DataView& d, const Block& b, const Motion* rate, double damping,
                PairMotion& p) {
-  const ContactDofs& c = *b.chain;
   for (int k = 0; k < b.n; k++) {
-    if (c.moves[k] == 3) continue;
     Motion sum = rate[b.dofs[k]];
     if (damping != 0) sum = sum + damping * load_motion(d.cdof_dot + 6 * b.dofs[k]);
-    double x[6];
-    store_motion(x, c.sign(k) * about(sum, c.offset[c.moves[k] >> 1]));
-    for (int i = 0; i < 6; i++) p.rate[i * b.stride + k] = x[i];
+    set_rate(*b.chain, k, sum, p);
   }
 }
 
@@ -146,66 +127,21 @@ ContactMotions contact_motions(const ModelView& m, const DataView& d, const Cont
   return all;
 }
 
-// a b^T - (a . b) 1, the matrix of (x -> (x x a) x b).
-Mat3 turn_twice(Vec3 a, Vec3 b) { return outer(a, b) + (-dot(a, b)) * identity3(); }
-
 // Returns the second derivative with respect to the poses of both geoms.                  (HES-32)
 PoseCurvature pose_curvature(const ModelView& m, const DataView& d, const ContactState& s,
                              const ContactMotions& motions) {
+  // the distance acts through the spring, the adhesion and D
   const Block& b = s.b;
-  // cotangents of the contact, and the curvature of the wrenches with its position and frame
-  ContactCotangent bar{};
-  Mat3 turns{}, shifts{};
-  for (int n = 0; n < motions.count; n++) {
-    const Motion y = motions.motion[n].relative();
-    const Force p = motions.motion[n].wrench;
-    bar.position += cross(p.lin, y.ang);
-    bar.turn += cross(p.ang, y.ang) + cross(p.lin, y.lin);
-    turns = turns + 0.5 * (turn_twice(p.ang, y.ang) + turn_twice(p.lin, y.lin));
-    shifts = shifts + turn_twice(p.lin, y.ang);
-  }
-
-  // the distance, through the spring, the adhesion and D
   double power = 0;
   for (int r = 0; r < b.count; r++) power -= s.virt[r] * b.force[r];
   const double *spring = s.impedance.spring, *scale = s.impedance.scale;
   const double adhesive = adhesive_reference(d, b);
-  bar.distance = s.pulled[0] * (spring[1] + adhesive * scale[1]) + power * scale[1];
-  const double bend = s.pulled[0] * (spring[2] + adhesive * (scale[2] - 2 * scale[1] * scale[1])) +
-                      power * scale[2];
-
-  PoseCurvature pose;
-  const int moves = b.chain->all_moves;
-  const MovedColumns columns(moves);
-  const ContactCurvature curvature = second_order(m, d, *b.geometry, bar, moves);
-  for (int k = columns.first; k < columns.last; k++) {
-    const ContactVariation v = column(s.map, k);
-    pose.gradient[k] =
-        bar.distance * v.distance + dot(bar.position, v.position) + dot(bar.turn, v.turn);
-    // the motion of the contact, and half of its curvature
-    const Vec3 turn = turns * v.turn, shift = shifts * v.turn;
-    const double nearer = 0.5 * bend * v.distance;
-    double* row = pose.half[k];
-    for (int j = columns.first; j < columns.last; j++) {
-      const ContactVariation u = column(s.map, j);
-      row[j] = 0.5 * curvature.m[k][j] + nearer * u.distance + dot(u.turn, turn) +
-               dot(u.position, shift);
-    }
-    // the bodies carry their motions along
-    for (int side = 0; side < 2; side++) {
-      if (!columns.has(side)) continue;
-      Force sum{};
-      for (int n = 0; n < motions.count; n++) {
-        const PairMotion& p = motions.motion[n];
-        const double(*x)[kPairColumns] = p.change;
-        sum += cross((side ? 1 : -1) * p.y[side],
-                     Force{{x[0][k], x[1][k], x[2][k]}, {x[3][k], x[4][k], x[5][k]}});
-      }
-      const double carried[6] = {sum.ang.x, sum.ang.y, sum.ang.z, sum.lin.x, sum.lin.y, sum.lin.z};
-      for (int i = 0; i < 6; i++) row[6 * side + i] += carried[i];
-    }
-  }
-  return pose;
+  const double by_distance[2] = {
+      s.pulled[0] * (spring[1] + adhesive * scale[1]) + power * scale[1],
+      s.pulled[0] * (spring[2] + adhesive * (scale[2] - 2 * scale[1] * scale[1])) +
+          power * scale[2]};
+  return power_curvature(m, d, *b.geometry, s.map, b.chain->all_moves, motions.motion,
+                         motions.count, by_distance);
 }
 
 // Derivatives of the rows of a contact with respect to q, by dof: (count, n) and (n).
@@ -319,18 +255,6 @@ bool has_contacts(const Blocks& blocks) {
   return false;
 }
 
-// Throws Unsupported if the contact has a first, but no second derivative.
-void require_curvature(const ModelView& m, const Block& b) {
-  if (b.geometry->twin) {
-    throw Unsupported(row_name(m, b),
-                      "second derivatives of boxes with parallel faces, of which the motion "
-                      "chooses the reference face");
-  }
-  if (norm(b.geometry->line) > 0) {
-    throw Unsupported(row_name(m, b), "second derivatives of geoms that touch along a line");
-  }
-}
-
 // Adds the sums of contacts with the dofs of b to the form.
 void scatter(const Block& b, const ContactSums& sums, const QuadraticForm& form) {
   for (int i = 0; i < b.n; i++) {
@@ -356,7 +280,9 @@ SlidingRows add_contact_hessians(const ModelView& m, const DataView& d, const Bl
                       block_motion(m, d, blocks, mu, arena)};
   auto add = [&](const Block& b, double* sum) {
     if (!b.geometry) return;
-    require_curvature(m, b);
+    if (const char* reason = curvature_refusal(*b.geometry)) {
+      throw Unsupported(row_name(m, b), reason);
+    }
     const ContactState s = contact_state(m, d, b, sweeps);
     const ContactMotions motions = contact_motions(m, d, s, sweeps, arena);
     const RowSlopes slopes = row_slopes(s, motions, arena);

@@ -2,6 +2,7 @@
 // move by Y_s and the wrench depends on the poses of both. docs/derivations/second_order.md.
 #pragma once
 
+#include "contact/curvature.h"
 #include "contact/wrench.h"
 
 namespace mujacobian {
@@ -29,6 +30,21 @@ struct PoseCurvature {
   double half[kPairColumns][kPairColumns];  // half + half^T, without the motion of the axes
   double gradient[kPairColumns];            // first derivative
 };
+
+// Sets the wrench of a motion, which is fixed to the frame of a contact, and its changes.
+void fix_wrench(const ContactMap& map, int moves, Force wrench, PairMotion& motion);
+
+// Sets the rates of the axes of the dofs from those of all dofs of the model, Y_pre x S.
+void set_rate(const ContactDofs& c, int k, Motion rate, PairMotion& motion);
+
+// Returns the second derivative of the powers of wrenches that are fixed to the frame of a contact,
+// and of a function of its distance with these two derivatives.                           (HES-32)
+PoseCurvature power_curvature(const ModelView& m, const DataView& d,
+                              const ContactGeometry& geometry, const ContactMap& map, int moves,
+                              const PairMotion* motions, int count, const double by_distance[2]);
+
+// Returns the reason why the contact has a first, but no second derivative, or null.
+const char* curvature_refusal(const ContactGeometry& geometry);
 
 // Adds the second derivative with respect to the positions of the dofs, as half of a symmetric
 // matrix (n, n) with the stride of c: the matrix plus its transpose.                      (HES-31)

@@ -2,6 +2,8 @@
 
 #include "actuation/transmission_curvature.h"
 #include "forces/tendon_curvature.h"
+#include "layout/enums.h"
+#include "second_order/adhesion.h"
 
 namespace mujacobian {
 namespace {
@@ -115,7 +117,9 @@ void add_bend(const ModelView& m, const DataView& d, const PathFunction& f, cons
 PathBend bend_path(const ModelView& m, const DataView& d, const PathSource& source, const double* y,
                    Arena& arena) {
   if (source.tendon >= 0) return tendon_bend(m, d, source.tendon, y, arena);
-  return transmission_bend(m, d, source.actuator, y, arena);
+  const bool adheres = m.actuator_trntype[source.actuator] == transmission::kBody;
+  return adheres ? adhesion_bend(m, d, source.actuator, y, arena)
+                 : transmission_bend(m, d, source.actuator, y, arena);
 }
 
 double PathScalar::rate() const {

@@ -4,10 +4,10 @@
 
 #include "actuation/activation.h"
 #include "actuation/curvature.h"
-#include "actuation/transmission_curvature.h"
 #include "layout/enums.h"
 #include "second_order/activation.h"
 #include "second_order/forms.h"
+#include "second_order/path_function.h"
 #include "second_order/turn.h"
 #include "step/runge_kutta.h"
 
@@ -315,7 +315,8 @@ class RungeKuttaHessian {
     }
     pull_motion(stage, p, 0, gear * weight, cotangent_[record_.last]);
     if (!p.hessian) return speed;
-    const PathBend bend = transmission_bend(m_, stage.at, actuator, stage.at.qvel, arena_);
+    const PathBend bend =
+        bend_path(m_, stage.at, actuator_source(m_, actuator), stage.at.qvel, arena_);
     for (int j = 0; j < p.n; j++)
       for (int k = 0; k < p.n; k++) {
         const double* moved = row(stage.position, p.dofs[k]);

@@ -22,8 +22,8 @@ BOOKKEEPING = """
   second_order/path.cc:2 second_order/path_function.cc:3 second_order/row.cc:2
   second_order/support.cc:2 actuation/transmission_curvature.cc:5 forces/link.h:1
   forces/tendon_curvature.cc:1 tree/path.h:1 tree/relative.cc:4
-  second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:6
-  second_order/pair.cc:3 second_order/point_equality.cc:3 second_order/product.cc:4
+  second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:5
+  second_order/pair.cc:4 second_order/point_equality.cc:3 second_order/product.cc:4
   second_order/runge_kutta.cc:5
   second_order/sensor.cc:3 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
 """
