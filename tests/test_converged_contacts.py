@@ -12,7 +12,7 @@ import pytest
 import mujacobian
 from mujacobian import reference
 from tests.oracle.converged import ConvergedStep
-from tests.oracle.directional import is_kink, is_linear
+from tests.oracle.directional import is_kink, is_line_inside, is_linear
 from tests.scenes.random_scenes import random_scene
 
 TOLERANCE = 1e-8
@@ -189,6 +189,26 @@ def test_a_kink_across_zero_is_one() -> None:
     assert is_kink(Curve(1e-3), one, 0, 1.0, 1 + 5e-4)
     assert is_kink(Curve(-1e-3), one, 0, 1.0, 1 + 5e-4)
     assert not is_kink(Curve(0.0), one, 0, 1.0, 1 + 5e-4)
+
+
+@pytest.mark.parametrize("height", [-1e-4, 1e-4])
+def test_a_manifold_hides_a_center_line_in_a_mesh(height: float) -> None:
+    """The line of the capsule crosses an edge of a cube, over one of its faces."""
+    corners = np.array(np.meshgrid(*3 * [[-0.1, 0.1]])).reshape(3, -1).T
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <asset><mesh name="cube" vertex="{" ".join(map(str, corners.ravel()))}"/></asset>
+        <worldbody>
+          <body><freejoint/><geom type="capsule" size=".05 .2"/></body>
+          <geom type="mesh" mesh="cube"/>
+        </worldbody>
+      </mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mju_euler2Quat(data.qpos[3:7], np.array([0.0, np.pi / 2 + 0.01, 0.3]), "XYZ")
+    data.qpos[:3] = 0.1, 0.0, 0.1 + height
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 2
+    assert is_line_inside(model, data, data.contact[0]) == (height < 0)
 
 
 def test_slopes_that_do_not_add_up_are_no_derivative() -> None:

@@ -219,10 +219,32 @@ def is_limited(
     """Return whether an error is within the error of the collider."""
     # within a margin of a height field, the collider also rounds boxes and meshes
     field = int(mujoco.mjtGeom.mjGEOM_HFIELD) in model.geom_type[data.contact.geom[:, 0]]
+    inside = any(is_line_inside(model, data, contact) for contact in data.contact)
     return bool(
-        (field or reference.meets_curved(model, data))
+        (field or inside or reference.meets_curved(model, data))
         and error <= max(COLLIDER_SLOPE, 2 * _collider_error(model, data, directions, ref))
     )
+
+
+def is_line_inside(model: mujoco.MjModel, data: mujoco.MjData, contact: mujoco.MjContact) -> bool:
+    """Return whether the center line of a capsule is in a mesh, so that the collider iterates.
+
+    The distance of a manifold is measured from a face and does not show it. The point on the
+    capsule does: it is off the center line in the direction of least depth. The line is in the mesh
+    if no vertex of the mesh is beyond it along this direction.
+    """
+    capsule, mesh = contact.geom.tolist()
+    kinds = [int(kind) for kind in model.geom_type[[capsule, mesh]]]
+    if kinds != [int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_MESH)]:
+        return False
+    center, axis = data.geom_xpos[capsule], data.geom_xmat[capsule].reshape(3, 3)[:, 2]
+    off = contact.pos - contact.dist / 2 * contact.frame[:3] - center
+    off -= (off @ axis) * axis
+    id_, frame = model.geom_dataid[mesh], data.geom_xmat[mesh].reshape(3, 3)
+    first = model.mesh_vertadr[id_]
+    vertices = model.mesh_vert[first : first + model.mesh_vertnum[id_]].astype(float)
+    beyond = (data.geom_xpos[mesh] + vertices @ frame.T - center) @ off
+    return bool(beyond.min() < 0)
 
 
 def compare_converged(

@@ -139,9 +139,10 @@ class Plan:
       history: record of the iterations.
       timings: computing times.
       status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
-        decreased the cost), "not convex" (the backward pass failed at the largest regularization),
-        or "refused: " and the text of `refused`, if `ILQR.solve` ended with a knot without an exact
-        derivative, or if `ILQR.improve` could not change any knot because of it.
+        decreased the cost, as beside a jump where contacts change), "not convex" (the backward pass
+        failed at the largest regularization), or "refused: " and the text of `refused`, if
+        `ILQR.solve` ended with a knot without an exact derivative, or if `ILQR.improve` could not
+        change any knot because of it.
       refused: first knot without an exact derivative, the element and the reason. Only the knots
         before it were improved. Empty if all knots have derivatives.
       approximated: first knot without an exact second derivative, the element and the reason, if
