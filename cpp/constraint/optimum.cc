@@ -62,8 +62,8 @@ void evaluate_all(const ModelView& m, const DataView& d, Blocks& blocks, NewtonI
 // Throws std::domain_error about a block whose force is lost to rounding.
 [[noreturn]] void refuse_stiff(const ModelView& m, const DataView& d, const Block& b) {
   const std::string name = b.geometry ? contact_name(m, b.contact) : "a constraint";
-  throw std::domain_error(name + " has such a small regularization (R = " +
-                          in_words(d.efc_R[b.row]) +
+  throw std::domain_error(name +
+                          " has such a small regularization (R = " + in_words(d.efc_R[b.row]) +
                           ") that its force is lost to rounding, and the derivative with it");
 }
 
