@@ -150,8 +150,6 @@ def test_rounding_of_huge_forces_is_invisible_where_a_stiff_contact_holds_the_jo
     assert data.ncon == 3
     assert abs(data.efc_force).max() > 1e17
     assert judge_constrained(model, data, CONTACT_TOLERANCE, forces=False) == 1
-    with pytest.raises(mujacobian.MujacobianError, match="rounding of huge constraint forces"):
-        mujacobian.inverse(model, data)
 
 
 def test_a_row_that_is_zero_only_here_is_not_left_out():
