@@ -229,6 +229,44 @@ def test_every_kind_of_row(integrator: str) -> None:
         assert error <= TOLERANCE, f"{field}: {error:.1e}"
 
 
+def test_the_center_of_a_body_without_mass() -> None:
+    """MuJoCo measures the weight of a weld there."""
+    model = reference.converge(
+        mujoco.MjModel.from_xml_string("""
+      <mujoco>
+        <worldbody>
+          <body>
+            <joint axis="0 1 0"/>
+            <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0" contype="0"/>
+            <body pos=".3 0 0">
+              <joint axis="0 1 .3"/>
+              <geom type="capsule" size=".03" fromto="0 0 0 .2 0 0" contype="0"/>
+              <body name="hand" pos=".2 0 0"><inertial pos=".1 .3 0" mass="0" diaginertia="0 0 0"/>
+              </body>
+            </body>
+          </body>
+        </worldbody>
+        <equality><weld body1="hand"/></equality>
+      </mujoco>""")
+    )
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = (0.1, 0.2), (1, -2)
+    mujoco.mj_forward(model, data)
+    own, h = model.body_ipos.copy(), 1e-4
+    parameters = mujacobian.Parameters(model, [("body_ipos", "hand")])
+    for k, direction in enumerate(np.eye(3)):
+        moved = np.zeros_like(own)
+        moved[-1] = direction
+        got = mujacobian.jvp(model, data, params=parameters, d_params=direction, sensors=False)[0]
+        ends = [
+            outcome(fresh(model, "body_ipos", own + s * h * moved), data, data.qpos)
+            for s in (1, -1)
+        ]
+        expected = (ends[0] - ends[1]) / (2 * h)
+        assert pytest.approx(expected, rel=1e-6, abs=1e-9) == got
+        assert k == 2 or np.abs(expected).max() > 1e-3
+
+
 def test_apply_agrees_with_mj_set_const() -> None:
     model = mujoco.MjModel.from_xml_string(MACHINE)
     parameters = mujacobian.Parameters(model, ["body_mass", "body_pos", "dof_armature"])

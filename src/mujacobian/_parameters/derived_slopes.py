@@ -73,6 +73,23 @@ class DerivedSlopes:
             add_frame_slopes(result, terms, self.core, self._frames)
         return result
 
+    def center_slopes(
+        self, model: mujoco.MjModel, data: mujoco.MjData, centers: list[tuple[int, int]]
+    ) -> Array:
+        """Return the derivatives by positions of centers without mass, (constants, centers).
+
+        A center is a body and a component. Without mass, only the points move at which MuJoCo
+        measures the weights of bodies. `data` is overwritten.
+        """
+        result = np.zeros((len(self.constants), len(centers)))
+        motions = _center_motions(
+            Terms(model, data, self.structure), self._centers, self._center_terms
+        )
+        for column, (body, component) in enumerate(centers):
+            of_body = self.structure.element[self._centers] == body
+            result[self._centers[of_body], column] = motions[of_body, component]
+        return result
+
     def _add_inertia(self, result: Array, terms: Terms) -> None:
         """Add the effects of inertia: dM, and motions of centers of mass (PAR-22)."""
         changes = _quadratic(terms, self._bodies)[:, *self._numbers]
@@ -104,16 +121,25 @@ def _quadratic(terms: Terms, bodies: Indices) -> Array:
     return np.concatenate([whole, first, np.stack(second, axis=1)], axis=1).transpose(2, 0, 1)
 
 
-def _center_changes(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
-    """Return how weights of bodies change as mass and first moments move their centers, (rows, 4).
+def _center_motions(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
+    """Return how weights of bodies change as their centers move in the body's frame, (rows, 3).
 
     `of_rows` are the three terms of each row.
     """
-    model, bodies = terms.model, terms.structure.element[rows]
+    bodies = terms.structure.element[rows]
     turn = terms.jacobians[bodies, :3] @ terms.x[of_rows].transpose(0, 2, 1)
     axes = terms.data.xmat[bodies].reshape(-1, 3, 3)
-    along = np.einsum("ni,nij->nj", axial(turn), axes)
+    return np.asarray(2 / 3 * np.einsum("ni,nij->nj", axial(turn), axes))
+
+
+def _center_changes(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
+    """Return how weights of bodies change as mass and first moments move their centers, (rows, 4).
+
+    A body without mass has no first moments: see `center_slopes`.
+    """
+    model, bodies = terms.model, terms.structure.element[rows]
+    along = _center_motions(terms, rows, of_rows)
     mass = model.body_mass[bodies][:, None]
     whole = -(along * model.body_ipos[bodies]).sum(axis=1, keepdims=True)
-    scale = np.divide(2 / 3, mass, out=np.zeros_like(mass), where=mass != 0)
+    scale = np.divide(1, mass, out=np.zeros_like(mass), where=mass != 0)
     return np.asarray(scale * np.concatenate([whole, along], axis=1))

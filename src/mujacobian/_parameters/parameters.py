@@ -268,8 +268,18 @@ class Parameters:
             if not self._derived.constants:
                 return np.zeros((0, len(self)))
             slopes = self._derived.slopes(model, data)
-        # not a product of BLAS: to start its threads takes longer than the product
-        return np.asarray(np.einsum("ij,jk->ik", slopes, chain))
+            # not a product of BLAS: to start its threads takes longer than the product
+            result = np.asarray(np.einsum("ij,jk->ik", slopes, chain))
+            # centers without mass have no effect on raw parameters
+            centers = {
+                column: (e.element, e.component)
+                for column, e in enumerate(self._entries)
+                if e.field == "body_ipos" and model.body_mass[e.element] == 0
+            }
+            if centers:
+                moved = self._derived.center_slopes(model, data, list(centers.values()))
+                result[:, list(centers)] += moved
+        return result
 
     def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: Entry) -> Array:
         """Return the derivatives of a body's ten numbers by the components of a field."""
