@@ -171,6 +171,8 @@ def _each(change: Callable[[Any], Any], tree: Any) -> Any:  # noqa: ANN401
 
 def _joined(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     """Return the results of all parts of a batch."""
+    if len(parts) == 1:
+        return parts[0]
     return tuple(np.concatenate(results) for results in zip(*parts, strict=True))
 
 

@@ -98,6 +98,18 @@ def brackets(model, data, cotangent) -> np.ndarray:
     return result
 
 
+def judge_brackets(model, data, *, tolerance, least=1e-4, step=FIRST_STEP) -> None:
+    """Assert (HES-3): the differences of A and B are those of the derivative of one function.
+
+    `tolerance` is relative to the largest entry, and the brackets reach at least `least`.
+    """
+    given = cotangent(model)
+    raw = differences(model, data, given, step=step).raw
+    expected = brackets(model, data, given)
+    assert abs(expected).max() > least
+    np.testing.assert_allclose(raw - raw.T, expected, atol=tolerance * abs(raw).max())
+
+
 def _rotations(model):
     """Yield the first dof of every rotation of a ball or free joint."""
     for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):

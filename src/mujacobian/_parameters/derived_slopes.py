@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,22 @@ from mujacobian._rotation import axial
 Indices = NDArray[np.intp]
 
 
+class Slopes(NamedTuple):
+    """Derivatives of derived constants.
+
+    MuJoCo measures the weight of a body at its center of mass. This point is a quantity of its own,
+    because the ten numbers of a body without mass do not contain it.
+    """
+
+    core: Array  # (constants, parameters), at fixed centers of mass
+    centers: Array  # (constants, bodies, 3), by the centers in the frames of `DerivedSlopes.bodies`
+
+
 class DerivedSlopes:
-    """Derivatives of derived constants by the core's parameters, for any numbers in a model."""
+    """Derivatives of derived constants by the core's parameters, for any numbers in a model.
+
+    `bodies` are the bodies whose inertia is among the parameters.
+    """
 
     def __init__(self, model: mujoco.MjModel, constants: list[Raw], core: list[Raw]) -> None:
         self.constants, self.core = constants, core
@@ -26,80 +42,55 @@ class DerivedSlopes:
         rows = self.structure.with_terms
         armature, inertial = (np.flatnonzero(kinds == kind) for kind in (ARMATURE, INERTIAL))
         self._dofs, self._of_dofs = elements[armature], np.ix_(rows, armature)
-        self._bodies, places = np.unique(elements[inertial], return_inverse=True)
+        self.bodies, places = np.unique(elements[inertial], return_inverse=True)
         self._numbers = places, components[inertial]
         self._of_bodies = np.ix_(rows, inertial)
         self._frames = np.flatnonzero(np.isin(kinds, FRAMES))
-        self._find_centers({raw: k for k, raw in enumerate(core) if raw[0] == INERTIAL})
+        masses = {body: k for k, (kind, body, n) in enumerate(core) if (kind, n) == (INERTIAL, 0)}
+        self._find_own_terms(masses)
 
-    def _find_centers(self, columns: dict[Raw, int]) -> None:
-        """Find the constants on which mass and first moments act not only through M."""
+    def _find_own_terms(self, masses: dict[int, int]) -> None:
+        """Find the constants on which masses and centers act not only through M."""
         s = self.structure
         self._sliders = [
-            (row, columns[INERTIAL, body, 0], body)
+            (row, masses[body], body)
             for row, body in zip(s.sliders.tolist(), s.slider_bodies.tolist(), strict=True)
-            if s.component[row] == 0 and (INERTIAL, body, 0) in columns
+            if s.component[row] == 0 and body in masses
         ]
-        moved = np.isin(s.element[s.bodies], self._bodies) & (s.component[s.bodies] == 0)
+        moved = np.isin(s.element[s.bodies], self.bodies) & (s.component[s.bodies] == 0)
         self._centers, self._center_terms = s.bodies[moved], s.body_terms[moved]
-        found = [
-            (k, number, row, columns[INERTIAL, body, number])
-            for k, (row, body) in enumerate(
-                zip(self._centers.tolist(), s.element[self._centers].tolist(), strict=True)
-            )
-            for number in range(4)
-            if (INERTIAL, body, number) in columns
-        ]
-        table = np.array(found, dtype=np.intp).reshape(-1, 4).T
-        self._center_numbers = table[0], table[1]
-        self._center_places = table[2], table[3]
+        self._of_centers = np.searchsorted(self.bodies, s.element[self._centers])
 
     def values(self, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
         """Return the constants without MuJoCo's tolerance for equal frames. Overwrites `data`."""
         return Terms(model, data, self.structure).values()
 
-    def slopes(self, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-        """Return the derivatives, (constants, parameters); `data` is overwritten."""
-        result = np.zeros((len(self.constants), len(self.core)))
-        if not result.size:
+    def slopes(self, model: mujoco.MjModel, data: mujoco.MjData) -> Slopes:
+        """Return the derivatives; `data` is overwritten."""
+        n = len(self.constants)
+        result = Slopes(np.zeros((n, len(self.core))), np.zeros((n, len(self.bodies), 3)))
+        if not result.core.size:
             return result
         terms = Terms(model, data, self.structure)
         x, y, sums = terms.x, terms.y, self.structure.sum_terms
         if len(self._dofs):
-            result[self._of_dofs] -= sums(x[:, self._dofs] * y[:, self._dofs])
-        if len(self._bodies):
+            result.core[self._of_dofs] -= sums(x[:, self._dofs] * y[:, self._dofs])
+        if len(self.bodies):
             self._add_inertia(result, terms)
         if len(self._frames):
-            add_frame_slopes(result, terms, self.core, self._frames)
+            add_frame_slopes(result.core, terms, self.core, self._frames)
         return result
 
-    def center_slopes(
-        self, model: mujoco.MjModel, data: mujoco.MjData, centers: list[tuple[int, int]]
-    ) -> Array:
-        """Return the derivatives by positions of centers without mass, (constants, centers).
-
-        A center is a body and a component. Without mass, only the points move at which MuJoCo
-        measures the weights of bodies. `data` is overwritten.
-        """
-        result = np.zeros((len(self.constants), len(centers)))
-        motions = _center_motions(
-            Terms(model, data, self.structure), self._centers, self._center_terms
-        )
-        for column, (body, component) in enumerate(centers):
-            of_body = self.structure.element[self._centers] == body
-            result[self._centers[of_body], column] = motions[of_body, component]
-        return result
-
-    def _add_inertia(self, result: Array, terms: Terms) -> None:
+    def _add_inertia(self, result: Slopes, terms: Terms) -> None:
         """Add the effects of inertia: dM, and motions of centers of mass (PAR-22)."""
-        changes = _quadratic(terms, self._bodies)[:, *self._numbers]
-        result[self._of_bodies] -= self.structure.sum_terms(changes)
+        changes = _quadratic(terms, self.bodies)[:, *self._numbers]
+        result.core[self._of_bodies] -= self.structure.sum_terms(changes)
         for row, column, body in self._sliders:
             mass = terms.model.body_mass[body]
             if mass != 0:
-                result[row, column] -= 1 / mass**2
-        centers = _center_changes(terms, self._centers, self._center_terms)
-        result[self._center_places] += centers[self._center_numbers]
+                result.core[row, column] -= 1 / mass**2
+        motions = _center_motions(terms, self._centers, self._center_terms)
+        result.centers[self._centers, self._of_centers] = motions
 
 
 def _quadratic(terms: Terms, bodies: Indices) -> Array:
@@ -130,16 +121,3 @@ def _center_motions(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
     turn = terms.jacobians[bodies, :3] @ terms.x[of_rows].transpose(0, 2, 1)
     axes = terms.data.xmat[bodies].reshape(-1, 3, 3)
     return np.asarray(2 / 3 * np.einsum("ni,nij->nj", axial(turn), axes))
-
-
-def _center_changes(terms: Terms, rows: Indices, of_rows: Indices) -> Array:
-    """Return how weights of bodies change as mass and first moments move their centers, (rows, 4).
-
-    A body without mass has no first moments: see `center_slopes`.
-    """
-    model, bodies = terms.model, terms.structure.element[rows]
-    along = _center_motions(terms, rows, of_rows)
-    mass = model.body_mass[bodies][:, None]
-    whole = -(along * model.body_ipos[bodies]).sum(axis=1, keepdims=True)
-    scale = np.divide(1, mass, out=np.zeros_like(mass), where=mass != 0)
-    return np.asarray(scale * np.concatenate([whole, along], axis=1))

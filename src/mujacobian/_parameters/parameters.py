@@ -268,17 +268,29 @@ class Parameters:
             if not self._derived.constants:
                 return np.zeros((0, len(self)))
             slopes = self._derived.slopes(model, data)
-            # not a product of BLAS: to start its threads takes longer than the product
-            result = np.asarray(np.einsum("ij,jk->ik", slopes, chain))
-            # centers without mass have no effect on raw parameters
-            centers = {
-                column: (e.element, e.component)
-                for column, e in enumerate(self._entries)
-                if e.field == "body_ipos" and model.body_mass[e.element] == 0
-            }
-            if centers:
-                moved = self._derived.center_slopes(model, data, list(centers.values()))
-                result[:, list(centers)] += moved
+        # not products of BLAS: to start its threads takes longer than a product
+        result = np.einsum("ij,jk->ik", slopes.core, chain)
+        if self._frames:
+            result += np.einsum("ibj,bjk->ik", slopes.centers, self._center_chain(model, chain))
+        return np.asarray(result)
+
+    def _center_chain(self, model: mujoco.MjModel, chain: Array) -> Array:
+        """Return the derivatives of centers of mass by the vector, (bodies, 3, len(self)).
+
+        `chain` contains the derivatives of mass and first moments, from which those of log-Cholesky
+        coordinates follow. A body without mass has no such coordinates.
+        """
+        bodies = self._derived.bodies.tolist()
+        result = np.zeros((len(bodies), 3, len(self)))
+        for column, e in enumerate(self._entries):
+            if e.field == "body_ipos":
+                result[bodies.index(e.element), e.component, column] = 1
+            elif e.field == "body_log_cholesky":
+                first = 10 * self._bodies.index(e.element)
+                mass, *moments = chain[first : first + 4, column]
+                center = model.body_ipos[e.element]
+                change = (moments - mass * center) / model.body_mass[e.element]
+                result[bodies.index(e.element), :, column] = change
         return result
 
     def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: Entry) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -299,14 +300,15 @@ class ILQR:
 
     @contextmanager
     def _changed(self, weights: Array, shift: Array) -> Iterator[None]:
-        """Lock the planner while its cost has other weights and targets."""
+        """Lock the planner while it has a cost with other weights and targets."""
+        variant, passes = copy.copy(self.cost), self._passes
+        variant.weights = weights
         with self._alone():
-            kept = self.cost.weights
-            self.cost.weights, self._passes.shift = weights, shift
+            passes.cost, passes.shift = variant, shift
             try:
                 yield
             finally:
-                self.cost.weights, self._passes.shift = kept, 0.0
+                passes.cost, passes.shift = self.cost, 0.0
 
     @property
     def fallback(self) -> str | None:

@@ -71,7 +71,8 @@ class _World:
         given = list(self.core)
         constants = derived_constants(self.mj, given)
         with borrowed(self.mj) as data:
-            slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data)
+            # no array of Newton's model that is differentiated moves a center of mass
+            slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data).core
         solref = KINDS["limit_solref"]
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]
