@@ -70,44 +70,84 @@ bool near_limit(double x, const double range[2]) {
 // they use only those of actuators.
 bool knows_all_ranges() { return engine().version >= kMuJoCo400; }
 
-// Scales the forces on overloaded tendons, and clamps all forces to their ranges.
-Scaling* limit_forces(const ModelView& m, Output* outputs, int count, Arena& arena) {
-  // sum of the forces on each tendon
-  Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
-  for (int k = 0; k < count; k++) {
-    int a = outputs[k].actuator;
-    if (!on_tendon(m, a)) continue;
-    Scaling& s = scaling[m.actuator_trnid[2 * a]];
-    s.total += outputs[k].force;
-    s.jumps |= knows_all_ranges() && jumps(m, outputs[k].law);
+bool actuated(const ModelView& m) {
+  return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
+}
+
+// Returns whether the actuator exerts no force.
+bool is_idle(const ModelView& m, const DataView& d, int actuator) {
+  return actuator_disabled(m, actuator) || element_asleep(m, d, object::kActuator, actuator);
+}
+
+// Calls visit(actuator) for the enabled and awake actuators with one output.
+template <class F>
+void visit_single(const ModelView& m, const DataView& d, F visit) {
+  for (int a = 0; actuated(m) && a < m.nactuator; a++) {
+    if (!is_idle(m, d, a) && m.actuator_gaintype[a] != gain::kSO3) visit(a);
   }
+}
+
+Output unlimited_output(const ModelView& m, const DataView& d, int actuator) {
+  Output o{actuator, actuator_force_law<Number>(m, d, actuator), 0, false};
+  o.force = o.law.force.v;
+  return o;
+}
+
+// Scales the force of an actuator on an overloaded tendon, and clamps it to its range.
+void limit_force(const ModelView& m, const Scaling* scaling, Output& o) {
+  if (on_tendon(m, o.actuator)) {
+    const Scaling& s = scaling[m.actuator_trnid[2 * o.actuator]];
+    if (s.scaled) o.force *= s.ratio;
+  }
+  if (!m.actuator_forcelimited[o.actuator]) return;
+  const double* range = m.actuator_forcerange + 2 * o.actuator;
+  // tie: force range
+  o.clamped = outside(o.force, range) || (jumps(m, o.law) && at_limit(o.force, range));
+  o.force = clamp(o.force, range);
+}
+
+// Returns the scaling of every tendon. It is all zero for a tendon without a range.
+Scaling* tendon_scaling(const ModelView& m, const DataView& d, Arena& arena) {
+  Scaling* scaling = arena.zeros<Scaling>(m.ntendon);
+  bool limited = false;
+  for (int t = 0; t < m.ntendon && !limited; t++) limited = m.tendon_actfrclimited[t];
+  if (!limited) return scaling;
+
+  // sum of the forces on each tendon
+  Output* outputs = arena.take<Output>(m.nactuator);
+  int count = 0;
+  visit_single(m, d, [&](int a) {
+    const int t = m.actuator_trnid[2 * a];
+    if (!on_tendon(m, a) || !m.tendon_actfrclimited[t]) return;
+    const Output& o = *new (outputs + count++) Output(unlimited_output(m, d, a));
+    scaling[t].total += o.force;
+    scaling[t].jumps |= knows_all_ranges() && jumps(m, o.law);
+  });
   // scale of tendons beyond their range
   for (int t = 0; t < m.ntendon; t++) {
     const double *range = m.tendon_actfrcrange + 2 * t, total = scaling[t].total;
-    if (!m.tendon_actfrclimited[t] || !total) continue;
+    if (!total) continue;
     // tie: tendon force range
     if (outside(total, range) || (scaling[t].jumps && near_limit(total, range))) {
       scaling[t].scaled = true;
       scaling[t].ratio = clamp(total, range) / total;
     }
   }
-  // scale and clamp
+  // sums after scaling and clamping
   for (int k = 0; k < count; k++) {
     Output& o = outputs[k];
-    Scaling* s = on_tendon(m, o.actuator) ? scaling + m.actuator_trnid[2 * o.actuator] : nullptr;
-    if (s && s->scaled) o.force *= s->ratio;
-    if (m.actuator_forcelimited[o.actuator]) {
-      const double* range = m.actuator_forcerange + 2 * o.actuator;
-      // tie: force range
-      o.clamped = outside(o.force, range) || (jumps(m, o.law) && at_limit(o.force, range));
-      o.force = clamp(o.force, range);
-    }
-    if (s) s->exerted += o.force;
-    if (s && s->scaled && !o.clamped) {
-      s->mean += gear_of(m, o.actuator) * o.law.force.v / s->total;
-    }
+    limit_force(m, scaling, o);
+    Scaling& s = scaling[m.actuator_trnid[2 * o.actuator]];
+    s.exerted += o.force;
+    if (s.scaled && !o.clamped) s.mean += gear_of(m, o.actuator) * o.law.force.v / s.total;
   }
   return scaling;
+}
+
+Output limited_output(const ModelView& m, const DataView& d, const Scaling* scaling, int actuator) {
+  Output o = unlimited_output(m, d, actuator);
+  limit_force(m, scaling, o);
+  return o;
 }
 
 bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
@@ -143,33 +183,38 @@ ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output
   return {!tendon_full, true};
 }
 
-// Returns a force that depends on the variables of an actuator as a force along its path. An
-// actuator on a tendon uses the path of the tendon, so the two lengths differ by the gear.
-PathForce along(const ModelView& m, int actuator, const Path& path, const Number& force,
-                const Number& damping, const Number& stiffness, Arena& arena) {
-  const double gear = path_gear(m, actuator);
+// Returns the weighted parts of a force law as a force along the path of the actuator. An actuator
+// on a tendon uses the path of the tendon, so the two lengths differ by the gear. The sums are
+// taken only for the variables that are used, because most actuators use three of the twelve.
+PathForce along(const ModelView& m, const ForceLaw<Number>& law, const ForceWeights& w,
+                const Path& path, Arena& arena) {
+  const double gear = path_gear(m, w.actuator);
+  auto force = [&](int i) { return w.force * law.force.d[i] + w.mechanical * law.mechanical.d[i]; };
+  auto damping = [&](int i) { return w.damping * law.damping.d[i]; };
+  auto stiffness = [&](int i) { return w.damping * law.stiffness.d[i]; };
   PathForce f{};
   f.path = path;
-  f.force = force.v;
-  f.dlength = gear * force.d[local::kLength];
-  f.drate = gear * force.d[local::kRate];
-  f.damping = damping.v;
-  f.damping_dlength = gear * damping.d[local::kLength];
-  f.damping_drate = gear * damping.d[local::kRate];
-  f.stiffness = stiffness.v;
-  f.stiffness_dlength = gear * stiffness.d[local::kLength];
-  f.stiffness_drate = gear * stiffness.d[local::kRate];
+  f.force = w.force * law.force.v + w.mechanical * law.mechanical.v;
+  f.dlength = gear * force(local::kLength);
+  f.drate = gear * force(local::kRate);
+  f.damping = w.damping * law.damping.v + w.friction * law.mechanical_damping;
+  f.damping_dlength = gear * damping(local::kLength);
+  f.damping_drate = gear * damping(local::kRate);
+  f.stiffness = w.damping * law.stiffness.v;
+  f.stiffness_dlength = gear * stiffness(local::kLength);
+  f.stiffness_drate = gear * stiffness(local::kRate);
 
   // activations, then controls
-  const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
+  const int acts = m.actuator_actnum[w.actuator], ctrls = m.actuator_ctrlnum[w.actuator];
   f.inputs = arena.take<InputSlope>(acts + ctrls);
   auto add_input = [&](int number, int i) {
-    if (force.d[i] == 0 && damping.d[i] == 0 && stiffness.d[i] == 0) return;
-    f.inputs[f.input_count++] = {number, force.d[i], damping.d[i], stiffness.d[i]};
+    const InputSlope slope{number, force(i), damping(i), stiffness(i)};
+    if (slope.force == 0 && slope.damping == 0 && slope.stiffness == 0) return;
+    f.inputs[f.input_count++] = slope;
   };
-  for (int k = 0; k < acts; k++) add_input(m.actuator_actadr[actuator] + k, local::kAct + k);
+  for (int k = 0; k < acts; k++) add_input(m.actuator_actadr[w.actuator] + k, local::kAct + k);
   for (int k = 0; k < ctrls; k++) {
-    add_input(m.na + m.actuator_ctrladr[actuator] + k, local::kCtrl + k);
+    add_input(m.na + m.actuator_ctrladr[w.actuator] + k, local::kCtrl + k);
   }
   return f;
 }
@@ -178,55 +223,27 @@ ForceWeights force_weights(const ModelView& m, const DataView& d, const Output& 
                            const Scaling* scaling) {
   const int a = o.actuator;
   const double gear = path_gear(m, a);
-  ForceWeights w{a, o.clamped ? 0 : gear, gear, 0, false};
+  ForceWeights w{.actuator = a, .force = o.clamped ? 0 : gear, .mechanical = gear};
   if (on_tendon(m, a)) {
     const Scaling& t = scaling[m.actuator_trnid[2 * a]];
     if (t.scaled) w.force = t.ratio * (w.force - t.mean);
     w.scaled = t.scaled;
   }
-  if (implicit_terms(m, d, o, scaling).slopes) w.damping = gear * gear;
+  w.jumps = jumps(m, o.law);
+  if (is_implicit(m)) {
+    const ImplicitTerms terms = implicit_terms(m, d, o, scaling);
+    if (terms.slopes) w.damping = gear * gear;
+    if (terms.friction) w.friction = gear * gear;
+  }
   return w;
 }
 
 // Returns the contribution of an actuator to the force along its path, with limits and gear.
-PathForce path_force(const ModelView& m, const DataView& d, const Output& o, const Scaling* scaling,
-                     const ForceWeights& weights, const Path& path, Arena& arena) {
-  const double gear = path_gear(m, o.actuator);
-  Number force = weights.force * o.law.force + weights.mechanical * o.law.mechanical;
-  force.v = gear * (o.force + o.law.mechanical.v);
-  Number damping = weights.damping * o.law.damping;
-  if (implicit_terms(m, d, o, scaling).friction) {
-    damping.v += gear * gear * o.law.mechanical_damping;
-  }
-  return along(m, o.actuator, path, force, damping, weights.damping * o.law.stiffness, arena);
-}
-
-bool actuated(const ModelView& m) {
-  return m.nactuator > 0 && !(m.opt.disableflags & disable::kActuation);
-}
-
-// Returns whether the actuator exerts no force.
-bool is_idle(const ModelView& m, const DataView& d, int actuator) {
-  return actuator_disabled(m, actuator) || element_asleep(m, d, object::kActuator, actuator);
-}
-
-// The enabled and awake actuators with one output, with their limits applied.
-struct LimitedOutputs {
-  Output* output;
-  int count;
-  Scaling* scaling;  // per tendon
-};
-
-LimitedOutputs limited_outputs(const ModelView& m, const DataView& d, Arena& arena) {
-  LimitedOutputs all{arena.take<Output>(m.nactuator), 0, nullptr};
-  for (int a = 0; actuated(m) && a < m.nactuator; a++) {
-    if (is_idle(m, d, a) || m.actuator_gaintype[a] == gain::kSO3) continue;
-    Output* o =
-        new (all.output + all.count++) Output{a, actuator_force_law<Number>(m, d, a), 0, false};
-    o->force = o->law.force.v;
-  }
-  all.scaling = limit_forces(m, all.output, all.count, arena);
-  return all;
+PathForce path_force(const ModelView& m, const Output& o, const ForceWeights& weights,
+                     const Path& path, Arena& arena) {
+  PathForce f = along(m, o.law, weights, path, arena);
+  f.force = path_gear(m, o.actuator) * (o.force + o.law.mechanical.v);
+  return f;
 }
 
 // Returns an empty cache for the paths of tendons.
@@ -281,17 +298,17 @@ NextActivation* all_activations(const ModelView& m, const DataView& d, Path* ten
 }
 
 // Marks the dofs of joints whose total actuator force is saturated. Returns null if there are none.
-unsigned char* saturated_joints(const ModelView& m, const DataView& d, const LimitedOutputs& all,
-                                const PathForce* forces, int count, Arena& arena) {
+unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Actuation& all,
+                                Arena& arena) {
   bool limited = false;
   for (int j = 0; j < m.njnt && !limited; j++) limited = m.jnt_actfrclimited[j];
   if (!limited) return nullptr;
 
   // total actuator force of every dof, with gravity compensation that is part of it
   double* total = arena.zeros<double>(m.nv);
-  for (int k = 0; k < count; k++) {
-    const Path& p = forces[k].path;
-    for (int a = 0; a < p.n; a++) total[p.dofs[a]] += p.moment[a] * forces[k].force;
+  for (int k = 0; k < all.count; k++) {
+    const Path& p = all.forces[k].path;
+    for (int a = 0; a < p.n; a++) total[p.dofs[a]] += p.moment[a] * all.forces[k].force;
   }
   bool gravcomp = m.flg_gravcomp && passive_enabled(m);
   unsigned char* frozen = arena.zeros<unsigned char>(m.nv);
@@ -304,9 +321,9 @@ unsigned char* saturated_joints(const ModelView& m, const DataView& d, const Lim
     if (outside(total[dof], m.jnt_actfrcrange + 2 * j)) frozen[dof] = any = true;
   }
   // at the end of the range the outside counts if the step is discontinuous there
-  for (int k = 0; knows_all_ranges() && k < all.count; k++) {
-    const int a = all.output[k].actuator;
-    if (!jumps(m, all.output[k].law) || !at_joint_limit(m, d, a)) continue;
+  for (int k = 0; knows_all_ranges() && k < all.weight_count; k++) {
+    const int a = all.weights[k].actuator;
+    if (!all.weights[k].jumps || !at_joint_limit(m, d, a)) continue;
     frozen[m.jnt_dofadr[m.actuator_trnid[2 * a]]] = any = true;
   }
   return any ? frozen : nullptr;
@@ -323,23 +340,23 @@ bool pulls_tendon(const ModelView& m, int actuator, int tendon) {
 }
 
 ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& arena) {
-  const LimitedOutputs all = limited_outputs(m, d, arena);
-  ActuatorForces forces{arena.zeros<ActuatorForce>(all.count), all.count};
+  const Scaling* scaling = tendon_scaling(m, d, arena);
+  ActuatorForces forces{arena.zeros<ActuatorForce>(m.nactuator), 0};
   Path* tendon_paths = no_paths(m, arena);
-  for (int k = 0; k < all.count; k++) {
-    const Output& o = all.output[k];
-    const Path path = transmission_path(m, d, o.actuator, tendon_paths, arena);
-    ActuatorForce& f = forces.force[k];
-    f.actuator = o.actuator;
+  visit_single(m, d, [&](int a) {
+    const Output o = limited_output(m, d, scaling, a);
+    const Path path = transmission_path(m, d, a, tendon_paths, arena);
+    ActuatorForce& f = forces.force[forces.count++];
+    f.actuator = a;
     f.slope = o.clamped ? 0 : 1;
-    if (on_tendon(m, o.actuator)) {
-      const Scaling& t = all.scaling[m.actuator_trnid[2 * o.actuator]];
+    if (on_tendon(m, a)) {
+      const Scaling& t = scaling[m.actuator_trnid[2 * a]];
       if (t.scaled) f.slope *= t.ratio, f.share = o.law.force.v / t.total;
     }
-    f.implicit_share = implicit_terms(m, d, o, all.scaling).slopes;
-    f.unlimited = along(m, o.actuator, path, o.law.force, {}, {}, arena);
-    f.mechanical = along(m, o.actuator, path, o.law.mechanical, {}, {}, arena);
-  }
+    f.implicit_share = implicit_terms(m, d, o, scaling).slopes;
+    f.unlimited = along(m, o.law, {.actuator = a, .force = 1}, path, arena);
+    f.mechanical = along(m, o.law, {.actuator = a, .mechanical = 1}, path, arena);
+  });
   return forces;
 }
 
@@ -351,35 +368,31 @@ Actuation no_actuation(const ModelView& m, Arena& arena) {
 
 Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   if (!actuated(m)) return no_actuation(m, arena);
-  const LimitedOutputs all = limited_outputs(m, d, arena);
+  const Scaling* scaling = tendon_scaling(m, d, arena);
   Path* tendon_paths = no_paths(m, arena);
-  PathForce* forces = arena.take<PathForce>(3 * m.nactuator);
-  ForceWeights* weights = arena.take<ForceWeights>(all.count);
+  ForceWeights* weights = arena.take<ForceWeights>(m.nactuator);
   Coupling* dofs = arena.zeros<Coupling>(m.nactuator);
-  int count = 0;
+  Actuation all{arena.take<PathForce>(3 * m.nactuator), 0, weights, 0, nullptr, dofs, nullptr};
 
   // actuators with one output
-  for (int k = 0; k < all.count; k++) {
-    const int a = all.output[k].actuator;
+  visit_single(m, d, [&](int a) {
+    const Output o = limited_output(m, d, scaling, a);
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
-    weights[k] = force_weights(m, d, all.output[k], all.scaling);
-    forces[count++] = path_force(m, d, all.output[k], all.scaling, weights[k], path, arena);
+    const ForceWeights& w = weights[all.weight_count++] = force_weights(m, d, o, scaling);
+    all.forces[all.count++] = path_force(m, o, w, path, arena);
     dofs[a] = {path.dofs, path.n};
-  }
+  });
   // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {
     if (is_idle(m, d, a) || m.actuator_gaintype[a] != gain::kSO3) continue;
-    orientation_forces(m, d, a, actuator_variables<Number>(m, d, a), forces + count, arena);
-    dofs[a] = {forces[count].path.dofs, forces[count].path.n};
-    count += 3;
+    PathForce* forces = all.forces + all.count;
+    orientation_forces(m, d, a, actuator_variables<Number>(m, d, a), forces, arena);
+    dofs[a] = {forces[0].path.dofs, forces[0].path.n};
+    all.count += 3;
   }
-  return {forces,
-          count,
-          weights,
-          all.count,
-          saturated_joints(m, d, all, forces, count, arena),
-          dofs,
-          all_activations(m, d, tendon_paths, arena)};
+  all.frozen = saturated_joints(m, d, all, arena);
+  all.next = all_activations(m, d, tendon_paths, arena);
+  return all;
 }
 
 bool actuator_disabled(const ModelView& m, int actuator) {

@@ -19,9 +19,11 @@ struct NextActivation {
 // The weights of the parts of a force law in the force along the path of an actuator.
 struct ForceWeights {
   int actuator;
-  double force, mechanical;
-  double damping;  // of the damping and stiffness of the implicit integrators
-  bool scaled;     // the force depends on those of other actuators, on a tendon beyond its range
+  double force = 0, mechanical = 0;
+  double damping = 0;   // of the damping and stiffness of the implicit integrators
+  double friction = 0;  // of the friction of a motor, in the damping of the implicit integrators
+  bool jumps = false;   // the step is discontinuous where the force reaches its range   (ACT-12)
+  bool scaled = false;  // its tendon is beyond its range, so other actuators change the force
 };
 
 struct Actuation {

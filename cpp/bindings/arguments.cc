@@ -23,9 +23,8 @@ struct Known {
   }
 };
 
-void* address(nb::handle object, Known& known, const nb::object& type, const char* name,
-              const char* expected) {
-  if (known.is(object)) return known.address;
+void learn(nb::handle object, Known& known, const nb::object& type, const char* name,
+           const char* expected) {
   if (!nb::isinstance(object, type)) {
     raise_argument_type(std::string(name) + " must be a " + expected + ", got " +
                         class_name(object));
@@ -34,17 +33,19 @@ void* address(nb::handle object, Known& known, const nb::object& type, const cha
   Py_XDECREF(known.weak);
   known.weak = PyWeakref_NewRef(object.ptr(), nullptr);
   if (!known.weak || PyErr_Occurred()) throw nb::python_error();
-  return known.address;
 }
 
-// Returns the C struct of a mujoco.MjData, and raises if it does not belong to the model.
-void* data_of(nb::handle model, nb::handle data) {
+// Returns the C struct of a mujoco.MjData, and raises if it does not belong to the model, whose C
+// struct is at `model_struct`.
+void* data_of(nb::handle model, const void* model_struct, nb::handle data) {
   static Known known;
   static const void* owner = nullptr;  // the model of the known data
-  const bool is_known = known.is(data);
-  void* found = address(data, known, python_types().data, "data", "mujoco.MjData");
-  if (!is_known) owner = PyLong_AsVoidPtr(nb::object(data.attr("model").attr("_address")).ptr());
-  if (owner != model_address(model)) python_types().require_data("data", model, data);
+  if (!known.is(data)) {
+    learn(data, known, python_types().data, "data", "mujoco.MjData");
+    owner = PyLong_AsVoidPtr(nb::object(data.attr("model").attr("_address")).ptr());
+  }
+  void* const found = known.address;
+  if (owner != model_struct) python_types().require_data("data", model, data);
   return found;
 }
 
@@ -79,7 +80,8 @@ PythonTypes& python_types() {
 
 void* model_address(nb::handle model) {
   static Known known;
-  return address(model, known, python_types().model, "model", "mujoco.MjModel");
+  if (!known.is(model)) learn(model, known, python_types().model, "model", "mujoco.MjModel");
+  return known.address;
 }
 
 void raise_argument(const std::string& message) {
@@ -109,7 +111,7 @@ InUse::~InUse() {
 
 Pair::Pair(nb::handle model_object, nb::handle data_object)
     : model(model_address(model_object)),
-      data(data_of(model_object, data_object)),
+      data(data_of(model_object, model, data_object)),
       in_use(data, "data") {}
 
 Array::Array(nb::handle object, const char* name, std::initializer_list<Py_ssize_t> shape,

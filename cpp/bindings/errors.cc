@@ -76,6 +76,7 @@ void raise(std::exception_ptr error, const std::string& where) {
 }
 
 void report_notices(nb::handle model) {
+  if (notices().is_empty()) return;
   Notices found = take_notices();
   found.keep_worse(Notices::kContact, Notices::kCollider);
   // the remedy is that of the largest excess, but slopes are named only if nothing else is

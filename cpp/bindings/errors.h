@@ -27,7 +27,7 @@ void bind_stop_flag(nb::module_& module);
 // Runs f() without the interpreter lock and raises its error.
 template <class F>
 void run(F f) {
-  take_notices();  // clears the notices of an earlier call that failed
+  if (!notices().is_empty()) take_notices();  // of an earlier call that failed
   std::exception_ptr error;
   {
     nb::gil_scoped_release release;

@@ -22,8 +22,9 @@ class Interruptible {
   void poll() {
     const Clock::time_point now = Clock::now();
     if (now < next_) return;
+    const bool is_first = next_ == Clock::time_point();
     next_ = now + std::chrono::milliseconds(50);
-    if (asked_()) throw Interrupted();
+    if (!is_first && asked_()) throw Interrupted();
   }
 
   // The object of this thread, null if nothing can interrupt the thread.
@@ -35,7 +36,7 @@ class Interruptible {
  private:
   Interruptible* outer_;
   bool (*asked_)();
-  Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(50);
+  Clock::time_point next_;  // the first poll sets it, because short work does not read the clock
 };
 
 // Throws Interrupted if the user wants this thread to stop.

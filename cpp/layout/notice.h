@@ -37,6 +37,12 @@ class Notices {
   // By which factor a notice exceeds its limit, 0 if there is none.
   double excess(Kind kind) const { return excess(kept_[kind]); }
   bool has(int kind) const { return kept_[kind].value > 0; }
+  bool is_empty() const {
+    for (int k = 0; k < kCount; k++) {
+      if (has(k)) return false;
+    }
+    return true;
+  }
   const Notice& operator[](int kind) const { return kept_[kind]; }
 
  private:
