@@ -475,6 +475,17 @@ def test_variants(variant: str, sensors: bool) -> None:
                 assert_same(getattr(given, name), block, f"pose {pose}, {name}", limit)
 
 
+@pytest.mark.parametrize("second", ["box", "mesh"])
+def test_a_gap_rounds_sharp_geoms(second: str) -> None:
+    """Without margin and gap, the contacts of boxes and meshes do not depend on the tolerance."""
+    model = two_bodies(*(f'{SHAPES[name]} gap=".01"' for name in ("mesh", second)))
+    rng = np.random.default_rng(9)
+    for pose in range(5):
+        data = touching(model, rng)
+        given, wanted = (blocks(m, data) for m in (model, mujacobian.converged(model)))
+        assert_same(given, wanted, f"pose {pose}")
+
+
 def test_the_solver_is_judged_without_the_collider() -> None:
     """Both stop early; the warning about the solver refers to the converged contacts."""
     model, data = crossed("beyond")

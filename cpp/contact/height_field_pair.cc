@@ -14,7 +14,8 @@
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;  // distance within which a point is on a feature
+constexpr double kOn = 1e-9;   // distance within which a point is on a feature
+constexpr double kWider = 10;  // growth of a tolerance until features are found; the first are best
 
 // The grid of a height field.
 class HeightField {
@@ -81,6 +82,10 @@ class HeightField {
   double step_[2], lift_, fuzz_;
 };
 
+// Whether contacts of spheres and capsules within margins depend on the collider's tolerance, as
+// those of boxes and meshes always do. Measured: MuJoCo 3.16 behaves as if margins rounded prisms.
+bool rounds_fields() { return engine().version >= kMuJoCo316 && engine().version < kMuJoCo317; }
+
 // Returns the other geom as a core with a radius.
 Core make_core(const Geom& geom, const Polytope* polytope) {
   if (polytope) return {polytope, polytope->vertex_count(), {}, 0};
@@ -115,13 +120,13 @@ bool identify_height_field(const ModelView& m, const DataView& d, const ContactV
     const bool apart = g.distance + core.radius > 0;
     const int least = apart ? 1 : 3;
     if (find({least, kOn, kOn, apart})) return true;
-    if (sharp) {
-      // a margin rounds boxes and meshes, so that the collider's tolerance matters
-      if (margin == 0) return false;
-      const double error = rounded_agreement(m, margin), reach = m.geom_rbound[id];
-      return find({least, normal_error(m) * reach, error, true}) ||
-             find({least, error * reach, error, true});
+    if (margin > 0 && (sharp || rounds_fields())) {
+      const double most = rounded_agreement(m, margin), reach = m.geom_rbound[id];
+      for (double error = kWider * kOn; error < kWider * most; error *= kWider) {
+        if (find({least, error * reach, std::fmin(error, most), true})) return true;
+      }
     }
+    if (sharp) return false;
     // inside the prism MuJoCo uses the surface of the round geom, not its core
     if (g.distance + core.radius > m.opt.ccd_tolerance) return false;
   }

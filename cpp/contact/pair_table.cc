@@ -1,5 +1,7 @@
 #include "contact/pair_table.h"
 
+#include "contact/agreement.h"
+
 namespace mujacobian {
 
 const PairEntry* find_pair(const ModelView& m, const ContactView& contact) {
@@ -23,9 +25,9 @@ bool is_iterative(const ModelView& m, const ContactView& contact) {
     const int type = m.geom_type[geom];
     return type == geom::kBox || type == geom::kMesh || type == geom::kHField;
   };
-  const bool margin =
-      contact.includemargin != 0 || m.geom_margin[id[0]] != 0 || m.geom_margin[id[1]] != 0;
-  return margin || !is_sharp(id[0]) || !is_sharp(id[1]);
+  const bool rounded =
+      detection(m, contact) != 0 || m.geom_margin[id[0]] != 0 || m.geom_margin[id[1]] != 0;
+  return rounded || !is_sharp(id[0]) || !is_sharp(id[1]);
 }
 
 }  // namespace mujacobian

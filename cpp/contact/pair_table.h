@@ -69,7 +69,7 @@ const PairEntry* find_pair(const ModelView& m, const ContactView& contact);
 bool uses_collider(const ModelView& m, const ContactView& contact);
 
 // Whether a contact depends on opt.ccd_tolerance. Contacts between boxes, meshes and height fields
-// without margin do not, because the collider stops at the optimum.
+// without margin and gap do not, because the collider stops at the optimum.
 bool is_iterative(const ModelView& m, const ContactView& contact);
 
 }  // namespace mujacobian
