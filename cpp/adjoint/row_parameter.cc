@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "adjoint/column.h"
+#include "adjoint/curve.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
@@ -282,6 +282,19 @@ void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& colum
     if (b.type != type || b.id != p.id || b.hessian[0] != 0) continue;
     const double sign = b.force[0] / x.d.efc_frictionloss[b.row];
     add_force(b, &sign, column.early);
+  }
+}
+
+// The moments of spatial tendons turn with the position.
+void curve_friction_loss(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  if (kind_of(p).element != object::kTendon) return;
+  const Blocks& blocks = x.s.forward.blocks;
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (b.type != constraint::kFrictionTendon || b.id != p.id || b.hessian[0] != 0) continue;
+    const double sign = b.force[0] / x.d.efc_frictionloss[b.row];
+    const double* turned = jacobian_change(x.m, x.d, blocks, b, x.curved.mu.g, x.arena);
+    for (int i = 0; i < b.n; i++) to.state[b.dofs[i]] += sign * turned[i];
   }
 }
 
