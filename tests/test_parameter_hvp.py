@@ -8,8 +8,9 @@ import mujacobian
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from tests.oracle.extrapolation import derivative
 from tests.scenes.cases import INTEGRATORS, random_state, sample
+from tests.scenes.contact_scenes import STATES
 from tests.scenes.rollout_cases import row
-from tests.test_contacts import OPTIONS
+from tests.test_contacts import CONES, OPTIONS
 from tests.test_hessian import ROWS, load, pendulum
 from tests.test_hessian_contacts import walker
 from tests.test_hessian_sensors import machine
@@ -153,6 +154,34 @@ def test_contacts(cone, derived, items):
     make_positive(model)
     case = Case(model, items, 3, state=row(data), derived=derived)
     case.judge(CONSTRAINED, first=1e-6, levels=4)
+
+
+@pytest.mark.parametrize("solref", [(0.02, 1.0), (-3000.0, -80.0)])
+@pytest.mark.parametrize(("cone", "condim"), sample(3, CONES, STATES))
+def test_parameters_of_contacts(cone, condim, solref):
+    """Friction, solref and solimp of both geoms, with masses, on which their weights depend."""
+    model, data = walker(cone, condim)
+    # no ties between geoms
+    spread = 1 + 0.1 * np.arange(model.ngeom)
+    model.geom_solref[:] = np.outer(spread, solref)
+    model.geom_friction[:] *= spread[:, None]
+    model.geom_solmix[:] = spread
+    items = ["geom_friction", "geom_solref", "geom_solimp", "body_mass"]
+    case = Case(model, items, 1, state=row(data))
+    case.judge(CONSTRAINED, first=1e-6, levels=4)
+
+
+def test_parameters_of_limits():
+    model = mujoco.MjModel.from_xml_string(ROWS.format(flag=""))
+    case = Case(model, ["jnt_range", "jnt_solref", "body_mass"])
+    case.judge(CONSTRAINED, first=1e-5, levels=4)
+
+
+def test_moving_surfaces_raise():
+    model = mujoco.MjModel.from_xml_string(SLIDER.replace("geom size", 'geom surfacevel="1" size'))
+    case = Case(model, ["geom_friction"], 1, state=np.array([-0.0005, 0, -0.01, 0.3]))
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="moving surface"):
+        case.trajectory.hvp(case.along, *case.weights)
 
 
 def test_bodies_with_sliders_only():

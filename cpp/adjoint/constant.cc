@@ -241,6 +241,11 @@ void curve_weight(CurveContext& x, const Parameter& p, const ParameterSlopes& to
   }
 }
 
+double weight_share(const CurveContext& x, const Block& b, const Parameter& p) {
+  if (has_least_softness(x.d, b.row)) return 0;
+  return dlog_weight(x.m, b, 0, p);
+}
+
 // Two weights of one sum: d2f = 2 f dlogR dlogR
 void couple_weights(CurveContext& x, const ParameterList& params, ParameterPairs& pairs) {
   const Blocks& blocks = x.s.forward.blocks;

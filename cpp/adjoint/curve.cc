@@ -46,13 +46,13 @@ std::string parameter_name(const ModelView& m, const Parameter& p) {
   return element_name(m, kind.element, of_dof ? m.dof_jntid[p.id] : p.id);
 }
 
+}  // namespace
+
 ParameterSlopes slopes_at(const ModelView& m, const ParameterCurvature& all, int k) {
   const std::ptrdiff_t row = k;
   return {all.state + row * state_size(m), all.ctrl + row * m.nu, all.by_early + row * m.nv,
           all.by_late + row * m.nv};
 }
-
-}  // namespace
 
 const DataView& CurveContext::at(const DataView*& view, const double* mu) {
   if (!view) view = new (arena.take<DataView>(1)) DataView(at_velocity(m, d, mu, arena));
@@ -64,7 +64,8 @@ void ParameterPairs::add(int j, int k, double second) {
   first_ = new (arena_.take<ParameterPair>(1)) ParameterPair{j, k, second, first_};
 }
 
-// The inertial frame of a body has no effect on a step.
+// The inertial frame of a body has no effect on a step, and `curve_rows` adds the slopes of
+// contacts and limits.
 void curve_nothing(CurveContext&, const Parameter&, const ParameterSlopes&) {}
 
 ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
@@ -89,6 +90,7 @@ ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
   couple_springs(x, params, pairs);
   couple_tendons(x, params, pairs);
   couple_weights(x, params, pairs);
+  curve_rows(x, params, all, pairs);
   all.pairs = pairs.first();
   return all;
 }

@@ -61,6 +61,20 @@ void couple_springs(CurveContext& x, const ParameterList& params, ParameterPairs
 void couple_tendons(CurveContext& x, const ParameterList& params, ParameterPairs& pairs);
 void couple_weights(CurveContext& x, const ParameterList& params, ParameterPairs& pairs);
 
+// Returns the slopes of parameter k.
+ParameterSlopes slopes_at(const ModelView& m, const ParameterCurvature& all, int k);
+
+// Adds the slopes and pairs of all parameters of contacts and of limits of joints.
+void curve_rows(CurveContext& x, const ParameterList& params, const ParameterCurvature& all,
+                ParameterPairs& pairs);
+
+// Returns d(number of the contact) per unit of a number of its geom `side`, zero if the parameter
+// belongs to another geom, or the contact does not read it.
+double contact_weight(const ModelView& m, const ContactView& contact, int side, const Parameter& p);
+
+// Returns d(log R) per unit of a weight, for the first row of a block; zero if R is constant.
+double weight_share(const CurveContext& x, const Block& block, const Parameter& p);
+
 // Returns the columns of the parameters and the derivatives of these columns.             (HVP-6)
 ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
                                     const StepCurvature& curved, const ParameterList& params,
