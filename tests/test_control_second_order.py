@@ -259,7 +259,7 @@ def test_a_plan_that_has_not_converged_has_no_sensitivity():
     plan = planner.solve(np.zeros(6), iterations=3)
     with pytest.raises(mujacobian.MujacobianError, match="has not converged"):
         plan.sensitivity("state")
-    with pytest.raises(ArgumentError, match="of must be one of state, weights, targets"):
+    with pytest.raises(ArgumentError, match="of must be one of state, weights, targets, params"):
         plan.sensitivity("mass")
     with pytest.raises(mujacobian.MujacobianError, match="lost its planner"):
         pickle.loads(pickle.dumps(plan)).sensitivity("state")

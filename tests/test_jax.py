@@ -242,3 +242,19 @@ def test_second_derivatives_that_are_not_available(curved):
     forces = np.zeros((3, model.nv))
     with pytest.raises(Exception, match=r"forces.*second derivatives of rollouts"):
         jax.hessian(loss)(controls, forces)
+
+
+def test_hessian_by_parameters(curved):
+    model, state, controls, weights, _ = curved
+    parameters = mujacobian.Parameters(model, ["gravity", "dof_damping"])
+    values = parameters.values
+
+    def loss(p, u):
+        states, sensordata = bridge.rollout(model, state, u, params=(parameters, p))
+        return (states * weights[0]).sum() + (sensordata * weights[1]).sum()
+
+    trajectory = mujacobian.rollout(model, state, controls, params=(parameters, values))
+    made = jax.hessian(loss, argnums=(0, 1))(values, controls)
+    close(made[0][0], trajectory.hessian("params", *weights))
+    rows = [trajectory.hvp((None, None, along), *weights) for along in np.eye(len(values))]
+    close(made[0][1], np.array([row.controls for row in rows]))

@@ -332,3 +332,32 @@ def test_transforms_without_derivatives_raise():
     for function, reason in cases:
         with pytest.raises(mujacobian.UnsupportedFeatureError, match=reason):
             function(u, forces)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_second_derivatives_by_parameters():
+    model = load("hinge_chain")
+    model.dof_damping[:] = 0.1
+    state = row(random_state(model, np.random.default_rng(2), scale=0.3))
+    controls = np.zeros((3, model.nu))
+    parameters = mujacobian.Parameters(model, ["body_mass", "dof_damping", "gravity"])
+    values = parameters.values
+    values[parameters.names.index("gravity[0]")] = 0.1
+
+    def states(x, p):
+        return bridge.rollout(model, x, controls, params=(parameters, p))[0][1:]
+
+    assert torch.autograd.gradgradcheck(states, (tensor(state), tensor(values)))
+    trajectory = mujacobian.rollout(model, state, controls, params=(parameters, values))
+    weights = np.random.default_rng(1).normal(size=trajectory.states.shape)
+    weights[0] = 0
+
+    def loss(x, p):
+        return (states(x, p) * tensor(weights[1:], False)).sum()
+
+    given = tensor(state, False), tensor(values, False)
+    made = torch.func.hessian(loss, (0, 1))(*given)
+    near(made[1][1], trajectory.hessian("params", weights))
+    rows = [trajectory.hvp((along, None, None), weights) for along in np.eye(len(state))]
+    near(made[0][1], np.array([each.params for each in rows]))
+    near(made[1][0].T, np.array([each.params for each in rows]))

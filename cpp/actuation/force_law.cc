@@ -42,13 +42,6 @@ T affine(const double* prm, const Variables<T>& x) {
   return prm[0] + prm[1] * x.length + prm[2] * x.rate;
 }
 
-template <class T>
-T gain_input(const ModelView& m, int actuator, const Variables<T>& x) {
-  T input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
-  double period = wrap_period(m, actuator);
-  return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
-}
-
 // Computes the force law of an actuator for which force_law_is_linear. Its derivatives are its
 // parameters.
 template <class T>
@@ -143,8 +136,11 @@ ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuat
   return law;
 }
 
-double gain_input(const ModelView& m, const DataView& d, int actuator) {
-  return gain_input(m, actuator, actuator_variables<Number>(m, d, actuator)).v;
+template <class T>
+T gain_input(const ModelView& m, int actuator, const Variables<T>& x) {
+  T input = m.actuator_actnum[actuator] ? last_activation(m, actuator, x) : x.ctrl[0];
+  double period = wrap_period(m, actuator);
+  return period > 0 ? nearest_setpoint(input, x.length.v, period) : input;
 }
 
 const char* force_law_refusal(const ModelView& m, int actuator) {
@@ -165,6 +161,8 @@ const char* force_law_refusal(const ModelView& m, int actuator) {
 }
 
 // for Number and CurvedNumber
+template Number gain_input(const ModelView&, int, const Variables<Number>&);
+template CurvedNumber gain_input(const ModelView&, int, const Variables<CurvedNumber>&);
 template ForceLaw<Number> actuator_force_law(const ModelView&, const DataView&, int);
 template ForceLaw<CurvedNumber> actuator_force_law(const ModelView&, const DataView&, int);
 

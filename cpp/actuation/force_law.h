@@ -25,7 +25,8 @@ ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuat
 bool force_law_is_linear(const ModelView& m, int actuator);
 
 // Returns the input that a constant or affine gain multiplies: the control, or the last activation.
-double gain_input(const ModelView& m, const DataView& d, int actuator);
+template <class T>
+T gain_input(const ModelView& m, int actuator, const Variables<T>& x);
 
 // Returns the reason why the gain or bias is not supported, or null.
 const char* force_law_refusal(const ModelView& m, int actuator);

@@ -17,7 +17,7 @@ struct Column {
 // A motion of all bodies for which inverse dynamics is evaluated, and its weight in a column.
 struct Pass {
   DataView d;  // with the velocities of the motion
-  const Motion* acceleration;
+  MotionSweep motion;
   double weight;
 };
 
@@ -68,10 +68,11 @@ class ColumnContext {
 void require_single_dof(const ModelView& m, const Parameter& p, const char* reason);
 
 // The changes of an actuator's force, after its limits, and of its damping and stiffness in the
-// integrator's matrix, per unit of a gain or bias.
+// integrator's matrix, per unit of a gain or bias, with their derivatives with respect to the
+// variables of the actuator.
 struct ActuatorChange {
   int index;  // of the actuator among all forces; -1: it is disabled
-  double force, damping, stiffness;
+  Number force, damping, stiffness;
 };
 ActuatorChange actuator_change(const ModelView& m, const DataView& d, const ActuatorForces& all,
                                const Parameter& p);

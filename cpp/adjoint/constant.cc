@@ -2,11 +2,12 @@
 // weights that scale R, lengths of tendons at qpos0, and anchors of connects.
 #include <cmath>
 
-#include "adjoint/column.h"
+#include "adjoint/curve.h"
 #include "constraint/effective_diagonal.h"
 #include "constraint/regularization.h"
 #include "layout/engine.h"
 #include "layout/unsupported.h"
+#include "linear/combine.h"
 #include "spatial/rotation.h"
 #include "tree/point.h"
 
@@ -189,7 +190,82 @@ void weight_change(const ModelView& m, const DataView& d, const Block& b, const 
   });
 }
 
+// Returns the power of some rows of a block with the multipliers: sum_r J_r mu f_r.
+double row_power(const Block& b, const double* virt, const Source& source) {
+  double sum = 0;
+  for (int r = source.first; r < source.last; r++) sum += virt[r] * b.force[r];
+  return sum;
+}
+
+// Calls visit(source, virtual rates) for the rows of the block whose R is proportional to a weight.
+template <class F>
+void visit_weighted(CurveContext& x, const Block& b, const Parameter& p, F visit) {
+  if (b.type == kMetricTerm || !reads_weight(x.m, b, p)) return;
+  if (b.geometry && adhesive_reference(x.d, b) != 0) {
+    throw Unsupported(contact_name(x.m, b.contact),
+                      "second derivatives of adhesive contacts with respect to parameters");
+  }
+  double virt[kMaxRows] = {};
+  for (int r = 0; r < b.count; r++) {
+    for (int k = 0; k < b.n; k++) virt[r] += b.J[r * b.stride + k] * x.curved.mu.g[b.dofs[k]];
+  }
+  visit_regularization(x.d, b, [&](const Source& source, const double*) { visit(source, virt); });
+}
+
 }  // namespace
+
+// The forces of the rows are inversely proportional to R: phi = -dlogR sum_r (J mu)_r f_r (HVP-11)
+void curve_weight(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  const ModelView& m = x.m;
+  const Blocks& blocks = x.s.forward.blocks;
+  for (int i = 0; i < blocks.count; i++) {
+    const Block& b = blocks.block[i];
+    const double* turned = nullptr;
+    visit_weighted(x, b, p, [&](const Source& source, const double* virt) {
+      const double dlog = dlog_weight(m, b, source.first, p);
+      if (dlog == 0) return;
+      if (!turned) turned = jacobian_change(m, x.d, blocks, b, x.curved.mu.g, x.arena);
+      const ForceSlopes& slopes = blocks.slopes[i];
+      for (int r = source.first; r < source.last; r++) {
+        for (int k = 0; k < b.n; k++) {
+          const int at = r * b.stride + k, dof = b.dofs[k];
+          to.state[dof] -= dlog * (turned[at] * b.force[r] + virt[r] * slopes.q[at]);
+          to.state[m.nv + dof] -= dlog * virt[r] * slopes.v[at];
+          for (int c = 0; c < b.count; c++) {
+            const double pull = b.hessian[r * b.count + c] * b.J[c * b.stride + k];
+            to.early[dof] += dlog * virt[r] * pull;
+          }
+        }
+      }
+    });
+  }
+}
+
+double weight_share(const CurveContext& x, const Block& b, const Parameter& p) {
+  if (has_least_softness(x.d, b.row)) return 0;
+  return dlog_weight(x.m, b, 0, p);
+}
+
+// Two weights of one sum: d2f = 2 f dlogR dlogR
+void couple_weights(CurveContext& x, const ParameterList& params, ParameterPairs& pairs) {
+  const Blocks& blocks = x.s.forward.blocks;
+  for (int i = 0; i < blocks.count; i++) {
+    const Block& b = blocks.block[i];
+    for (int j = 0; j < params.count; j++) {
+      const Parameter& p = params.item[j];
+      if (family_of(p) != Family::kWeight) continue;
+      visit_weighted(x, b, p, [&](const Source& source, const double* virt) {
+        const double own = dlog_weight(x.m, b, source.first, p);
+        for (int k = 0; own != 0 && k <= j; k++) {
+          const Parameter& other = params.item[k];
+          if (family_of(other) != Family::kWeight) continue;
+          const double dlog = dlog_weight(x.m, b, source.first, other);
+          pairs.add(j, k, 2 * own * dlog * row_power(b, virt, source));
+        }
+      });
+    }
+  }
+}
 
 Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p) {
   return load9(d.xmat + 9 * m.eq_obj2id[p.id]) * unit3(p.component);

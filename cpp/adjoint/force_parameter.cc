@@ -1,11 +1,12 @@
 #include "actuation/force_law.h"
 #include "actuation/muscle.h"
-#include "adjoint/column.h"
+#include "adjoint/curve.h"
 #include "forces/passive.h"
 #include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
+#include "second_order/path.h"
 #include "spatial/rotation.h"
 
 namespace mujacobian {
@@ -23,75 +24,73 @@ void require_damped(const ModelView& m) {
 // The changes of an actuator's force before its limits, and of its damping and stiffness in the
 // integrator's matrix, per unit of a component of gainprm or biasprm.
 struct LawChange {
-  double force, damping, stiffness;
+  Number force = 0, damping = 0, stiffness = 0;
 };
+using LawVariables = Variables<Number>;
 
 // Returns the change for components 0, 1, 2 of an affine gain or bias, times its input.
-LawChange affine_change(const ModelView& m, const DataView& d, int actuator, int component,
-                        double input) {
-  const int out = m.actuator_outadr[actuator];
+LawChange affine_change(const LawVariables& x, int component, const Number& input) {
   if (component == 0) return {input, 0, 0};
-  if (component == 1) return {input * d.actuator_length[out], 0, input};
-  return {input * d.actuator_velocity[out], input, 0};
+  if (component == 1) return {input * x.length, 0, input};
+  return {input * x.rate, input, 0};
 }
 
 // Returns the change for the gains of a servo on the errors of its setpoints.
-LawChange pid_change(const ModelView& m, const DataView& d, const Parameter& p) {
+LawChange pid_change(const ModelView& m, const LawVariables& x, const Parameter& p) {
   if (p.kind == Parameter::kGain) {
     const bool integrates = m.actuator_actnum[p.id] && m.actuator_gainprm[kNGain * p.id] > 0;
-    return {integrates ? gain_input(m, d, p.id) : 0, 0, 0};
+    return {integrates ? gain_input(m, p.id, x) : 0, 0, 0};
   }
-  const Variables<Number> x = actuator_variables<Number>(m, d, p.id);
   const int inputs = m.actuator_ctrlspec[p.id];
-  LawChange change = affine_change(m, d, p.id, p.component, 1);
+  LawChange change = affine_change(x, p.component, 1);
   const bool position = inputs & input::kPosition, velocity = inputs & input::kVelocity;
-  if (p.component == 1 && position) change.force -= x.ctrl[0].v;
-  if (p.component == 2 && velocity) change.force -= x.ctrl[position ? 1 : 0].v;
+  if (p.component == 1 && position) change.force = change.force - x.ctrl[0];
+  if (p.component == 2 && velocity) change.force = change.force - x.ctrl[position ? 1 : 0];
   return change;
 }
 
 // Returns the change for a muscle. Its force is proportional to the parameter.
-LawChange muscle_change(const ModelView& m, const DataView& d, const Parameter& p) {
-  const Variables<Number> x = actuator_variables<Number>(m, d, p.id);
+LawChange muscle_change(const ModelView& m, const LawVariables& x, const Parameter& p) {
   if (p.kind == Parameter::kBias) {
     const double unit = 1 / m.actuator_biasprm[kNBias * p.id + p.component];
     const MuscleBias bias = muscle_bias(m, p.id, x.length);
-    return {unit * bias.force.v, 0, unit * bias.length_slope.v};
+    return {unit * bias.force, 0, unit * bias.length_slope};
   }
-  const double unit = gain_input(m, d, p.id) / m.actuator_gainprm[kNGain * p.id + p.component];
+  const double prm = m.actuator_gainprm[kNGain * p.id + p.component];
+  const Number unit = (1 / prm) * gain_input(m, p.id, x);
   const MuscleGain<Number> gain = muscle_gain(m, p.id, x.length, x.rate);
-  return {unit * gain.gain.v, unit * gain.rate_slope.v, unit * gain.length_slope.v};
+  return {unit * gain.gain, unit * gain.rate_slope, unit * gain.length_slope};
 }
 
 // Returns the change for acc0 of a muscle. If prm[2] < 0, its largest force is prm[3] / acc0.
 // (PAR-18)
-LawChange muscle_weight_change(const ModelView& m, const DataView& d, int actuator) {
+LawChange muscle_weight_change(const ModelView& m, const LawVariables& x, int actuator) {
   const double weight = m.actuator_acc0[m.actuator_outadr[actuator]];
   const double unit = weight > kMinVal ? -1 / weight : 0;
-  const Variables<Number> x = actuator_variables<Number>(m, d, actuator);
-  LawChange change{};
+  LawChange change;
   if (m.actuator_gaintype[actuator] == gain::kMuscle &&
       m.actuator_gainprm[kNGain * actuator + 2] < 0) {
     const MuscleGain<Number> gain = muscle_gain(m, actuator, x.length, x.rate);
-    const double scale = unit * gain_input(m, d, actuator);
-    change = {scale * gain.gain.v, scale * gain.rate_slope.v, scale * gain.length_slope.v};
+    const Number scale = unit * gain_input(m, actuator, x);
+    change = {scale * gain.gain, scale * gain.rate_slope, scale * gain.length_slope};
   }
   if (m.actuator_biastype[actuator] == bias::kMuscle &&
       m.actuator_biasprm[kNBias * actuator + 2] < 0) {
     const MuscleBias bias = muscle_bias(m, actuator, x.length);
-    change.force += unit * bias.force.v;
-    change.stiffness += unit * bias.length_slope.v;
+    change.force = change.force + unit * bias.force;
+    change.stiffness = change.stiffness + unit * bias.length_slope;
   }
   return change;
 }
 
 LawChange law_change(const ModelView& m, const DataView& d, const Parameter& p) {
-  if (p.kind == Parameter::kActuatorWeight) return muscle_weight_change(m, d, p.id);
+  const LawVariables x = actuator_variables<Number>(m, d, p.id);
+  if (p.kind == Parameter::kActuatorWeight) return muscle_weight_change(m, x, p.id);
   const bool of_gain = p.kind == Parameter::kGain;
-  if (m.actuator_gaintype[p.id] == gain::kPid) return pid_change(m, d, p);
-  if (of_gain && m.actuator_gaintype[p.id] == gain::kMuscle) return muscle_change(m, d, p);
-  if (!of_gain && m.actuator_biastype[p.id] == bias::kMuscle) return muscle_change(m, d, p);
-  return affine_change(m, d, p.id, p.component, of_gain ? gain_input(m, d, p.id) : 1);
+  if (m.actuator_gaintype[p.id] == gain::kPid) return pid_change(m, x, p);
+  if (of_gain && m.actuator_gaintype[p.id] == gain::kMuscle) return muscle_change(m, x, p);
+  if (!of_gain && m.actuator_biastype[p.id] == bias::kMuscle) return muscle_change(m, x, p);
+  return affine_change(x, p.component, of_gain ? gain_input(m, p.id, x) : 1);
 }
 
 // Returns whether the force of a muscle is proportional to a component of its gainprm or biasprm:
@@ -183,11 +182,16 @@ void add_spring_to_metric(const ColumnContext& x, int joint, const Column& colum
   }
 }
 
+// Returns the rest position of the spring of a joint.
+const double* spring_rest(const ModelView& m, const DataView& d, int joint) {
+  const bool plastic = is_plastic(m.jnt_plasticadr, joint);
+  return plastic ? d.plastic + m.jnt_plasticadr[joint] : m.qpos_spring + m.jnt_qposadr[joint];
+}
+
 void add_stiffness(const ColumnContext& x, int joint, const Column& column) {
   if (!springs_enabled(x.m)) return;
   int qadr = x.m.jnt_qposadr[joint], dof = x.m.jnt_dofadr[joint], type = x.m.jnt_type[joint];
-  const double *qpos = x.d.qpos + qadr, *rest = x.m.qpos_spring + qadr;
-  if (is_plastic(x.m.jnt_plasticadr, joint)) rest = x.d.plastic + x.m.jnt_plasticadr[joint];
+  const double *qpos = x.d.qpos + qadr, *rest = spring_rest(x.m, x.d, joint);
   if (has_metric(x.m)) add_spring_to_metric(x, joint, column, 1);
   if (type == joint::kSlide || type == joint::kHinge) {
     column.early[dof] -= qpos[0] - rest[0];
@@ -198,6 +202,100 @@ void add_stiffness(const ColumnContext& x, int joint, const Column& column) {
     qpos += 3, rest += 3, dof += 3;
   }
   store3(column.early + dof, load3(column.early + dof) - quaternion_difference(qpos, rest));
+}
+
+// The extension of a tendon beyond its rest length, and the shares of both ends of the dead band.
+struct TendonStretch {
+  double x;
+  double share[2];
+  bool plastic;  // the rest length is a state
+
+  bool is_slack() const { return share[0] == 0 && share[1] == 0; }
+};
+
+TendonStretch tendon_stretch(const ModelView& m, const DataView& d, int tendon) {
+  const bool plastic = is_plastic(m.tendon_plasticadr, tendon);
+  const double* rest =
+      plastic ? d.plastic + m.tendon_plasticadr[tendon] : m.tendon_lengthspring + 2 * tendon;
+  const double length = d.ten_length[tendon];
+  // tie: dead band as a parameter
+  if (length > rest[1]) return {length - rest[1], {0, 1}, plastic};
+  if (length < rest[0]) return {length - rest[0], {1, 0}, plastic};
+  // at the only rest length of a spring, both ends of the dead band share the slope      (PAR-24)
+  // tie: only rest length as a parameter
+  const double share = rest[0] == rest[1] ? 0.5 : 0;
+  return {0, {share, share}, plastic};
+}
+
+// A tendon as a path. Its second derivatives are not needed.
+CurvedPath tendon_path_of(const CurveContext& x, int tendon) {
+  return {tendon_path(x.m, x.d, tendon, x.arena), {-1, -1}};
+}
+
+// The slopes of a number with respect to activations and controls.
+struct InputSlopes {
+  int count;
+  const int* input;
+  const double* slope;
+};
+
+InputSlopes local_inputs(const ModelView& m, int actuator, const Number& x, Arena& arena) {
+  const int acts = m.actuator_actnum[actuator], ctrls = m.actuator_ctrlnum[actuator];
+  int* input = arena.take<int>(acts + ctrls);
+  double* slope = arena.take<double>(acts + ctrls);
+  for (int k = 0; k < acts; k++) {
+    input[k] = m.actuator_actadr[actuator] + k, slope[k] = x.d[local::kAct + k];
+  }
+  for (int k = 0; k < ctrls; k++) {
+    input[acts + k] = m.na + m.actuator_ctrladr[actuator] + k;
+    slope[acts + k] = x.d[local::kCtrl + k];
+  }
+  return {acts + ctrls, input, slope};
+}
+
+// The change of the force along a path per unit of a parameter, and of its damping in the matrix of
+// implicit integrators, with their slopes.
+struct PathLaw {
+  double force, by_length, by_rate;
+  InputSlopes by_input;
+  double damping, damping_by_length, damping_by_rate;
+  InputSlopes damping_by_input;
+};
+
+PathFunction law_function(const CurveContext& x, const CurvedPath& path, double value,
+                          double by_length, double by_rate, const InputSlopes& by_input) {
+  PathFunction f = make_path_function(2 + by_input.count, x.arena);
+  f.value = value;
+  f.scalar[0] = {PathScalar::kLength, &path, nullptr, nullptr, 0};
+  f.scalar[1] = {PathScalar::kVelocity, &path, x.d.qvel, nullptr, 0};
+  f.slope[0] = by_length, f.slope[1] = by_rate;
+  for (int k = 0; k < by_input.count; k++) {
+    f.scalar[2 + k] = {PathScalar::kInput, nullptr, nullptr, nullptr, by_input.input[k]};
+    f.slope[2 + k] = by_input.slope[k];
+  }
+  return f;
+}
+
+// Adds the slopes of (mu . m) force + h damping nu . m (m . w)                      (PAR-5, HVP-10)
+void add_law_slopes(const CurveContext& x, const CurvedPath& path, const PathLaw& law,
+                    const unsigned char* frozen, const ParameterSlopes& to) {
+  const PathGradient gradient{to.state, to.ctrl, to.late};
+  const double* acting = acting_motion(path.path, x.curved.mu.g, frozen, x.m.nv, x.arena);
+  const PathScalar power{PathScalar::kVirtual, &path, acting, nullptr, 0};
+  const PathFunction force =
+      law_function(x, path, law.force, law.by_length, law.by_rate, law.by_input);
+  add_path_gradient(x.m, multiply(force, &power, nullptr, 1, x.arena), gradient);
+  if (!x.s.step.block) return;  // only implicit integrators
+  const double h = x.m.opt.timestep;
+  InputSlopes scaled = law.damping_by_input;
+  double* slope = x.arena.take<double>(scaled.count);
+  for (int k = 0; k < scaled.count; k++) slope[k] = h * scaled.slope[k];
+  scaled.slope = slope;
+  const PathFunction damping = law_function(x, path, h * law.damping, h * law.damping_by_length,
+                                            h * law.damping_by_rate, scaled);
+  const ImplicitPower implicit = implicit_power(x.m, x.s, path, x.curved.mu.s, x.arena);
+  add_path_gradient(x.m, multiply(damping, implicit.a, implicit.b, implicit.count, x.arena),
+                    gradient);
 }
 
 }  // namespace
@@ -232,6 +330,15 @@ void add_damper(ColumnContext& x, const Parameter& p, const Column& column) {
   if (column.added) column.added[dof] += x.m.opt.timestep;
 }
 
+void curve_damper(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  const int dof = p.id;
+  if (!dampers_enabled(x.m)) return;
+  to.state[x.m.nv + dof] -= x.curved.mu.g[dof];
+  if (x.m.opt.integrator == integrator::kEuler && x.m.opt.disableflags & disable::kEulerDamp)
+    return;
+  to.late[dof] -= x.m.opt.timestep * x.curved.mu.s[dof];
+}
+
 void add_spring(ColumnContext& x, const Parameter& p, const Column& column) {
   if (p.kind == Parameter::kStiffness) return add_stiffness(x, p.id, column);
   // the spring's force depends on q - rest
@@ -241,6 +348,46 @@ void add_spring(ColumnContext& x, const Parameter& p, const Column& column) {
   const double stretch = x.d.qpos[q] - x.m.qpos_spring[q];
   column.early[x.m.jnt_dofadr[p.id]] += spring.slope(stretch);
   if (has_metric(x.m)) add_spring_to_metric(x, p.id, column, -spring.curvature(stretch));
+}
+
+void curve_spring(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  const ModelView& m = x.m;
+  if (!springs_enabled(m)) return;
+  int qadr = m.jnt_qposadr[p.id], dof = m.jnt_dofadr[p.id];
+  const int type = m.jnt_type[p.id];
+  const double *mu = x.curved.mu.g, *qpos = x.d.qpos + qadr, *rest = spring_rest(m, x.d, p.id);
+  if (p.kind == Parameter::kSpringReference) {
+    if (is_plastic(m.jnt_plasticadr, p.id)) return;
+    to.state[dof] += mu[dof] * joint_stiffness(m, p.id).curvature(qpos[0] - rest[0]);
+    return;
+  }
+  if (type == joint::kSlide || type == joint::kHinge) {
+    to.state[dof] -= mu[dof];
+    return;
+  }
+  if (type == joint::kFree) {
+    for (int k = 0; k < 3; k++) to.state[dof + k] -= mu[dof + k];
+    qpos += 3, rest += 3, dof += 3;
+  }
+  const Vec3 turn = quaternion_difference(qpos, rest);
+  const Vec3 slope = transpose_mul(right_jacobian_inverse(turn), load3(mu + dof));
+  store3(to.state + dof, load3(to.state + dof) - slope);
+}
+
+// The force of a spring is -x k(x) with x = q - rest.
+void couple_springs(CurveContext& x, const ParameterList& params, ParameterPairs& pairs) {
+  const ModelView& m = x.m;
+  for (int j = 0; springs_enabled(m) && j < params.count; j++) {
+    const Parameter& p = params.item[j];
+    if (p.kind != Parameter::kSpringReference || is_plastic(m.jnt_plasticadr, p.id)) continue;
+    const double mu = x.curved.mu.g[m.jnt_dofadr[p.id]];
+    const double stretch = x.d.qpos[m.jnt_qposadr[p.id]] - spring_rest(m, x.d, p.id)[0];
+    pairs.add(j, j, -mu * joint_stiffness(m, p.id).curvature(stretch));
+    for (int k = 0; k < params.count; k++) {
+      const Parameter& other = params.item[k];
+      if (other.kind == Parameter::kStiffness && other.id == p.id) pairs.add(j, k, mu);
+    }
+  }
 }
 
 void require_spring(const ModelView& m, const Parameter& p) {
@@ -259,26 +406,58 @@ void add_tendon(ColumnContext& x, const Parameter& p, const Column& column) {
     return add_path(x, {path, -x.d.ten_velocity[p.id], damping, 0}, nullptr, column);
   }
   if (!springs_enabled(x.m)) return;
-  const double* rest = x.m.tendon_lengthspring + 2 * p.id;
-  if (is_plastic(x.m.tendon_plasticadr, p.id)) {
-    if (p.kind == Parameter::kTendonRestLength) return;  // the rest length is a state
-    rest = x.d.plastic + x.m.tendon_plasticadr[p.id];
-  }
-  const double length = x.d.ten_length[p.id];
-  // tie: dead band as a parameter
-  const int side = length > rest[1] ? 1 : length < rest[0] ? 0 : -1;
+  const TendonStretch stretch = tendon_stretch(x.m, x.d, p.id);
   const bool stabilizes = f.stiffness <= 0;
   if (p.kind == Parameter::kTendonStiffness) {
-    if (side < 0) return;
-    return add_path(x, {path, rest[side] - length, 0, stabilizes ? -1. : 0}, nullptr, column);
+    if (stretch.is_slack() || stretch.x == 0) return;
+    return add_path(x, {path, -stretch.x, 0, stabilizes ? -1. : 0}, nullptr, column);
   }
-  // at the only rest length of a spring, both ends of the dead band share the slope      (PAR-24)
-  // tie: only rest length as a parameter
-  const bool at_rest = side < 0 && rest[0] == rest[1];
-  const double share = at_rest ? 0.5 : p.component == side ? 1 : 0;
-  if (share == 0 || !acts) return;
+  const double share = stretch.share[p.component];
+  if (stretch.plastic || share == 0 || !acts) return;
   const double stiffening = stabilizes ? -share * f.stiffness_dlength : 0;
   add_path(x, {path, -share * f.dlength, 0, stiffening}, nullptr, column);
+}
+
+void curve_tendon(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  if (p.kind == Parameter::kTendonDamping) {
+    if (!dampers_enabled(x.m)) return;
+    const PathLaw law{-x.d.ten_velocity[p.id], 0, -1, {}, -1, 0, 0, {}};
+    return add_law_slopes(x, tendon_path_of(x, p.id), law, nullptr, to);
+  }
+  const TendonStretch stretch = tendon_stretch(x.m, x.d, p.id);
+  if (!springs_enabled(x.m) || stretch.is_slack()) return;
+  if (p.kind == Parameter::kTendonStiffness) {
+    return add_law_slopes(x, tendon_path_of(x, p.id), {-stretch.x, -1, 0, {}, 0, 0, 0, {}}, nullptr,
+                          to);
+  }
+  if (stretch.plastic) return;
+  const Poly spring = acting_stiffness(x.m, p.id);
+  const double share = stretch.share[p.component];
+  const PathLaw law{
+      share * spring.slope(stretch.x), share * spring.curvature(stretch.x), 0, {}, 0, 0, 0, {}};
+  add_law_slopes(x, tendon_path_of(x, p.id), law, nullptr, to);
+}
+
+void couple_tendons(CurveContext& x, const ParameterList& params, ParameterPairs& pairs) {
+  for (int j = 0; springs_enabled(x.m) && j < params.count; j++) {
+    const Parameter& p = params.item[j];
+    if (p.kind != Parameter::kTendonRestLength) continue;
+    const TendonStretch stretch = tendon_stretch(x.m, x.d, p.id);
+    if (stretch.plastic || stretch.is_slack()) continue;
+    // the force along the path is -x k(x) with x = length - rest
+    const Path path = tendon_path(x.m, x.d, p.id, x.arena);
+    double power = 0;
+    for (int i = 0; i < path.n; i++) power += path.moment[i] * x.curved.mu.g[path.dofs[i]];
+    const double curvature = acting_stiffness(x.m, p.id).curvature(stretch.x);
+    const double share = stretch.share[p.component];
+    for (int k = 0; k < params.count; k++) {
+      const Parameter& other = params.item[k];
+      if (other.id != p.id) continue;
+      if (other.kind == Parameter::kTendonStiffness) pairs.add(j, k, share * power);
+      if (other.kind != Parameter::kTendonRestLength || k > j) continue;
+      pairs.add(j, k, -share * stretch.share[other.component] * curvature * power);
+    }
+  }
 }
 
 void add_actuator(ColumnContext& x, const Parameter& p, const Column& column) {
@@ -289,10 +468,29 @@ void add_actuator(ColumnContext& x, const Parameter& p, const Column& column) {
   const PathForce& acting = x.s.forward.paths.actuation.forces[change.index];
   const bool stiff = acting.stiffness <= 0, damped = !has_metric(x.m) || acting.damping <= 0;
   const double gear = path_gear(x.m, p.id);
-  add_path(x,
-           {actuators.force[change.index].unlimited.path, gear * change.force,
-            damped ? gear * gear * change.damping : 0, stiff ? gear * gear * change.stiffness : 0},
-           x.s.forward.paths.actuation.frozen, column);
+  add_path(
+      x,
+      {actuators.force[change.index].unlimited.path, gear * change.force.v,
+       damped ? gear * gear * change.damping.v : 0, stiff ? gear * gear * change.stiffness.v : 0},
+      x.s.forward.paths.actuation.frozen, column);
+}
+
+void curve_actuator(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  const ActuatorForces& actuators = x.columns.actuators();
+  const ActuatorChange change = actuator_change(x.m, x.d, actuators, p);
+  if (change.index < 0) return;
+  const CurvedPath path{actuators.force[change.index].unlimited.path, {-1, -1}};
+  const double gear = path_gear(x.m, p.id);
+  const Number &force = change.force, &damping = change.damping;
+  const PathLaw law{gear * force.v,
+                    gear * gear * force.d[local::kLength],
+                    gear * gear * force.d[local::kRate],
+                    local_inputs(x.m, p.id, gear * force, x.arena),
+                    gear * gear * damping.v,
+                    gear * gear * gear * damping.d[local::kLength],
+                    gear * gear * gear * damping.d[local::kRate],
+                    local_inputs(x.m, p.id, gear * gear * damping, x.arena)};
+  add_law_slopes(x, path, law, x.s.forward.paths.actuation.frozen, to);
 }
 
 void require_actuator(const ModelView& m, const Parameter& p) {

@@ -1,7 +1,8 @@
-#include "adjoint/column.h"
+#include "adjoint/curve.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
+#include "tree/composite.h"
 
 namespace mujacobian {
 namespace {
@@ -31,7 +32,7 @@ void add_body(const ModelView& m, const Pass& pass, int body, const Inertia& ine
   const DataView& d = pass.d;
   const BodyFrame frame(m, d, body);
   const Motion v = frame.take(load_motion(d.cvel + 6 * body));
-  const Force force = inertia * frame.take(pass.acceleration[body]) + cross(v, inertia * v);
+  const Force force = inertia * frame.take(pass.motion.acceleration[body]) + cross(v, inertia * v);
   for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
     column[i] += pass.weight * dot(frame.take(load_motion(d.cdof + 6 * i)), force);
   }
@@ -45,6 +46,46 @@ void add_diagonal(const ModelView& m, const DataView& d, int body, const Inertia
     const Motion axis = frame.take(load_motion(d.cdof + 6 * i));
     diagonal[i] += dot(axis, inertia * axis);
   }
+}
+
+// Returns a unit of one component of a body's inertia.
+struct UnitInertia {
+  double packed[10] = {};
+  explicit UnitInertia(int component) { packed[packed_place(component)] = 1; }
+  operator Inertia() const { return {packed}; }
+};
+
+// Calls visit(dof, by_q, by_v, by_a) with the derivatives of U . (I A + V x* I V) with respect to
+// the position, velocity and acceleration of the dofs that move the body, where U is its virtual
+// velocity in `virt`.                                                               (HES-9, HVP-8)
+template <class F>
+void visit_slopes(const ModelView& m, const Pass& pass, const DataView& virt, int body,
+                  Inertia inertia, F visit) {
+  const DataView& d = pass.d;
+  const BodyFrame frame(m, d, body);
+  const Motion v = frame.take(load_motion(d.cvel + 6 * body));
+  const Motion u = frame.take(load_motion(virt.cvel + 6 * body));
+  const Force force = inertia * frame.take(pass.motion.acceleration[body]) + cross(v, inertia * v);
+  const Force momentum = inertia * u;
+  const Mat3 rate = inertia_rate(inertia, u, momentum.ang);
+  const Vec3 torque = -(transpose_mul(rate, v.ang) + 2.0 * cross(momentum.lin, v.lin));  // (HES-11)
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
+    const Motion axis = frame.take(load_motion(d.cdof + 6 * i));
+    const Motion axis_dot = frame.take(load_motion(d.cdof_dot + 6 * i));
+    const Motion axis_virtual = frame.take(load_motion(virt.cdof_dot + 6 * i));
+    const DofRates& rates = pass.motion.rates[i];
+    visit(i,
+          dot(axis_virtual, force) + dot(frame.take(rates.second), momentum) +
+              dot(axis_dot.ang, torque),
+          dot(frame.take(rates.sum), momentum) + dot(axis.ang, torque), dot(axis, momentum));
+  }
+}
+
+// Returns U . I G for gravity that grows along an axis.
+double weight_of(CurveContext& x, int body, Inertia inertia, int axis) {
+  const BodyFrame frame(x.m, x.d, body);
+  const Motion u = frame.take(load_motion(x.virtual_early().cvel + 6 * body));
+  return dot(u, inertia * frame.take({{0, 0, 0}, unit3(axis)}));
 }
 
 }  // namespace
@@ -63,9 +104,8 @@ void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& p
 
 Force inertial_force(const ModelView& m, const DataView& d, int body, int component,
                      const Motion& acceleration) {
-  double packed[10] = {};
-  packed[packed_place(component)] = 1;
-  const Inertia inertia{packed};
+  const UnitInertia unit(component);
+  const Inertia inertia = unit;
   const BodyFrame frame(m, d, body);
   const Motion v = frame.take(load_motion(d.cvel + 6 * body));
   const Force force = inertia * frame.take(acceleration) + cross(v, inertia * v);
@@ -77,6 +117,36 @@ void add_inertia(ColumnContext& x, const Parameter& p, const Column& column) {
   double unit[10] = {};
   unit[p.component] = 1;
   add_inertial(x.m, x.s, x.passes(), p.id, unit, column);
+}
+
+void curve_inertia(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  const int nv = x.m.nv, body = p.id;
+  const UnitInertia unit(p.component);
+  const Passes& passes = x.columns.passes();
+  visit_slopes(x.m, passes.early, x.virtual_early(), body, unit,
+               [&](int i, double q, double v, double a) {
+                 to.state[i] -= q, to.state[nv + i] -= v, to.early[i] -= a;
+               });
+
+  // M (w - a), where both accelerations differ
+  visit_slopes(x.m, passes.late[0], x.virtual_late(), body, unit,
+               [&](int i, double q, double, double a) {
+                 if (!solves_both(x.s, x.s.forward.residual.component[i])) return;
+                 to.state[i] -= q, to.late[i] -= a, to.early[i] += a;
+               });
+
+  // h (dc/dv) w, where the bias c is in the integrator's matrix: its derivative with respect to w
+  // is that of c with respect to v
+  if (!in_block(x.m, x.s, body)) return;
+  visit_slopes(x.m, passes.early, x.virtual_late(), body, unit,
+               [&](int i, double, double v, double) { to.late[i] -= x.m.opt.timestep * v; });
+  for (int k = Passes::kBias; k < passes.late_count; k++) {
+    const double weight = passes.late[k].weight;
+    visit_slopes(x.m, passes.late[k], x.virtual_late(), body, unit,
+                 [&](int i, double q, double v, double) {
+                   to.state[i] += weight * q, to.state[nv + i] += weight * v;
+                 });
+  }
 }
 
 // Fluids and gravity compensation read the inertia of a body, too.
@@ -98,6 +168,13 @@ void add_armature(ColumnContext& x, const Parameter& p, const Column& column) {
   if (column.inertia) column.inertia[p.id] += 1;
 }
 
+void curve_armature(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  to.early[p.id] -= x.curved.mu.g[p.id];
+  if (!solves_both(x.s, x.s.forward.residual.component[p.id])) return;
+  to.late[p.id] -= x.curved.mu.s[p.id];
+  to.early[p.id] += x.curved.mu.s[p.id];
+}
+
 void require_armature(const ModelView& m, const Parameter&) {
   if (!(m.opt.enableflags & enable::kDiagExact)) return;
   throw Unsupported("option diagexact", "inertial parameters are not supported with it");
@@ -110,6 +187,40 @@ void add_gravity(ColumnContext& x, const Parameter& p, const Column& column) {
   for (int i = 0; i < x.m.nv; i++) {
     const Inertia below{x.d.crb + 10 * x.m.dof_bodyid[i]};
     column.early[i] += dot(load_motion(x.d.cdof + 6 * i), below * lifted);
+  }
+}
+
+// The power U . I G of all bodies: the axes of dofs turn in the field                      (HVP-9)
+void curve_gravity(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  if (x.m.opt.disableflags & disable::kGravity) return;
+  const DataView& virt = x.virtual_early();
+  Force* momentum = x.arena.take<Force>(x.m.nbody);
+  momentum[0] = {};
+  for (int b = 1; b < x.m.nbody; b++) {
+    momentum[b] = Inertia{x.d.cinert + 10 * b} * load_motion(virt.cvel + 6 * b);
+  }
+  for (int b = x.m.nbody - 1; b > 0; b--) {
+    if (x.m.body_parentid[b] != 0) momentum[x.m.body_parentid[b]] += momentum[b];
+  }
+  const Motion lifted{{0, 0, 0}, unit3(p.component)};
+  for (int i = 0; i < x.m.nv; i++) {
+    const int body = x.m.dof_bodyid[i];
+    const Inertia below{x.d.crb + 10 * body};
+    to.state[i] += dot(load_motion(virt.cdof_dot + 6 * i), below * lifted) +
+                   dot(cross(lifted, load_motion(x.d.cdof + 6 * i)), momentum[body]);
+  }
+}
+
+// Gravity multiplies the inertia of bodies.
+void couple_gravity(CurveContext& x, const ParameterList& params, ParameterPairs& pairs) {
+  if (x.m.opt.disableflags & disable::kGravity) return;
+  for (int j = 0; j < params.count; j++) {
+    if (family_of(params.item[j]) != Family::kGravity) continue;
+    for (int k = 0; k < params.count; k++) {
+      const Parameter& p = params.item[k];
+      if (family_of(p) != Family::kInertia) continue;
+      pairs.add(j, k, weight_of(x, p.id, UnitInertia(p.component), params.item[j].component));
+    }
   }
 }
 

@@ -93,7 +93,7 @@ void add_scaled(const ModelView& m, const ParameterColumns& to, double scale,
 }  // namespace
 
 const Passes& ColumnContext::passes() {
-  if (!passes_.early.acceleration) passes_ = make_passes(m, d, s, arena);
+  if (!passes_.early.motion.acceleration) passes_ = make_passes(m, d, s, arena);
   return passes_;
 }
 

@@ -10,7 +10,9 @@
 namespace mujacobian {
 
 class ColumnContext;
+class CurveContext;
 struct Column;
+struct ParameterSlopes;
 struct ModelView;
 
 // One number of the model.
@@ -69,6 +71,19 @@ void add_limit(ColumnContext& x, const Parameter& p, const Column& column);
 void add_constant(ColumnContext& x, const Parameter& p, const Column& column);
 void add_geom(ColumnContext& x, const Parameter& p, const Column& column);
 
+// Functions that add the derivatives of a parameter's columns, contracted with the multipliers of a
+// step, one per family. curve.h defines their arguments.
+void curve_inertia(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_armature(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_gravity(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_damper(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_spring(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_tendon(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_actuator(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_friction_loss(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_weight(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+void curve_nothing(CurveContext& x, const Parameter& p, const ParameterSlopes& to);
+
 // Functions that throw Unsupported if a parameter is not supported in this model.
 void require_inertia(const ModelView& m, const Parameter& p);
 void require_armature(const ModelView& m, const Parameter& p);
@@ -105,24 +120,26 @@ struct ParameterFamily {
   // null: the family has no effect on a step, or its columns are computed together (kFrame)
   void (*add)(ColumnContext& x, const Parameter& p, const Column& column) = nullptr;
   void (*require)(const ModelView& m, const Parameter& p) = nullptr;  // null: always supported
+  // null: second derivatives are not supported
+  void (*curve)(CurveContext& x, const Parameter& p, const ParameterSlopes& to) = nullptr;
 };
 
 // One row per family. The order has no meaning.
 inline constexpr ParameterFamily kParameterFamilies[] = {
-    {Family::kInertia, add_inertia, require_inertia},
-    {Family::kArmature, add_armature, require_armature},
-    {Family::kGravity, add_gravity, require_gravity},
-    {Family::kDamper, add_damper},
-    {Family::kSpring, add_spring, require_spring},
-    {Family::kTendon, add_tendon},
-    {Family::kActuator, add_actuator, require_actuator},
-    {Family::kFrictionLoss, add_friction_loss},
-    {Family::kContact, add_contact, require_contact},
-    {Family::kLimit, add_limit, require_limit},
-    {Family::kWeight, add_constant},
+    {Family::kInertia, add_inertia, require_inertia, curve_inertia},
+    {Family::kArmature, add_armature, require_armature, curve_armature},
+    {Family::kGravity, add_gravity, require_gravity, curve_gravity},
+    {Family::kDamper, add_damper, nullptr, curve_damper},
+    {Family::kSpring, add_spring, require_spring, curve_spring},
+    {Family::kTendon, add_tendon, nullptr, curve_tendon},
+    {Family::kActuator, add_actuator, require_actuator, curve_actuator},
+    {Family::kFrictionLoss, add_friction_loss, nullptr, curve_friction_loss},
+    {Family::kContact, add_contact, require_contact, curve_nothing},
+    {Family::kLimit, add_limit, require_limit, curve_nothing},
+    {Family::kWeight, add_constant, nullptr, curve_weight},
     {Family::kEquality, add_constant, require_equality},
     {Family::kFrame},
-    {Family::kInertialFrame},
+    {Family::kInertialFrame, nullptr, nullptr, curve_nothing},
     {Family::kGeom, add_geom, require_geom},
 };
 

@@ -24,12 +24,12 @@ bool any_block(const ModelView& m, const StepDifferential& s) {
 
 Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena) {
   Passes passes{};
-  passes.early = {d, sweep_motion(m, d, s.at, base_acceleration(m), arena).acceleration, -1};
+  passes.early = {d, sweep_motion(m, d, s.at, base_acceleration(m), arena), -1};
 
   // M enters after d(acc) with a - w                                                       (PAR-2)
   const DataView resting = at_rest(m, d, arena);
-  passes.late[passes.late_count++] = {
-      resting, sweep_motion(m, resting, s.lag, {0, 0, 0}, arena).acceleration, -1};
+  passes.late[passes.late_count++] = {resting, sweep_motion(m, resting, s.lag, {0, 0, 0}, arena),
+                                      -1};
 
   // so does h (dc/dv) w if the bias c is in the integrator's matrix, by the bilinear identity
   // (PAR-3)
@@ -45,9 +45,8 @@ Passes make_passes(const ModelView& m, const DataView& d, const StepDifferential
     double* velocity = arena.take<double>(m.nv);
     for (int i = 0; i < m.nv; i++) velocity[i] = d.qvel[i] + sign * scale * s.step.w[i];
     const DataView moving = at_velocity(m, d, velocity, arena);
-    passes.late[passes.late_count++] = {
-        moving, sweep_motion(m, moving, nullptr, {0, 0, 0}, arena).acceleration,
-        -sign * m.opt.timestep / (2 * scale)};
+    passes.late[passes.late_count++] = {moving, sweep_motion(m, moving, nullptr, {0, 0, 0}, arena),
+                                        -sign * m.opt.timestep / (2 * scale)};
   }
   return passes;
 }

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "adjoint/column.h"
+#include "adjoint/curve.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
@@ -260,13 +260,12 @@ void add_one_contact(const ColumnContext& x, const Parameter& p, const Block& b,
   const Gap g = gaps(d, b, x.s.forward.solved);
   if (p.kind == Parameter::kFriction) {
     double dmu[5];
-    friction_change(p.component, friction_weight(m, c, side, p.component), dmu);
+    friction_change(p.component, contact_weight(m, c, side, p), dmu);
     if (b.type == constraint::kContactPyramidal) pyramid_change(b, d, g, dmu, change);
     if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
   } else {
     const bool solimp = p.kind == Parameter::kSolimp;
-    const double weight = solimp ? mix_weight(m, c, side) : solref_weight(m, c, side, p.component);
-    reference_force(m, d, b, g, solimp, p.component, weight, change);
+    reference_force(m, d, b, g, solimp, p.component, contact_weight(m, c, side, p), change);
   }
   add_force(b, change, column.early);
 }
@@ -282,6 +281,19 @@ void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& colum
     if (b.type != type || b.id != p.id || b.hessian[0] != 0) continue;
     const double sign = b.force[0] / x.d.efc_frictionloss[b.row];
     add_force(b, &sign, column.early);
+  }
+}
+
+// The moments of spatial tendons turn with the position.
+void curve_friction_loss(CurveContext& x, const Parameter& p, const ParameterSlopes& to) {
+  if (kind_of(p).element != object::kTendon) return;
+  const Blocks& blocks = x.s.forward.blocks;
+  for (int k = 0; k < blocks.count; k++) {
+    const Block& b = blocks.block[k];
+    if (b.type != constraint::kFrictionTendon || b.id != p.id || b.hessian[0] != 0) continue;
+    const double sign = b.force[0] / x.d.efc_frictionloss[b.row];
+    const double* turned = jacobian_change(x.m, x.d, blocks, b, x.curved.mu.g, x.arena);
+    for (int i = 0; i < b.n; i++) to.state[b.dofs[i]] += sign * turned[i];
   }
 }
 
@@ -320,14 +332,20 @@ void require_limit(const ModelView& m, const Parameter& p) {
   require_single_dof(m, p, "limits of a joint with several dofs are not supported as parameters");
 }
 
+double contact_weight(const ModelView& m, const ContactView& c, int side, const Parameter& p) {
+  // with this flag, contacts read the options, not their geoms
+  if (c.geom.v[side] != p.id || m.opt.enableflags & enable::kOverride || is_pair(m, c)) return 0;
+  if (p.kind == Parameter::kFriction) return friction_weight(m, c, side, p.component);
+  if (p.kind == Parameter::kSolref) return solref_weight(m, c, side, p.component);
+  return mix_weight(m, c, side);
+}
+
 void add_contact(ColumnContext& x, const Parameter& p, const Column& column) {
-  if (x.m.opt.enableflags & enable::kOverride)
-    return;  // contacts read the options, not their geoms
   for (int k = 0; k < x.s.forward.blocks.count; k++) {
     const Block& b = x.s.forward.blocks.block[k];
-    if (!b.geometry || !b.active || is_pair(x.m, b.contact)) continue;
+    if (!b.geometry || !b.active) continue;
     for (int side = 0; side < 2; side++) {
-      if (b.contact.geom.v[side] == p.id) add_one_contact(x, p, b, side, column);
+      if (contact_weight(x.m, b.contact, side, p) != 0) add_one_contact(x, p, b, side, column);
     }
   }
 }

@@ -173,14 +173,14 @@ class DirectDerivative {
     const ActuatorChange change = actuator_change(m_, d_, actuators_, p);
     if (change.index < 0) return;
     const int id = m_.sensor_objid[sensor], type = m_.sensor_type[sensor];
-    if (type == sensor::kActuatorFrc && id == p.id) out[0] = change.force;
-    if (type == sensor::kTendonActFrc && pulls_tendon(m_, p.id, id)) out[0] = change.force;
+    if (type == sensor::kActuatorFrc && id == p.id) out[0] = change.force.v;
+    if (type == sensor::kTendonActFrc && pulls_tendon(m_, p.id, id)) out[0] = change.force.v;
     if (type != sensor::kJointActFrc) return;
     const Path& path = actuators_.force[change.index].unlimited.path;
     const unsigned char* frozen = f_.paths.actuation.frozen;
     const int dof = m_.jnt_dofadr[id];
     for (int k = 0; k < path.n && !(frozen && frozen[dof]); k++) {
-      if (path.dofs[k] == dof) out[0] += path.moment[k] * path_gear(m_, p.id) * change.force;
+      if (path.dofs[k] == dof) out[0] += path.moment[k] * path_gear(m_, p.id) * change.force.v;
     }
   }
 

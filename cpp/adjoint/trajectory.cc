@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "adjoint/curve.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/interrupt.h"
@@ -292,18 +293,21 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
 }
 
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
-                                           int T, const double* ctrl, double* states,
+                                           int T, const double* ctrl,
+                                           const ParameterDirection& params, double* states,
                                            double* sensors) {
   const ModelView m = without_sleep(view_model(model));
   const int nx = state_size(m);
   Arena arena;
+  require_parameters(m, params.list);
+  const bool direct = sensors && params.along && sensors_depend(m, params.list, nullptr);
   for (int t = 0; t < T; t++) {
     try {
       const DataView d = start_step(m, model, data, start, t);
       arena.reset();
-      const Tangent along{row(states, t, nx), row(ctrl, t, m.nu), nullptr, nullptr};
+      const Tangent along{row(states, t, nx), row(ctrl, t, m.nu), nullptr, params.along};
       const Change made{row(states, t + 1, nx), row(sensors, t, m.nsensordata)};
-      jvp(m, d, &along, {nullptr, 0}, false, &made, 1, arena);
+      jvp(m, d, &along, params.list, direct, &made, 1, arena);
     } catch (const std::exception&) {
       return BatchFailure{t, std::current_exception()};
     }
@@ -314,20 +318,28 @@ std::optional<BatchFailure> push_direction(const void* model, void* data, const 
 std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const double* start,
                                             int T, const TrajectoryCotangent& given,
                                             const TrajectoryDirection& along, double* ctrl,
-                                            double* norms, double* cotangent, double* change) {
+                                            double* norms, const ParameterProducts& params,
+                                            double* cotangent, double* change) {
   const ModelView m = without_sleep(view_model(model));
   const int nx = state_size(m), ns = m.nsensordata;
   Arena arena;
+  const ParameterList& list = along.params.list;
+  std::vector<double> made(2 * list.count);
+  const CurvedParameters curved =
+      curved_parameters(list, along.params.along, made.data(), made.data() + list.count);
   std::vector<double> next(cotangent, cotangent + nx), next_change(change, change + nx);
   for (int t = T - 1; t >= 0; t--) {
     try {
       const DataView d = start_step(m, model, data, start, t);
       const double* sensors = nonzero(row(given.sensors, t, ns), ns);
       arena.reset();
+      if (list.count) require_curved(m, list, sensors);
       pull_back_twice(m, d, {next.data(), sensors}, next_change.data(),
                       {row(along.states, t, nx), row(along.ctrl, t, m.nu), nullptr},
                       {sensors ? nullptr : cotangent, nullptr, nullptr},
-                      {change, row(ctrl, t, m.nu), nullptr}, arena);
+                      {change, row(ctrl, t, m.nu), nullptr}, list.count ? &curved : nullptr, arena);
+      add(params.first, made.data(), list.count);
+      add(params.second, made.data() + list.count, list.count);
       arena.reset();
       if (sensors) {
         vjp(m, d, {next.data(), sensors}, {nullptr, 0}, {cotangent, nullptr, nullptr, nullptr},

@@ -76,11 +76,18 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
 std::optional<BatchFailure> push_forward(const void* model, void* data, const double* start, int T,
                                          const ParameterList& params, const Sensitivity& along);
 
+// Parameters that change along a direction, one number each; null: none of them changes.
+struct ParameterDirection {
+  ParameterList list;
+  const double* along;
+};
+
 // Writes the change of every state, `states` (T + 1, nx), for a change of the first state, which
-// the caller sets, and of the controls, `ctrl` (T, nu). `start` is as for pull_back. Returns the
-// step that failed, if any.
+// the caller sets, of the controls, `ctrl` (T, nu), and of parameters. `start` is as for pull_back.
+// Returns the step that failed, if any.
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
-                                           int T, const double* ctrl, double* states,
+                                           int T, const double* ctrl,
+                                           const ParameterDirection& params, double* states,
                                            double* sensors);
 
 // The derivative of `pull_back` along a direction.
@@ -88,15 +95,23 @@ struct TrajectoryDirection {
   const double* states;   // (T, nx), change of the state before each step: from push_direction
   const double* ctrl;     // (T, nu), change of the controls
   const double* changes;  // (T, nx), change of the cotangent of each state alone
+  ParameterDirection params;
+};
+
+// The derivatives with respect to parameters, and their changes; they are added.
+struct ParameterProducts {
+  double *first, *second;
 };
 
 // Reverse mode through T steps, twice. `cotangent` (nx) and its change `change` (nx) belong to the
 // state after the last step on entry, and to the state before the first step on return. Writes the
 // change of the derivative with respect to the controls, `ctrl` (T, nu), and the norms of the
-// changes, `norms` (T). Returns the step that failed, if any.                              (HVP-2)
+// changes, `norms` (T). With parameters, also writes `params`. Returns the step that failed, if
+// any.                                                                                     (HVP-2)
 std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const double* start,
                                             int T, const TrajectoryCotangent& given,
                                             const TrajectoryDirection& along, double* ctrl,
-                                            double* norms, double* cotangent, double* change);
+                                            double* norms, const ParameterProducts& params,
+                                            double* cotangent, double* change);
 
 }  // namespace mujacobian

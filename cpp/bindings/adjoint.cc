@@ -13,22 +13,15 @@
 #include "step/support.h"
 
 namespace mujacobian {
-namespace {
 
-// (kind, id, component) of each parameter
-using Parameters = std::vector<std::array<int, 3>>;
-
-// Returns the parameters, followed by the poses of mocap bodies if `mocap` is true.
-std::vector<Parameter> read(const ModelView& m, const Parameters& all, bool mocap = false) {
+std::vector<Parameter> read(const ModelView& m, const Parameters& all, bool mocap) {
   std::vector<Parameter> list;
   for (const auto& [kind, id, component] : all) list.push_back({kind, id, component});
   if (mocap) append_mocap(m, list);
   return list;
 }
 
-ParameterList view(const std::vector<Parameter>& list) {
-  return {list.data(), static_cast<int>(list.size())};
-}
+namespace {
 
 // The model and data of a call.
 struct State {
@@ -216,40 +209,48 @@ int push_forward_into(nb::handle model, nb::handle data, nb::handle start, int s
 }
 
 void push_direction_into(nb::handle model, nb::handle data, nb::handle start, int steps,
-                         nb::handle ctrl, nb::handle states, nb::handle sensors, int first) {
+                         nb::handle ctrl, const Parameters& parameters, nb::handle params,
+                         nb::handle states, nb::handle sensors, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
   Array kept(start, "start", {T, size}, false), u(ctrl, "controls", {T, s.m.nu}, false),
+      p(params, "params", {static_cast<Py_ssize_t>(parameters.size())}, false),
       x(states, "states", {T + 1, state_size(s.m)}, true),
       sensed(sensors, "sensors", {T, s.m.nsensordata}, true);
+  const std::vector<Parameter> list = read(s.m, parameters);
   run([&] { require_no_history(s.m, sensed.data()); });
   run_steps(model, first, 0, false, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
-    return push_direction(s.model, s.data, kept.data(), steps, u.data(), x.data(), sensed.data());
+    return push_direction(s.model, s.data, kept.data(), steps, u.data(), {view(list), p.data()},
+                          x.data(), sensed.data());
   });
 }
 
 void pull_back_twice_into(nb::handle model, nb::handle data, nb::handle start, int steps,
                           nb::handle d_states, nb::handle d_sensors, nb::handle moved,
-                          nb::handle moved_ctrl, nb::handle changes, nb::handle ctrl,
-                          nb::handle norms, nb::handle cotangent, nb::handle change, int first) {
+                          nb::handle moved_ctrl, nb::handle changes, const Parameters& parameters,
+                          nb::handle moved_params, nb::handle ctrl, nb::handle norms,
+                          nb::handle by_params, nb::handle params, nb::handle cotangent,
+                          nb::handle change, int first) {
   State s(model, data);
   const Py_ssize_t T = steps, size = engine().mj_stateSize(s.model, engine().integration_spec);
-  const Py_ssize_t nx = state_size(s.m), nu = s.m.nu;
+  const Py_ssize_t nx = state_size(s.m), nu = s.m.nu, width = parameters.size();
   Array kept(start, "start", {T, size}, false), x(d_states, "d_states", {T, nx}, false),
       sensed(d_sensors, "d_sensors", {T, s.m.nsensordata}, false),
-      dx(moved, "moved", {T, nx}, false), du(moved_ctrl, "moved_ctrl", {T, nu}, false),
-      dg(changes, "changes", {T, nx}, false), u(ctrl, "controls", {T, nu}, true),
-      sizes(norms, "norms", {T}, true), back(cotangent, "cotangent", {nx}, true),
-      second(change, "change", {nx}, true);
+      dp(moved_params, "moved_params", {width}, false), g(by_params, "by_params", {width}, true),
+      p(params, "params", {width}, true), dx(moved, "moved", {T, nx}, false),
+      du(moved_ctrl, "moved_ctrl", {T, nu}, false), dg(changes, "changes", {T, nx}, false),
+      u(ctrl, "controls", {T, nu}, true), sizes(norms, "norms", {T}, true),
+      back(cotangent, "cotangent", {nx}, true), second(change, "change", {nx}, true);
+  const std::vector<Parameter> list = read(s.m, parameters);
   run([&] { require_no_history(s.m, sensed.data()); });
   run_steps(model, first, steps - 1, false, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
     return pull_back_twice(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()},
-                           {dx.data(), du.data(), dg.data()}, u.data(), sizes.data(), back.data(),
-                           second.data());
+                           {dx.data(), du.data(), dg.data(), {view(list), dp.data()}}, u.data(),
+                           sizes.data(), {g.data(), p.data()}, back.data(), second.data());
   });
 }
 
@@ -311,12 +312,13 @@ void bind_adjoint(nb::module_& module) {
              arg("mocap").none(), arg("params").none(), arg("norms").none(), arg("cotangent"),
              arg("first"), arg("may_refuse") = false);
   module.def("push_direction_into", &push_direction_into, arg("model").none(), arg("data").none(),
-             arg("start"), arg("steps"), arg("controls"), arg("states"), arg("sensors").none(),
-             arg("first"));
+             arg("start"), arg("steps"), arg("controls"), arg("parameters"), arg("params").none(),
+             arg("states"), arg("sensors").none(), arg("first"));
   module.def("pull_back_twice_into", &pull_back_twice_into, arg("model").none(), arg("data").none(),
              arg("start"), arg("steps"), arg("d_states"), arg("d_sensors").none(), arg("moved"),
-             arg("moved_ctrl"), arg("changes").none(), arg("controls"), arg("norms"),
-             arg("cotangent"), arg("change"), arg("first"));
+             arg("moved_ctrl"), arg("changes").none(), arg("parameters"),
+             arg("moved_params").none(), arg("controls"), arg("norms"), arg("by_params").none(),
+             arg("params").none(), arg("cotangent"), arg("change"), arg("first"));
   module.def("simulate_and_push_into", &simulate_and_push_into, arg("model").none(),
              arg("data").none(), arg("state"), arg("steps"), arg("ctrl").none(),
              arg("force").none(), arg("wrench").none(), arg("mocap").none(), arg("visited"),

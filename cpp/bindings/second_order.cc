@@ -1,8 +1,13 @@
 #include "bindings/second_order.h"
 
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/vector.h>
+
 #include <cmath>
 #include <string>
 
+#include "adjoint/curve.h"
+#include "bindings/adjoint.h"
 #include "bindings/errors.h"
 #include "layout/engine.h"
 #include "layout/text.h"
@@ -116,19 +121,25 @@ void hessian_batch_into(nb::handle model, nb::handle states, nb::handle controls
 
 // Writes the product of the Hessian of one step with a direction.
 void hvp_into(nb::handle model, nb::handle data, nb::handle d_state, nb::handle d_sensors,
-              nb::handle state, nb::handle ctrl, nb::handle of_state, nb::handle of_ctrl,
-              bool run_forward) {
+              nb::handle state, nb::handle ctrl, const Parameters& parameters, nb::handle params,
+              nb::handle of_state, nb::handle of_ctrl, nb::handle first_params,
+              nb::handle of_params, bool run_forward) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
-  const Py_ssize_t nx = state_size(m), nu = m.nu;
+  const Py_ssize_t nx = state_size(m), nu = m.nu, width = parameters.size();
   Array next(d_state, "d_state", {nx}, false),
       sensors(d_sensors, "d_sensors", {m.nsensordata}, false), dx(state, "dx", {nx}, false),
       du(ctrl, "du", {nu}, false), x(of_state, "state", {nx}, true),
-      u(of_ctrl, "controls", {nu}, true);
+      u(of_ctrl, "controls", {nu}, true), dp(params, "d_params", {width}, false),
+      g(first_params, "first_params", {width}, true), p(of_params, "params", {width}, true);
+  const std::vector<Parameter> list = read(m, parameters);
+  const CurvedParameters curved = curved_parameters(view(list), dp.data(), g.data(), p.data());
   run_second_order(
       model, pair, run_forward, [&](const ModelView& at, const DataView& d, Arena& arena) {
+        if (width) require_curved(at, view(list), sensors.data());
         pull_back_twice(at, d, {next.data(), sensors.data()}, nullptr,
-                        {dx.data(), du.data(), nullptr}, {}, {x.data(), u.data(), nullptr}, arena);
+                        {dx.data(), du.data(), nullptr}, {}, {x.data(), u.data(), nullptr},
+                        width ? &curved : nullptr, arena);
       });
 }
 
@@ -144,8 +155,8 @@ void bind_second_order(nb::module_& module) {
              arg("controls"), arg("nstate"), arg("n"), arg("d_states"), arg("d_sensors").none(),
              arg("xx"), arg("xu"), arg("uu"), arg("threads"));
   module.def("hvp_into", &hvp_into, arg("model").none(), arg("data").none(), arg("d_state"),
-             arg("d_sensors").none(), arg("dx"), arg("du"), arg("state"), arg("controls"),
-             arg("forward"));
+             arg("d_sensors").none(), arg("dx"), arg("du"), arg("parameters"), arg("d_params"),
+             arg("state"), arg("controls"), arg("first_params"), arg("params"), arg("forward"));
 }
 
 }  // namespace mujacobian

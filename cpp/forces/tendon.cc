@@ -261,11 +261,7 @@ const double* tendon_moment(const ModelView& m, const DataView& d, int tendon, A
 
 namespace {
 
-// Return the stiffness and damping of a tendon, zero if they are disabled.
-Poly acting_stiffness(const ModelView& m, int t) {
-  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
-  return springs_enabled(m) ? Poly{m.tendon_stiffness[t], {p[0], p[1]}} : Poly{};
-}
+// Returns the damping of a tendon, zero if dampers are disabled.
 Poly acting_damping(const ModelView& m, int t) {
   return dampers_enabled(m) ? tendon_damping(m, t) : Poly{};
 }
@@ -288,6 +284,11 @@ TendonExtension tendon_extension(const ModelView& m, const DataView& d, int t) {
 }
 
 }  // namespace
+
+Poly acting_stiffness(const ModelView& m, int t) {
+  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+  return springs_enabled(m) ? Poly{m.tendon_stiffness[t], {p[0], p[1]}} : Poly{};
+}
 
 bool tendon_force(const ModelView& m, const DataView& d, int t, const Path& path, PathForce& f) {
   const Poly stiffness = acting_stiffness(m, t), damping = acting_damping(m, t);

@@ -2,6 +2,7 @@
 // springs, dampers and armature. docs/derivations/tendons.md.
 #pragma once
 
+#include "forces/passive.h"
 #include "tree/motion.h"
 #include "tree/path.h"
 
@@ -19,6 +20,9 @@ bool tendon_is_fixed(const ModelView& m, int tendon);
 // Returns the indices of the dofs of the tendon within its row, and 0 for other dofs. MuJoCo's row
 // contains every dof that moves one of the bodies of the tendon.
 int* tendon_indices(const ModelView& m, int tendon, Arena& arena);
+
+// Returns the stiffness of a tendon, zero if springs are disabled.
+Poly acting_stiffness(const ModelView& m, int tendon);
 
 // Computes the spring and damper force of one tendon along its path. Returns false if it has none.
 bool tendon_force(const ModelView& m, const DataView& d, int tendon, const Path& path,

@@ -37,7 +37,8 @@ PathFunction law_function(const DataView& d, const PathCurvature& c, const Curve
   return g;
 }
 
-// Returns mu where it counts: not at frozen dofs.
+}  // namespace
+
 const double* acting_motion(const Path& p, const double* mu, const unsigned char* frozen, int nv,
                             Arena& arena) {
   if (!frozen) return mu;
@@ -48,13 +49,6 @@ const double* acting_motion(const Path& p, const double* mu, const unsigned char
   return acting;
 }
 
-// The damping of a path in the matrix of an implicit integrator: nu . D w = sum_i a_i b_i with
-// a_i = nu_i m_i and b_i = sum_j m_j w_j over the pattern of row i of D. Rows with one pattern are
-// one term.                                                                              (HES-22)
-struct ImplicitPower {
-  PathScalar *a, *b;
-  int count;
-};
 ImplicitPower implicit_power(const ModelView& m, const StepDifferential& s, const CurvedPath& path,
                              const double* nu, Arena& arena) {
   const Path& p = path.path;
@@ -77,8 +71,6 @@ ImplicitPower implicit_power(const ModelView& m, const StepDifferential& s, cons
   }
   return r;
 }
-
-}  // namespace
 
 PathFunction force_function(const DataView& d, const PathCurvature& c, const CurvedPath& path,
                             Arena& arena) {

@@ -12,6 +12,20 @@ namespace mujacobian {
 void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferential& s,
                        const double* mu, const double* nu, const QuadraticForm& form, Arena& arena);
 
+// Returns `mu` where it counts: not at frozen dofs (null: none are frozen).
+const double* acting_motion(const Path& p, const double* mu, const unsigned char* frozen, int nv,
+                            Arena& arena);
+
+// The damping of a path in the matrix of an implicit integrator: nu . D w = sum_i a_i b_i with
+// a_i = nu_i m_i and b_i = sum_j m_j w_j over the pattern of row i of D. Rows with one pattern are
+// one term. `path` must outlive it.                                                      (HES-22)
+struct ImplicitPower {
+  PathScalar *a, *b;
+  int count;
+};
+ImplicitPower implicit_power(const ModelView& m, const StepDifferential& s, const CurvedPath& path,
+                             const double* nu, Arena& arena);
+
 // Returns a force along a path as a function of its length, its rate and its inputs. `path` must
 // outlive it.                                                                            (HES-19)
 PathFunction force_function(const DataView& d, const PathCurvature& c, const CurvedPath& path,

@@ -163,6 +163,31 @@ PathFunction multiply(const PathFunction& f, const PathScalar* a, const PathScal
   return g;
 }
 
+void add_path_gradient(const ModelView& m, const PathFunction& f, const PathGradient& to) {
+  for (int s = 0; s < f.count; s++) {
+    const PathScalar& x = f.scalar[s];
+    const double slope = f.slope[s];
+    if (slope == 0) continue;
+    if (x.kind == PathScalar::kInput) {
+      double* input = x.input < m.na ? to.state + 2 * m.nv + x.input : to.ctrl + x.input - m.na;
+      *input += slope;
+      continue;
+    }
+    const Path& p = x.path->path;
+    for (int k = 0; k < p.n; k++) {
+      const int dof = p.dofs[k];
+      if (x.kind == PathScalar::kLength) to.state[dof] += slope * p.dlength[k];
+      if (x.kind == PathScalar::kVelocity) to.state[m.nv + dof] += slope * p.moment[k];
+      if (x.kind == PathScalar::kLength || !counts(x, k)) continue;
+      if (x.kind == PathScalar::kAcceleration) to.acceleration[dof] += slope * p.moment[k];
+      const double y = slope * x.motion[dof];
+      for (int j = 0; p.hessian && j < p.n; j++) {
+        to.state[p.dofs[j]] += y * p.hessian[k * p.n + j];
+      }
+    }
+  }
+}
+
 void add_path_function(const ModelView& m, const DataView& d, const PathFunction& f, double weight,
                        const QuadraticForm& form, Arena& arena) {
   const int dof = any_dof(f);

@@ -53,6 +53,16 @@ PathFunction make_path_function(int count, Arena& arena);
 PathFunction multiply(const PathFunction& f, const PathScalar* a, const PathScalar* b, int count,
                       Arena& arena);
 
+// The derivative of a function with respect to the inputs of a step; null: not computed.
+struct PathGradient {
+  double* state;         // (nx)
+  double* ctrl;          // (nu)
+  double* acceleration;  // (nv)
+};
+
+// Adds the derivative of a function of paths.
+void add_path_gradient(const ModelView& m, const PathFunction& f, const PathGradient& to);
+
 // Adds `weight` times the second derivatives of a function of paths of one component. The rows
 // `mixed` of the form belong to the accelerations.                                       (HES-50)
 void add_path_function(const ModelView& m, const DataView& d, const PathFunction& f, double weight,

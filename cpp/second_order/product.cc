@@ -4,6 +4,7 @@
 
 #include "contact/collider.h"
 #include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "linear/lanes.h"
 #include "second_order/activation.h"
 #include "second_order/forms.h"
@@ -68,21 +69,44 @@ Accelerations make_accelerations(const ModelView& m, const StepDifferential& s, 
   return {late, s.two_systems ? make_vector(m, s.forward.residual, arena) : late};
 }
 
+// Returns the row that belongs to the acceleration of dof i at which g is differentiated.
+double* early_row(const StepDifferential& s, const Accelerations& x, int i) {
+  const bool both = solves_both(s, s.forward.residual.component[i]);
+  return (both || !s.two_systems ? x.early : x.late).row[i];
+}
+
+// Adds the columns of parameters to the right-hand sides of both systems.
+void add_columns(const ModelView& m, const StepDifferential& s, const CurvedParameters& params,
+                 const ParameterCurvature& curved, const Accelerations& sides) {
+  for (int k = 0; k < params.count; k++) {
+    const double along = params.along[k];
+    for (int i = 0; along != 0 && i < m.nv; i++) {
+      const int at = k * m.nv + i;
+      early_row(s, sides, i)[0] += along * curved.early[at];
+      if (s.solves_step(s.forward.residual.component[i])) {
+        sides.late.row[i][0] += along * curved.late[at];
+      }
+    }
+  }
+}
+
 // Returns the change of the accelerations along a direction: S along.
 Accelerations push(const ModelView& m, const DataView& d, const StepDifferential& s,
-                   const StepDirection& along, Arena& arena) {
+                   const StepDirection& along, const CurvedParameters* params,
+                   const ParameterCurvature& curved, Arena& arena) {
   const Accelerations change = make_accelerations(m, s, arena);
   StepDifferential sides = s;
   sides.forward.residual = change.early;
   sides.step_rows = change.late;
+  if (params) add_columns(m, s, *params, curved, change);
   const DofRows& residual = s.forward.residual;
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const double* x = gather(m, part, along, arena);
     for (int i = 0; i < part.nv; i++) {
       const int dof = part.dofs[i], n = part.end_column();
-      if (s.solves_acceleration(c)) change.early.row[dof][0] = dot(residual.row[dof], x, n);
-      if (s.solves_step(c)) change.late.row[dof][0] = dot(s.step_rows.row[dof], x, n);
+      if (s.solves_acceleration(c)) change.early.row[dof][0] += dot(residual.row[dof], x, n);
+      if (s.solves_step(c)) change.late.row[dof][0] += dot(s.step_rows.row[dof], x, n);
     }
     sides.solve(m, d, c, 0, 1, arena);
   }
@@ -197,16 +221,93 @@ void add_activation_product(const ModelView& m, const DataView& d, const Actuati
                             });
 }
 
+// y += x * scale; null: not computed
+void add_slopes(double* y, double scale, const double* x, int n) {
+  for (int i = 0; y && i < n; i++) y[i] += scale * x[i];
+}
+
+// Adds the slopes of phi along the direction of the parameters to the cotangents of the
+// accelerations and of the inputs.                                                        (HVP-7)
+void add_parameter_slopes(const ModelView& m, const StepDifferential& s,
+                          const CurvedParameters& params, const ParameterCurvature& curved,
+                          const Accelerations& y, const InputCotangent& out) {
+  const int nx = state_size(m);
+  for (int k = 0; k < params.count; k++) {
+    const double along = params.along[k];
+    if (along == 0) continue;
+    add_slopes(out.state, along, curved.state + static_cast<std::ptrdiff_t>(k) * nx, nx);
+    add_slopes(out.ctrl, along, curved.ctrl + static_cast<std::ptrdiff_t>(k) * m.nu, m.nu);
+    for (int i = 0; i < m.nv; i++) {
+      const int at = k * m.nv + i;
+      early_row(s, y, i)[0] += along * curved.by_early[at];
+      if (s.solves_step(s.forward.residual.component[i])) {
+        y.late.row[i][0] += along * curved.by_late[at];
+      }
+    }
+  }
+}
+
+// Returns the sum of two rows over the dofs, one for each acceleration, times these rows of x.
+double sum_rows(const ModelView& m, const StepDifferential& s, const Accelerations& x,
+                const double* early, const double* late) {
+  double sum = 0;
+  for (int i = 0; i < m.nv; i++) {
+    sum += early[i] * early_row(s, x, i)[0];
+    if (s.solves_step(s.forward.residual.component[i])) sum += late[i] * x.late.row[i][0];
+  }
+  return sum;
+}
+
+double sum_inputs(const double* x, const double* slope, int n) {
+  double sum = 0;
+  for (int i = 0; x && i < n; i++) sum += x[i] * slope[i];
+  return sum;
+}
+
+// Writes the results for the parameters: `change` are the changes of the multipliers, and `moved`
+// those of the accelerations.                                                             (HVP-7)
+void write_parameters(const ModelView& m, const StepCurvature& curved, const StepDirection& along,
+                      const CurvedParameters& params, const ParameterCurvature& slopes,
+                      const Accelerations& moved, const Accelerations& change) {
+  const StepDifferential& s = curved.s;
+  const int nx = state_size(m);
+  for (int k = 0; k < params.count; k++) {
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(k) * m.nv;
+    const double *early = slopes.early + row, *late = slopes.late + row;
+    params.second[k] =
+        sum_rows(m, s, change, early, late) +
+        sum_rows(m, s, moved, slopes.by_early + row, slopes.by_late + row) +
+        sum_inputs(along.state, slopes.state + static_cast<std::ptrdiff_t>(k) * nx, nx) +
+        sum_inputs(along.ctrl, slopes.ctrl + static_cast<std::ptrdiff_t>(k) * m.nu, m.nu);
+    if (!params.first) continue;
+    params.first[k] = 0;
+    for (int i = 0; i < m.nv; i++) {
+      params.first[k] += curved.mu.g[i] * early[i];
+      const bool steps = s.solves_step(s.forward.residual.component[i]);
+      if (steps) params.first[k] += curved.mu.s[i] * late[i];
+    }
+  }
+  for (const ParameterPair* pair = slopes.pairs; pair; pair = pair->next) {
+    params.second[pair->j] += pair->second * params.along[pair->k];
+    if (pair->j != pair->k) params.second[pair->k] += pair->second * params.along[pair->j];
+  }
+}
+
 }  // namespace
 
 void pull_back_twice(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
                      const double* change, const StepDirection& along, const InputCotangent& first,
-                     const InputCotangent& second, Arena& arena) {
+                     const InputCotangent& second, const CurvedParameters* params, Arena& arena) {
   require_awake(given_m, given_d);
   require_second_order(given_m, given.sensors);
-  const auto& [m, d] = converge_collider(given_m, given_d, reads_solution(given_m, given, arena));
+  const auto& [m, d] =
+      converge_collider(given_m, given_d, params || reads_solution(given_m, given, arena));
   const bool forces = along.force || first.force || second.force;
   if (m.opt.integrator == integrator::kRK4) {
+    if (params) {
+      throw Unsupported("option integrator=\"RK4\"",
+                        "second derivatives with respect to parameters");
+    }
     return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
   }
   const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
@@ -215,7 +316,10 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
   if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
 
   // the cotangents of the accelerations, and direct terms, by component
-  const Accelerations moved = push(m, d, s, along, arena), y = make_accelerations(m, s, arena);
+  const ParameterCurvature slopes =
+      params ? params->differentiate(m, d, curved, arena) : ParameterCurvature{};
+  const Accelerations moved = push(m, d, s, along, params, slopes, arena);
+  const Accelerations y = make_accelerations(m, s, arena);
   clear(m, second);
   if (change) {
     double* through_w = arena.take<double>(m.nv);
@@ -224,6 +328,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     for (int i = 0; i < m.nv; i++) y.late.row[i][0] = through_w[i];
     pull_activations(m, d, s, change, second, arena);
   }
+  if (params) add_parameter_slopes(m, s, *params, slopes, y, second);
   add_turn_product(m, d, s, given.next, moved.late, y.late);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
@@ -242,6 +347,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     second.state[term->j] += term->second * along.state[term->k];
     second.state[term->k] += term->second * along.state[term->j];
   }
+  if (params) write_parameters(m, curved, along, *params, slopes, moved, y);
 }
 
 }  // namespace mujacobian

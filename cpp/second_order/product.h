@@ -2,6 +2,8 @@
 // of the step, and its derivative along a direction. docs/derivations/second_order.md.
 #pragma once
 
+#include <functional>
+
 #include "second_order/hessian.h"
 
 namespace mujacobian {
@@ -20,11 +22,43 @@ struct InputCotangent {
   double* force;  // (nv)
 };
 
+struct StepCurvature;
+
+// A second derivative with respect to two different parameters, or to one twice, in a list.
+struct ParameterPair {
+  int j, k;
+  double second;
+  const ParameterPair* next;
+};
+
+// Parameters as inputs of a step. Each has two columns, and phi = mu . early + nu . late is a
+// function of the state, the controls, both accelerations and the parameters. The slopes are its
+// derivatives at fixed multipliers.                                                       (HVP-6)
+struct ParameterCurvature {
+  const double *early, *late;  // (count, nv), the columns
+  double* state;               // (count, nx), slopes
+  double* ctrl;                // (count, nu)
+  double* by_early;            // (count, nv), by the acceleration that solves g = 0
+  double* by_late;             // (count, nv), by w
+  const ParameterPair* pairs;  // each pair once
+};
+
+// Parameters that change along a direction.
+struct CurvedParameters {
+  int count;
+  const double* along;  // (count), the direction
+  double* first;        // (count), as InputCotangent; null: not computed
+  double* second;       // (count)
+  std::function<ParameterCurvature(const ModelView&, const DataView&, const StepCurvature&, Arena&)>
+      differentiate;
+};
+
 // Writes `first` = (A, B, Bf)^T next, which is possible only without cotangents of sensors, and the
 // derivative along `along`: `second` = H along + (A, B, Bf)^T change, where `change` (nx) is the
 // change of the cotangent of the next state; null: zero. The rest is as for `hessian`. (HVP-1)
+// `params` are further inputs; null: none.
 void pull_back_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                      const double* change, const StepDirection& along, const InputCotangent& first,
-                     const InputCotangent& second, Arena& arena);
+                     const InputCotangent& second, const CurvedParameters* params, Arena& arena);
 
 }  // namespace mujacobian

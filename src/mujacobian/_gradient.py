@@ -213,6 +213,8 @@ class SecondAdjoint:
       controls: `(n, T, nu)`, changes of the controls.
       changes: `(n, T + 1, nx)`, changes of `given`; None: zero.
       last: `(n, nx)`, changes of `given` at the last state.
+      core: the parameters of the core that change; empty if none does.
+      params: `(n, parameters)`, their changes.
     """
 
     def __init__(
@@ -224,8 +226,12 @@ class SecondAdjoint:
         controls: Array,
         changes: Array | None,
         last: Array,
+        core: list[tuple[int, int, int]],
+        params: Array,
     ) -> None:
         self.model, self.given, self.sensed = model, given, sensed
+        self.core, self.params = core, params
+        self.by_params, self.made_params = np.zeros((2, len(given), len(core)))
         self.moved, self.controls, self.changes = moved, controls, changes
         self.cotangents, self.state = given[:, -1].copy(), last
         self.made = np.empty(controls.shape)
@@ -246,8 +252,12 @@ class SecondAdjoint:
                 moved=self.moved[k, rows],
                 moved_ctrl=self.controls[k, rows],
                 changes=None if self.changes is None else self.changes[k, rows],
+                parameters=self.core,
+                moved_params=self.params[k],
                 controls=self.made[k, rows],
                 norms=self.norms[k, rows],
+                by_params=self.by_params[k],
+                params=self.made_params[k],
                 cotangent=self.cotangents[k],
                 change=self.state[k],
                 first=first,

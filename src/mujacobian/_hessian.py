@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -12,9 +12,11 @@ from mujacobian import _core
 from mujacobian._arguments import Array, require_model, shaped
 from mujacobian._linearization import batch_rows
 from mujacobian._manifold import tangent_size
-from mujacobian._product import Pullback
+from mujacobian._parameters import Parameters
+from mujacobian._product import Pullback, bind
 from mujacobian._summary import describe
 from mujacobian._threads import thread_count
+from mujacobian.errors import ArgumentError
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,6 +165,8 @@ def hvp(
     d_state: ArrayLike,
     d_sensors: ArrayLike | None = None,
     *,
+    params: Parameters | None = None,
+    d_params: ArrayLike | None = None,
     forward: bool = True,
 ) -> Pullback:
     """Return the product of the second derivative of one step with a direction.
@@ -170,6 +174,8 @@ def hvp(
     With the blocks of `hessian(model, data, d_state, d_sensors)`, these are
     `state = xx @ dx + xu @ du` and `controls = xu.T @ dx + uu @ du`, but the blocks are not formed.
     This is the derivative of the result of `vjp` along the direction, in exponential coordinates.
+    With parameters, the result also has `params`. Parameters whose second derivative is not
+    supported raise `UnsupportedFeatureError`.
 
     Args:
       model: any model that MuJoCo loads.
@@ -178,6 +184,8 @@ def hvp(
       du: `(nu,)`, direction of the controls.
       d_state: `(nx,)`, as in `hessian`.
       d_sensors: `(ns,)`, as in `hessian`.
+      params: parameters, at their values in `model`, that are variables, too.
+      d_params: one number per parameter, their direction; None: zeros.
       forward: run `mj_forward` first. Use False if you have just called it on this state.
 
     Example:
@@ -192,8 +200,17 @@ def hvp(
       True
     """
     require_model(model)
+    if d_params is not None and params is None:
+        raise ArgumentError("d_params needs params, the parameters that change")
     nx, ns = tangent_size(model), model.nsensordata
     made = Pullback(np.empty(nx), np.empty(model.nu))
+    here = None if params is None else bind(params, model)
+    core = [] if here is None else here.core
+    along = np.zeros(0 if here is None else len(here))
+    if d_params is not None:
+        along = shaped("d_params", d_params, along.shape)
+    chain = np.zeros((0, 0)) if here is None else here.jacobian(here.values, model)
+    first, second = np.zeros((2, len(core)))
     _core.hvp_into(
         model,
         data,
@@ -201,8 +218,14 @@ def hvp(
         d_sensors=None if d_sensors is None else shaped("d_sensors", d_sensors, (ns,)),
         dx=shaped("dx", dx, (nx,)),
         du=shaped("du", du, (model.nu,)),
+        parameters=core,
+        d_params=chain @ along,
         state=made.state,
         controls=made.controls,
+        first_params=first,
+        params=second,
         forward=forward,
     )
-    return made
+    if here is None:
+        return made
+    return replace(made, params=second @ chain + here.curve(here.values, along, first, model))

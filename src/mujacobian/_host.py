@@ -17,11 +17,11 @@ from mujacobian._inputs import Inputs as RolloutInputs
 from mujacobian._parameters import Parameters
 from mujacobian._rollout import apply, core_poses
 from mujacobian._rollout import rollout as simulate
-from mujacobian._trajectory import Trajectory
+from mujacobian._trajectory import Direction, Trajectory
 from mujacobian.errors import UnsupportedFeatureError
 
 Inputs = dict[str, Any]
-CURVED = ("state", "controls")  # the inputs with forward mode and second derivatives
+CURVED = ("state", "controls", "values")  # the inputs with forward mode and second derivatives
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class HostRollout:
         made = []
         for part in _parts(inputs):
             trajectory = self._trajectory(inputs, part, *recorded)
-            states, sensordata = trajectory.jvp(_direction(moved, part), sensors=sensors)
+            direction = _direction(moved, part, values=False)
+            states, sensordata = trajectory.jvp(direction, sensors=sensors)
             made.append((states,) if sensordata is None else (states, sensordata))
         return _joined(made)
 
@@ -114,7 +115,9 @@ class HostRollout:
         for part in _parts(inputs):
             trajectory = self._trajectory(inputs, part, *recorded)
             weights = d_states[part], _sensed(d_sensors[part])
-            made.append(vars(trajectory.hvp(_direction(moved, part), *weights)))
+            direction = _direction(moved, part, values="values" in wanted)
+            product = vars(trajectory.hvp(direction, *weights))
+            made.append({**product, "values": product["params"]})
         return {name: np.concatenate([product[name] for product in made]) for name in wanted}
 
     def _trajectory(
@@ -186,12 +189,17 @@ def _require_curved(name: str) -> None:
         raise UnsupportedFeatureError(name, "forward mode and second derivatives of rollouts")
 
 
-def _direction(moved: Inputs, part: slice) -> tuple[Array | None, Array | None]:
-    """Return the changes of the first states and of the controls of a part of a batch."""
+def _direction(moved: Inputs, part: slice, *, values: bool) -> Direction:
+    """Return the changes of the first states and of the controls of a part of a batch.
+
+    Those of parameters follow if they are not zero, or if `values` are wanted.
+    """
     for name, change in moved.items():
         if change.any():
             _require_curved(name)
-    state, controls = (moved[name][part] if name in moved else None for name in CURVED)
+    state, controls, params = (moved[name][part] if name in moved else None for name in CURVED)
+    if values or (params is not None and params.any()):
+        return state, controls, params
     return state, controls
 
 

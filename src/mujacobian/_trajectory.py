@@ -23,6 +23,11 @@ from mujacobian._threads import each
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 Result = TypeVar("Result", "Gradient", "Jacobian")
+# changes of the first state and of the controls, and of the parameters if they change
+Direction = (
+    tuple[ArrayLike | None, ArrayLike | None]
+    | tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,18 +150,18 @@ class Trajectory:
 
     def jvp(
         self,
-        direction: tuple[ArrayLike | None, ArrayLike | None],
+        direction: Direction,
         *,
         tangent: bool = False,
         sensors: bool = True,
     ) -> tuple[Array, Array | None]:
         """Return the changes of all states and sensors along a direction, in forward mode.
 
-        All other inputs and parameters of the rollout are constants.
+        All other inputs of the rollout are constants.
 
         Args:
           direction: changes of the first state and of the controls, in the shapes of `state` and
-            `controls` of a gradient; None is zero.
+            `controls` of a gradient; None is zero. A third entry is a change of the parameters.
           tangent: use the tangent coordinates of `A` for changes of states, instead of the layout
             of `states`.
           sensors: compute the changes of the sensors, too; otherwise None is returned in their
@@ -174,11 +179,11 @@ class Trajectory:
         manifold = Manifold(self.model)
         n, T = self.batch, self.steps
         states = self.states.reshape(n, T + 1, manifold.size)
-        along, controls = self._direction(manifold, direction, tangent)
+        along, controls, params = self._direction(manifold, direction, tangent)
         moved = np.zeros((n, T + 1, manifold.nx))
         moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
         sensed = np.zeros((n, T, self.model.nsensordata)) if sensors else None
-        self._push_direction(controls, moved, sensed)
+        self._push_direction(controls, self._core_direction(params), moved, sensed)
         made = moved if tangent else manifold.push(states, moved)
         if self.is_batch:
             return made, sensed
@@ -186,7 +191,7 @@ class Trajectory:
 
     def hvp(
         self,
-        direction: tuple[ArrayLike | None, ArrayLike | None],
+        direction: Direction,
         d_states: ArrayLike | None = None,
         d_sensors: ArrayLike | None = None,
         *,
@@ -195,14 +200,17 @@ class Trajectory:
         """Return the derivative of the gradient along a direction: a Hessian-vector product.
 
         The scalar is the sum of all states and sensors, weighted with `d_states` and `d_sensors`,
-        as functions of the first state and the controls. For a loss that is not linear in them, the
-        product with the Hessian of the loss has another term: `gradient(L_xx dx, L_yy dy)` with the
-        changes `dx, dy` from `jvp` and the second derivatives of the loss. The cost is that of two
-        to three gradients. All other inputs and parameters of the rollout are constants.
+        as functions of the first state, the controls and the parameters. For a loss that is not
+        linear in them, the product with the Hessian of the loss has another term:
+        `gradient(L_xx dx, L_yy dy)` with the changes `dx, dy` from `jvp` and the second derivatives
+        of the loss. The cost is that of two to three gradients. All other inputs of the rollout are
+        constants.
 
         Args:
           direction: changes of the first state and of the controls, in the shapes of `state` and
-            `controls` of a gradient; None is zero.
+            `controls` of a gradient; None is zero. With a third entry, a change of the parameters,
+            or None, which is zero, the result has `params`, too. Otherwise parameters are
+            constants.
           d_states: as in `gradient`.
           d_sensors: as in `gradient`.
           tangent: use tangent coordinates, as in `gradient`, for `d_states`, the direction of the
@@ -210,8 +218,9 @@ class Trajectory:
             and symmetric. Without it, quaternions are normalized to q / |q|.
 
         Returns:
-          A `Gradient` with `state` and `controls`, and the `norms` of the changes of the derivative
-          with respect to every state. All else is None.
+          A `Gradient` with `state` and `controls`, `params` if the direction has three entries, and
+          the `norms` of the changes of the derivative with respect to every state. All else is
+          None. A parameter without a second derivative raises `UnsupportedFeatureError`.
 
         Example:
           >>> import mujoco, mujacobian, numpy as np
@@ -228,20 +237,79 @@ class Trajectory:
         n, T = self.batch, self.steps
         states, rows, sensed = self._cotangents(manifold, d_states, d_sensors, tangent)
         given = rows if tangent else manifold.pull(states, rows)
-        along, controls = self._direction(manifold, direction, tangent)
+        moved_state, controls, params = self._direction(manifold, direction, tangent)
         moved = np.zeros((n, T + 1, manifold.nx))
-        moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
-        self._push_direction(controls, moved, None)
+        moved[:, 0] = moved_state if tangent else manifold.reduce(states[:, 0], moved_state)
+        core, raw = self._core_direction(params)
+        self._push_direction(controls, (core, raw), moved, None)
 
         changes = None if tangent else manifold.curve(states, rows, moved)
         last = np.zeros((n, manifold.nx)) if changes is None else changes[:, -1].copy()
-        adjoint = SecondAdjoint(self.model, given, sensed, moved, controls, changes, last)
+        adjoint = SecondAdjoint(
+            self.model, given, sensed, moved, controls, changes, last, core, raw
+        )
         self._each(lambda k, data: adjoint.pull_back(k, data, self.segments(k, data)))
         made = adjoint.product(is_batch=self.is_batch)
         if not tangent:
-            products = manifold.lift_product(states[:, 0], adjoint.cotangents, made.state, along)
-            made = replace(made, state=products)
+            lifted = manifold.lift_product(
+                states[:, 0], adjoint.cotangents, made.state, moved_state
+            )
+            made = replace(made, state=lifted)
+        if params is not None and self.params is not None:
+            chain = self.params[0].jacobian(self.params[1], self.model)
+            curve = self.params[0].curve
+            products = [
+                second @ chain + curve(self.params[1], along, first, self.model)
+                for along, first, second in zip(
+                    params, adjoint.by_params, adjoint.made_params, strict=True
+                )
+            ]
+            made = replace(made, params=np.reshape(products, params.shape))
         return made if self.is_batch else _first(made)
+
+    def hessian(
+        self,
+        wrt: str = "params",
+        d_states: ArrayLike | None = None,
+        d_sensors: ArrayLike | None = None,
+        *,
+        tangent: bool = False,
+    ) -> Array:
+        """Return the second derivative of a scalar with respect to the parameters, symmetric.
+
+        The scalar is that of `hvp`, which is called once for every parameter.
+
+        Args:
+          wrt: "params", the parameters given to the rollout.
+          d_states: as in `gradient`.
+          d_sensors: as in `gradient`.
+          tangent: use tangent coordinates for `d_states`, as in `gradient`.
+
+        Example:
+          >>> import mujoco, mujacobian, numpy as np
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body name='bob'><joint name='pivot' axis='0 1 0'/>"
+          ...     "<geom size='.1' pos='0 0 -1'/></body></worldbody></mujoco>")
+          >>> params = mujacobian.Parameters(model, ["body_mass", "dof_damping", "dof_armature"])
+          >>> model.dof_damping[0] = 0.1
+          >>> trajectory = mujacobian.rollout(model, [1, 0], np.zeros((50, 0)), params=params)
+          >>> d_states = np.zeros_like(trajectory.states)
+          >>> d_states[-1, 0] = 1  # the scalar is the last angle
+          >>> trajectory.hessian("params", d_states).shape
+          (3, 3)
+        """
+        if wrt != "params":
+            raise ArgumentError(f'wrt must be "params", got {wrt!r}')
+        if self.params is None:
+            raise ArgumentError("the rollout was given no params: use rollout(..., params=...)")
+        size = len(self.params[0])
+        lead = (self.batch,) if self.is_batch else ()
+        columns = np.empty((*lead, size, size))
+        for k, unit in enumerate(np.eye(size)):
+            along = np.broadcast_to(unit, (*lead, size))
+            made = self.hvp((None, None, along), d_states, d_sensors, tangent=tangent)
+            columns[..., k] = made.params
+        return np.asarray(0.5 * (columns + columns.swapaxes(-1, -2)))
 
     def _cotangents(
         self,
@@ -264,15 +332,16 @@ class Trajectory:
         return self.states.reshape(n, T + 1, manifold.size), rows, sensed
 
     def _direction(
-        self,
-        manifold: Manifold,
-        direction: tuple[ArrayLike | None, ArrayLike | None],
-        tangent: bool,
-    ) -> tuple[Array, Array]:
-        """Return the changes of the first states and of the controls, with a batch axis."""
-        if not isinstance(direction, tuple | list) or len(direction) != 2:
+        self, manifold: Manifold, direction: Direction, tangent: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return the changes of the first states and of the controls, with a batch axis.
+
+        The third result is the change of the parameters, or None if they are constants.
+        """
+        if not isinstance(direction, tuple | list) or len(direction) not in (2, 3):
             raise ArgumentTypeError(
-                "direction must be a pair of changes of the first state and of the controls, got "
+                "direction must be a pair of changes of the first state and of the controls, or "
+                "have a third entry, the change of the parameters, got "
                 f"{type(direction).__name__}"
             )
         n, T, nu = self.batch, self.steps, self.model.nu
@@ -283,9 +352,31 @@ class Trajectory:
             state = shaped("direction[0]", direction[0], (*lead, width)).reshape(n, width)
         if direction[1] is not None:
             controls = shaped("direction[1]", direction[1], (*lead, T, nu)).reshape(n, T, nu)
-        return state, controls
+        if len(direction) == 2:
+            return state, controls, None
+        if self.params is None:
+            raise ArgumentError("the rollout was given no params: use rollout(..., params=...)")
+        size = len(self.params[0])
+        params = np.zeros((n, size))
+        if direction[2] is not None:
+            params = shaped("direction[2]", direction[2], (*lead, size)).reshape(n, size)
+        return state, controls, params
 
-    def _push_direction(self, controls: Array, moved: Array, sensed: Array | None) -> None:
+    def _core_direction(self, params: Array | None) -> tuple[list[tuple[int, int, int]], Array]:
+        """Return the parameters of the core that may change, and their changes."""
+        if params is None or self.params is None:
+            return [], np.zeros((self.batch, 0))
+        chain = self.params[0].jacobian(self.params[1], self.model)
+        # row by row, so that the products of a batch are bitwise those of single rollouts
+        return self.params[0].core, np.array([chain @ row for row in params])
+
+    def _push_direction(
+        self,
+        controls: Array,
+        params: tuple[list[tuple[int, int, int]], Array],
+        moved: Array,
+        sensed: Array | None,
+    ) -> None:
         """Fill the changes of all states, of which the first one is given, and of the sensors."""
 
         def push(k: int, data: mujoco.MjData) -> None:
@@ -296,6 +387,8 @@ class Trajectory:
                     start=start,
                     steps=last - first,
                     controls=controls[k, first:last],
+                    parameters=params[0],
+                    params=params[1][k] if params[0] else None,
                     states=moved[k, first : last + 1],
                     sensors=None if sensed is None else sensed[k, first:last],
                     first=first,

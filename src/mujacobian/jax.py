@@ -2,8 +2,8 @@
 
 They work under `jit`, `grad` and `vmap`. A `vmap` becomes a batch in parallel threads. Arrays have
 double precision, which needs `jax.config.update("jax_enable_x64", True)`. Gradients with respect to
-the state and the controls can be differentiated again in forward mode, as `jax.hessian` does, if
-`mujacobian.hessian` covers the model.
+the state, the controls and parameters can be differentiated again in forward mode, as `jax.hessian`
+does, if `mujacobian.hessian` covers the model, and `Trajectory.hessian` the parameters.
 
 Example:
   >>> import jax, mujoco, mujacobian.jax, numpy as np

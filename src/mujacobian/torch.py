@@ -1,9 +1,9 @@
 """Steps and rollouts as PyTorch functions, with exact gradients: `pip install 'mujacobian[torch]'`.
 
-Tensors have double precision and are on the CPU. Gradients with respect to the state and the
-controls can be differentiated again (`create_graph=True`, `torch.func.hessian`) if
-`mujacobian.hessian` covers the model. All functions work under `torch.func.vmap`, which becomes a
-batch in parallel threads.
+Tensors have double precision and are on the CPU. Gradients with respect to the state, the controls
+and parameters can be differentiated again (`create_graph=True`, `torch.func.hessian`) if
+`mujacobian.hessian` covers the model, and `Trajectory.hessian` the parameters. All functions work
+under `torch.func.vmap`, which becomes a batch in parallel threads.
 
 Example:
   >>> import mujoco, torch, mujacobian.torch

@@ -2,8 +2,9 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:5 adjoint/frame.cc:4 adjoint/geom.cc:1
+  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:7 adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:2 adjoint/parameter.cc:4 adjoint/product.cc:2
+  adjoint/row_curvature.cc:4
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:1 constraint/block.cc:2
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
@@ -19,7 +20,7 @@ BOOKKEEPING = """
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:5
   step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:1 spatial/jet.h:1
   tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:2
-  second_order/path.cc:2 second_order/path_function.cc:3 second_order/row.cc:2
+  second_order/path.cc:2 second_order/path_function.cc:4 second_order/row.cc:2
   second_order/support.cc:2 actuation/transmission_curvature.cc:5 forces/link.h:1
   forces/tendon_curvature.cc:1 tree/path.h:1 tree/relative.cc:4
   second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:5
@@ -37,6 +38,7 @@ CONSTANTS = """
 """
 # They repeat a comparison that is marked elsewhere, or define what it uses.
 REPEATED = """
+  adjoint/row_curvature.cc:16
   adjoint/row_parameter.cc:7 constraint/force.cc:1 dynamics/metric.cc:3 sensor/contact.cc:1
   sensor/ray.cc:1 actuation/activation.cc:2 actuation/actuation.cc:2 actuation/motor.cc:1
   actuation/muscle.cc:4 actuation/number.h:6 forces/passive.cc:1 actuation/transmission.cc:3

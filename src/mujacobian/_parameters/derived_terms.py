@@ -87,15 +87,16 @@ class Terms:
         _compute_at_qpos0(model, data)
         self.jacobians = _jacobians(model, data, structure.moves)
         self.rows = self._rows()
-        self.y = self._solve(self.rows)
+        self.y = self.solve(self.rows)
         self.x = self.y
         if len(structure.muscles):
             self.x = self.y.copy()
             solved = self.y[structure.muscle_terms]
             sizes = np.maximum(np.linalg.norm(solved, axis=1), mujoco.mjMINVAL)
-            self.x[structure.muscle_terms] = self._solve(solved) / sizes[:, None]
+            self.x[structure.muscle_terms] = self.solve(solved) / sizes[:, None]
 
-    def _solve(self, rows: Array) -> Array:
+    def solve(self, rows: Array) -> Array:
+        """Return the solutions x of M x = row."""
         result = np.empty_like(rows)
         if rows.size:
             mujoco.mj_solveM(self.model, self.data, result, np.ascontiguousarray(rows))

@@ -64,6 +64,22 @@ def inertial_slopes(model: mujoco.MjModel, body: int, field: str) -> Array:
     return result
 
 
+def inertial_slope_changes(
+    model: mujoco.MjModel, body: int, field: str, mass_change: float, com_change: Array
+) -> Array:
+    """Return the changes of `inertial_slopes` as the mass and the center of mass change."""
+    mass, com = model.body_mass[body], model.body_ipos[body]
+    if field == "body_mass":
+        moments = 2 * _pack(_steiner(com, com_change))
+        return np.concatenate([[0.0], com_change, moments])[:, None]
+    result = np.zeros((10, 3))
+    if field == "body_ipos":
+        result[1:4] = mass_change * np.eye(3)
+        moved = mass_change * com + mass * com_change
+        result[4:] = np.transpose([2 * _pack(_steiner(moved, e)) for e in np.eye(3)])
+    return result
+
+
 def write_inertia(model: mujoco.MjModel, body: int, numbers: Array) -> None:
     """Write ten numbers into a body, with the principal axes that are nearest to its own."""
     mass = numbers[0]
@@ -113,8 +129,15 @@ def log_cholesky(model: mujoco.MjModel, body: int) -> Array:
     )
 
 
-def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
-    """Return the ten numbers of these log-Cholesky coordinates, and their derivative."""
+def _numbers(pseudo: Array) -> Array:
+    """Return the ten numbers of a pseudo-inertia."""
+    sigma = pseudo[:3, :3]
+    moments = np.trace(sigma) * np.eye(3) - sigma
+    return np.concatenate([[pseudo[3, 3]], pseudo[:3, 3], _pack(moments)])
+
+
+def _upper_factor(theta: Array) -> tuple[Array, list[Array]]:
+    """Return the factor of these log-Cholesky coordinates, and its ten derivatives."""
     scale = np.exp(theta[0])
     upper = np.diag(np.append(scale * np.exp(theta[1:4]), scale))
     for value, place in zip(theta[4:], _UPPER, strict=True):
@@ -126,14 +149,25 @@ def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
     for place in _UPPER:
         changes.append(np.zeros((4, 4)))
         changes[-1][place] = scale
+    return upper, changes
 
-    def numbers(pseudo: Array) -> Array:
-        sigma = pseudo[:3, :3]
-        moments = np.trace(sigma) * np.eye(3) - sigma
-        return np.concatenate([[pseudo[3, 3]], pseudo[:3, 3], _pack(moments)])
 
-    slopes = [numbers(change @ upper.T + upper @ change.T) for change in changes]
-    return numbers(upper @ upper.T), np.array(slopes).T
+def from_log_cholesky(theta: Array) -> tuple[Array, Array]:
+    """Return the ten numbers of these log-Cholesky coordinates, and their derivative."""
+    upper, changes = _upper_factor(theta)
+    slopes = [_numbers(change @ upper.T + upper @ change.T) for change in changes]
+    return _numbers(upper @ upper.T), np.array(slopes).T
+
+
+def log_cholesky_slope_changes(theta: Array, direction: Array) -> Array:
+    """Return the change of the derivative of `from_log_cholesky` along a direction."""
+    upper, changes = _upper_factor(theta)
+    moved = np.tensordot(direction, changes, axes=1)
+    # the factor is proportional to exp(theta[0]), and its diagonal to exp(theta[1:4])
+    second = [moved, *(np.where(change != 0, moved, 0.0) for change in changes[1:4])]
+    second += [direction[0] * change for change in changes[4:]]
+    halves = [a @ upper.T + b @ moved.T for a, b in zip(second, changes, strict=True)]
+    return np.array([_numbers(half + half.T) for half in halves]).T
 
 
 def restore_derived(model: mujoco.MjModel) -> None:

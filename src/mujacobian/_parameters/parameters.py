@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Literal
 
@@ -27,7 +27,9 @@ from mujacobian._parameters.entries import Entry, Item, expand, name_of, read, r
 from mujacobian._parameters.fields import FIELDS, KINDS, QUATERNIONS
 from mujacobian._parameters.inertia import (
     from_log_cholesky,
+    inertial_slope_changes,
     inertial_slopes,
+    log_cholesky_slope_changes,
     restore_derived,
 )
 from mujacobian._summary import describe, html_table
@@ -236,16 +238,7 @@ class Parameters:
         """
         vector = self.check(values)
         model = self.apply(vector) if applied is None else applied
-        result = np.zeros((len(self._raw), len(self)))
-        slopes: dict[tuple[str, int], Array] = {}
-        for column, e in enumerate(self._entries):
-            if e.field not in _INERTIA_FIELDS:
-                continue
-            if (e.field, e.element) not in slopes:
-                slopes[e.field, e.element] = self._inertial_slopes(model, vector, e)
-            first = 10 * self._bodies.index(e.element)
-            of_field = slopes[e.field, e.element]
-            result[first : first + 10, column] = of_field[:, max(0, e.component)]
+        result = self._inertial_rows(lambda e: self._inertial_slopes(model, vector, e))
         row = 10 * len(self._bodies)
         for field, element in self._turned:
             w, x, y, z = getattr(model, field)[element]
@@ -260,6 +253,47 @@ class Parameters:
         return np.concatenate(
             [result, self._derived_chain(model, result), np.zeros((len(self._frames), len(self)))]
         )
+
+    def curve(
+        self, values: Array, direction: Array, cotangent: Array, applied: mujoco.MjModel
+    ) -> Array:
+        """Return the change of `cotangent @ jacobian(values)` along a direction of the vector.
+
+        This is the second derivative of the core's parameters, contracted with a cotangent
+        (PAR-26). The core raises for quaternions and muscles, for which it is not defined here.
+        """
+        slopes = self.jacobian(values, applied)
+        raw = len(self._raw)
+        changes = self._inertial_rows(lambda e: self._slope_changes(applied, values, direction, e))
+        result = cotangent[:raw] @ changes
+        constants = cotangent[raw : raw + len(self._derived.constants)]
+        if not constants.any():
+            return np.asarray(result)
+        chain = slopes[:raw]
+        with borrowed(self.model) as data:
+            first = self._derived.slopes(applied, data)
+            centers = self._center_chain(applied, chain)
+            second = self._derived.slope_changes(
+                applied, data, chain @ direction, centers @ direction
+            )
+        core = constants @ second.core @ chain + constants @ first.core @ changes
+        bent = self._center_changes(applied, chain, changes, direction)
+        result += core + np.einsum("i,ibj,bjk->k", constants, second.centers, centers)
+        return np.asarray(result + np.einsum("i,ibj,bjk->k", constants, first.centers, bent))
+
+    def _inertial_rows(self, slopes: Callable[[Entry], Array]) -> Array:
+        """Return rows of the raw parameters, filled with `slopes` of a body's ten numbers."""
+        result = np.zeros((len(self._raw), len(self)))
+        known: dict[tuple[str, int], Array] = {}
+        for column, e in enumerate(self._entries):
+            if e.field not in _INERTIA_FIELDS:
+                continue
+            if (e.field, e.element) not in known:
+                known[e.field, e.element] = slopes(e)
+            first = 10 * self._bodies.index(e.element)
+            of_field = known[e.field, e.element]
+            result[first : first + 10, column] = of_field[:, max(0, e.component)]
+        return result
 
     def _derived_chain(self, model: mujoco.MjModel, chain: Array) -> Array:
         """Return the derivatives of the derived constants, given those of the raw parameters."""
@@ -292,6 +326,38 @@ class Parameters:
                 change = (moments - mass * center) / model.body_mass[e.element]
                 result[bodies.index(e.element), :, column] = change
         return result
+
+    def _center_changes(
+        self, model: mujoco.MjModel, chain: Array, changes: Array, direction: Array
+    ) -> Array:
+        """Return the changes of `_center_chain` as `chain` changes by `changes`."""
+        bodies = self._derived.bodies.tolist()
+        result = np.zeros((len(bodies), 3, len(self)))
+        for column, e in enumerate(self._entries):
+            if e.field != "body_log_cholesky":
+                continue
+            rows = slice(10 * self._bodies.index(e.element), 10 * self._bodies.index(e.element) + 4)
+            mass, center = model.body_mass[e.element], model.body_ipos[e.element]
+            along = chain[rows] @ direction
+            moved = (along[1:] - along[0] * center) / mass
+            slope, bent = chain[rows, column], changes[rows, column]
+            first = slope[1:] - slope[0] * center
+            second = bent[1:] - bent[0] * center - slope[0] * moved
+            result[bodies.index(e.element), :, column] = (second - along[0] / mass * first) / mass
+        return result
+
+    def _slope_changes(
+        self, model: mujoco.MjModel, vector: Array, direction: Array, e: Entry
+    ) -> Array:
+        """Return the changes of `_inertial_slopes` along a direction of the vector."""
+        places = self._places(e.field, e.element)
+        if e.field == "body_log_cholesky":
+            return log_cholesky_slope_changes(vector[places], direction[places])
+        mass = direction[self._places("body_mass", e.element)].sum()
+        com = np.zeros(3)
+        for k in self._places("body_ipos", e.element):
+            com[self._entries[k].component] = direction[k]
+        return inertial_slope_changes(model, e.element, e.field, float(mass), com)
 
     def _inertial_slopes(self, model: mujoco.MjModel, vector: Array, e: Entry) -> Array:
         """Return the derivatives of a body's ten numbers by the components of a field."""

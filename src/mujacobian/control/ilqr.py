@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 from mujacobian._arguments import Array, count, numbers, require_model, shaped
 from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
+from mujacobian._parameters import Parameters
+from mujacobian._product import bind
 from mujacobian._rollout import first_states
 from mujacobian._summary import describe
 from mujacobian._threads import thread_count
@@ -256,12 +258,23 @@ class ILQR:
             raise ArgumentError("a plan begins at one state, got a batch of states")
         return start
 
-    def sensitivity(self, plan: Plan, start: Array, of: str) -> Sensitivity:
+    def sensitivity(
+        self, plan: Plan, start: Array, of: str, params: Parameters | None
+    ) -> Sensitivity:
         """Return the result of `Plan.sensitivity`; `start` is the result of `start_of`."""
         _one_of("of", of, QUANTITIES)
+        if (of == "params") != (params is not None):
+            raise ArgumentError(
+                'of="params" needs params, the mujacobian.Parameters of the planner\'s model'
+                if params is None
+                else f'params are only for of="params", got of={of!r}'
+            )
+        if params is not None:
+            bind(params, self.model)
         with self._alone():
             self._passes.begin(start)
-            return differentiate_plan(self._passes, self._open_loop(start, plan.controls), of)
+            policy = self._open_loop(start, plan.controls)
+            return differentiate_plan(self._passes, policy, of, params)
 
     def solve_variant(
         self, state: Array, variant: tuple[Array, Array], controls: Array, iterations: int

@@ -16,6 +16,7 @@ from mujacobian._summary import describe
 from mujacobian.errors import MujacobianError
 
 if TYPE_CHECKING:
+    from mujacobian._parameters import Parameters
     from mujacobian.control.ilqr import ILQR
     from mujacobian.control.sensitivity import Sensitivity
 
@@ -170,7 +171,7 @@ class Plan:
     _planner: ILQR | None = None
     _start: Array | None = None
 
-    def sensitivity(self, of: str = "state") -> Sensitivity:
+    def sensitivity(self, of: str = "state", *, params: Parameters | None = None) -> Sensitivity:
         """Return the derivatives of the optimal states and controls.
 
         They follow from the optimality conditions with exact second derivatives, by the implicit
@@ -180,14 +181,16 @@ class Plan:
 
         Args:
           of: "state" (the initial state, in the tangent coordinates of `linearize`), "weights" (the
-            weights of the terms) or "targets" (the targets of all rows, which change by the same
-            amount at all knots).
+            weights of the terms), "targets" (the targets of all rows, which change by the same
+            amount at all knots) or "params" (parameters of the model).
+          params: the parameters, at their values in the planner's model. A parameter without a
+            second derivative raises `UnsupportedFeatureError`.
         """
         if self._planner is None or self._start is None:
             raise MujacobianError(
                 "a plan that was pickled or changed has lost its planner: solve it again"
             )
-        return self._planner.sensitivity(self, self._start, of)
+        return self._planner.sensitivity(self, self._start, of, params)
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_planner": None}

@@ -1,4 +1,4 @@
-"""Derivatives of an optimal plan with respect to its initial state, weights and targets."""
+"""Derivatives of an optimal plan by its initial state, weights, targets and model parameters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
+from mujacobian._parameters import Parameters
 from mujacobian._summary import describe
 from mujacobian.control.cost import Cost, expand_norm
+from mujacobian.control.parameter_sensitivity import (
+    differentiate_knots,
+    read_sensors,
+    sensor_matrix,
+    sensor_slopes,
+)
 from mujacobian.control.passes import Expansion, Knots, Passes
 from mujacobian.control.plan import Policy
 from mujacobian.control.rows import Rows
 from mujacobian.errors import DomainError, MujacobianError
 
-QUANTITIES = ("state", "weights", "targets")
+QUANTITIES = ("state", "weights", "targets", "params")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
 
 
@@ -62,7 +69,9 @@ class Optimum:
     hessian: Array
     is_free: NDArray[np.bool_]
 
-    def solve(self, start: Array, gradient: Array) -> tuple[Array, Array, Array]:
+    def solve(
+        self, start: Array, gradient: Array, steps_change: Array | None = None
+    ) -> tuple[Array, Array, Array]:
         """Return the derivatives of states and controls, and of the value by the initial state.
 
         The last result, `(nx, k)`, is that at an initial state that does not change.
@@ -70,21 +79,23 @@ class Optimum:
         Args:
           start: `(nx, k)`, derivatives of the initial state.
           gradient: `(T, nz, k)`, derivatives of the gradient of the cost at fixed z.
+          steps_change: `(T, nx, k)`, derivatives of the next states at fixed z; None: zero.
         """
         e, (T, nx, k) = self.expansion, (len(self.hessian), *start.shape)
         nu = e.B.shape[2]
+        drift = np.zeros((T, nx, k)) if steps_change is None else steps_change
         # backward: the value is quadratic in x, and linear in the quantities
         gains, steps = np.zeros((T - 1, nu, nx)), np.zeros((T - 1, nu, k))
         last, V, v = self.hessian[-1], self.hessian[-1, :nx, :nx], gradient[-1, :nx]
         for t in range(T - 2, -1, -1):
             F = np.hstack([e.A[t], e.B[t]])
-            Q, q = self.hessian[t] + F.T @ V @ F, gradient[t] + F.T @ v
+            Q, q = self.hessian[t] + F.T @ V @ F, gradient[t] + F.T @ (v + V @ drift[t])
             if t == T - 2:  # the last knot has the same control
                 mixed = last[nx:, :nx] @ F
                 Q[nx:] += mixed
                 Q[:, nx:] += mixed.T
                 Q[nx:, nx:] += last[nx:, nx:]
-                q[nx:] += gradient[-1, nx:]
+                q[nx:] += gradient[-1, nx:] + last[nx:, :nx] @ drift[t]
             free = np.flatnonzero(self.is_free[t])
             u = nx + free
             Qff = _positive_definite(Q[np.ix_(u, u)], t)
@@ -100,7 +111,7 @@ class Optimum:
         states[0] = start
         for t in range(T - 1):
             controls[t] = gains[t] @ states[t] + steps[t]
-            states[t + 1] = e.A[t] @ states[t] + e.B[t] @ controls[t]
+            states[t + 1] = e.A[t] @ states[t] + e.B[t] @ controls[t] + drift[t]
         return states, controls, v
 
     def pull(self, d_states: Array, d_controls: Array) -> tuple[Array, Array]:
@@ -120,15 +131,38 @@ class Optimum:
         return np.hstack([states[..., 0], controls[knots, :, 0]]), first[:, 0]
 
 
-def differentiate_plan(passes: Passes, policy: Policy, of: str) -> Sensitivity:
+def differentiate_plan(
+    passes: Passes, policy: Policy, of: str, params: Parameters | None
+) -> Sensitivity:
     """Return the sensitivity of a plan, whose controls `policy` applies without feedback.
 
     `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
     """
     optimum, knots = find_optimum(passes, policy)
+    if params is not None:
+        return _by_parameters(passes, optimum, knots, params)
     start, gradient, names = _quantities(passes, knots, of)
     states, controls, _ = optimum.solve(start, gradient)
     return Sensitivity(states, controls, names)
+
+
+def _by_parameters(
+    passes: Passes, optimum: Optimum, knots: Knots, params: Parameters
+) -> Sensitivity:
+    """Return the sensitivity with respect to parameters of the model (ILQ-17)."""
+    cost, expansion = passes.cost, passes.expansion
+    multipliers = np.zeros((passes.horizon, cost.nx))
+    multipliers[:-1] = costates(expansion)[1:]
+    sensed = sensor_slopes(cost, knots, passes.offsets)
+    changes = differentiate_knots(
+        passes.model, knots, params, multipliers, sensed, read_sensors(cost)
+    )
+    # targets enter the residuals with a negative sign
+    by_rows = -target_gradients(cost, knots, expansion, passes.offsets)
+    gradient = changes.gradient + by_rows @ (sensor_matrix(cost) @ changes.sensors)
+    start = np.zeros((cost.nx, len(params)))
+    states, controls, _ = optimum.solve(start, gradient, changes.steps)
+    return Sensitivity(states, controls, params.names)
 
 
 def pull_back_plan(
