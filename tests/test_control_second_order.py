@@ -15,6 +15,7 @@ from mujacobian.errors import ArgumentError
 HORIZON = 61
 GRADIENT = 1e-9  # largest entry of the gradient at a solution
 TOLERANCE = 1e-6  # of differences of optima
+KEPT = 1e-12  # relative: the constraint solver starts from another acceleration
 ARM = """
 <mujoco>
   <option timestep=".02" integrator="implicitfast"/>
@@ -40,6 +41,26 @@ ARM = """
   <sensor>
     <jointpos name="p0" joint="j0"/><jointpos name="p1" joint="j1"/><jointpos name="p2" joint="j2"/>
     <jointvel name="v0" joint="j0"/><jointvel name="v1" joint="j1"/><jointvel name="v2" joint="j2"/>
+  </sensor>
+</mujoco>
+"""
+PUSHED = """
+<mujoco>
+  <option timestep=".005" cone="elliptic" integrator="{1}" tolerance="1e-12"/>
+  <worldbody>
+    <geom type="{2}" size="9 9 .1" pos="0 0 {3}"/>
+    <body name="puck">
+      <freejoint/>
+      <geom type="{0}" size=".1 .1 .1" mass="1" friction=".4" solimp="0 .95 .01"/>
+      <site name="puck" pos="0 .05 .02"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor site="puck" gear="1 0 0 0 0 0"/><motor site="puck" gear="0 0 0 0 0 .2"/>
+  </actuator>
+  <sensor>
+    <framepos name="place" objtype="site" objname="puck"/>
+    <velocimeter name="speed" site="puck"/>
   </sensor>
 </mujoco>
 """
@@ -155,6 +176,49 @@ def test_the_curvature_is_the_hessian_of_the_steps(approximate):
         assert abs(wanted).max() > 0
     # no step begins at the last knot, and the sensors are linear
     assert not added[-1].any()
+
+
+@pytest.mark.parametrize(
+    ("geom", "integrator", "ground", "height"),
+    [
+        ("sphere", "Euler", "plane", 0),
+        ("sphere", "implicitfast", "plane", 0),
+        ("ellipsoid", "Euler", "box", -0.1),
+        ("sphere", "RK4", "plane", 0),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_kept_steps_have_the_curvature_of_new_evaluations(
+    geom, integrator, ground, height, threads
+):
+    """Steps with a converged collider or with stages (RK4) are not kept."""
+    model = mujoco.MjModel.from_xml_string(PUSHED.format(geom, integrator, ground, height))
+    ends = control.stack(control.sensor(model, "place"), control.sensor(model, "speed"))
+    cost = control.Cost(
+        model, [control.Term("rest", ends), control.Term("u", control.controls(model))]
+    )
+    planner = control.ILQR(model, cost, 12, threads=threads)
+    data = mujoco.MjData(model)
+    data.qpos[2], data.ctrl[:] = 0.099, (2.0, 0.5)
+    passes, start = planner._passes, planner.start_of(data)
+    values = np.random.default_rng(0).standard_normal((12, cost.nx))
+
+    def curve(keeps, expands):
+        passes.begin(start)
+        passes.keeps = keeps
+        knots, _ = passes.follow(planner._open_loop(start, None), -1, np.inf)
+        if expands:
+            passes.expand(knots)
+        assert passes.curve(knots, values) == ""
+        return passes.curved - passes.expansion.hessian
+
+    wanted = curve(False, False)
+    assert abs(wanted[0]).max() > 1e-3
+    assert abs(data.qvel).max() == 0
+    for expands in (False, True):
+        found = curve(True, expands)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=KEPT * abs(wanted).max())
+        np.testing.assert_array_equal(curve(True, expands), found)
 
 
 def test_the_curvature_of_sensors_is_part_of_the_cost():

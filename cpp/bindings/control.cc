@@ -235,7 +235,7 @@ struct BoundPlanner {
 // Returns (number of knots, whether it diverged, cost, first knot without a derivative or -1).
 std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle task,
                                                nb::handle policy, double feedback, int shift,
-                                               nb::handle knots, nb::handle expansion) {
+                                               nb::handle knots, nb::handle expansion, bool keep) {
   const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   PolicyArrays p(self.m, policy);
@@ -244,7 +244,8 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
   Rolled rolled{};
   run([&] {
     self.planner->begin(t.T, shift);
-    rolled = self.planner->follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view());
+    rolled = self.planner->follow(t.view(self.model, cost), p.view(), feedback, k.view(), e.view(),
+                                  keep);
   });
   if (self.failed() < 0) self.raise_failure("");
   report_notices(self.object);
@@ -252,15 +253,15 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
 }
 
 // Returns the first knot without a derivative or -1.
-int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots,
-                       nb::handle expansion) {
+int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb::handle expansion,
+                       bool keep) {
   const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
   ExpansionArrays e(cost, t.T, expansion);
   run([&] {
     self.planner->begin(t.T, 0);
-    self.planner->differentiate(t.view(self.model, cost), k.view(), e.view());
+    self.planner->differentiate(t.view(self.model, cost), k.view(), e.view(), keep);
   });
   if (self.failed() < 0) self.raise_failure("");
   report_notices(self.object);
@@ -383,8 +384,9 @@ void bind_control(nb::module_& module) {
       .def("derivative_seconds",
            [](BoundPlanner& self) { return self.planner->derivative_seconds(); })
       .def("follow_into", &follow_into, arg("task"), arg("policy"), arg("feedback"), arg("shift"),
-           arg("knots"), arg("expansion"))
-      .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"))
+           arg("knots"), arg("expansion"), arg("keep"))
+      .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"),
+           arg("keep"))
       .def("add_curvature_into", &add_curvature_into, arg("task"), arg("knots"), arg("values"),
            arg("hessian"))
       .def("search_into", &search_into, arg("task"), arg("sizes"), arg("accept"), arg("most"),

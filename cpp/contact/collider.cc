@@ -29,15 +29,6 @@ bool has_converged_collider(const ModelView& m) {
   return m.opt.ccd_tolerance <= kColliderTolerance && m.opt.ccd_iterations >= collider_iterations();
 }
 
-bool depends_on_tolerance(const ModelView& m, const DataView& d) {
-  if (has_converged_collider(m)) return false;
-  for (int k = 0; k < d.ncon; k++) {
-    const ContactView contact = view_contact(d, k);
-    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
-  }
-  return false;
-}
-
 void copy(const double* to, const double* from, int n) {
   std::memcpy(const_cast<double*>(to), from, n * sizeof(double));
 }
@@ -190,6 +181,15 @@ int collider_iterations() {
 
 const ModelView& converged_model(const ModelView& m) {
   return has_converged_collider(m) ? m : converged().model(m);
+}
+
+bool depends_on_tolerance(const ModelView& m, const DataView& d) {
+  if (has_converged_collider(m)) return false;
+  for (int k = 0; k < d.ncon; k++) {
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
+  }
+  return false;
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {

@@ -30,6 +30,9 @@ struct Evaluation {
   const DataView& d;
 };
 
+// Returns whether a contact of `d` depends on the user's ccd_tolerance.
+bool depends_on_tolerance(const ModelView& m, const DataView& d);
+
 // Returns `d`, on which mj_forward has just run, or the same state with a converged collider. The
 // latter belongs to the calling thread and lives until its next call. Unless it must be `solved`,
 // its qacc, constraint forces and sensors may still be those of `d`: find_optimum begins at that

@@ -22,8 +22,10 @@ class Pass {
     Qz_ = zeros(1, stride_), Vx_ = zeros(1, nx_), Vxx_ = zeros(nx_, x_stride_);
     slope_ = zeros(1, stride_), Vx_slope_ = zeros(1, nx_);
     Vu_ = zeros(1, nu_), Vux_ = zeros(nu_, x_stride_), Vuu_ = zeros(nu_, stride_);
-    Quu_ = zeros(nu_, stride_), Qux_ = zeros(nu_, x_stride_), gain_ = zeros(nu_, x_stride_);
-    curved_ = zeros(nu_, x_stride_), lower_ = zeros(1, nu_), upper_ = zeros(1, nu_);
+    // consecutive, so that one product has the factors (gain, Qux) and (curved, gain)
+    curved_ = zeros(3 * nu_, x_stride_);
+    gain_ = curved_ + nu_ * x_stride_, Qux_ = gain_ + nu_ * x_stride_;
+    Quu_ = zeros(nu_, stride_), lower_ = zeros(1, nu_), upper_ = zeros(1, nu_);
   }
 
   // Returns the knot at which the problem is not convex, or -1.
@@ -174,7 +176,6 @@ class Pass {
     // Vx = Qx, Vxx = Qxx
     std::memcpy(Vx_, Qz_, nx_ * sizeof(double));
     std::memcpy(Vx_slope_, slope_, nx_ * sizeof(double));
-    std::memset(curved_, 0, sizeof(double) * nu_ * x_stride_);
     for (int i = 0; i < nx_; i++) {
       std::memcpy(Vxx_ + i * x_stride_, Qzz_ + i * stride_, nx_ * sizeof(double));
     }
@@ -193,17 +194,10 @@ class Pass {
       std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
       std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
     }
-    // Vxx += K^T (Quu K + Qux) + Qux^T K, symmetrized
+    // Vxx += K^T (Quu K + Qux) + Qux^T K
     std::memcpy(curved_, Qux_, sizeof(double) * nu_ * x_stride_);
     add_product(curved_, x_stride_, Quu_, stride_, gain_, x_stride_, nu_, nx_, nu_);
-    add_product(Vxx_, x_stride_, gain_, x_stride_, curved_, x_stride_, nx_, nx_, nu_);
-    add_product(Vxx_, x_stride_, Qux_, x_stride_, gain_, x_stride_, nx_, nx_, nu_);
-    for (int i = 0; i < nx_; i++) {
-      for (int j = 0; j < i; j++) {
-        const double mean = 0.5 * (Vxx_[i * x_stride_ + j] + Vxx_[j * x_stride_ + i]);
-        Vxx_[i * x_stride_ + j] = Vxx_[j * x_stride_ + i] = mean;
-      }
-    }
+    add_symmetric_product(Vxx_, x_stride_, gain_, x_stride_, curved_, x_stride_, nx_, 2 * nu_);
   }
 
   const BackwardProblem& p_;

@@ -46,15 +46,18 @@ DataView Differentiator::forward_at(void* data, const double* row, const double*
   return view_data(data);
 }
 
-void Differentiator::transition_here(const void* data, const Outputs& out, Arena& arena) const {
+void Differentiator::transition_here(const void* data, const Outputs& out, KeptStep* kept,
+                                     Arena& arena) const {
   arena.reset();
   const ModelView m = view_model(model_);
-  require_awake(m, view_data(data));
-  transition(without_sleep(m), view_data(data), out, arena);
+  const DataView d = view_data(data);
+  require_awake(m, d);
+  if (kept) return kept->transition(without_sleep(m), d, out, arena);
+  transition(without_sleep(m), d, out, arena);
 }
 
 void Differentiator::transition_at(void* data, const double* row, const double* qacc, int t,
-                                   const Outputs& out, Arena& arena) {
+                                   const Outputs& out, KeptStep* kept, Arena& arena) {
   const ModelView m = view_model(model_);
   engine().mj_setState(model_, data, row, engine().integration_spec);
   if (warm_start_) std::copy_n(qacc, m.nv, const_cast<double*>(view_data(data).qacc_warmstart));
@@ -69,7 +72,7 @@ void Differentiator::transition_at(void* data, const double* row, const double* 
     exact.C = exact.D = nullptr;
   }
   forward_at(data, row, qacc);
-  transition_here(data, exact, arena);
+  transition_here(data, exact, kept, arena);
 }
 
 void Differentiator::difference(void* data, bool central, const Outputs& out) const {

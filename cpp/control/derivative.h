@@ -6,7 +6,7 @@
 #include <string>
 
 #include "control/wasp.h"
-#include "step/transition.h"
+#include "step/kept_step.h"
 
 namespace mujacobian {
 
@@ -43,13 +43,14 @@ class Differentiator {
   // solver, which then converges at once.
   DataView forward_at(void* data, const double* row, const double* qacc) const;
 
-  // Write derivatives at the state of `data`, for which mj_forward has run. Analytic only.
-  void transition_here(const void* data, const Outputs& out, Arena& arena) const;
+  // Write derivatives at the state of `data`, for which mj_forward has run, and keep the step
+  // unless `kept` is null. Analytic only.
+  void transition_here(const void* data, const Outputs& out, KeptStep* kept, Arena& arena) const;
 
   // Write derivatives at knot t with the state in `row` (mjSTATE_INTEGRATION) and the acceleration
-  // `qacc`.
+  // `qacc`. An analytic derivative keeps the step unless `kept` is null.
   void transition_at(void* data, const double* row, const double* qacc, int t, const Outputs& out,
-                     Arena& arena);
+                     KeptStep* kept, Arena& arena);
 
  private:
   void difference(void* data, bool central, const Outputs& out) const;

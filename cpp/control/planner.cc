@@ -1,7 +1,5 @@
 #include "control/planner.h"
 
-#include <deque>
-
 #include "layout/enums.h"
 #include "layout/interrupt.h"
 #include "layout/platform.h"
@@ -126,11 +124,11 @@ void Planner::differentiate_knot(const Task& task, const Knots& knots, const Exp
   // derivatives of the step and of the sensors
   Arena& arena = arenas_[thread];
   if (here) {
-    differentiator_.transition_here(here, lin, arena);
+    differentiator_.transition_here(here, lin, kept_step(t), arena);
   } else {
     differentiator_.transition_at(data_[thread].get(), knots.rows + t * size,
                                   knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
-                                  arena);
+                                  kept_step(t), arena);
   }
   nanoseconds_ += processor_time() - begin;
   // derivatives of the cost
@@ -171,12 +169,13 @@ void Planner::forget_failures() {
 }
 
 Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
-                       const Expansion& out) {
+                       const Expansion& out, bool keep) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   const bool analytic = differentiator_.backend() == Backend::kAnalytic;
   const bool keeps_data = m.opt.integrator != integrator::kRK4;  // RK4 ends at another stage
   forget_failures();
+  prepare_steps(task.T, keep);
   Feed feed(snapshots_);
   void* rolling = rolling_.get();
   Rolled result{};
@@ -262,7 +261,14 @@ void Planner::for_knots(int count, Work work) {
   });
 }
 
-void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out) {
+void Planner::prepare_steps(int count, bool keep) {
+  keeps_ = keep;
+  if (keep) kept_.resize(count);
+  for (KeptStep& step : kept_) step.clear();
+}
+
+void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out, bool keep) {
+  prepare_steps(task.T, keep);
   for_knots(task.T,
             [&](int t, int thread) { differentiate_knot(task, knots, out, t, thread, nullptr); });
 }
@@ -271,9 +277,6 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
                          const double* next, double* hessian) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t nx = cost_.nx, nu = cost_.nu, stride = round_to_lanes(cost_.nz());
-  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
-  void* data = data_[thread].get();
-  const DataView d = differentiator_.forward_at(data, knots.rows + t * size, knots.qacc + t * m.nv);
   // the cotangents of the next state and of the sensors
   Arena& arena = arenas_[thread];
   arena.reset();
@@ -289,7 +292,16 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
   out.xx = arena.take<double>(nx * nx);
   out.xu = arena.take<double>(nx * nu);
   out.uu = arena.take<double>(nu * nu);
-  mujacobian::hessian(without_sleep(m), d, {d_next, d_sensors}, out, arena);
+  const StepCotangent given{d_next, d_sensors};
+  const KeptStep* step = kept_step(t);
+  if (step && step->is_kept()) {
+    mujacobian::hessian(without_sleep(m), *step, given, out, arena);
+  } else {
+    const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
+    const DataView d = differentiator_.forward_at(data_[thread].get(), knots.rows + t * size,
+                                                  knots.qacc + t * m.nv);
+    mujacobian::hessian(without_sleep(m), d, given, out, arena);
+  }
   double* to = hessian + t * cost_.nz() * stride;
   for (int i = 0; i < nx; i++) {
     for (int j = 0; j < nx; j++) to[i * stride + j] += out.xx[i * nx + j];

@@ -2,6 +2,7 @@
 // from plan to plan.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -51,16 +52,17 @@ class Planner {
   void begin(int T, int shift) { differentiator_.begin(T, shift); }
 
   // Simulate the trajectory of a policy and differentiate its knots at the same time. `feedback`
-  // scales the gains of the policy.
+  // scales the gains of the policy. With `keep`, the steps of the knots are kept for
+  // `add_curvature`, which is then faster.
   Rolled follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
-                const Expansion& out);
+                const Expansion& out, bool keep);
 
-  // Differentiate knots that have been simulated.
-  void differentiate(const Task& task, const Knots& knots, const Expansion& out);
+  // Differentiate knots that have been simulated. `keep` is the same.
+  void differentiate(const Task& task, const Knots& knots, const Expansion& out, bool keep);
 
   // Add the second derivatives of steps and sensors to the Hessian of the cost, for the first
-  // `count` knots. `values` (count, nx) are the gradients of the value. The step of the last of
-  // these knots does not enter. Analytic only.                                     (ILQ-13),
+  // `count` knots, which have been differentiated last. `values` (count, nx) are the gradients of
+  // the value. The step of the last of these knots does not enter. Analytic only. (ILQ-13),
   // (ILQ-14)
   void add_curvature(const Task& task, const Knots& knots, int count, const double* values,
                      double* hessian);
@@ -95,6 +97,10 @@ class Planner {
   void fail(int index);
   // The same for knot t, which is refused if it has no exact derivative and `may_refuse` is true.
   void fail_knot(int t);
+  // Forget the steps of earlier knots, and prepare to keep `count` steps or none.
+  void prepare_steps(int count, bool keep);
+  // The step of knot t, or null if steps are not kept.
+  KeptStep* kept_step(int t) { return keeps_ ? &kept_[t] : nullptr; }
   // Forget the failures of the previous call.
   void forget_failures();
 
@@ -108,6 +114,8 @@ class Planner {
   std::vector<OwnedData> snapshots_;  // copies of data for steps that wait for differentiation
   OwnedData rolling_;                 // of the simulation
   std::vector<Arena> arenas_, cost_arenas_;
+  std::deque<KeptStep> kept_;  // per knot; empty until steps are kept for the first time
+  bool keeps_ = false;
   std::atomic<long long> nanoseconds_{0};
   std::mutex mutex_;
   std::optional<BatchFailure> failure_;

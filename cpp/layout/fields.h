@@ -253,8 +253,10 @@
   REQ(WORD, signature)                          \
   REQ(WORD, pstack)                             \
   REQ(WORD, pbase)                              \
+  REQ(WORD, parena)                             \
   REQ(WORD, nbuffer)                            \
   REQ(VOID, buffer)                             \
+  REQ(VOID, arena)                              \
   REQ(FLAGS, bvh_active)                        \
   REQ(WARNINGS, warning)                        \
   REQ(NUM, time)                                \

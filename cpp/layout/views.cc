@@ -190,14 +190,53 @@ void ModelCopy::enlarge_arena(std::uint64_t bytes) {
   write(bytes_.data(), places[arena_place], size + bytes);
 }
 
-void copy_contacts(const ModelView& m, const DataView& from, void* to) {
-  const DataView view = view_data(to);
-  char* buffer = const_cast<char*>(view.buffer);
-  // skip bvh_active, which is large for meshes and only used for visualization
+namespace {
+
+// Copies the buffer of an mjData without bvh_active, which is large for meshes and only used for
+// visualization.
+void copy_buffer(const ModelView& m, const DataView& from, char* buffer) {
   const std::size_t head = reinterpret_cast<const char*>(from.bvh_active) - from.buffer;
   const std::size_t tail = from.bvh_active ? head + m.nbvh : from.nbuffer;
   std::memcpy(buffer, from.buffer, from.bvh_active ? head : tail);
   std::memcpy(buffer + tail, from.buffer + tail, from.nbuffer - tail);
+}
+
+// Moves pointers into an array of bytes to a copy of this array.
+struct Move {
+  const char* from;
+  std::size_t size;
+  const char* to;
+
+  template <class T>
+  void operator()(const T*& pointer) const {
+    const auto place =
+        reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(from);
+    if (pointer && place < size) pointer = reinterpret_cast<const T*>(to + place);
+  }
+  template <class T>
+  void operator()(T&) const {}  // not a pointer
+};
+
+}  // namespace
+
+DataView copy_arrays(const ModelView& m, const DataView& from, Arena& memory) {
+  char* buffer = memory.take<char>(from.nbuffer);
+  char* arena = memory.take<char>(from.parena);
+  copy_buffer(m, from, buffer);
+  std::memcpy(arena, from.arena, from.parena);
+  const Move moves[] = {{from.buffer, from.nbuffer, buffer}, {from.arena, from.parena, arena}};
+  DataView view = from;
+#define MUJACOBIAN_MOVE(KIND, NAME, ...) move(view.NAME);
+  for (const Move& move : moves) {
+    MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MOVE, MUJACOBIAN_MOVE, MUJACOBIAN_MOVE)
+  }
+#undef MUJACOBIAN_MOVE
+  return view;
+}
+
+void copy_contacts(const ModelView& m, const DataView& from, void* to) {
+  const DataView view = view_data(to);
+  copy_buffer(m, from, const_cast<char*>(view.buffer));
   std::memcpy(const_cast<char*>(view.contact), from.contact,
               static_cast<std::size_t>(contact_size) * from.ncon);
   char* base = static_cast<char*>(to);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/arena.h"
 #include "layout/fields.h"
 
 namespace mujacobian {
@@ -120,6 +121,10 @@ bool has_sizes(const void* model, const std::string& sizes);
 // Copies the results of mj_forward up to the constraints, and the contacts, to an mjData of the
 // same sizes. The arena of `to` may be larger. Models with plugins are not allowed.
 void copy_contacts(const ModelView& m, const DataView& from, void* to);
+
+// Returns a view of a copy of the arrays that `from` points to, in `memory`. Its address is still
+// that of the original, whose arrays may change.
+DataView copy_arrays(const ModelView& m, const DataView& from, Arena& memory);
 
 // Overwrites distance, position and frame of a contact. The rows of the frame are the normal and
 // two tangents.

@@ -204,6 +204,16 @@ void clear(const ModelView& m, const HessianOutputs& out) {
   zero(out.xf, nx * nv), zero(out.uf, nu * nv), zero(out.ff, nv * nv);
 }
 
+// Writes the second derivatives of a step whose systems are solved.
+void write_hessian(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                   const StepCotangent& given, const HessianOutputs& out, Arena& arena) {
+  add_turned_rows(m, d, curved.s, given.next, curved.forms.late);
+  write_curvature(m, curved, out, arena);
+  visit_activation_hessians(m, d, curved.s.forward.paths.actuation, ActivationValue::kNext,
+                            given.next + 2 * m.nv, arena,
+                            [&](int j, int k, double second) { add_entry(m, out, j, k, second); });
+}
+
 }  // namespace
 
 bool reads_solution(const ModelView& m, const StepCotangent& given, Arena& arena) {
@@ -260,6 +270,15 @@ StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDiffer
   return {s, mu, forms, sliding, cross};
 }
 
+void hessian(const ModelView& m, const KeptStep& step, const StepCotangent& given,
+             const HessianOutputs& out, Arena& arena) {
+  require_second_order(m, given.sensors);
+  const DataView& d = step.data();
+  double* through_acceleration = arena.zeros<double>(m.nv);
+  write_hessian(m, d, curve_step(m, d, step.differential(), given, through_acceleration, arena),
+                given, out, arena);
+}
+
 void hessian(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
              const HessianOutputs& out, Arena& arena) {
   require_awake(given_m, given_d);
@@ -275,11 +294,7 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   for (int c = 0; c < residual.count; c++) {
     s.solve(m, d, c, 0, residual.components[c].end_column(), arena);
   }
-  add_turned_rows(m, d, s, given.next, curved.forms.late);
-  write_curvature(m, curved, out, arena);
-  visit_activation_hessians(m, d, s.forward.paths.actuation, ActivationValue::kNext,
-                            given.next + 2 * m.nv, arena,
-                            [&](int j, int k, double second) { add_entry(m, out, j, k, second); });
+  write_hessian(m, d, curved, given, out, arena);
 }
 
 void write_curvature(const ModelView& m, const StepCurvature& curved, const HessianOutputs& out,

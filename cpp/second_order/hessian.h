@@ -3,10 +3,7 @@
 // in exponential coordinates. docs/derivations/second_order.md.
 #pragma once
 
-#include <cstddef>
-
-#include "layout/arena.h"
-#include "layout/views.h"
+#include "step/kept_step.h"
 
 namespace mujacobian {
 
@@ -30,6 +27,10 @@ struct StepCotangent {
 // Throws Unsupported for elements whose second derivative is not supported, and std::domain_error
 // if no derivative exists.
 void hessian(const ModelView& m, const DataView& d, const StepCotangent& given,
+             const HessianOutputs& out, Arena& arena);
+
+// The same from a step that has been kept with its first derivatives.
+void hessian(const ModelView& m, const KeptStep& step, const StepCotangent& given,
              const HessianOutputs& out, Arena& arena);
 
 // Returns the outputs of item `index` of a batch. The blocks of all items are consecutive in `out`.

@@ -176,22 +176,13 @@ Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index) {
           item(out.Bf, nx * nv), item(out.Df, ns * nv), out.sensors};
 }
 
-void transition(const ModelView& given_m, const DataView& given_d, const Outputs& out,
-                Arena& arena) {
-  // converged contacts; RK4 has a function of its own
-  const bool wants_sensors = out.C || out.D || out.Df;
-  const Sleep sleep(given_m, given_d, wants_sensors, out.sensors, arena);
-  const bool solved = !sleep.is_empty() || (wants_sensors && senses_solution(given_m, out.sensors));
-  const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
-  const DataView& d = sleep.at_rest(m, evaluated, arena);
-  if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
+bool needs_acceleration(const ModelView& m, const Outputs& out) {
+  return (out.C || out.D || out.Df) && senses_acceleration(m, out.sensors);
+}
 
-  // right-hand sides and factors
-  const bool senses = wants_sensors && senses_acceleration(m, out.sensors);
-  const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
+void write_transition(const ModelView& m, const DataView& d, const StepDifferential& s,
+                      const Outputs& out, Arena& arena) {
   const DofRows& residual = s.forward.residual;
-
-  // solve and write, component by component
   clear_unwritten(m, residual, out);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
@@ -201,7 +192,24 @@ void transition(const ModelView& given_m, const DataView& given_d, const Outputs
     write_component(m, d, s.step.w, s.step_rows, s.step_rows.components[c], targets, out.A);
   }
   write_activations(m, d, s.forward.paths.actuation, out, arena);
-  if (wants_sensors) sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);
+  if (out.C || out.D || out.Df) {
+    sense(m, d, s.forward, {out.C, out.D, out.Df, out.sensors}, arena);
+  }
+}
+
+void transition(const ModelView& given_m, const DataView& given_d, const Outputs& out,
+                Arena& arena) {
+  // converged contacts; RK4 has a function of its own
+  const bool wants_sensors = out.C || out.D || out.Df;
+  const Sleep sleep(given_m, given_d, wants_sensors, out.sensors, arena);
+  const bool solved = !sleep.is_empty() || (wants_sensors && senses_solution(given_m, out.sensors));
+  const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
+  const DataView& d = sleep.at_rest(m, evaluated, arena);
+  if (m.opt.integrator == integrator::kRK4) return runge_kutta(m, d, out, nullptr, arena);
+  // right-hand sides and factors, then their solutions
+  const bool senses = needs_acceleration(m, out);
+  const StepDifferential s = differentiate_step(m, d, out.Bf || out.Df, senses, arena);
+  write_transition(m, d, s, out, arena);
   sleep.hold(m, out);
 }
 

@@ -1,10 +1,7 @@
 // The matrices A, B, C and D of one mj_step, from an mjData on which mj_forward has just run.
 #pragma once
 
-#include <cstddef>
-
-#include "layout/arena.h"
-#include "layout/views.h"
+#include "step/differential.h"
 
 namespace mujacobian {
 
@@ -21,6 +18,14 @@ struct Outputs {
 
 // Returns the blocks of item `index` of a batch. The blocks of all items are consecutive in `out`.
 Outputs batch_item(const ModelView& m, const Outputs& out, std::size_t index);
+
+// Returns whether these outputs need the derivative of the acceleration in all components.
+bool needs_acceleration(const ModelView& m, const Outputs& out);
+
+// Writes the derivatives of a step whose differential has been computed for these outputs, and
+// solves its systems. The integrator is not RK4.
+void write_transition(const ModelView& m, const DataView& d, const StepDifferential& s,
+                      const Outputs& out, Arena& arena);
 
 // Writes the derivatives of the step. Throws Unsupported for elements that are not supported, and
 // std::domain_error if no derivative exists.

@@ -387,6 +387,7 @@ class ILQR:
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
+        passes.keeps = self._expects_curvature()
         knots, cost = passes.follow(policy, shift, enough)
         refused = passes.refused
         initial, history, is_new, has_failed, approximated = cost, _Log(), False, False, ""
@@ -395,6 +396,7 @@ class ILQR:
         for _ in range(iterations or 1):
             # derivatives along the current trajectory
             if is_new:
+                passes.keeps = self._expects_curvature()
                 passes.expand(knots)
                 refused = passes.refused
             if passes.reach < 2:
@@ -444,6 +446,10 @@ class ILQR:
             differenced=passes.differenced,
             timings=timings,
         )
+
+    def _expects_curvature(self) -> bool:
+        """Return whether the next iteration probably computes the exact Hessian."""
+        return self.hessian == "exact" or self._curvature.was_due
 
     def _with_curvature(
         self, knots: Knots, cost: float, gains: Array, approximate: Direction
@@ -606,14 +612,13 @@ class _Schedule:
     """The iterations in which the exact Hessian is tried: rarely after failures, then always."""
 
     def __init__(self) -> None:
-        self.wait, self.longest = 0, 1
+        self.wait, self.longest, self.was_due = 0, 1, False
 
     def is_due(self, is_near: bool) -> bool:
         """Return whether to try the exact Hessian now, given whether the solution seems near."""
-        if not is_near:
-            return False
-        self.wait = max(self.wait - 1, 0)
-        return self.wait == 0
+        self.wait = max(self.wait - is_near, 0)
+        self.was_due = is_near and self.wait == 0
+        return self.was_due
 
     def record(self, has_succeeded: bool) -> None:
         """Record whether the exact Hessian gave a step; each failure doubles the wait."""

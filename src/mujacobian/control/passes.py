@@ -108,6 +108,7 @@ class Passes:
             *cost.blank(horizon),
         )
         self.curved = np.zeros_like(self.expansion.hessian)  # with second derivatives of the steps
+        self.keeps = False  # whether the next expansion keeps its steps, for `curve`
         self.shift: Array | float = 0.0  # added to the targets of all rows
         self.reach = horizon  # number of knots before the first one without a derivative
         self.timings = Timings()
@@ -145,6 +146,7 @@ class Passes:
                     shift=shift,
                     knots=made,
                     expansion=self.expansion,
+                    keep=self.keeps,
                 )
                 self.reach = self.horizon if failed < 0 else failed
                 shift = min(shift, 0)  # the core has shifted its data
@@ -212,8 +214,9 @@ class Passes:
     def curve(self, knots: Knots, values: Array) -> str:
         """Compute the Hessian of the cost with the curvature of steps and sensors (ILQ-13).
 
-        `values` are the gradients of the value, the multipliers of the second derivatives. Returns
-        the first knot without a second derivative and the reason, or nothing.
+        The trajectory is that of the last expansion, and `values` are the gradients of the value,
+        the multipliers of the second derivatives. Returns the first knot without a second
+        derivative and the reason, or nothing.
         """
         with self._measured("curvature"):
             self.curved[:] = self.expansion.hessian
@@ -299,7 +302,9 @@ class Passes:
         return norms
 
     def _differentiate(self, knots: Knots) -> None:
-        failed = self._core.differentiate_into(self._task(), knots=knots, expansion=self.expansion)
+        failed = self._core.differentiate_into(
+            self._task(), knots=knots, expansion=self.expansion, keep=self.keeps
+        )
         self.reach = self.horizon if failed < 0 else failed
         self._difference(knots)
 

@@ -183,6 +183,7 @@ def find_optimum(passes: Passes, policy: Policy) -> tuple[Optimum, Knots]:
     """Return the linear-quadratic problem of a plan and its knots; raise if it is no optimum."""
     cost = passes.cost
     cost.require_second_derivatives()
+    passes.keeps = True
     knots, total = passes.follow(policy, -1, np.inf)
     passes.raise_failure()
     costate = costates(passes.expansion)
