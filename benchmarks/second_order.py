@@ -55,19 +55,20 @@ def main() -> int:
 
 def report_price(root: Path) -> None:
     """Print microseconds of A and B, of the Hessian with them, and the price beyond A and B."""
-    print("| model | nv | contacts | A, B (us) | hessian (us) | price beyond A, B |")
+    print("| model | nv | contacts | `A`, `B` | `hessian` | price beyond `A`, `B` |")
     print("|---|---|---|---|---|---|")
     for name, model, data in priced(root):
         mujoco.mj_forward(model, data)
         first, second = price(model, data)
         ratio = (second - first) / first
-        print(f"| {name} | {model.nv} | {data.ncon} | {first:.1f} | {second:.1f} | {ratio:.2f} |")
+        times = f"{first:.1f} us | {second:.1f} us | {ratio:.2f}"
+        print(f"| {name} | {model.nv} | {data.ncon} | {times} |")
 
 
 def report_rollouts(root: Path) -> None:
     """Print milliseconds of gradients and Hessian-vector products of rollouts, on one thread."""
-    print("| model | nv | steps | simulation (ms) | gradient (ms) | hvp (ms) | hvp / gradient |")
-    print("|---|---|---|---|---|---|---|")
+    print("| model | nv | simulation | gradient | `Trajectory.hvp` | ratio |")
+    print("|---|---|---|---|---|---|")
     for name, model, data in priced(root):
         rng = np.random.default_rng(0)
         controls = data.ctrl + 0.01 * rng.normal(size=(STEPS, model.nu))
@@ -80,9 +81,9 @@ def report_rollouts(root: Path) -> None:
             "hvp": partial(trajectory.hvp, along, d_states),
         }
         times = processor(calls, rounds=40)
-        cells = " | ".join(f"{x:.2f}" for x in times.values())
+        cells = " | ".join(f"{x:.1f} ms" for x in times.values())
         ratio = times["hvp"] / times["gradient"]
-        print(f"| {name} | {model.nv} | {STEPS} | {cells} | {ratio:.2f} |", flush=True)
+        print(f"| {name} | {model.nv} | {cells} | {ratio:.1f} |", flush=True)
 
 
 def priced(root: Path) -> Iterator[tuple[str, mujoco.MjModel, mujoco.MjData]]:

@@ -268,19 +268,20 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb
   return self.failed();
 }
 
-// Adds the curvature of steps and sensors to `hessian` (n, nz, padded). Returns the first knot
-// without a second derivative or -1.
+// Writes `hessian` (n, nz, padded) plus the curvature of steps and sensors to `curved`. Returns the
+// first knot without a second derivative or -1.
 int add_curvature_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb::handle values,
-                       nb::handle hessian) {
+                       nb::handle hessian, nb::handle curved) {
   const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
   const Py_ssize_t n = size_of(values);
   Array v(values, "values", {n, cost.nx}, false),
-      h(hessian, "hessian", {n, cost.nz(), round_to_lanes(cost.nz())}, true);
+      h(hessian, "hessian", {n, cost.nz(), round_to_lanes(cost.nz())}, false),
+      c(curved, "curved", {n, cost.nz(), round_to_lanes(cost.nz())}, true);
   run([&] {
     self.planner->add_curvature(t.view(self.model, cost), k.view(), static_cast<int>(n), v.data(),
-                                h.data());
+                                h.data(), c.data());
   });
   if (self.failed() < 0) self.raise_failure("");
   return self.failed();
@@ -388,7 +389,7 @@ void bind_control(nb::module_& module) {
       .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"),
            arg("keep"))
       .def("add_curvature_into", &add_curvature_into, arg("task"), arg("knots"), arg("values"),
-           arg("hessian"))
+           arg("hessian"), arg("curved"))
       .def("search_into", &search_into, arg("task"), arg("sizes"), arg("accept"), arg("most"),
            arg("states"), arg("controls"), arg("steps"), arg("gains"), arg("knots"));
   module.def("norm_into", &norm_into, arg("kind"), arg("p"), arg("q"), arg("rows"), arg("values"),

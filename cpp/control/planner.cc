@@ -274,7 +274,7 @@ void Planner::differentiate(const Task& task, const Knots& knots, const Expansio
 }
 
 void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread,
-                         const double* next, double* hessian) {
+                         const double* next, const double* hessian, double* curved) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t nx = cost_.nx, nu = cost_.nu, stride = round_to_lanes(cost_.nz());
   // the cotangents of the next state and of the sensors
@@ -302,24 +302,25 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
                                                   knots.qacc + t * m.nv);
     mujacobian::hessian(without_sleep(m), d, given, out, arena);
   }
-  double* to = hessian + t * cost_.nz() * stride;
-  for (int i = 0; i < nx; i++) {
-    for (int j = 0; j < nx; j++) to[i * stride + j] += out.xx[i * nx + j];
-    for (int j = 0; j < nu; j++) to[i * stride + nx + j] += out.xu[i * nu + j];
-    for (int j = 0; j < nu; j++) to[(nx + j) * stride + i] += out.xu[i * nu + j];
+  const double* from = hessian + t * cost_.nz() * stride;
+  double* to = curved + t * cost_.nz() * stride;
+  for (int i = 0; i < nx; i++, from += stride, to += stride) {
+    for (int j = 0; j < nx; j++) to[j] = from[j] + out.xx[i * nx + j];
+    for (int j = 0; j < nu; j++) to[nx + j] = from[nx + j] + out.xu[i * nu + j];
   }
-  for (int i = 0; i < nu; i++) {
-    for (int j = 0; j < nu; j++) to[(nx + i) * stride + nx + j] += out.uu[i * nu + j];
+  for (int i = 0; i < nu; i++, from += stride, to += stride) {
+    for (int j = 0; j < nx; j++) to[j] = from[j] + out.xu[j * nu + i];
+    for (int j = 0; j < nu; j++) to[nx + j] = from[nx + j] + out.uu[i * nu + j];
   }
 }
 
 void Planner::add_curvature(const Task& task, const Knots& knots, int count, const double* values,
-                            double* hessian) {
+                            const double* hessian, double* curved) {
   for_knots(count, [&](int t, int thread) {
     const bool is_last = t == count - 1;
     const double* next = values + static_cast<std::ptrdiff_t>(t + 1) * cost_.nx;
     try {
-      curve_knot(task, knots, t, thread, is_last ? nullptr : next, hessian);
+      curve_knot(task, knots, t, thread, is_last ? nullptr : next, hessian, curved);
     } catch (const std::exception&) {
       fail(t);  // finite differences do not replace a second derivative
     }

@@ -60,12 +60,12 @@ class Planner {
   // Differentiate knots that have been simulated. `keep` is the same.
   void differentiate(const Task& task, const Knots& knots, const Expansion& out, bool keep);
 
-  // Add the second derivatives of steps and sensors to the Hessian of the cost, for the first
-  // `count` knots, which have been differentiated last. `values` (count, nx) are the gradients of
-  // the value. The step of the last of these knots does not enter. Analytic only. (ILQ-13),
-  // (ILQ-14)
+  // Write the Hessian of the cost plus the second derivatives of steps and sensors to `curved`, for
+  // the first `count` knots, which have been differentiated last. `values` (count, nx) are the
+  // gradients of the value. The step of the last of these knots does not enter. Analytic only.
+  // (ILQ-13), (ILQ-14)
   void add_curvature(const Task& task, const Knots& knots, int count, const double* values,
-                     double* hessian);
+                     const double* hessian, double* curved);
 
   // Run the rollouts of a line search. `knots` receives their trajectories, one after the other.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
@@ -89,7 +89,7 @@ class Planner {
   // The part of `add_curvature` that belongs to knot t; `next` (nx) is the gradient of the value
   // after its step, or null.
   void curve_knot(const Task& task, const Knots& knots, int t, int thread, const double* next,
-                  double* hessian);
+                  const double* hessian, double* curved);
   // Run `work(t, thread)` for the first `count` knots on all threads, and record the failures.
   template <class Work>
   void for_knots(int count, Work work);

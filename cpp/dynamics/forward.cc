@@ -191,12 +191,14 @@ void fill_residual(const ModelView& m, const DataView& d, const ForwardDynamics&
                    const double* at, Arena& arena) {
   // inertial, applied and passive forces
   const unsigned char* frozen = f.paths.actuation.frozen;
+  const Arena::Mark mark = arena.mark();
   inverse_dynamics_derivative(m, d, f.tree, at, f.residual, arena);
   add_tendon_armature(m, d, f.tree, at, f.residual, arena);
   add_applied(m, d, f.residual, arena);
   add_gravity_compensation(m, d, frozen, f.residual, arena);
   add_passive(m, d, f.residual);
   add_fluid(m, d, f.residual, arena);
+  arena.rewind(mark);
 
   // tendons, actuators and constraints
   for (int k = 0; k < f.paths.tendon_count; k++) {

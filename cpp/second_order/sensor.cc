@@ -120,10 +120,9 @@ void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& for
   if (on_joint && actuation.frozen && actuation.frozen[m.jnt_dofadr[id]]) return;
   double* along = s.arena.zeros<double>(m.nv);
   if (on_joint) along[m.jnt_dofadr[id]] = 1;
-  PathCurvature* all = s.arena.take<PathCurvature>(actuation.weight_count);
-  const int count = actuator_curvatures(m, s.d, actuation, all, s.arena);
-  for (int k = 0; k < count; k++) {
-    const PathCurvature& c = all[k];
+  const ActuatorCurvatures& all = s.actuator_curvatures();
+  for (int k = 0; k < all.count; k++) {
+    const PathCurvature& c = all.curvature[k];
     const int a = actuation.weights[c.of - actuation.forces].actuator;
     const CurvedPath path{c.of->path, c.source};
     PathFunction force = force_function(s.d, c, path, s.arena);

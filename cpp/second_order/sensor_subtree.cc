@@ -41,10 +41,12 @@ Parts make_parts(Sensing& s, int root) {
 // Calls visit(l, k) for all pairs of a part and a part that is the same or below it.
 template <class F>
 void visit_pairs(Sensing& s, const Parts& all, F visit) {
-  for (int i = 0; i < all.n; i++)
-    for (int j = 0; j < all.n; j++) {
-      const Part &l = all.part[i], &k = all.part[j];
-      if (l.dof <= k.dof && s.f.tree.is_ancestor(l.dof, k.dof)) visit(l, k);
+  // all ancestors of a part are parts
+  int* index = s.arena.take<int>(s.m.nv);  // of the part of each dof
+  for (int i = 0; i < all.n; i++) index[all.part[i].dof] = i;
+  for (int j = 0; j < all.n; j++)
+    for (int l = all.part[j].dof; l >= 0; l = s.m.dof_parentid[l]) {
+      visit(all.part[index[l]], all.part[j]);
     }
 }
 

@@ -93,6 +93,15 @@ const ActuatorForces& Sensing::actuators() {
   return actuators_;
 }
 
+const ActuatorCurvatures& Sensing::actuator_curvatures() {
+  if (actuator_curvatures_.count < 0) {
+    const Actuation& actuation = f.paths.actuation;
+    PathCurvature* all = arena.take<PathCurvature>(actuation.weight_count);
+    actuator_curvatures_ = {all, mujacobian::actuator_curvatures(m, d, actuation, all, arena)};
+  }
+  return actuator_curvatures_;
+}
+
 const DofRows& Sensing::actuator_force() {
   if (!actuator_force_) {
     actuator_force_ = arena.take<DofRows>(1);

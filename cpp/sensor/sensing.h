@@ -1,6 +1,7 @@
 // Quantities of one state that several sensors read. The first sensor that needs one evaluates it.
 #pragma once
 
+#include "actuation/curvature.h"
 #include "constraint/force_derivative.h"
 #include "constraint/wrench.h"
 #include "forces/external.h"
@@ -26,6 +27,12 @@ struct Tension {
 struct DirectForces {
   int count;
   const double* change;  // (blocks, count, kMaxRows)
+};
+
+// Second derivatives of the forces of actuators with one output.
+struct ActuatorCurvatures {
+  PathCurvature* curvature;
+  int count;
 };
 
 class Sensing {
@@ -62,6 +69,9 @@ class Sensing {
   // The forces of all enabled actuators.
   const ActuatorForces& actuators();
 
+  // The second derivatives of these forces that are not zero.
+  const ActuatorCurvatures& actuator_curvatures();
+
   // Rows per dof: d(qfrc_actuator) without limits and gravity compensation; d(qfrc_gravcomp).
   const DofRows& actuator_force();
   const DofRows& gravity_compensation();
@@ -91,6 +101,7 @@ class Sensing {
   Force* momentum_ = nullptr;
   Path* tendon_ = nullptr;
   ActuatorForces actuators_{nullptr, -1};
+  ActuatorCurvatures actuator_curvatures_{nullptr, -1};
   DofRows *actuator_force_ = nullptr, *gravity_compensation_ = nullptr;
   BlockMotion block_motion_{};
   DiagonalRates* diagonal_rates_ = nullptr;

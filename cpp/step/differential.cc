@@ -93,7 +93,9 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   s.step_rows = residual;
   if (s.two_systems) {
     s.step_rows = make_like(m, residual, arena);
+    const Arena::Mark mark = arena.mark();
     inertia_derivative(m, d, f.tree, lag, s.step_rows, arena);
+    arena.rewind(mark);
   }
   subtract_damping_change(m, d, f, s.step.block, s.step.w, /*inverse=*/false, s.step_rows, arena);
 

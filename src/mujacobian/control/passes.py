@@ -219,9 +219,13 @@ class Passes:
         derivative and the reason, or nothing.
         """
         with self._measured("curvature"):
-            self.curved[:] = self.expansion.hessian
+            n = len(values)
             failed = self._core.add_curvature_into(
-                self._task(), knots=knots, values=values, hessian=self.curved[: len(values)]
+                self._task(),
+                knots=knots,
+                values=values,
+                hessian=self.expansion.hessian[:n],
+                curved=self.curved[:n],
             )
         return "" if failed < 0 else self._failure()
 
