@@ -788,3 +788,19 @@ def test_limit_sensors_refuse_their_own_limit(field: str, sensor: str) -> None:
     params = mujacobian.Parameters(model, [(field, "j")])
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="sensor"):
         mujacobian.jvp(model, data, params=params, d_params=np.ones(len(params)))
+
+
+@pytest.mark.parametrize("item", ["body_ipos", "body_log_cholesky"])
+def test_a_center_of_mass_at_which_a_force_acts_raises(item: str) -> None:
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    body = model.body("lower").id
+    params = mujacobian.Parameters(model, [(item, body)])
+    d_next = np.ones(2 * model.nv + model.na)
+    data.xfrc_applied[body, 3:] = 0.1
+    assert mujacobian.vjp(model, data, d_next, params=params).params.any()
+    data.xfrc_applied[body, 2] = 0.1
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=r'body "lower".*center of mass'):
+        mujacobian.vjp(model, data, d_next, params=params)
+    mass = mujacobian.Parameters(model, [("body_mass", body)])
+    assert mujacobian.vjp(model, data, d_next, params=mass).params.any()

@@ -149,6 +149,15 @@ void curve_inertia(CurveContext& x, const Parameter& p, const ParameterSlopes& t
   }
 }
 
+// xfrc_applied acts at the center of mass. All else that the frame changes is that of the inertia.
+void add_inertial_frame(ColumnContext& x, const Parameter& p, const Column&) {
+  const Vec3 force = load3(x.d.xfrc_applied + 6 * p.id);
+  if (force.x == 0 && force.y == 0 && force.z == 0) return;
+  throw Unsupported(element_name(x.m, object::kBody, p.id),
+                    "its center of mass is not supported as a parameter while a force of "
+                    "xfrc_applied acts there");
+}
+
 // Fluids and gravity compensation read the inertia of a body, too.
 void require_inertia(const ModelView& m, const Parameter& p) {
   if (m.opt.density > 0 || m.opt.viscosity > 0) {

@@ -69,6 +69,7 @@ void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& colum
 void add_contact(ColumnContext& x, const Parameter& p, const Column& column);
 void add_limit(ColumnContext& x, const Parameter& p, const Column& column);
 void add_constant(ColumnContext& x, const Parameter& p, const Column& column);
+void add_inertial_frame(ColumnContext& x, const Parameter& p, const Column& column);
 void add_geom(ColumnContext& x, const Parameter& p, const Column& column);
 
 // Functions that add the derivatives of a parameter's columns, contracted with the multipliers of a
@@ -110,14 +111,14 @@ enum class Family {
   kWeight,         // derived constants that scale R
   kEquality,       // derived constants that equalities read
   kFrame,          // frames of bodies, joints and mocap bodies, which virtual dofs represent
-  kInertialFrame,  // inertial frame of a body, which only sensors of that frame read
+  kInertialFrame,  // inertial frame of a body, which sensors of that frame and xfrc_applied read
   kGeom,           // poses and sizes of geoms
   kCount
 };
 
 struct ParameterFamily {
   Family family;
-  // null: the family has no effect on a step, or its columns are computed together (kFrame)
+  // null: its columns are computed together (kFrame)
   void (*add)(ColumnContext& x, const Parameter& p, const Column& column) = nullptr;
   void (*require)(const ModelView& m, const Parameter& p) = nullptr;  // null: always supported
   // null: second derivatives are not supported
@@ -139,7 +140,7 @@ inline constexpr ParameterFamily kParameterFamilies[] = {
     {Family::kWeight, add_constant, nullptr, curve_weight},
     {Family::kEquality, add_constant, require_equality},
     {Family::kFrame},
-    {Family::kInertialFrame, nullptr, nullptr, curve_nothing},
+    {Family::kInertialFrame, add_inertial_frame, nullptr, curve_nothing},
     {Family::kGeom, add_geom, require_geom},
 };
 
