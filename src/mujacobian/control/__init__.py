@@ -17,10 +17,9 @@ from mujacobian.control.norm import (
     SmoothAbs2,
 )
 from mujacobian.control.passes import DivergedError
-from mujacobian.control.plan import History, Plan, Policy, Timings
+from mujacobian.control.plan import History, Plan, Policy, Sensitivity, Timings
 from mujacobian.control.planned_model import planning_model
 from mujacobian.control.rows import Rows, controls, sensor, stack
-from mujacobian.control.sensitivity import Sensitivity
 from mujacobian.control.term import Term, UserResidual
 
 __all__ = [

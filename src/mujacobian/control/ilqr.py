@@ -27,11 +27,10 @@ from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
-from mujacobian.control.plan import History, Plan, Policy
+from mujacobian.control.plan import History, Plan, Policy, Sensitivity
 from mujacobian.control.regularization import Regularization
 from mujacobian.control.sensitivity import (
     QUANTITIES,
-    Sensitivity,
     differentiate_plan,
     pull_back_plan,
 )

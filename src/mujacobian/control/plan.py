@@ -1,4 +1,4 @@
-"""Plans: a trajectory, its feedback policy, and the history and timings of the optimization."""
+"""Plans: a trajectory, its feedback policy and sensitivity, history and timings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian._differenced import Differenced
+from mujacobian._parameters import Parameters
 from mujacobian._summary import describe
 from mujacobian.errors import MujacobianError
 
 if TYPE_CHECKING:
-    from mujacobian._parameters import Parameters
     from mujacobian.control.ilqr import ILQR
-    from mujacobian.control.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +120,35 @@ class History:
     regularization: Array
     candidates: Array
     exact: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """Derivatives of an optimal plan with respect to k quantities (ILQ-15).
+
+    Attributes:
+      states: `(T, nx, k)`, derivatives of the states in the tangent coordinates of `linearize`.
+      controls: `(T - 1, nu, k)`, derivatives of the controls. Controls at a bound do not change.
+      names: names of the quantities.
+    """
+
+    states: Array
+    controls: Array
+    names: tuple[str, ...]
+
+    @property
+    def first_control(self) -> Array:
+        """Derivative of the first control, `(nu, k)`."""
+        first: Array = self.controls[0]
+        return first
+
+    def __repr__(self) -> str:
+        return describe(
+            f"Sensitivity: {len(self.names)} quantities",
+            [", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")],
+            states=self.states,
+            controls=self.controls,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

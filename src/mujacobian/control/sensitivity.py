@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
-from mujacobian._summary import describe
 from mujacobian.control.cost import Cost, expand_norm
 from mujacobian.control.parameter_sensitivity import (
     differentiate_knots,
@@ -18,41 +17,12 @@ from mujacobian.control.parameter_sensitivity import (
     sensor_slopes,
 )
 from mujacobian.control.passes import Expansion, Knots, Passes
-from mujacobian.control.plan import Policy
+from mujacobian.control.plan import Policy, Sensitivity
 from mujacobian.control.rows import Rows
 from mujacobian.errors import DomainError, MujacobianError
 
 QUANTITIES = ("state", "weights", "targets", "params")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
-    """Derivatives of an optimal plan with respect to k quantities (ILQ-15).
-
-    Attributes:
-      states: `(T, nx, k)`, derivatives of the states in the tangent coordinates of `linearize`.
-      controls: `(T - 1, nu, k)`, derivatives of the controls. Controls at a bound do not change.
-      names: names of the quantities.
-    """
-
-    states: Array
-    controls: Array
-    names: tuple[str, ...]
-
-    @property
-    def first_control(self) -> Array:
-        """Derivative of the first control, `(nu, k)`."""
-        first: Array = self.controls[0]
-        return first
-
-    def __repr__(self) -> str:
-        return describe(
-            f"Sensitivity: {len(self.names)} quantities",
-            [", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")],
-            states=self.states,
-            controls=self.controls,
-        )
 
 
 @dataclass(frozen=True)
