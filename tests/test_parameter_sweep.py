@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import mujacobian
 from benchmarks.parameters import constrained, judge
 from benchmarks.parameters.report import failures, report
 from benchmarks.parameters.sweep import Families, ParameterSweep
@@ -98,6 +99,35 @@ def test_wrong_product(monkeypatch: pytest.MonkeyPatch, rows: slice) -> None:
     *_, verdict = judge.judge_family(parameters, data, direction, CONTACT_TOLERANCE)
     assert verdict.word == judge.WRONG
     assert verdict.error == pytest.approx(ERROR, rel=1e-3)
+
+
+def test_a_jump_at_the_state_is_not_judged() -> None:
+    """A step that is smooth on both sides, with another value at the state itself."""
+
+    def make(damping: float) -> mujoco.MjModel:
+        model = mujoco.MjModel.from_xml_string(ARM)
+        model.dof_damping[0] = damping
+        return model
+
+    model = make(0.2)
+    data = mujoco.MjData(model)
+    data.qvel[:] = [1.0, -2.0]
+    mujoco.mj_forward(model, data)
+    parameters = mujacobian.Parameters(model, [("dof_damping", [0])])
+
+    def verdict(jump: float, error: float) -> judge.Verdict:
+        def change(t: float) -> mujoco.MjModel:
+            return make(0.2 + (1 + error) * t + (jump if t == 0 else 0.0))
+
+        direction = np.ones(1)
+        *_, found = judge.judge_family(
+            parameters, data, direction, CONTACT_TOLERANCE, change=change
+        )
+        return found
+
+    assert verdict(0.0, 0.0).word == judge.EXACT
+    assert verdict(0.0, 1e-4).word == judge.WRONG
+    assert verdict(1e-9, 1e-4).word == judge.NOT_JUDGED
 
 
 def test_parameters_without_effect() -> None:
