@@ -11,7 +11,7 @@ BOOKKEEPING = """
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:14 sensor/distance.cc:3 sensor/frame.cc:3
   sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
-  sensor/sensing.cc:2 sensor/sensor.cc:5 sensor/touch_grid.cc:4 sensor/type.h:2
+  sensor/sensing.cc:3 sensor/sensor.cc:5 sensor/touch_grid.cc:4 sensor/type.h:2
   sensor/virtual_motion.h:1
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
   actuation/actuation.cc:6 forces/fluid.cc:4 tree/inverse_dynamics.cc:2 actuation/force_law.cc:5
@@ -26,7 +26,7 @@ BOOKKEEPING = """
   second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:5
   second_order/pair.cc:4 second_order/point_equality.cc:3 second_order/product.cc:4
   second_order/runge_kutta.cc:5
-  second_order/sensor.cc:3 second_order/sensor_frame.cc:8 second_order/sensor_subtree.cc:1
+  second_order/sensor.cc:3 second_order/sensor_frame.cc:8
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
