@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 
 from mujacobian import reference
-from mujacobian.check._collider import CURVED, ROUND, SPHERE_CYLINDER
+from mujacobian.check._collider import CURVED, SPHERE_CYLINDER
 from mujacobian.reference import ConstrainedStep
 
 Array = np.ndarray
@@ -330,8 +330,6 @@ def is_truncated(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> bool:
     """Return whether a contact is accurate only to the tolerance of the convex collider."""
     contact = data.contact[k]
     kinds = {int(t) for t in model.geom_type[contact.geom]}
-    if Geom.mjGEOM_HFIELD in kinds and kinds & ROUND:  # a center line below the surface
-        return contact.dist < -model.geom_size[contact.geom[1], 0]
     closed = Geom.mjGEOM_PLANE in kinds or kinds == SPHERE_CYLINDER
     curved = bool(kinds & CURVED) and not closed
     return curved or reference.is_deep(model, contact)

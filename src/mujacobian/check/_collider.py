@@ -12,6 +12,7 @@ import numpy as np
 CURVED = {int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_CYLINDER)}
 ROUND = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)}
 MESH = int(mujoco.mjtGeom.mjGEOM_MESH)
+HEIGHT_FIELD = int(mujoco.mjtGeom.mjGEOM_HFIELD)
 SHARP = {int(mujoco.mjtGeom.mjGEOM_BOX), MESH}
 # MuJoCo has closed forms for planes with all geoms, and for spheres with cylinders
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
@@ -42,12 +43,16 @@ def meets_curved(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
 
 
 def is_deep(model: mujoco.MjModel, contact: mujoco.MjContact) -> bool:
-    """Return whether the center line of a sphere or capsule is in a mesh.
+    """Return whether the center line of a sphere or capsule is in a mesh or in a height field.
 
     The collider then uses the whole round geom instead of its center line.
     """
     first, second = contact.geom
-    if first < 0 or second < 0 or model.geom_type[second] != MESH:
+    if first < 0 or second < 0:
+        return False
+    if model.geom_type[first] == HEIGHT_FIELD:
+        first, second = second, first
+    if model.geom_type[second] not in (MESH, HEIGHT_FIELD):
         return False
     return bool(model.geom_type[first] in ROUND and contact.dist < -model.geom_size[first, 0])
 
