@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import mujoco
 import numpy as np
@@ -159,6 +159,15 @@ class Cost:
         """Return the weights of the terms that the core evaluates."""
         weights = self._checked_weights()
         return np.ascontiguousarray(weights[self.own])
+
+    def own_rows(self) -> Iterator[tuple[int, Array, slice]]:
+        """Yield the number, matrix and place of the rows of each term that the core evaluates."""
+        first = 0
+        for k in self.own:
+            residual = self.terms[k].residual
+            assert isinstance(residual, Rows)
+            yield k, residual.matrix, slice(first, first + len(residual))
+            first += len(residual)
 
     def offsets(self, times: Array) -> Array:
         """Return constant - target of all rows at these times; NaN switches a row off."""

@@ -15,7 +15,6 @@ from mujacobian._product import bind
 from mujacobian._threads import borrowed
 from mujacobian.control.cost import Cost, expand_norm
 from mujacobian.control.passes import INTEGRATION, Knots
-from mujacobian.control.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -36,36 +35,26 @@ class ParameterChanges:
 
 def sensor_matrix(cost: Cost) -> Array:
     """Return the derivatives of all rows of the cost with respect to the sensors, `(rows, ns)`."""
-    parts = [np.zeros((0, cost.ns))]
-    for k in cost.own:
-        residual = cost.terms[k].residual
-        assert isinstance(residual, Rows)
-        parts.append(residual.matrix[:, : cost.ns])
-    return np.concatenate(parts)
+    parts = [matrix[:, : cost.ns] for _, matrix, _ in cost.own_rows()]
+    return np.concatenate([np.zeros((0, cost.ns)), *parts])
 
 
 def read_sensors(cost: Cost) -> NDArray[np.bool_]:
     """Return which sensors terms with a weight read, `(ns,)`."""
     out = np.zeros(cost.ns, dtype=bool)
-    for k in cost.own:
-        residual = cost.terms[k].residual
-        if cost.weights[k] != 0 and isinstance(residual, Rows):
-            out |= residual.matrix[:, : cost.ns].any(axis=0)
+    for k, matrix, _ in cost.own_rows():
+        if cost.weights[k] != 0:
+            out |= matrix[:, : cost.ns].any(axis=0)
     return out
 
 
 def sensor_slopes(cost: Cost, knots: Knots, offsets: Array) -> Array:
     """Return the derivatives of the cost of each knot with respect to the sensors, `(T, ns)`."""
-    T, first = len(knots.rows), 0
+    T = len(knots.rows)
     out = np.zeros((T, cost.ns))
-    for k in cost.own:
-        term = cost.terms[k]
-        assert isinstance(term.residual, Rows)
-        matrix = term.residual.matrix
-        rows = slice(first, first + len(matrix))
-        first = rows.stop
+    for k, matrix, rows in cost.own_rows():
         r = np.hstack([knots.sensors, knots.controls]) @ matrix.T + offsets[:, rows]
-        slopes = expand_norm(term.norm, r)[1]
+        slopes = expand_norm(cost.terms[k].norm, r)[1]
         out += cost.weights[k] / T * slopes @ matrix[:, : cost.ns]
     return out
 

@@ -18,7 +18,6 @@ from mujacobian.control.parameter_sensitivity import (
 )
 from mujacobian.control.passes import Expansion, Knots, Passes
 from mujacobian.control.plan import Policy, Sensitivity
-from mujacobian.control.rows import Rows
 from mujacobian.errors import DomainError, MujacobianError
 
 QUANTITIES = ("state", "weights", "targets", "params")
@@ -263,17 +262,12 @@ def target_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Ar
     sensed = np.concatenate([e.C, e.D], axis=2)
     driven = np.zeros((cost.nu, cost.nx + cost.nu))
     driven[:, cost.nx :] = np.eye(cost.nu)
-    out, first = np.zeros((T, cost.nx + cost.nu, offsets.shape[1])), 0
-    for k in cost.own:
-        term = cost.terms[k]
-        assert isinstance(term.residual, Rows)
-        matrix = term.residual.matrix
-        rows = slice(first, first + len(matrix))
-        first = rows.stop
+    out = np.zeros((T, cost.nx + cost.nu, offsets.shape[1]))
+    for k, matrix, rows in cost.own_rows():
         # residuals and their derivatives; a row that is off has a NaN residual
         R = matrix[:, : cost.ns] @ sensed + matrix[:, cost.ns :] @ driven
         r = np.hstack([knots.sensors, knots.controls]) @ matrix.T + offsets[:, rows]
-        _, _, curvature, bend = expand_norm(term.norm, r)
+        _, _, curvature, bend = expand_norm(cost.terms[k].norm, r)
         r = np.nan_to_num(r)
         turned = np.einsum("tk,tkz->tz", r, R)
         change = curvature[:, :, None] * R + (bend[:, None] * r)[:, :, None] * turned[:, None]
