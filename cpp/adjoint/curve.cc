@@ -64,8 +64,8 @@ void ParameterPairs::add(int j, int k, double second) {
   first_ = new (arena_.take<ParameterPair>(1)) ParameterPair{j, k, second, first_};
 }
 
-// The inertial frame of a body has no effect on a step, and `curve_rows` adds the slopes of
-// contacts and limits.
+// The inertial frame of a body acts only on forces of xfrc_applied, which are refused, and
+// `curve_rows` adds the slopes of contacts and limits.
 void curve_nothing(CurveContext&, const Parameter&, const ParameterSlopes&) {}
 
 ParameterCurvature curve_parameters(const ModelView& m, const DataView& d,
