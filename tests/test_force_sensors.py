@@ -208,9 +208,13 @@ def test_contacts(integrator: str, cone: str, condim: int) -> None:
     judge(model, data, CONSTRAINED_TOLERANCE)
 
 
+@pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
-def test_adhesion_is_part_of_the_forces(cone: str) -> None:
+def test_adhesion_is_part_of_the_forces(cone: str, exact: bool) -> None:
+    """With the flag diagexact, the reference acceleration of adhesion depends on the position."""
     model = build(contact_sensors(FIELDS) + WRENCHES, floor=True, cone=cone, ground='adhesion="7"')
+    if exact:
+        model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
     judge(model, state(model, 6), CONSTRAINED_TOLERANCE)
 
 

@@ -69,12 +69,14 @@ def test_errors_name_the_state(threads):
     states[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"state 7: .*qpos"):
         mujacobian.hessian_batch(model, states, controls, d_states, threads=threads)
-    model, data = pendulum(rest='<sensor><rangefinder name="ray" site="bob"/></sensor>')
+    model, data = pendulum(
+        rest='<sensor><contact name="net" reduce="netforce" data="pos"/></sensor>'
+    )
     states = np.tile(full(model, data), (11, 1))
-    d_sensors = np.zeros((11, 1))
+    d_sensors = np.zeros((11, 3))
     d_sensors[5:] = 1
     given = states, np.zeros((11, 0)), np.ones((11, 2)), d_sensors
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match='state 5: sensor "ray"'):
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match='state 5: sensor "net"'):
         mujacobian.hessian_batch(model, *given, threads=threads)
 
 

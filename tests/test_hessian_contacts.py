@@ -34,27 +34,32 @@ WALKER = """
     <body pos="0 0 .2">
       <freejoint/>
       <geom type="box" size=".05 .07 .1" mass="1" euler="10 20 30"/>
+      <site name="trunk" pos=".02 .03 .1" euler="20 0 50"/>
       <body pos=".1 0 .05">
         <joint axis="0 1 .3" damping=".2"/>
         <geom type="capsule" fromto="0 0 0 .2 0 -.2" size=".04"/>
-        <body pos=".2 0 -.2">
+        <site name="thigh" pos=".1 0 -.1" euler="10 40 0"/>
+        <body name="foot" pos=".2 0 -.2">
           <joint type="ball" damping=".1"/>
           <geom size=".05" pos="0 .1 0" mass=".3"/>
+          <site name="sole" pos="0 .1 -.05" size=".3" euler="0 30 10"/>
         </body>
       </body>
       <body pos=".1 .2 -.1">
         <joint axis="1 0 .2"/>
         <geom type="box" size=".04 .05 .03" pos=".1 -.03 -.02" mass=".2"/>
+        <site name="heel" pos=".1 0 0" size=".3"/>
       </body>
     </body>
   </worldbody>
   <actuator><motor joint="leg"/></actuator>
+  <sensor>{sensors}</sensor>
 </mujoco>""".replace('axis="0 1 .3"', 'name="leg" axis="0 1 .3"')
 
 
-def walker(cone, condim, integrator="euler"):
+def walker(cone, condim, integrator="euler", sensors=""):
     """Return the walker 4 mm deep in the floor, with a random velocity."""
-    model = mujoco.MjModel.from_xml_string(WALKER.format(cone=cone, condim=condim))
+    model = mujoco.MjModel.from_xml_string(WALKER.format(cone=cone, condim=condim, sensors=sensors))
     INTEGRATORS[integrator](model)
     data = mujoco.MjData(model)
     rng = np.random.default_rng(0)
@@ -119,7 +124,7 @@ def test_models(name):
 def test_friction_with_a_reference_of_its_own():
     _, data = walker("elliptic", 4)
     contacts = [(c.geom[0], c.geom[1]) for c in data.contact]
-    text = WALKER.format(cone="elliptic", condim=4)
+    text = WALKER.format(cone="elliptic", condim=4, sensors="")
     spec = mujoco.MjSpec.from_string(text)
     for k, geom in enumerate(spec.geoms):
         geom.name = f"g{k}"

@@ -260,9 +260,8 @@ def test_batches_have_sensors():
 
 
 REFUSED = {
-    "ray": '<rangefinder name="s" site="bob"/>',
-    "touch": '<touch name="s" site="bob"/>',
-    "energy": '<e_kinetic name="s"/>',
+    "centroid": '<contact name="s" reduce="netforce" data="pos"/>',
+    "net torque": '<contact name="s" reduce="netforce" data="force torque"/>',
 }
 
 

@@ -96,6 +96,6 @@ def test_wrong_arguments():
             mujacobian.hvp(model, data, **good | {name: "a"})
     with pytest.raises(ArgumentTypeError, match=r"data must be a mujoco\.MjData"):
         mujacobian.hvp(model, None, **good)
-    model, data = pendulum(option='integrator="discrete"')
+    model, data = pendulum(option='integrator="discrete"', joint='range="-60 10"', qpos=0.3)
     with pytest.raises(mujacobian.UnsupportedFeatureError, match="discrete"):
         mujacobian.hvp(model, data, **good)

@@ -74,6 +74,65 @@ bool moves(const CurvedNumber& x) {
   return false;
 }
 
+// A tendon beyond its force range, with the slopes of the sum of the forces of its actuators before
+// scaling, and of the force along its path, by the variables of all of them.
+struct ScaledTendon {
+  int count;            // variables: the length, the rate, the inputs of all actuators
+  int* inputs;          // (count - 2)
+  double total;         // sum of the forces
+  double *sum, *along;  // (count), slopes
+  const Path* path;
+};
+
+ScaledTendon scaled_tendon(const ModelView& m, const DataView& d, const Actuation& actuation,
+                           int tendon, Arena& arena) {
+  const int room = 2 + actuation.weight_count * local::kCount;
+  ScaledTendon t{
+      2, arena.take<int>(room), 0, arena.zeros<double>(room), arena.zeros<double>(room), nullptr};
+  for (int k = 0; k < actuation.weight_count; k++) {
+    const ForceWeights& w = actuation.weights[k];
+    if (!w.scaled || !pulls_tendon(m, w.actuator, tendon)) continue;
+    const Number force = actuator_force_law<Number>(m, d, w.actuator).force;
+    const LocalVariables x = local_variables(m, w.actuator, arena);
+    t.total += force.v;
+    t.path = &actuation.forces[k].path;
+    for (int a = 0; a < x.count; a++) {
+      const int at = a < 2 ? a : t.count++;
+      if (a >= 2) t.inputs[at - 2] = x.inputs[a - 2];
+      const double slope = x.gear[a] * force.d[x.index[a]];
+      t.sum[at] += slope, t.along[at] += w.force * slope;
+    }
+  }
+  return t;
+}
+
+// Returns what the scaling of a tendon adds to the second derivatives of the forces of its
+// actuators, as that of a force that is zero.                                            (HES-59)
+PathCurvature scaling_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
+                                int tendon, Arena& arena) {
+  const ScaledTendon t = scaled_tendon(m, d, actuation, tendon, arena);
+  PathForce* none = arena.zeros<PathForce>(1);
+  none->path = *t.path;
+  const int n = t.count;
+  double* second = arena.take<double>(n * n);
+  for (int a = 0; a < n; a++)
+    for (int b = 0; b < n; b++) {
+      second[a * n + b] = -(t.sum[a] * t.along[b] + t.along[a] * t.sum[b]) / t.total;
+    }
+  return {none, n, t.inputs, second, arena.zeros<double>(n * n), tendon_source(m, tendon)};
+}
+
+// Returns whether force k is the first one on a tendon that scales its forces.
+bool begins_scaled_tendon(const ModelView& m, const Actuation& actuation, int k) {
+  const ForceWeights* all = actuation.weights;
+  if (!all[k].scaled) return false;
+  const int tendon = m.actuator_trnid[2 * all[k].actuator];
+  for (int i = 0; i < k; i++) {
+    if (all[i].scaled && pulls_tendon(m, all[i].actuator, tendon)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
@@ -91,8 +150,21 @@ int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& 
       c.damping = second_derivatives(x, w.damping * law.damping, arena);
     }
     if (c.count || is_curved(c.source)) out[count++] = c;
+    if (begins_scaled_tendon(m, actuation, k)) {
+      const int tendon = m.actuator_trnid[2 * w.actuator];
+      out[count++] = scaling_curvature(m, d, actuation, tendon, arena);
+    }
   }
   return count;
+}
+
+const double* stiffness_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
+                                  const PathCurvature& c, Arena& arena) {
+  if (c.count == 0) return nullptr;
+  const ForceWeights& w = actuation.weights[c.of - actuation.forces];
+  const auto law = actuator_force_law<CurvedNumber>(m, d, w.actuator);
+  return second_derivatives(local_variables(m, w.actuator, arena), w.damping * law.stiffness,
+                            arena);
 }
 
 PathSource actuator_source(const ModelView& m, int actuator) {

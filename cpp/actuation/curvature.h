@@ -6,10 +6,15 @@
 namespace mujacobian {
 
 // Writes the second derivatives of the forces of actuators with one output to `out` (room for
-// weight_count), except for those that are zero, and returns their number. No tendon may scale the
-// forces of its actuators.
+// weight_count + ntendon), except for those that are zero, and returns their number. A tendon that
+// scales the forces of its actuators adds one more, of a force that is zero.
 int actuator_curvatures(const ModelView& m, const DataView& d, const Actuation& actuation,
                         PathCurvature* out, Arena& arena);
+
+// Returns the second derivatives of the stiffness of a force in the metric of the discrete
+// integrator, for the variables of its curvature; null: zero.
+const double* stiffness_curvature(const ModelView& m, const DataView& d, const Actuation& actuation,
+                                  const PathCurvature& c, Arena& arena);
 
 // Returns the element that the path of an actuator with one output belongs to.
 PathSource actuator_source(const ModelView& m, int actuator);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "adjoint/curve.h"
+#include "constraint/contact.h"
 #include "constraint/effective_diagonal.h"
 #include "constraint/regularization.h"
 #include "layout/engine.h"

@@ -293,7 +293,7 @@ void add_law_slopes(const CurveContext& x, const CurvedPath& path, const PathLaw
   scaled.slope = slope;
   const PathFunction damping = law_function(x, path, h * law.damping, h * law.damping_by_length,
                                             h * law.damping_by_rate, scaled);
-  const ImplicitPower implicit = implicit_power(x.m, x.s, path, x.curved.mu.s, x.arena);
+  const PathProduct implicit = implicit_power(x.m, x.s, path, x.curved.mu.s, x.arena);
   add_path_gradient(x.m, multiply(damping, implicit.a, implicit.b, implicit.count, x.arena),
                     gradient);
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "constraint/contact.h"
 #include "forces/inertia_derivative.h"
 #include "layout/enums.h"
 #include "tree/inertia.h"
@@ -17,6 +18,16 @@ int sources(const Block& b, Source* out) {
     if (b.type == constraint::kContactPyramidal) out[s].weight[1] = b.contact.friction.v[0];
   }
   return count;
+}
+
+bool depends_on_diagonal(const Block& b) {
+  const bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
+  return !dry || b.hessian[0] != 0;
+}
+
+double force_by_log_stiffness(const DataView& d, const Block& b, int r) {
+  const double shift = b.geometry ? adhesive_reference(d, b) : 0;
+  return b.force[r] - b.hessian[r * b.count] * shift;
 }
 
 namespace {
@@ -60,8 +71,7 @@ double* dlogD(const ModelView& m, const DataView& d, const Topology& tree, const
 int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
                     const Blocks& blocks, const Block& b, const DofRows& residual,
                     DiagonalChange* out, Arena& arena) {
-  bool dry = b.type == constraint::kFrictionDof || b.type == constraint::kFrictionTendon;
-  if (dry && b.hessian[0] == 0) return 0;  // saturated: the force does not depend on D
+  if (!depends_on_diagonal(b)) return 0;
   int changes = 0;
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
@@ -83,7 +93,7 @@ void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& t
     for (int s = 0; s < count; s++)
       for (int r = change[s].first; r < change[s].last; r++)
         for (int i = 0; i < b.n; i++) {
-          double push = b.J[r * b.stride + i] * b.force[r];
+          double push = b.J[r * b.stride + i] * force_by_log_stiffness(d, b, r);
           for (int c = 0; push != 0 && c < part.nv; c++) {
             residual.dq(b.dofs[i], part.dofs[c]) += push * change[s].dlogD[part.dofs[c]];
           }

@@ -15,6 +15,13 @@ struct Source {
 // Writes the sources of a block to `out` (room for kMaxRows), and returns their number.
 int sources(const Block& block, Source* out);
 
+// Returns whether the forces of a block depend on D. Those of dry friction at its limit do not.
+bool depends_on_diagonal(const Block& block);
+
+// Returns the derivative of the force of row r of an active block with respect to log D, at fixed
+// acceleration. Adhesion adds R adhesion to the reference acceleration, which changes with D, too.
+double force_by_log_stiffness(const DataView& d, const Block& block, int r);
+
 // The part of d log D that comes from the exact diagonal, for the rows first .. last-1 of a block.
 // It depends on all dofs of the component.
 struct DiagonalChange {
@@ -28,7 +35,7 @@ int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
                     const Blocks& blocks, const Block& block, const DofRows& residual,
                     DiagonalChange* out, Arena& arena);
 
-// Adds J^T (f dlogD) for the part of D that comes from the exact diagonal.              (ROW-11)
+// Adds J^T df/dlogD dlogD for the part of D that comes from the exact diagonal. (ROW-11)
 void add_exact_diagonal(const ModelView& m, const DataView& d, const Topology& tree,
                         const Blocks& blocks, const DofRows& residual, Arena& arena);
 

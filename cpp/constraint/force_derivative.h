@@ -19,7 +19,7 @@ struct ForceDerivative {
   double* acc;    // coefficients of da: -H J
   double *q, *v;  // at fixed acceleration: -H rho + f dlogD
 
-  // d log D over all dofs of the component, with the flag diagexact: df_r += f_r dlogD
+  // d log D over all dofs of the component, with the flag diagexact: df_r += (df_r/dlogD) dlogD
   DiagonalChange* diagonal;
   int diagonal_count;
 };

@@ -1,31 +1,18 @@
-#include <cmath>
 #include <cstring>
 
-#include "constraint/exact_diagonal.h"
-#include "constraint/force.h"
-#include "constraint/noslip.h"
+#include "constraint/friction_tangent.h"
 #include "forces/inertia_derivative.h"
-#include "linear/lanes.h"
+#include "tree/inertia.h"
 
 namespace mujacobian {
 namespace {
 
-// y += s x over whole lanes
-void add_scaled(double* y, double s, const double* x, int n) {
-  for (int c = 0; c < n; c += kLanes) {
-    store_lanes(y + c, load_lanes(y + c) + broadcast(s) * load_lanes(x + c));
-  }
-}
-
 // The derivatives of a friction block. Rows are over all columns of its component (`stride`), or
 // only over its positions (`width`).
-struct FrictionTangent {
-  const double* rho;  // (count, stride): d(J a - aref) at fixed acceleration, that of the optimum
-  double* dforce;     // (count, stride)
-  double* dlimit;     // (stride)
-  double* dJ;         // (count, n, width): dJ_i/dq
-  double* dz;         // (count, reach, width)
-  double* dA;         // (count, count, width)
+struct FrictionTangent : FrictionStart {
+  double* dJ;  // (count, n, width): dJ_i/dq
+  double* dz;  // (count, reach, width)
+  double* dA;  // (count, count, width)
 };
 
 // Differentiates the updates of the friction blocks of one component, in the order of execution.
@@ -61,7 +48,7 @@ class Differentiator {
       const Block* b = noslip_.frictions[k].block;
       int end = k;
       while (end < noslip_.count && noslip_.frictions[end].block == b) end++;
-      if (in_component(k)) start_block(*b, k, end);
+      if (in_component(k)) start_block(k, end);
       k = end;
     }
     // the updates
@@ -75,85 +62,15 @@ class Differentiator {
   }
 
  private:
-  // Computes d(J a - aref), dforce and dlimit at the optimum, and the derivatives of A and z, for
-  // the friction blocks first .. last-1 of a block.
-  void start_block(const Block& b, int first, int last) {
-    // rho and dlogD over the columns of the component
-    const int stride = stride_;
-    double* rho = arena_.zeros<double>(b.count * stride);
-    double* dx = arena_.take<double>(b.count * stride);
-    double* dlogD = arena_.zeros<double>(stride);
-    BlockChange change = make_change(b, arena_);
-    differentiate(m_, d_, b, motion_, change, arena_);
-    for (int k = 0; k < b.n; k++) {
-      const int column = residual_.column[b.dofs[k]];
-      dlogD[column] = change.dlogD[k];
-      for (int r = 0; r < b.count; r++) {
-        rho[r * stride + column] = change.rho_q[r * b.stride + k];
-        rho[r * stride + part_.nv + column] = change.rho_v[r * b.stride + k];
-      }
-    }
-    if (m_.opt.enableflags & enable::kDiagExact) {
-      DiagonalChange diagonal[kMaxRows];  // a contact or a dry friction has one, if any
-      if (diagonal_change(m_, d_, tree_, blocks_, b, residual_, diagonal, arena_)) {
-        for (int k = 0; k < part_.nv; k++) dlogD[k] += diagonal[0].dlogD[part_.dofs[k]];
-      }
-    }
-    // dx = rho + J d(acc)
-    for (int r = 0; r < b.count; r++) {
-      std::memcpy(dx + r * stride, rho + r * stride, stride * sizeof(double));
-      add_moved(b, r, dx + r * stride);
-    }
-
-    // the friction blocks
+  // Computes the derivatives of the friction blocks first .. last-1, which belong to one block.
+  void start_block(int first, int last) {
+    const FrictionContext x{m_, d_, tree_, blocks_, noslip_.frictions, motion_, start_, residual_};
+    FrictionStart* start = arena_.take<FrictionStart>(noslip_.count);
+    start_frictions(x, first, last, start, arena_);
     for (int k = first; k < last; k++) {
-      const FrictionBlock& friction = noslip_.frictions[k];
-      FrictionTangent& t = tangents_[k];
-      t.rho = rho + friction.first * stride;
-      t.dforce = arena_.zeros<double>(friction.count * stride);
-      t.dlimit = arena_.zeros<double>(stride);
-      start_forces(friction, t, dx, dlogD);
-      set_mobility_change(friction, t);
+      static_cast<FrictionStart&>(tangents_[k]) = start[k];
+      set_mobility_change(noslip_.frictions[k], tangents_[k]);
     }
-  }
-
-  // y += J_r d(acc)
-  void add_moved(const Block& b, int r, double* y) const {
-    for (int k = 0; k < b.n; k++) {
-      add_scaled(y, b.J[r * b.stride + k], residual_.row[b.dofs[k]], stride_);
-    }
-  }
-
-  // Computes df = -H dx + f dlogD of the rows of the friction block and of their limit.  (SLIP-3)
-  void start_forces(const FrictionBlock& friction, FrictionTangent& t, const double* dx,
-                    const double* dlogD) {
-    const Block& b = *friction.block;
-    const int stride = stride_;
-    // a pair of pyramid edges: the force is the difference of the edges, the limit their sum
-    if (b.type == constraint::kContactPyramidal) {
-      double moved[kMaxRows];
-      move_block(b, start_, moved);
-      for (int side = 0; side < 2; side++) {
-        const Edge edge = pyramid_edge(d_, b, moved, friction.first, side);
-        auto add_edge = [&](double weight, double* out) {
-          add_scaled(out, -weight * edge.stiffness, dx, stride);
-          add_scaled(out, -weight * edge.stiffness * edge.mu, dx + friction.first * stride, stride);
-          add_scaled(out, weight * edge.force, dlogD, stride);
-        };
-        add_edge(edge.mu, t.dforce);
-        add_edge(std::abs(edge.mu), t.dlimit);
-      }
-      return;
-    }
-    // dry friction or a cone, whose limit is the normal force
-    auto add_force = [&](int row, double* out) {
-      for (int s = 0; s < b.count; s++) {
-        add_scaled(out, -b.hessian[row * b.count + s], dx + s * stride, stride);
-      }
-      add_scaled(out, b.force[row], dlogD, stride);
-    };
-    for (int r = 0; r < friction.count; r++) add_force(friction.first + r, t.dforce + r * stride);
-    if (friction.cone) add_force(0, t.dlimit);
   }
 
   // Computes dJ, dz = M^-1 (dJ^T - dM z) and dA = dJ z + J dz.                          (SLIP-2)
@@ -268,7 +185,7 @@ class Differentiator {
     for (int r = 0; r < friction.count; r++) {
       double* out = dres_ + r * stride_;
       std::memcpy(out, t.rho + r * stride_, stride_ * sizeof(double));
-      add_moved(b, friction.first + r, out);
+      add_moved_row(b, friction.first + r, residual_, out);
       for (int k = 0; k < b.n; k++) {
         add_scaled(out, moved_[b.dofs[k]], t.dJ + (r * b.n + k) * width_, width_);
       }

@@ -11,8 +11,9 @@
 
 namespace mujacobian {
 
+// The first one is the smallest, because it is cleared before the features of a contact are known.
 template <class S>
-using FeatureT = std::variant<FaceFeatureT<S>, CenterFeatureT<S>, EdgeFeatureT<S>,
+using FeatureT = std::variant<EdgeFeatureT<S>, FaceFeatureT<S>, CenterFeatureT<S>,
                               SupportFeatureT<S>, SimplexFeatureT<S>>;
 using Feature = FeatureT<double>;
 

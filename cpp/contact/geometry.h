@@ -57,6 +57,10 @@ struct ContactGeometryT {
   int geom[2] = {-1, -1};
   int walked[2] = {-1, -1};  // where on the hulls of the geoms the search for features ended
 
+  // GCC evaluates a constexpr constructor when it compiles, and clears all two thousand bytes of
+  // the object when the program runs.
+  ContactGeometryT() {}
+
   // The normal from geom 0 to geom 1.
   Vec3T<S> between() const { return flipped ? -normal : normal; }
 };

@@ -61,15 +61,6 @@ void add_composites(const ModelView& m, const DataView& d, const SubtreeWrench* 
   }
 }
 
-// Returns the element with only those forces that the integrator treats implicitly.
-FluidElement implicit_part(FluidElement e, FluidPart part) {
-  if (part != FluidPart::kDrag || !e.round) return e;
-  FluidEllipsoid& x = e.ellipsoid;
-  x.kutta = x.magnus = 0;
-  for (int i = 0; i < 3; i++) x.mass[i] = x.inertia[i] = 0;
-  return e;
-}
-
 // Returns whether one of the dofs in `use` (null: all) moves the body.
 bool moves_any(const ModelView& m, int body, const unsigned char* use) {
   if (!use) return true;
@@ -110,6 +101,14 @@ void add_damping_change(const ModelView& m, const DataView& d, FluidPart part, c
 }
 
 }  // namespace
+
+FluidElement implicit_part(FluidElement e, FluidPart part) {
+  if (part != FluidPart::kDrag || !e.round) return e;
+  FluidEllipsoid& x = e.ellipsoid;
+  x.kutta = x.magnus = 0;
+  for (int i = 0; i < 3; i++) x.mass[i] = x.inertia[i] = 0;
+  return e;
+}
 
 Motion velocity_change(const ModelView& m, const DataView& d, int k) {
   Motion turn = load_motion(d.cdof_dot + 6 * k);

@@ -21,6 +21,10 @@ enum class FluidPart {
   kDrag,       // discrete: the symmetric part of the drag
 };
 
+// Returns the element with only those forces that the integrator treats implicitly.
+struct FluidElement;
+FluidElement implicit_part(FluidElement e, FluidPart part);
+
 // Returns whether the integrator uses the symmetric part of B for the elements of this body.
 bool is_symmetrized(const ModelView& m, int body, FluidPart part);
 

@@ -122,7 +122,8 @@ void add_group(const ModelView& m, const DataView& d, FluidPart part, const doub
     double left[6], right[6], pushed[6] = {}, pulled[6] = {};
     e.localize(load_motion(virt.cvel + 6 * e.body), left);
     e.localize(load_motion(moving.cvel + 6 * e.body), right);
-    const DampingBend bend = bend_damping(e, is_symmetrized(m, e.body, part), left, right);
+    const DampingBend bend =
+        bend_damping(implicit_part(e, part), is_symmetrized(m, e.body, part), left, right);
     for (int i = 0; i < 6; i++)
       for (int j = 0; j < 6; j++) {
         pushed[i] += bend.b[6 * i + j] * right[j];

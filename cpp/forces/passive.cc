@@ -1,5 +1,6 @@
 #include "forces/passive.h"
 
+#include "forces/spring_bend.h"
 #include "layout/enums.h"
 #include "spatial/rotation.h"
 
@@ -69,6 +70,15 @@ SpringSlope radial_slope(const Poly& k, int dof, Vec3 e) {
   return s;
 }
 
+// Returns the second derivative of this slope with respect to e. At rest it is set to zero.
+Mat3 radial_bend(const Poly& k, Vec3 e) {
+  const double r = norm(e);
+  if (r == 0 || k.slope(r) <= 0) return {};
+  const Vec3 n = (1 / r) * e;
+  const Mat3 along = outer(n, n);
+  return k.third() * along + (k.curvature(r) / r) * (identity3() + -1.0 * along);
+}
+
 // Position and rest position of the spring of a joint.
 struct SpringState {
   const double *qpos, *rest;
@@ -124,6 +134,8 @@ void add_spring_hessians(const ModelView& m, const DataView& d, const double* mu
   }
 }
 
+}  // namespace
+
 void add_springs(const ModelView& m, const DataView& d, const DofRows& residual) {
   for (int j = 0; j < m.njnt; j++) {
     Poly k = joint_stiffness(m, j);
@@ -144,8 +156,6 @@ void add_springs(const ModelView& m, const DataView& d, const DofRows& residual)
   }
 }
 
-}  // namespace
-
 int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[2]) {
   const Poly k = joint_stiffness(m, j);
   if (k.zero()) return 0;
@@ -164,6 +174,27 @@ int spring_slopes(const ModelView& m, const DataView& d, int j, SpringSlope out[
   // the angle r = |e| of a rotation e = log(rest^-1 q) changes by e/r . dq
   out[count++] = radial_slope(k, dof, quaternion_difference(qpos, rest));
   return count;
+}
+
+void spring_bends(const ModelView& m, const DataView& d, int j, Mat3 out[2]) {
+  const Poly k = joint_stiffness(m, j);
+  if (k.zero()) return;
+  const int type = m.jnt_type[j];
+  auto [qpos, rest] = spring_state(m, d, j);
+  if (type == joint::kSlide || type == joint::kHinge) {
+    out[0] = Mat3{};
+    if (k.slope(qpos[0] - rest[0]) > 0) out[0](0, 0) = k.third();
+    return;
+  }
+  if (type == joint::kFree) {
+    *out++ = radial_bend(k, load3(qpos) - load3(rest));
+    qpos += 3, rest += 3;
+  }
+  const Vec3 e = quaternion_difference(qpos, rest);
+  const Mat3 inverse = right_jacobian_inverse(e);
+  const double r = norm(e);
+  out[0] = transposed(inverse) * radial_bend(k, e) * inverse;
+  if (r > 0 && k.slope(r) > 0) out[0] = out[0] + log_curvature(e, (k.curvature(r) / r) * e);
 }
 
 Poly dof_damping(const ModelView& m, int dof) {

@@ -54,6 +54,9 @@ struct SpringSlope {
 // Writes the springs of a joint, two for a free joint, and returns their number.
 int spring_slopes(const ModelView& m, const DataView& d, int joint, SpringSlope out[2]);
 
+// Adds the derivatives of the forces of joint springs to the rows of their dofs.
+void add_springs(const ModelView& m, const DataView& d, const DofRows& residual);
+
 // Adds the derivatives of joint springs and dof dampers to the residual.
 void add_passive(const ModelView& m, const DataView& d, const DofRows& residual);
 

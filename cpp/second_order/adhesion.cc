@@ -32,10 +32,9 @@ PathBend adhesion_bend(const ModelView& m, const DataView& d, int actuator, cons
       set_rate(at, k, load_motion(virt.cdof_dot + 6 * at.dofs[k]), p);
     }
     move_pair(at, p);
-    constexpr double kNoDistance[2] = {0, 0};
     double* half = arena.zeros<double>(at.n * at.stride);
-    add_pair_hessian(m, at, &p, 1, power_curvature(m, d, g, map, at.all_moves, &p, 1, kNoDistance),
-                     half, arena);
+    add_pair_hessian(m, at, &p, 1, power_curvature(m, d, g, map, at.all_moves, &p, 1, {}), half,
+                     arena);
     for (int a = 0; a < at.n; a++)
       for (int b = 0; b < at.n; b++) {
         moment[all.local[at.dofs[a]] * all.n + all.local[at.dofs[b]]] +=

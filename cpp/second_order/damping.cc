@@ -17,6 +17,8 @@ void add_dof_damping_hessian(const ModelView& m, const DataView& d, const double
   const double h = m.opt.timestep;
   for (int i = 0; i < m.nv; i++) {
     const Poly damping = dof_damping(m, i);
+    // the metric of the discrete integrator contains only damping of the stabilizing sign
+    if (has_metric(m) && damping.slope_odd(d.qvel[i]) <= 0) continue;
     const int column = form.v_column(i);
     form.add(i, column, column, h * nu[i] * w[i] * damping.third());
     form.mixed[i][column] += h * nu[i] * damping.curvature_odd(d.qvel[i]);
@@ -72,13 +74,14 @@ void add_bias_damping_hessian(const ModelView& m, const DataView& d, const Topol
   }
 }
 
-// Returns the multipliers of free bodies, the only trees for which implicitfast uses the bias
-// force, or null if there are none.
+// Returns the multipliers of free bodies, the only trees for which implicitfast and the discrete
+// integrator use the bias force, or null if there are none.
 const double* free_body_multipliers(const ModelView& m, const StepDifferential& s, const double* nu,
                                     Arena& arena) {
   double* masked = nullptr;
   for (int t = 0; t < m.ntree; t++) {
-    const TreeBlock* b = s.step.block ? s.step.block[t] : nullptr;
+    TreeBlock* const* blocks = has_metric(m) ? s.forward.metric.block : s.step.block;
+    const TreeBlock* b = blocks ? blocks[t] : nullptr;
     if (!b) continue;
     if (!masked) masked = arena.zeros<double>(m.nv);
     for (int i = b->dof; i < b->dof + b->n; i++) masked[i] = nu[i];
@@ -96,9 +99,11 @@ void add_damping_hessian(const ModelView& m, const DataView& d, const StepDiffer
   }
   if (euler) return;
   const bool fully = m.opt.integrator == integrator::kImplicit;
+  const FluidPart part = fully           ? FluidPart::kAll
+                         : has_metric(m) ? FluidPart::kDrag
+                                         : FluidPart::kSymmetric;
   // the damping of the medium is -D                                                      (HES-54)
-  add_fluid_damping_hessian(m, d, fully ? FluidPart::kAll : FluidPart::kSymmetric, fully, nu,
-                            s.step.w, -m.opt.timestep, form, arena);
+  add_fluid_damping_hessian(m, d, part, fully, nu, s.step.w, -m.opt.timestep, form, arena);
   const double* biased = fully ? nu : free_body_multipliers(m, s, nu, arena);
   if (biased) add_bias_damping_hessian(m, d, s.forward.tree, s.step.w, biased, form, arena);
 }

@@ -29,12 +29,15 @@ struct CrossTerm {
   const CrossTerm* next;
 };
 
+struct CurvedSweeps;
+
 struct StepCurvature {
   StepDifferential s;
   Multipliers mu;
   StepForms forms;
-  SlidingRows sliding;
-  const CrossTerm* cross;  // null: none
+  const SlidingRows* sliding;  // null: none
+  const CrossTerm* cross;      // null: none
+  const CurvedSweeps* sweeps;  // of the noslip solver; null: none
 };
 
 // Returns whether component c solves both systems, so that its two accelerations differ.
@@ -58,8 +61,12 @@ StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDiffer
 
 // Writes the second derivatives of a step whose systems are solved, without those of the next
 // activations.
-void write_curvature(const ModelView& m, const StepCurvature& curved, const HessianOutputs& out,
-                     Arena& arena);
+void write_curvature(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                     const HessianOutputs& out, Arena& arena);
+
+// Solves the systems of a step and writes its second derivatives.
+void write_step_hessian(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                        const StepCotangent& given, const HessianOutputs& out, Arena& arena);
 
 // Adds the second derivative with respect to entries j and k of (state, controls) to the blocks.
 void add_entry(const ModelView& m, const HessianOutputs& out, int j, int k, double second);

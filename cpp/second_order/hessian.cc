@@ -7,17 +7,22 @@
 #include "forces/fluid_curvature.h"
 #include "forces/passive.h"
 #include "layout/sleep.h"
+#include "layout/unsupported.h"
 #include "linear/combine.h"
 #include "linear/dense.h"
 #include "second_order/activation.h"
 #include "second_order/damping.h"
+#include "second_order/exact_diagonal.h"
 #include "second_order/forms.h"
+#include "second_order/metric.h"
+#include "second_order/noslip.h"
 #include "second_order/path.h"
 #include "second_order/point_equality.h"
 #include "second_order/row.h"
 #include "second_order/runge_kutta.h"
 #include "second_order/sensor.h"
 #include "second_order/support.h"
+#include "second_order/tendon_inertia.h"
 #include "second_order/turn.h"
 #include "sensor/sensor.h"
 #include "step/position_update.h"
@@ -27,10 +32,12 @@ namespace mujacobian {
 namespace {
 
 // Returns the multipliers for the cotangents `next` of the next state and `through_acceleration` of
-// the acceleration that solves g = 0.
-Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepDifferential& s,
+// the acceleration that solves g = 0. `sweeps` are those of the noslip solver; null: none.
+Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepDifferential& step,
                               const double* next, const double* through_acceleration,
-                              Arena& arena) {
+                              const CurvedSweeps* sweeps, Arena& arena) {
+  StepDifferential s = step;
+  s.forward.noslip.first = nullptr;  // the sweeps are not part of g = 0
   const DofRows& residual = s.forward.residual;
   double* through_w = arena.take<double>(m.nv);
   integrate_cotangent(m, d, s.step.w, next, through_w, arena.take<double>(state_size(m)));
@@ -39,6 +46,7 @@ Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepD
     z.row[i][0] = through_w[i];
     (s.two_systems ? y : z).row[i][0] += through_acceleration[i];
   }
+  if (sweeps) add_sweep_cotangent(*sweeps, s.forward.blocks, y);
   for (int c = 0; c < residual.count; c++) s.solve_transposed(m, d, c, z, y, arena);
   Multipliers mu{arena.take<double>(m.nv), arena.take<double>(m.nv)};
   for (int i = 0; i < m.nv; i++) {
@@ -46,6 +54,22 @@ Multipliers solve_multipliers(const ModelView& m, const DataView& d, const StepD
     mu.g[i] = s.solves_acceleration(residual.component[i]) ? y.row[i][0] : mu.s[i];
   }
   return mu;
+}
+
+// Returns the sweeps of the noslip solver, null if there are none. Throws Unsupported if sensors
+// have a cotangent of the acceleration after the sweeps.                                  (HES-63)
+const CurvedSweeps* find_sweeps(const ModelView& m, const DataView& d, const StepDifferential& s,
+                                const double* next, const double* through_acceleration,
+                                Arena& arena) {
+  if (!s.forward.noslip.first) return nullptr;
+  const char* element = "option noslip_iterations";
+  if (!s.two_systems) throw Unsupported(element, kSweptStages);
+  for (int i = 0; i < m.nv; i++) {
+    if (through_acceleration[i] == 0) continue;
+    throw Unsupported(element, "second derivatives of sensors of accelerations");
+  }
+  const Multipliers mu = solve_multipliers(m, d, s, next, through_acceleration, nullptr, arena);
+  return curve_sweeps(m, d, s.forward, mu.s, arena);
 }
 
 // Returns `x` with the opposite sign.
@@ -103,6 +127,20 @@ StepForms make_forms(const ModelView& m, const StepDifferential& s, Arena& arena
   return forms;
 }
 
+// Returns the step with w - a for the acceleration a of the optimum, which that after the sweeps of
+// the noslip solver replaces.
+StepDifferential at_optimum(const ModelView& m, const StepDifferential& step, Arena& arena) {
+  StepDifferential s = step;
+  if (!s.forward.noslip.first) return s;
+  double* lag = arena.take<double>(m.nv);
+  for (int i = 0; i < m.nv; i++) {
+    const bool solved = s.solves_acceleration(s.forward.residual.component[i]);
+    lag[i] = solved ? s.step.w[i] - s.forward.solved[i] : 0;
+  }
+  s.lag = lag;
+  return s;
+}
+
 // Adds the second derivatives of nu . M (w - a).                                          (HES-7)
 void add_lag_hessian(const ModelView& m, const DataView& d, const StepDifferential& s,
                      const double* nu, const StepForms& forms, Arena& arena) {
@@ -113,6 +151,7 @@ void add_lag_hessian(const ModelView& m, const DataView& d, const StepDifferenti
   QuadraticForm form = forms.late;
   form.mixed = make_like(m, residual, arena).row;
   add_inertia_hessian(m, d, s.forward.tree, s.lag, acting, form, arena);
+  add_tendon_inertia_hessian(m, d, s.forward.tree, s.lag, acting, form, arena);
   for (int i = 0; i < m.nv; i++) {
     const int c = residual.component[i];
     for (int k = 0; solves_both(s, c) && k < residual.components[c].nv; k++) {
@@ -123,9 +162,12 @@ void add_lag_hessian(const ModelView& m, const DataView& d, const StepDifferenti
 }
 
 // Returns the second derivatives of one component: G + G^T + S^T X + X^T S.              (HES-8)
-const double* assemble(const StepDifferential& s, int c, const StepForms& forms,
-                       const SlidingRows& sliding, Arena& arena) {
+const double* assemble(const ModelView& m, const DataView& d, const StepCurvature& curved, int c,
+                       Arena& arena) {
+  const auto& [s, mu, forms, sliding, cross, sweeps] = curved;
   const Component& part = forms.late.layout.components[c];
+  const bool swept = sweeps && s.forward.constrained[c];
+  const DofRows& change = swept ? s.forward.noslip.start : s.forward.residual;
   const int n = part.end_column(), stride = part.stride, nv = part.nv;
   double* G = forms.late.half[c];
   int* scratch = arena.take<int>(nv);
@@ -135,9 +177,10 @@ const double* assemble(const StepDifferential& s, int c, const StepForms& forms,
                        stride, n, n, nv, scratch);
   };
   add(forms.late, s.step_rows);
-  if (solves_both(s, c)) add(forms.early, s.forward.residual);
+  if (solves_both(s, c)) add(forms.early, change);
+  if (swept) add_sweep_products(m, d, s.forward, *sweeps, change, c, G, arena);
   add_transpose(G, stride, n);
-  add_sliding_rows(sliding, s.forward.residual, c, G, arena);
+  add_sliding_rows(sliding, change, c, G, arena);
   return G;
 }
 
@@ -208,7 +251,7 @@ void clear(const ModelView& m, const HessianOutputs& out) {
 void write_hessian(const ModelView& m, const DataView& d, const StepCurvature& curved,
                    const StepCotangent& given, const HessianOutputs& out, Arena& arena) {
   add_turned_rows(m, d, curved.s, given.next, curved.forms.late);
-  write_curvature(m, curved, out, arena);
+  write_curvature(m, d, curved, out, arena);
   visit_activation_hessians(m, d, curved.s.forward.paths.actuation, ActivationValue::kNext,
                             given.next + 2 * m.nv, arena,
                             [&](int j, int k, double second) { add_entry(m, out, j, k, second); });
@@ -238,36 +281,47 @@ StepCurvature differentiate_twice(const ModelView& m, const DataView& d, const S
   return curve_step(m, d, s, given, arena.zeros<double>(m.nv), arena);
 }
 
-StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDifferential& s,
+StepCurvature curve_step(const ModelView& m, const DataView& d, const StepDifferential& step,
                          const StepCotangent& given, double* through_acceleration, Arena& arena) {
-  require_second_order(m, s.forward);
+  const StepDifferential s = at_optimum(m, step, arena);
+  const Blocks& blocks = s.forward.blocks;
 
   // the second derivatives of sensors
   const StepForms forms = make_forms(m, s, arena);
   const auto& [late, early] = forms;
   const CrossTerm* cross = nullptr;
+  const SlidingRows* sliding = nullptr;
   if (weighted_sensors(m, given.sensors, arena)) {
-    add_sensor_curvatures(m, d, s, given.sensors, forms, through_acceleration, cross, arena);
+    add_sensor_curvatures(m, d, s, given.sensors, forms, through_acceleration, cross, sliding,
+                          arena);
   }
 
   // the second derivative of the position update, and of -mu . g - nu . s
-  const Multipliers mu = solve_multipliers(m, d, s, given.next, through_acceleration, arena);
+  const CurvedSweeps* sweeps = find_sweeps(m, d, s, given.next, through_acceleration, arena);
+  const RowShift* shift = sweeps ? sweeps->shift : nullptr;
+  const Multipliers mu =
+      solve_multipliers(m, d, s, given.next, through_acceleration, sweeps, arena);
   const double* minus_g = negated(mu.g, m.nv, arena);
   const double* minus_s = negated(mu.s, m.nv, arena);
   add_inverse_dynamics_hessian(m, d, s.forward.tree, s.at, minus_g, early, arena);
+  add_tendon_inertia_hessian(m, d, s.forward.tree, s.at, minus_g, early, arena);
+  add_tendon_bias_hessian(m, d, minus_g, early, arena);
   add_lag_hessian(m, d, s, minus_s, forms, arena);
   add_applied_hessian(m, d, mu.g, late, arena);
   add_gravity_compensation_hessian(m, d, s.forward.paths.actuation.frozen, mu.g, late, arena);
   add_passive_hessian(m, d, mu.g, late);
   add_fluid_hessian(m, d, mu.g, late, arena);
   add_path_hessians(m, d, s, mu.g, mu.s, late, arena);
-  add_row_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
-  add_point_equality_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
-  const SlidingRows sliding =
-      add_contact_hessians(m, d, s.forward.blocks, s.forward.solved, minus_g, early, arena);
-  add_damping_hessian(m, d, s, minus_s, late, arena);
+  add_row_hessians(m, d, blocks, s.forward.solved, minus_g, shift, early, arena);
+  add_point_equality_hessians(m, d, blocks, s.forward.solved, minus_g, early, arena);
+  add_contact_hessians(m, d, blocks, s.forward.solved, minus_g, shift, early, sliding, arena);
+  if (sweeps) add_sweep_hessian(m, d, s.forward, *sweeps, early, arena);
+  add_exact_diagonal_hessian(m, d, s.forward, minus_g, early, arena);
+  // the discrete integrator has only one equation
+  add_damping_hessian(m, d, s, has_metric(m) ? minus_g : minus_s, late, arena);
+  add_metric_hessian(m, d, s, minus_g, late, arena);
   add_turns(m, d, s.step.w, given.next, late);
-  return {s, mu, forms, sliding, cross};
+  return {s, mu, forms, sliding, cross, sweeps};
 }
 
 void hessian(const ModelView& m, const KeptStep& step, const StepCotangent& given,
@@ -288,7 +342,11 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   if (m.opt.integrator == integrator::kRK4) {
     return runge_kutta_hessian(m, d, given, forces, out, arena);
   }
-  const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
+  write_step_hessian(m, d, differentiate_twice(m, d, given, forces, arena), given, out, arena);
+}
+
+void write_step_hessian(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                        const StepCotangent& given, const HessianOutputs& out, Arena& arena) {
   const StepDifferential& s = curved.s;
   const DofRows& residual = s.forward.residual;
   for (int c = 0; c < residual.count; c++) {
@@ -297,15 +355,14 @@ void hessian(const ModelView& given_m, const DataView& given_d, const StepCotang
   write_hessian(m, d, curved, given, out, arena);
 }
 
-void write_curvature(const ModelView& m, const StepCurvature& curved, const HessianOutputs& out,
-                     Arena& arena) {
-  const auto& [s, mu, forms, sliding, cross] = curved;
-  const DofRows& residual = s.forward.residual;
+void write_curvature(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                     const HessianOutputs& out, Arena& arena) {
+  const DofRows& residual = curved.s.forward.residual;
   if (residual.count != 1 || !is_whole(m, residual.components[0])) clear(m, out);
   for (int c = 0; c < residual.count; c++) {
-    write(m, residual.components[c], assemble(s, c, forms, sliding, arena), out);
+    write(m, residual.components[c], assemble(m, d, curved, c, arena), out);
   }
-  for (const CrossTerm* term = cross; term; term = term->next) {
+  for (const CrossTerm* term = curved.cross; term; term = term->next) {
     add_entry(m, out, term->j, term->k, term->second);
     add_entry(m, out, term->k, term->j, term->second);
   }

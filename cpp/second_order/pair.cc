@@ -83,6 +83,11 @@ Mat3 turn_twice(Vec3 a, Vec3 b) { return outer(a, b) + (-dot(a, b)) * identity3(
 
 }  // namespace
 
+void ContactFunction::add_turned(Vec3 x, Vec3 y) {
+  slope.turn += cross(x, y);
+  turns = turns + 0.5 * turn_twice(x, y);
+}
+
 void fix_wrench(const ContactMap& map, int moves, Force wrench, PairMotion& p) {
   p.wrench = wrench;
   const MovedColumns columns(moves);
@@ -111,11 +116,10 @@ const char* curvature_refusal(const ContactGeometry& geometry) {
 
 PoseCurvature power_curvature(const ModelView& m, const DataView& d,
                               const ContactGeometry& geometry, const ContactMap& map, int moves,
-                              const PairMotion* motions, int count, const double by_distance[2]) {
+                              const PairMotion* motions, int count, const ContactFunction& f) {
   // cotangents of the contact, and the curvature of the wrenches with its position and frame
-  ContactCotangent bar{};
-  bar.distance = by_distance[0];
-  Mat3 turns{}, shifts{};
+  ContactCotangent bar = f.slope;
+  Mat3 turns = f.turns, shifts{};
   for (int n = 0; n < count; n++) {
     const Motion y = motions[n].relative();
     const Force p = motions[n].wrench;
@@ -133,8 +137,8 @@ PoseCurvature power_curvature(const ModelView& m, const DataView& d,
     pose.gradient[k] =
         bar.distance * v.distance + dot(bar.position, v.position) + dot(bar.turn, v.turn);
     // the motion of the contact, and half of its curvature
-    const Vec3 turn = turns * v.turn, shift = shifts * v.turn;
-    const double nearer = 0.5 * by_distance[1] * v.distance;
+    const Vec3 turn = turns * v.turn + v.distance * f.across, shift = shifts * v.turn;
+    const double nearer = 0.5 * f.distances * v.distance;
     double* row = pose.half[k];
     for (int j = columns.first; j < columns.last; j++) {
       const ContactVariation u = column(map, j);

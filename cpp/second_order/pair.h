@@ -37,11 +37,22 @@ void fix_wrench(const ContactMap& map, int moves, Force wrench, PairMotion& moti
 // Sets the rates of the axes of the dofs from those of all dofs of the model, Y_pre x S.
 void set_rate(const ContactDofs& c, int k, Motion rate, PairMotion& motion);
 
+// A function of the distance, the position and the turn of a contact: its derivatives.
+struct ContactFunction {
+  ContactCotangent slope;
+  double distances;  // second derivative with respect to the distance twice,
+  Mat3 turns;        // half of that with respect to the turn twice,
+  Vec3 across;       // and that with respect to the distance and the turn
+
+  // Adds the product of a vector `x` that turns with the frame and a vector `y` that is fixed.
+  void add_turned(Vec3 x, Vec3 y);
+};
+
 // Returns the second derivative of the powers of wrenches that are fixed to the frame of a contact,
-// and of a function of its distance with these two derivatives.                           (HES-32)
+// and of a function of the contact.                                                       (HES-32)
 PoseCurvature power_curvature(const ModelView& m, const DataView& d,
                               const ContactGeometry& geometry, const ContactMap& map, int moves,
-                              const PairMotion* motions, int count, const double by_distance[2]);
+                              const PairMotion* motions, int count, const ContactFunction& f);
 
 // Returns the reason why the contact has a first, but no second derivative, or null.
 const char* curvature_refusal(const ContactGeometry& geometry);

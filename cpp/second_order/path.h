@@ -16,15 +16,32 @@ void add_path_hessians(const ModelView& m, const DataView& d, const StepDifferen
 const double* acting_motion(const Path& p, const double* mu, const unsigned char* frozen, int nv,
                             Arena& arena);
 
-// The damping of a path in the matrix of an implicit integrator: nu . D w = sum_i a_i b_i with
-// a_i = nu_i m_i and b_i = sum_j m_j w_j over the pattern of row i of D. Rows with one pattern are
-// one term. `path` must outlive it.                                                      (HES-22)
-struct ImplicitPower {
-  PathScalar *a, *b;
-  int count;
+// The damping of a path in the matrix of an implicit integrator, nu . D w. `path` must outlive it.
+// (HES-22)
+PathProduct implicit_power(const ModelView& m, const StepDifferential& s, const CurvedPath& path,
+                           const double* nu, Arena& arena);
+
+// The second derivatives of all forces along paths: first those of tendons, then of actuators.
+struct PathCurvatures {
+  const PathCurvature* item;
+  int count, tendons;
 };
-ImplicitPower implicit_power(const ModelView& m, const StepDifferential& s, const CurvedPath& path,
-                             const double* nu, Arena& arena);
+PathCurvatures path_curvatures(const ModelView& m, const DataView& d, const PathForces& paths,
+                               Arena& arena);
+
+// A number with its derivatives with respect to the length, the rate and the inputs of a path.
+struct LawDerivatives {
+  double value, by_length, by_rate;
+  double InputSlope::* by_input;
+  const double* second;  // (count, count) of PathCurvature
+};
+
+// Returns such a number, or the damping of a force in the matrices of implicit integrators, as a
+// function. `path` must outlive it.
+PathFunction law_function(const DataView& d, const PathCurvature& c, const CurvedPath& path,
+                          const LawDerivatives& law, Arena& arena);
+PathFunction damping_function(const DataView& d, const PathCurvature& c, const CurvedPath& path,
+                              Arena& arena);
 
 // Returns a force along a path as a function of its length, its rate and its inputs. `path` must
 // outlive it.                                                                            (HES-19)

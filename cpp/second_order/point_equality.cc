@@ -5,35 +5,15 @@
 #include "constraint/point_equality.h"
 #include "constraint/wrench.h"
 #include "contact/wrench.h"
+#include "second_order/body_pair.h"
 #include "second_order/impedance.h"
-#include "spatial/dual.h"
 
 namespace mujacobian {
 namespace {
 
-using Number = Dual<1>;
-using Vec = Vec3T<Number>;
-
-// A force of dual numbers, about the common point.
-struct Cotangent {
-  Vec ang{0, 0, 0}, lin{0, 0, 0};
-};
-
-Number with(double value, double derivative) {
-  Number x(value);
-  x.d[0] = derivative;
-  return x;
-}
-Vec with(Vec3 value, Vec3 change) {
-  return {with(value.x, change.x), with(value.y, change.y), with(value.z, change.z)};
-}
-MotionT<Number> with(Motion value, Motion change) {
-  return {with(value.ang, change.ang), with(value.lin, change.lin)};
-}
-Vec3 change(const Vec& x) { return {x.x.d[0], x.y.d[0], x.z.d[0]}; }
-Vec3 value(const Vec& x) { return {x.x.v, x.y.v, x.z.v}; }
-Force change(const Cotangent& x) { return {change(x.ang), change(x.lin)}; }
-Force value(const Cotangent& x) { return {value(x.ang), value(x.lin)}; }
+using Number = PairNumber;
+using Vec = PairVec;
+using Cotangent = PairForce;
 
 // Numbers of an equality that do not depend on the state of its bodies.
 struct Constants {
@@ -44,22 +24,6 @@ struct Constants {
   // k imp and D, relative to its value, as functions of the length of the position; then their
   // slopes divided by this length, all with their derivatives
   double spring[2], spring_ratio[2], scaling[2], scaling_ratio[2];
-};
-
-// The motions of both bodies about the common point.
-struct BodyPair {
-  Motion of[2];
-};
-
-// The state of the two bodies, or its change along one variable: poses (as motions), velocities,
-// accelerations with those of the joints, and virtual velocities.
-struct PairState {
-  BodyPair pose, velocity, acceleration, virt;
-};
-
-// The derivative of the power with respect to these.
-struct PairCotangent {
-  Cotangent pose[2], velocity[2], acceleration[2], virt[2];
 };
 
 constexpr double kSign[2] = {1, -1};
@@ -126,6 +90,22 @@ class Power {
     add_rows(velocity_, Number(c_.damping) * x_bar, bar_.velocity);
     add_bias(x_bar);
     add_position(spring * x_bar + inward * pos);
+    return finished();
+  }
+
+  // Returns the derivative of the rows of the virtual velocities, times these weights.
+  PairCotangent row_derivative(const PairState& at, const PairState& by, const double* weights) {
+    for (int s = 0; s < 2; s++) virtual_[s] = with(at.virt.of[s], by.virt.of[s]);
+    const double* w = weights;
+    Rows f{{w[0], w[1], w[2]}};
+    if (c_.weld) f.turn = {w[3], w[4], w[5]};
+    add_rows(virtual_, f, bar_.virt);
+    return finished();
+  }
+
+ private:
+  // Returns the cotangents with those of the poses.
+  PairCotangent finished() {
     for (int s = 0; s < 2; s++) {
       bar_.pose[s].lin = point_[s];
       bar_.pose[s].ang = cross(g_.r[s], point_[s]) + kSign[s] * apart_;
@@ -134,7 +114,6 @@ class Power {
     return bar_;
   }
 
- private:
   // f(length) from its value and its derivative
   Number along(const double f[2], const Number& length) const {
     return with(f[0], f[1] * length.d[0]);
@@ -254,189 +233,81 @@ Constants constants(const ModelView& m, const DataView& d, const Block& b, const
   return c;
 }
 
-// One dof of the pair: its axis and the rates of its axis, about the common point.
-struct PairDof {
-  Motion axis, axis_dot, second, sum, axis_virtual;
+// An equality with the pair of its bodies about its second point.
+struct EqualityPair {
+  PointEquality h;
+  Constants c;
+  Vec3 r[2];  // its points from the second one
+  Pair p;
 };
 
-// The motions of an equality and its dofs.
-struct Pair {
-  const ContactDofs& c;
-  PairState at;
-  const PairDof* dof;
+EqualityPair equality_pair(const ModelView& m, const DataView& d, const Block& b,
+                           const MotionSweep& sweep, const VirtualMotion& virt, Arena& arena) {
+  const PointEquality h = point_equality(m, d, b.id);
+  const int body[2] = {h.point[0].body, h.point[1].body};
+  Vec3 world[2];
+  for (int s = 0; s < 2; s++) {
+    world[s] = h.point[s].offset + load3(d.subtree_com + 3 * m.body_rootid[body[s]]);
+  }
+  return {h,
+          constants(m, d, b, h),
+          {world[0] - world[1], {0, 0, 0}},
+          make_pair(m, d, body, world[1], sweep, virt.moved, virt.rate, arena)};
+}
 
-  bool moves(int k, int s) const { return c.moves[k] >> s & 1; }
+// The power of an equality as a function of the state of its bodies, or the rows of the virtual
+// velocities, times weights.
+class EqualityFunction : public PairFunction {
+ public:
+  explicit EqualityFunction(const EqualityPair& e, const double* weights = nullptr)
+      : e_(e), weights_(weights) {}
+
+  PairCotangent derivative(const PairState& by) const override {
+    const Geometry moved = moved_geometry(e_.h, e_.r, by.pose);
+    Power power(e_.c, moved);
+    return weights_ ? power.row_derivative(e_.p.at, by, weights_) : power.derivative(e_.p.at, by);
+  }
+
+ private:
+  const EqualityPair& e_;
+  const double* weights_;
 };
-
-// The change of the state with the position, the velocity and the acceleration of dof k.  (HES-35)
-PairState along_q(const Pair& p, int k) {
-  PairState by{};
-  const PairDof& o = p.dof[k];
-  for (int s = 0; s < 2; s++) {
-    if (!p.moves(k, s)) continue;
-    const Motion v = p.at.velocity.of[s], a = p.at.acceleration.of[s];
-    by.pose.of[s] = o.axis;
-    by.velocity.of[s] = o.axis_dot + cross(o.axis, v);
-    by.acceleration.of[s] = o.second + cross(o.axis, a) + cross(o.axis_dot, v);
-    by.virt.of[s] = o.axis_virtual + cross(o.axis, p.at.virt.of[s]);
-  }
-  return by;
-}
-PairState along_v(const Pair& p, int k) {
-  PairState by{};
-  const PairDof& o = p.dof[k];
-  for (int s = 0; s < 2; s++) {
-    if (!p.moves(k, s)) continue;
-    by.velocity.of[s] = o.axis;
-    by.acceleration.of[s] = o.sum + cross(o.axis, p.at.velocity.of[s]);
-  }
-  return by;
-}
-
-// The derivative of the cotangents along one variable.
-struct CotangentChange {
-  Force pose[2], velocity[2], acceleration[2], virt[2];
-};
-CotangentChange change(const PairCotangent& bar) {
-  CotangentChange r;
-  for (int s = 0; s < 2; s++) {
-    r.pose[s] = change(bar.pose[s]), r.velocity[s] = change(bar.velocity[s]);
-    r.acceleration[s] = change(bar.acceleration[s]), r.virt[s] = change(bar.virt[s]);
-  }
-  return r;
-}
-
-double product(const PairState& by, const CotangentChange& bar) {
-  double sum = 0;
-  for (int s = 0; s < 2; s++) {
-    sum += dot(by.pose.of[s], bar.pose[s]) + dot(by.velocity.of[s], bar.velocity[s]) +
-           dot(by.acceleration.of[s], bar.acceleration[s]) + dot(by.virt.of[s], bar.virt[s]);
-  }
-  return sum;
-}
-
-// The forces of dof k, whose products with the axes of its ancestors are second derivatives of the
-// motions of the bodies.                                                                  (HES-38)
-struct CarriedForces {
-  Force q, q_dot;  // second derivatives with q_k and q_l: products with S_l and S'_l
-  Force v, v_dot;  // with v_k and q_l
-  Force both;      // with v_k and v_l, and with a_k and q_l
-};
-CarriedForces carried_forces(const Pair& p, int k, const PairState& q, const PairState& v,
-                             const PairCotangent& bar) {
-  CarriedForces r{};
-  for (int s = 0; s < 2; s++) {
-    if (!p.moves(k, s)) continue;
-    const Force velocity = value(bar.velocity[s]), acceleration = value(bar.acceleration[s]);
-    const Motion axis = p.dof[k].axis;
-    r.q += cross(q.velocity.of[s], velocity) + cross(q.acceleration.of[s], acceleration) +
-           cross(q.virt.of[s], value(bar.virt[s])) + 0.5 * cross(axis, value(bar.pose[s]));
-    r.q_dot += cross(q.velocity.of[s], acceleration);
-    r.v += cross(axis, velocity) + cross(v.acceleration.of[s], acceleration);
-    r.both += cross(axis, acceleration);
-  }
-  r.v_dot = r.both;
-  return r;
-}
-
-// Adds the second derivatives of the motions of the bodies with dof k and its ancestors.
-void add_carried(const ModelView& m, const Pair& p, int k, const CarriedForces& f,
-                 const QuadraticForm& form) {
-  const int dof = p.c.dofs[k];
-  for (int l = 0; l < p.c.n; l++) {
-    if (!(p.c.moves[l] & p.c.moves[k])) continue;
-    const int other = p.c.dofs[l];
-    const bool joint = l != k && moves_axis(m, dof, other) && moves_axis(m, other, dof);
-    if (l > k && !joint) continue;
-    const Motion axis = p.dof[l].axis, axis_dot = p.dof[l].axis_dot;
-    const double weight = l == k || joint ? 0.5 : 1;  // of entries that are visited twice
-    form.q(other)[form.q_column(dof)] += weight * (dot(axis, f.q) + dot(axis_dot, f.q_dot));
-    form.q(other)[form.v_column(dof)] += dot(axis, f.v) + dot(axis_dot, f.v_dot);
-    form.mixed[dof][form.q_column(other)] += dot(axis, f.both);
-    if (l == k || joint) continue;
-    form.v(other)[form.q_column(dof)] += dot(axis, f.q_dot);
-    form.v(other)[form.v_column(dof)] += dot(axis, f.both);
-  }
-}
-
-void add_hessian(const ModelView& m, const Pair& p, const PointEquality& h, const Constants& c,
-                 const Vec3 r[2], const QuadraticForm& form, Arena& arena) {
-  const int n = p.c.n;
-  const PairState still{};
-  const Geometry here = moved_geometry(h, r, still.pose);
-  const PairCotangent bar = Power(c, here).derivative(p.at, still);
-
-  // the changes of the state and of the cotangents along all positions and velocities
-  PairState* by = arena.take<PairState>(2 * n);
-  CotangentChange* bent = arena.take<CotangentChange>(2 * n);
-  for (int i = 0; i < 2 * n; i++) {
-    by[i] = i < n ? along_q(p, i) : along_v(p, i - n);
-    const Geometry there = moved_geometry(h, r, by[i].pose);
-    bent[i] = change(Power(c, there).derivative(p.at, by[i]));
-  }
-  auto column = [&](int i) {
-    return i < n ? form.q_column(p.c.dofs[i]) : form.v_column(p.c.dofs[i - n]);
-  };
-  for (int i = 0; i < 2 * n; i++) {
-    // the derivatives of poses are symmetric up to brackets                               (CON-40)
-    for (int j = 0; j < 2 * n; j++) {
-      form.half_row(p.c.dofs[0], column(i))[column(j)] += 0.5 * product(by[j], bent[i]);
-    }
-    for (int k = 0; k < n; k++) {
-      double sum = 0;
-      for (int s = 0; s < 2; s++) {
-        if (p.moves(k, s)) sum += dot(p.dof[k].axis, bent[i].acceleration[s]);
-      }
-      form.mixed[p.c.dofs[k]][column(i)] += sum;
-    }
-  }
-  for (int k = 0; k < n; k++) {
-    add_carried(m, p, k, carried_forces(p, k, by[k], by[n + k], bar), form);
-  }
-}
 
 }  // namespace
+
+void add_point_equality_hessian(const ModelView& m, const DataView& d, const Block& b,
+                                const MotionSweep& sweep, const VirtualMotion& virt,
+                                const QuadraticForm& form, Arena& arena) {
+  const EqualityPair e = equality_pair(m, d, b, sweep, virt, arena);
+  add_pair_function(m, e.p, EqualityFunction(e), form, arena);
+}
 
 void add_point_equality_hessians(const ModelView& m, const DataView& d, const Blocks& blocks,
                                  const double* acc, const double* mu, const QuadraticForm& form,
                                  Arena& arena) {
   const MotionSweep* sweep = nullptr;
-  BlockMotion virt;
+  VirtualMotion virt;
   for (int i = 0; i < blocks.count; i++) {
     const Block& b = blocks.block[i];
     if (!is_point_equality(m, b) || !b.active || b.n == 0) continue;
     if (!sweep) {
       sweep =
           new (arena.take<MotionSweep>(1)) MotionSweep(sweep_motion(m, d, acc, {0, 0, 0}, arena));
-      virt = block_motion(m, d, blocks, mu, arena);
+      virt = virtual_motion(m, d, blocks, mu, arena);
     }
-
-    // motions and axes about the second point
-    const PointEquality h = point_equality(m, d, b.id);
-    Vec3 world[2];
-    for (int s = 0; s < 2; s++) {
-      const int root = m.body_rootid[h.point[s].body];
-      world[s] = h.point[s].offset + load3(d.subtree_com + 3 * root);
-    }
-    const ContactDofs c = pair_dofs(m, d, h.point[0].body, h.point[1].body, world[1], arena);
-    const Vec3 r[2] = {world[0] - world[1], {0, 0, 0}};
-    PairDof* dof = arena.take<PairDof>(c.n);
-    for (int k = 0; k < c.n; k++) {
-      const int id = c.dofs[k];
-      const Vec3 offset = c.offset[c.moves[k] >> 1];
-      dof[k] = {c.axis[k], about(load_motion(d.cdof_dot + 6 * id), offset),
-                about(sweep->rates[id].second, offset), about(sweep->rates[id].sum, offset),
-                about(virt.moved_rate[id], offset)};
-    }
-    Pair p{c, {}, dof};
-    for (int s = 0; s < 2; s++) {
-      const int body = c.body[s];
-      p.at.velocity.of[s] = about(load_motion(d.cvel + 6 * body), c.offset[s]);
-      p.at.acceleration.of[s] = about(sweep->acceleration[body], c.offset[s]);
-      p.at.virt.of[s] = about(virt.moved[body], c.offset[s]);
-    }
-    add_hessian(m, p, h, constants(m, d, b, h), r, form, arena);
+    add_point_equality_hessian(m, d, b, *sweep, virt, form, arena);
   }
+}
+
+void add_point_equality_power(const ModelView& m, const DataView& d, const Blocks& blocks,
+                              const Block& b, const double* weights, const double* y,
+                              const QuadraticForm& form, Arena& arena) {
+  const MotionSweep sweep = sweep_motion(m, d, nullptr, {0, 0, 0}, arena);
+  const VirtualMotion virt = virtual_motion(m, d, blocks, y, arena);
+  const EqualityPair e = equality_pair(m, d, b, sweep, virt, arena);
+  QuadraticForm still = form;
+  still.mixed = nullptr;
+  add_pair_function(m, e.p, EqualityFunction(e, weights), still, arena);
 }
 
 }  // namespace mujacobian

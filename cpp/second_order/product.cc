@@ -3,10 +3,12 @@
 #include <cstring>
 
 #include "contact/collider.h"
+#include "layout/enums.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
 #include "linear/lanes.h"
 #include "second_order/activation.h"
+#include "second_order/formed_step.h"
 #include "second_order/forms.h"
 #include "second_order/runge_kutta.h"
 #include "second_order/support.h"
@@ -293,6 +295,17 @@ void write_parameters(const ModelView& m, const StepCurvature& curved, const Ste
   }
 }
 
+// Throws Unsupported if the second derivatives of a step with respect to parameters are not
+// supported.
+void require_parameters(const ModelView& m, const StepCurvature& curved) {
+  const char* reason = "second derivatives with respect to parameters";
+  if (m.opt.enableflags & enable::kDiagExact && curved.s.forward.blocks.count) {
+    throw Unsupported("flag diagexact", reason);
+  }
+  if (curved.sweeps) throw Unsupported("option noslip_iterations", reason);
+  if (has_metric(m)) throw Unsupported("option integrator=\"discrete\"", reason);
+}
+
 }  // namespace
 
 void pull_back_twice(const ModelView& given_m, const DataView& given_d, const StepCotangent& given,
@@ -311,7 +324,12 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
   }
   const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
-  const auto& [s, mu, forms, sliding, cross] = curved;
+  const auto& [s, mu, forms, sliding, cross, sweeps] = curved;
+  if (params) require_parameters(m, curved);
+  if (sweeps) {
+    const FormedStep step = form_step(m, d, curved, given, forces, arena);
+    return pull_back_formed(m, step, given, change, along, first, second);
+  }
   const DofRows& residual = s.forward.residual;
   if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
 

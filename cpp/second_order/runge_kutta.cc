@@ -6,6 +6,7 @@
 #include "actuation/curvature.h"
 #include "layout/enums.h"
 #include "second_order/activation.h"
+#include "second_order/formed_step.h"
 #include "second_order/forms.h"
 #include "second_order/path_function.h"
 #include "second_order/turn.h"
@@ -191,7 +192,8 @@ class RungeKuttaHessian {
     if (forces_) out.xf = block(nx, nv), out.uf = block(nu, nv), out.ff = block(nv, nv);
     const StepCotangent given{arena_.zeros<double>(nx), first ? given_.sensors : nullptr};
     const StepDifferential s = at_acceleration(m_, stage.forward, arena_);
-    write_curvature(plain_, curve_step(plain_, stage.at, s, given, c.acc, arena_), out, arena_);
+    write_curvature(plain_, stage.at, curve_step(plain_, stage.at, s, given, c.acc, arena_), out,
+                    arena_);
     visit_activation_hessians(
         plain_, stage.at, stage.forward.paths.actuation, ActivationValue::kRate, c.act_rate, arena_,
         [&](int j, int k, double second) { add_entry(m_, out, j, k, second); });
@@ -380,48 +382,19 @@ void pull_back_runge_kutta(const ModelView& m, const DataView& d, const StepCota
                            const double* change, const StepDirection& along,
                            const InputCotangent& first, const InputCotangent& second,
                            Arena& arena) {
-  const int nx = state_size(m), nu = m.nu, nv = m.nv;
-  const int sizes[3] = {nx, nu, nv};
-  const double* inputs[3] = {along.state, along.ctrl, along.force};
-  double* outputs[2][3] = {{first.state, first.ctrl, first.force},
-                           {second.state, second.ctrl, second.force}};
-
-  // (A, B, Bf)^T times a cotangent of the next state
+  const int nx = state_size(m);
   auto block = [&](int columns) {
     return arena.zeros<double>(static_cast<std::size_t>(nx) * columns);
   };
   const bool forces = along.force || first.force || second.force;
-  double* blocks[3] = {block(nx), block(nu), forces ? block(nv) : nullptr};
   Outputs jacobians{};
-  jacobians.A = blocks[0], jacobians.B = blocks[1], jacobians.Bf = blocks[2];
+  jacobians.A = block(nx), jacobians.B = block(m.nu);
+  if (forces) jacobians.Bf = block(m.nv);
   runge_kutta(m, d, jacobians, nullptr, arena);
-  const double* cotangents[2] = {given.next, change};
-  for (int order = 0; order < 2; order++)
-    for (int part = 0; part < 3; part++) {
-      double* to = outputs[order][part];
-      for (int k = 0; to && k < sizes[part]; k++) {
-        to[k] = 0;
-        for (int i = 0; cotangents[order] && i < nx; i++) {
-          to[k] +=
-              cotangents[order][i] * blocks[part][static_cast<std::ptrdiff_t>(i) * sizes[part] + k];
-        }
-      }
-    }
-
-  // the second derivative times the direction
   RungeKuttaHessian step(m, d, given, forces, arena);
   const double* found = symmetrized(step.run(), step.width(), arena);
-  for (int part = 0, row = 0; part < 3; row += sizes[part++]) {
-    double* to = outputs[1][part];
-    for (int i = 0; to && i < sizes[part]; i++) {
-      const double* from = found + static_cast<std::ptrdiff_t>(row + i) * step.width();
-      for (int other = 0, column = 0; other < 3; column += sizes[other++]) {
-        for (int k = 0; inputs[other] && k < sizes[other]; k++) {
-          to[i] += from[column + k] * inputs[other][k];
-        }
-      }
-    }
-  }
+  const FormedStep formed{{jacobians.A, jacobians.B, jacobians.Bf}, found, step.width()};
+  pull_back_formed(m, formed, given, change, along, first, second);
 }
 
 }  // namespace mujacobian

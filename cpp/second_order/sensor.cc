@@ -46,12 +46,6 @@ const char* pulled_refusal(const ModelView& m, int s) {
   return nullptr;
 }
 
-const char* limit_refusal(const ModelView& m, int s) {
-  return m.jnt_type[m.sensor_objid[s]] == joint::kBall
-             ? "second derivatives of the limit of a ball joint"
-             : nullptr;
-}
-
 // The values are linear in positions and velocities.
 void add_nothing(Sensing&, int, const double*, SensorForm&) {}
 
@@ -66,41 +60,11 @@ void add_ball(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   }
 }
 
-// Adds the second derivative of the length or the rate of a path, weighted. If nothing pulls the
-// path, its dofs may belong to several components.
-void add_path_value(Sensing& s, const CurvedPath& path, bool rate, double weight,
-                    SensorForm& form) {
-  if (!is_curved(path.source)) return;
-  constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;
-  const Path& p = path.path;
-  const PathBend bend = bend_path(s.m, s.d, path.source, s.d.qvel, s.arena);
-  const double* second = rate ? bend.moment : bend.length;
-  for (int a = 0; a < p.n; a++)
-    for (int b = 0; b < p.n; b++) {
-      const int i = p.dofs[a], k = p.dofs[b];
-      if (second && b <= a) form.add({q, i}, {q, k}, weight * second[a * p.n + b]);
-      if (rate && p.hessian) form.add({v, i}, {q, k}, weight * p.hessian[a * p.n + b]);
-    }
-}
-
 // Length and rate of a tendon
 void add_tendon(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   const int tendon = s.m.sensor_objid[sensor];
   const CurvedPath path{s.tendon(tendon), tendon_source(s.m, tendon)};
   add_path_value(s, path, s.m.sensor_type[sensor] == sensor::kTendonVel, weights[0], form);
-}
-
-// The distance of a tendon to its active limit, and the rate of this distance
-void add_tendon_limit(Sensing& s, int sensor, const double* weights, SensorForm& form) {
-  const int tendon = s.m.sensor_objid[sensor];
-  for (int k = 0; k < s.f.blocks.count; k++) {
-    const Block& b = s.f.blocks.block[k];
-    if (b.type != constraint::kLimitTendon || b.id != tendon) continue;
-    const CurvedPath path{b.path[0], tendon_source(s.m, tendon)};
-    const double weight = tendon_row_sign(s.m, s.d, b) * weights[0];
-    return add_path_value(s, path, s.m.sensor_type[sensor] == sensor::kTendonLimitVel, weight,
-                          form);
-  }
 }
 
 // Length and rate of an actuator
@@ -111,6 +75,29 @@ void add_transmission(Sensing& s, int sensor, const double* weights, SensorForm&
   add_path_value(s, {c.of->path, c.source}, rate, path_gear(s.m, id) * weights[0], form);
 }
 
+// Returns whether a sensor of actuator forces reads the force of an actuator.
+bool reads(const ModelView& m, int sensor, int actuator) {
+  const int id = m.sensor_objid[sensor];
+  return m.sensor_type[sensor] == sensor::kActuatorFrc ? actuator == id
+                                                       : pulls_tendon(m, actuator, id);
+}
+
+// Throws Unsupported if the sensor reads forces that the force range of a tendon scales.
+void require_unscaled(const ModelView& m, const Actuation& all, int sensor) {
+  for (int k = 0; k < all.weight_count; k++) {
+    if (!all.weights[k].scaled || !reads(m, sensor, all.weights[k].actuator)) continue;
+    throw Unsupported(element_name(m, object::kSensor, sensor), kScaledForce);
+  }
+}
+
+// Returns the actuator to which a curvature belongs, or -1 for that of the scaling of a tendon.
+int actuator_of(const Actuation& all, const PathCurvature& c) {
+  for (int k = 0; k < all.weight_count; k++) {
+    if (all.forces + k == c.of) return all.weights[k].actuator;
+  }
+  return -1;
+}
+
 // Forces of actuators                                                                    (HSE-10)
 void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& form) {
   const ModelView& m = s.m;
@@ -118,19 +105,19 @@ void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& for
   const int type = m.sensor_type[sensor], id = m.sensor_objid[sensor];
   const bool on_joint = type == sensor::kJointActFrc;
   if (on_joint && actuation.frozen && actuation.frozen[m.jnt_dofadr[id]]) return;
+  if (!on_joint) require_unscaled(m, actuation, sensor);
   double* along = s.arena.zeros<double>(m.nv);
   if (on_joint) along[m.jnt_dofadr[id]] = 1;
   const ActuatorCurvatures& all = s.actuator_curvatures();
   for (int k = 0; k < all.count; k++) {
     const PathCurvature& c = all.curvature[k];
-    const int a = actuation.weights[c.of - actuation.forces].actuator;
     const CurvedPath path{c.of->path, c.source};
     PathFunction force = force_function(s.d, c, path, s.arena);
     double weight = weights[0];
     if (on_joint) {
       const PathScalar moment{PathScalar::kVirtual, &path, along, nullptr, 0};
       force = multiply(force, &moment, nullptr, 1, s.arena);
-    } else if (type == sensor::kActuatorFrc ? a == id : pulls_tendon(m, a, id)) {
+    } else if (const int a = actuator_of(actuation, c); a >= 0 && reads(m, sensor, a)) {
       const double gear = path_gear(m, a);
       if (gear == 0) {
         throw Unsupported(element_name(m, object::kSensor, sensor),
@@ -158,12 +145,14 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kJointVel, add_nothing},
     {sensor::kBallAngVel, add_nothing},
     {sensor::kBallQuat, add_ball},
-    {sensor::kJointLimitPos, add_nothing, limit_refusal},
-    {sensor::kJointLimitVel, add_nothing, limit_refusal},
+    {sensor::kJointLimitPos, add_limit_curvature},
+    {sensor::kJointLimitVel, add_limit_curvature},
+    {sensor::kJointLimitFrc, add_limit_curvature},
     {sensor::kTendonPos, add_tendon},
     {sensor::kTendonVel, add_tendon},
-    {sensor::kTendonLimitPos, add_tendon_limit},
-    {sensor::kTendonLimitVel, add_tendon_limit},
+    {sensor::kTendonLimitPos, add_limit_curvature},
+    {sensor::kTendonLimitVel, add_limit_curvature},
+    {sensor::kTendonLimitFrc, add_limit_curvature},
     {sensor::kActuatorPos, add_transmission, actuator_refusal_of},
     {sensor::kActuatorVel, add_transmission, actuator_refusal_of},
     {sensor::kActuatorFrc, add_actuator, actuator_refusal_of},
@@ -178,6 +167,7 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kFrameAngVel, add_frame_curvature, frame_refusal},
     {sensor::kFrameLinAcc, add_frame_curvature, frame_refusal},
     {sensor::kFrameAngAcc, add_frame_curvature, frame_refusal},
+    {sensor::kCamProjection, add_frame_curvature, frame_refusal},
     {sensor::kGyro, add_frame_curvature},
     {sensor::kVelocimeter, add_frame_curvature},
     {sensor::kAccelerometer, add_frame_curvature},
@@ -185,6 +175,14 @@ constexpr CurvedSensor kCurvedSensors[] = {
     {sensor::kSubtreeCom, add_subtree_curvature},
     {sensor::kSubtreeLinVel, add_subtree_curvature},
     {sensor::kSubtreeAngMom, add_subtree_curvature},
+    {sensor::kPotential, add_energy_curvature},
+    {sensor::kKinetic, add_energy_curvature},
+    {sensor::kTouch, add_touch_curvature},
+    {sensor::kContact, add_contact_curvature, contact_curvature_refusal},
+    {sensor::kGeomDist, add_distance_curvature},
+    {sensor::kGeomNormal, add_distance_curvature},
+    {sensor::kGeomFromTo, add_distance_curvature},
+    {sensor::kRangefinder, add_ray_curvature, frame_refusal},
     {sensor::kForce, add_wrench_curvature},
     {sensor::kTorque, add_wrench_curvature},
 };
@@ -198,6 +196,35 @@ const CurvedSensor* find_type(const ModelView& m, int sensor) {
 }
 
 }  // namespace
+
+void add_path_value(Sensing& s, const CurvedPath& path, bool rate, double weight,
+                    SensorForm& form) {
+  if (!is_curved(path.source)) return;
+  constexpr auto q = DofVariable::kPosition, v = DofVariable::kVelocity;
+  const Path& p = path.path;
+  const PathBend bend = bend_path(s.m, s.d, path.source, s.d.qvel, s.arena);
+  const double* second = rate ? bend.moment : bend.length;
+  for (int a = 0; a < p.n; a++)
+    for (int b = 0; b < p.n; b++) {
+      const int i = p.dofs[a], k = p.dofs[b];
+      if (second && b <= a) form.add({q, i}, {q, k}, weight * second[a * p.n + b]);
+      if (rate && p.hessian) form.add({v, i}, {q, k}, weight * p.hessian[a * p.n + b]);
+    }
+}
+
+const char* solution_refusal(const ModelView& m, int sensor) {
+  const SensorType& type = sensor_type(m, sensor);
+  if (type.reads == Reads::kState || (m.opt.disableflags & disable::kConstraint)) return nullptr;
+  if (m.opt.noslip_iterations > 0) {
+    return "second derivatives of sensors of accelerations and constraint forces with noslip";
+  }
+  const bool reads_force =
+      type.reads == Reads::kConstraintForce || type.parameters == Dependence::kWrench;
+  if (reads_force && (m.opt.enableflags & enable::kDiagExact)) {
+    return "second derivatives of sensors of constraint forces with diagexact";
+  }
+  return nullptr;
+}
 
 bool has_cotangent(const ModelView& m, int sensor, const double* sensors) {
   for (int k = m.sensor_adr[sensor]; k < m.sensor_adr[sensor] + m.sensor_dim[sensor]; k++) {
@@ -223,11 +250,14 @@ const char* sensor_curvature_refusal(const ModelView& m, int sensor) {
 
 void add_sensor_curvatures(const ModelView& m, const DataView& d, const StepDifferential& s,
                            const double* sensors, const StepForms& forms,
-                           double* through_acceleration, const CrossTerm*& cross, Arena& arena) {
+                           double* through_acceleration, const CrossTerm*& cross,
+                           const SlidingRows*& sliding, Arena& arena) {
   Sensing sensing(m, d, s.forward, {0, nullptr}, arena);
-  SensorForm form(m, forms, through_acceleration, cross, arena);
+  SensorForm form(m, forms, through_acceleration, cross, sliding, arena);
   for (int k = 0; k < m.nsensor; k++) {
     if (!has_cotangent(m, k, sensors) || is_held(m, d, k)) continue;
+    const char* refusal = s.forward.blocks.count ? solution_refusal(m, k) : nullptr;
+    if (refusal) throw Unsupported(element_name(m, object::kSensor, k), refusal);
     const double* given = sensors + m.sensor_adr[k];
     double* weights = arena.take<double>(m.sensor_dim[k]);
     for (int r = 0; r < m.sensor_dim[k]; r++) weights[r] = is_cut_off(m, d, k, r) ? 0 : given[r];

@@ -5,7 +5,9 @@
 #include <new>
 #include <utility>
 
+#include "contact/wrench.h"
 #include "second_order/forms.h"
+#include "second_order/path_function.h"
 #include "sensor/sensing.h"
 
 namespace mujacobian {
@@ -19,11 +21,12 @@ struct DofVariable {
 class SensorForm {
  public:
   SensorForm(const ModelView& m, const StepForms& forms, double* through_acceleration,
-             const CrossTerm*& cross, Arena& arena)
+             const CrossTerm*& cross, const SlidingRows*& sliding, Arena& arena)
       : nv_(m.nv),
         forms_(forms),
         through_acceleration_(through_acceleration),
         cross_(cross),
+        sliding_(sliding),
         arena_(arena) {}
 
   // Adds the second derivative with respect to two variables, of which one may be an acceleration.
@@ -45,7 +48,18 @@ class SensorForm {
   // Adds the derivative with respect to the acceleration of a dof.
   void add_acceleration(int dof, double slope) { through_acceleration_[dof] += slope; }
 
+  // Adds the derivative of -weights . f with respect to the acceleration, for the forces f of a
+  // block.
+  void add_block_acceleration(const Block& b, const double* weights) {
+    for (int r = 0; r < b.count; r++)
+      for (int c = 0; c < b.count; c++) {
+        const double pulled = weights[r] * b.hessian[r * b.count + c];
+        for (int i = 0; i < b.n; i++) add_acceleration(b.dofs[i], pulled * b.J[c * b.stride + i]);
+      }
+  }
+
   const StepForms& forms() const { return forms_; }
+  const SlidingRows*& sliding() { return sliding_; }
 
  private:
   int column(DofVariable x) const {
@@ -58,6 +72,7 @@ class SensorForm {
   const StepForms& forms_;
   double* through_acceleration_;
   const CrossTerm*& cross_;
+  const SlidingRows*& sliding_;
   Arena& arena_;
 };
 
@@ -92,9 +107,32 @@ void add_position_pair(const ModelView& m, int l, int k, double value, Swapped s
   form.add({DofVariable::kPosition, l}, {DofVariable::kPosition, k}, value);
 }
 
+// Adds the second derivatives half + half^T with respect to the positions of the dofs of a pair,
+// which may belong to several components.
+inline void add_half(const ContactDofs& c, const double* half, SensorForm& form) {
+  for (int i = 0; i < c.n; i++)
+    for (int k = 0; k <= i; k++) {
+      form.add({DofVariable::kPosition, c.dofs[i]}, {DofVariable::kPosition, c.dofs[k]},
+               half[i * c.stride + k] + half[k * c.stride + i]);
+    }
+}
+
+// Adds the second derivative of the length or the rate of a path, weighted. If nothing pulls the
+// path, its dofs may belong to several components.
+void add_path_value(Sensing& s, const CurvedPath& path, bool rate, double weight, SensorForm& form);
+
 // Add the second derivatives of one sensor, weighted with `weights`, one per value.
 void add_frame_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
 void add_subtree_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_energy_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_contact_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_touch_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_distance_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_ray_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+void add_limit_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
 void add_wrench_curvature(Sensing& s, int sensor, const double* weights, SensorForm& form);
+
+// Returns why second derivatives of a contact sensor are not supported, null if they are.
+const char* contact_curvature_refusal(const ModelView& m, int sensor);
 
 }  // namespace mujacobian

@@ -1,7 +1,7 @@
 // Sensors of frames: poses, velocities and accelerations, also relative to another frame.
 #include "layout/enums.h"
 #include "second_order/sensor_form.h"
-#include "sensor/frame.h"
+#include "sensor/camera.h"
 #include "sensor/type.h"
 
 namespace mujacobian {
@@ -256,6 +256,31 @@ void add_offset_product(Function& f, const Turned& weight) {
   }
 }
 
+// The image is a function of the position x of the site in the axes of the camera.        (HSE-19)
+void add_projection(Sensing& s, int sensor, Function& f, const double* weights) {
+  const auto& [focal, x] = project(s, sensor, f.mover[0].frame, f.mover[1].frame);
+  const double u = -weights[0] * focal.x / x.z, v = weights[1] * focal.y / x.z;
+  const double depth = (u * x.x + v * x.y) / x.z;
+  add_offset_product(f, carried(f, 1, {u, v, -depth}));
+
+  // products of first derivatives: x changes by R^T (dp_0 - dp_1 + span x turn)
+  Mat3 second{};
+  second(0, 2) = second(2, 0) = -u / x.z;
+  second(1, 2) = second(2, 1) = -v / x.z;
+  second(2, 2) = 2 * depth / x.z;
+  const Mat3& axes = f.mover[1].frame.axes;
+  const Mat3 world = axes * second * transposed(axes);
+  const Mat3 arm = skew(f.mover[0].frame.position - f.mover[1].frame.position);
+  const Mat3 turned = transposed(arm) * world;
+  const Place site{0, kPlace}, camera{1, kPlace}, turn{1, kTurn};
+  f.add_block(site, site, world);
+  f.add_block(camera, camera, world);
+  f.add_block(site, camera, (-1.0) * world);
+  f.add_block(turn, turn, turned * arm);
+  f.add_block(turn, site, turned);
+  f.add_block(turn, camera, (-1.0) * turned);
+}
+
 // The weights as a vector that turns with the reference, if there is one.
 Turned weight_vector(const Function& f, Vec3 weights) {
   return f.count == 2 ? carried(f, 1, weights) : Turned{weights};
@@ -326,6 +351,10 @@ void add_frame_curvature(Sensing& s, int sensor, const double* weights, SensorFo
   Function f(s, accelerates);
   f.add_frame(m.sensor_objtype[sensor], m.sensor_objid[sensor]);
   if (m.sensor_refid[sensor] >= 0) f.add_frame(m.sensor_reftype[sensor], m.sensor_refid[sensor]);
+  if (type == sensor::kCamProjection) {  // has two values
+    add_projection(s, sensor, f, weights);
+    return f.finish(form);
+  }
   const Vec3 weight = load3(weights);
   switch (type) {
     case sensor::kFramePos:

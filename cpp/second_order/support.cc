@@ -2,10 +2,12 @@
 
 #include "actuation/actuation.h"
 #include "actuation/transmission_curvature.h"
-#include "forces/passive.h"
 #include "forces/tendon.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
+#include "second_order/exact_diagonal.h"
+#include "second_order/metric.h"
+#include "second_order/noslip.h"
 #include "second_order/sensor.h"
 #include "sensor/sensor.h"
 #include "sensor/type.h"
@@ -16,14 +18,6 @@ namespace {
 // Calls report(element, reason) for the elements that have no second derivative in any state.
 template <class F>
 void visit_always(const ModelView& m, F report) {
-  if (m.opt.integrator == integrator::kDiscrete) {
-    report("option integrator=\"discrete\"", "second derivatives of this integrator");
-  }
-  for (int t = 0; t < m.ntendon; t++) {
-    if (!tendon_is_fixed(m, t) && tendon_armature(m, t) != 0) {
-      report(element_name(m, object::kTendon, t), "second derivatives of its armature");
-    }
-  }
   const bool actuated = !(m.opt.disableflags & disable::kActuation);
   for (int a = 0; actuated && a < m.nactuator; a++) {
     if (actuator_disabled(m, a)) continue;
@@ -32,26 +26,45 @@ void visit_always(const ModelView& m, F report) {
   }
 }
 
-// Returns whether two geoms of the model may collide.
-bool may_collide(const ModelView& m) {
-  if (m.npair > 0) return true;
-  for (int i = 0; i < m.ngeom; i++)
-    for (int j = 0; j < i; j++) {
-      const bool match = (m.geom_contype[i] & m.geom_conaffinity[j]) ||
-                         (m.geom_contype[j] & m.geom_conaffinity[i]);
-      if (match && m.body_weldid[m.geom_bodyid[i]] != m.body_weldid[m.geom_bodyid[j]]) return true;
-    }
+bool has_spatial_tendon(const ModelView& m) {
+  for (int t = 0; t < m.ntendon; t++) {
+    if (!tendon_is_fixed(m, t)) return true;
+  }
   return false;
 }
 
-// Returns whether contacts, connects or welds of the model may act.
-bool may_pull_bodies(const ModelView& m) {
-  const int disabled = m.opt.disableflags;
-  if (disabled & disable::kConstraint) return false;
-  for (int e = 0; e < m.neq && !(disabled & disable::kEquality); e++) {
-    if (m.eq_type[e] != equality::kJoint && m.eq_type[e] != equality::kTendon) return true;
+// Calls report(element, reason) for the options that lack second derivatives if a constraint acts.
+template <class F>
+void visit_options(const ModelView& m, F report) {
+  if (m.opt.disableflags & disable::kConstraint) return;
+  const bool sweeps = m.opt.noslip_iterations > 0;
+  if (m.opt.integrator == integrator::kDiscrete) {
+    report("option integrator=\"discrete\"", kDiscreteRows);
   }
-  return !(disabled & disable::kContact) && may_collide(m);
+  if (sweeps && m.opt.integrator == integrator::kRK4) {
+    report("option noslip_iterations", kSweptStages);
+  }
+  if (!(m.opt.enableflags & enable::kDiagExact)) return;
+  if (sweeps) report("flag diagexact", kExactSweeps);
+  if (m.flg_adhesion) report("flag diagexact", kExactAdhesion);
+}
+
+// Returns the reason why a sensor may lack second derivatives in some state, or null.
+const char* state_refusal(const ModelView& m, int s) {
+  const int type = m.sensor_type[s], id = m.sensor_objid[s];
+  if (const char* reason = solution_refusal(m, s)) return reason;
+  switch (type) {
+    case sensor::kForce:
+    case sensor::kTorque:
+      return has_spatial_tendon(m) ? kTendonOfSubtree : nullptr;
+    case sensor::kActuatorFrc:
+      if (m.actuator_trntype[id] != transmission::kTendon) return nullptr;
+      return m.tendon_actfrclimited[m.actuator_trnid[2 * id]] ? kScaledForce : nullptr;
+    case sensor::kTendonActFrc:
+      return m.tendon_actfrclimited[id] ? kScaledForce : nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
@@ -62,12 +75,11 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
     all.emplace_back(element, reason);
   };
   visit_always(m, add);
+  visit_options(m, add);
   for (int s = 0; s < m.nsensor; s++) {
-    const char* reason = sensor_refusal(m, s) ? nullptr : sensor_curvature_refusal(m, s);
-    const int type = m.sensor_type[s];
-    if (!reason && (type == sensor::kForce || type == sensor::kTorque) && may_pull_bodies(m)) {
-      reason = "second derivatives of constraint forces on its subtree";
-    }
+    if (sensor_refusal(m, s)) continue;
+    const char* reason = sensor_curvature_refusal(m, s);
+    if (!reason) reason = state_refusal(m, s);
     if (reason) {
       add(element_name(m, object::kSensor, s), reason);
     }
@@ -84,25 +96,6 @@ void require_second_order(const ModelView& m, const double* sensors) {
     if (const char* reason = sensor_curvature_refusal(m, s)) {
       throw Unsupported(element_name(m, object::kSensor, s), reason);
     }
-  }
-}
-
-void require_second_order(const ModelView& m, const ForwardDynamics& forward) {
-  for (int k = 0; k < forward.blocks.count; k++) {
-    const Block& b = forward.blocks.block[k];
-    if (!b.active) continue;
-    if (m.opt.enableflags & enable::kDiagExact) {
-      throw Unsupported("flag diagexact", "second derivatives of the exact diagonal");
-    }
-    if (m.opt.noslip_iterations > 0) {
-      throw Unsupported("option noslip_iterations", "second derivatives of the noslip solver");
-    }
-  }
-  const Actuation& actuation = forward.paths.actuation;
-  for (int k = 0; k < actuation.weight_count; k++) {
-    if (!actuation.weights[k].scaled) continue;
-    throw Unsupported(element_name(m, object::kActuator, actuation.weights[k].actuator),
-                      "second derivatives of forces that the force range of a tendon scales");
   }
 }
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "dynamics/forward.h"
 #include "layout/unsupported.h"
+#include "layout/views.h"
 
 namespace mujacobian {
 
@@ -16,9 +16,5 @@ std::vector<Unsupported> list_second_order(const ModelView& m);
 // count if their cotangents, in the vector `sensors` (nsensordata), are not zero; null: all are
 // zero.
 void require_second_order(const ModelView& m, const double* sensors);
-
-// Throws Unsupported if a constraint or an actuator that acts in this state has no second
-// derivative.
-void require_second_order(const ModelView& m, const ForwardDynamics& forward);
 
 }  // namespace mujacobian

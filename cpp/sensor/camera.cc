@@ -7,7 +7,6 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "sensor/frame.h"
 #include "sensor/subtree.h"
 #include "sensor/type.h"
 
@@ -109,20 +108,24 @@ Frame follow(Sensing& s, int camera, const Frame& fixed) {
   return f;
 }
 
+Projection project(const Sensing& s, int sensor, const Frame& site, const Frame& camera) {
+  const Vec3 x = transpose_mul(camera.axes, site.position - camera.position);
+  // tie: site beside a camera
+  if (std::abs(x.z) < kMinVal) {
+    throw Unsupported(element_name(s.m, object::kSensor, sensor),
+                      "its site is in the plane of the camera, where its projection is infinite");
+  }
+  return {focal_lengths(s.m, s.m.sensor_refid[sensor]), x};
+}
+
 // With x the site's position in the camera's axes, the image is (-fx x_0 / x_2, fy x_1 / x_2)
 // (SEN-12)
 void sense_projection(Sensing& s, int sensor, SensorRows& rows) {
   const ModelView& m = s.m;
-  const int id = m.sensor_refid[sensor];
   const Frame site = make_frame(s, object::kSite, m.sensor_objid[sensor]);
-  const Frame view = make_frame(s, object::kCamera, id);
-  const Vec3 focal = focal_lengths(m, id), span = site.position - view.position;
-  const Vec3 x = transpose_mul(view.axes, span);
-  // tie: site beside a camera
-  if (std::abs(x.z) < kMinVal) {
-    throw Unsupported(element_name(m, object::kSensor, sensor),
-                      "its site is in the plane of the camera, where its projection is infinite");
-  }
+  const Frame view = make_frame(s, object::kCamera, m.sensor_refid[sensor]);
+  const auto& [focal, x] = project(s, sensor, site, view);
+  const Vec3 span = site.position - view.position;
   auto add = [&](int dof, Vec3 change) {
     const Vec3 dx = transpose_mul(view.axes, change);
     rows.q(0, dof) += -focal.x * (dx.x - x.x / x.z * dx.z) / x.z;

@@ -1,8 +1,7 @@
-// The rays of a camera's pixels.
+// The rays of a camera's pixels, and projections into its image.
 #pragma once
 
-#include "layout/views.h"
-#include "spatial/vector.h"
+#include "sensor/frame.h"
 
 namespace mujacobian {
 
@@ -13,5 +12,13 @@ struct LocalRay {
 };
 
 LocalRay pixel_ray(const ModelView& m, int camera, int column, int row);
+
+// The focal lengths of a camera in pixels, and the position of a site in its axes.
+struct Projection {
+  Vec3 focal, position;
+};
+
+// Throws Unsupported if the site is in the plane of the camera.
+Projection project(const Sensing& s, int sensor, const Frame& site, const Frame& camera);
 
 }  // namespace mujacobian

@@ -1,5 +1,3 @@
-// Touch and contact sensors. The contacts that they report, and their order, are part of the
-// branch.
 #include "sensor/contact.h"
 
 #include <algorithm>
@@ -13,17 +11,6 @@
 
 namespace mujacobian {
 namespace {
-
-// A contact that a sensor reports.
-struct MatchedContact {
-  int id;
-  bool flip;         // the sensor reports it from the other side
-  double criterion;  // by which a reduction sorts the contacts
-
-  const Block* block;              // exists also for a contact without constraint rows
-  int index;                       // of the block in the state; -1: the contact has no rows
-  const ContactVariation* change;  // one per dof of the block
-};
 
 // Returns the number of each contact's constraint block, -1 for contacts without rows.
 int* contact_blocks(Sensing& s) {
@@ -53,15 +40,10 @@ ContactForce stored_force(const DataView& d, const ContactView& c, const Block* 
   return f;
 }
 
-// The first row of each field of a slot.
-struct Slot {
-  int start[contact_data::kCount];  // -1: not reported
-  int size;
-};
-
-Slot make_slot(int spec) {
+ContactSlot make_slot(int spec) {
+  static_assert(ContactSlot::kFields == contact_data::kCount);
   constexpr int kSize[contact_data::kCount] = {1, 3, 3, 1, 3, 3, 3, 3, 3};
-  Slot slot{{}, 0};
+  ContactSlot slot{{}, 0};
   for (int f = 0; f < contact_data::kCount; f++) {
     slot.start[f] = spec >> f & 1 ? slot.size : -1;
     if (spec >> f & 1) slot.size += kSize[f];
@@ -205,7 +187,7 @@ void add_velocity(Sensing& s, const MatchedContact& matched, bool linear, const 
 }
 
 // One contact in the slot that starts at row `first`                                    (SEN-23)
-void show(Sensing& s, const Slot& slot, const MatchedContact& matched, int first,
+void show(Sensing& s, const ContactSlot& slot, const MatchedContact& matched, int first,
           SensorRows& rows) {
   const Block& b = *matched.block;
   const ContactGeometry& g = *b.geometry;
@@ -245,7 +227,7 @@ struct NetForce {
   double weight;
 };
 
-NetForce net_force(Sensing& s, const MatchedContacts& all) {
+NetForce net_force(Sensing& s, const ContactReport& all) {
   NetForce net{};
   for (int k = 0; k < all.count; k++) {
     const MatchedContact& matched = all.contact[k];
@@ -266,7 +248,8 @@ struct NetChange {
 };
 
 // Writes the rows of the net force of all contacts.                                      (SEN-25)
-void show_net(Sensing& s, const Slot& slot, const MatchedContacts& all, SensorRows& rows) {
+void show_net(Sensing& s, const ContactReport& all, SensorRows& rows) {
+  const ContactSlot& slot = all.slot;
   const NetForce net = net_force(s, all);
   constexpr int kFields[3] = {contact_data::kForce, contact_data::kTorque, contact_data::kPos};
   for (int k = 0; k < all.count; k++) {
@@ -351,41 +334,53 @@ bool inside_site(const ModelView& m, const DataView& d, int site, Vec3 point) {
   }
 }
 
-// Sum of the normal forces of the body's contacts whose outward normals meet the site    (SEN-22)
-void sense_touch(Sensing& s, int sensor, SensorRows& rows) {
+bool is_touched(const Sensing& s, int sensor, int k) {
   const ModelView& m = s.m;
   const int site = m.sensor_objid[sensor], body = m.site_bodyid[site];
+  const Block& b = s.f.blocks.block[k];
+  if (!b.geometry || !b.active) return false;
+  const ContactView& c = b.contact;
+  const bool second = m.geom_bodyid[c.geom.v[1]] == body;
+  if (!second && m.geom_bodyid[c.geom.v[0]] != body) return false;
+  // tie: touch without force
+  if (stored_force(s.d, c, &b).value[0] <= 0) return false;
+  double ray[3];
+  store3(ray, (second ? -1 : 1) * load3(c.frame.v));
+  const double hit =
+      engine().mju_rayGeom(s.d.site_xpos + 3 * site, s.d.site_xmat + 9 * site,
+                           m.site_size + 3 * site, c.pos.v, ray, m.site_type[site], nullptr);
+  // tie: zone of a touch sensor
+  return hit >= 0;
+}
+
+bool reports_net(const ModelView& m, int sensor) {
+  return m.sensor_intprm[kNSens * sensor + 1] == kNetForce;
+}
+
+ContactReport report_contacts(Sensing& s, int sensor) {
+  const int* parameters = s.m.sensor_intprm + kNSens * sensor;
+  const ContactSlot slot = make_slot(parameters[0]);
+  const MatchedContacts all = find_contacts(s, sensor, parameters[1]);
+  const bool net = reports_net(s.m, sensor);
+  const int slots = net ? all.count : s.m.sensor_dim[sensor] / slot.size;
+  const int shown = std::min(slots, all.count);
+  for (int k = 0; k < shown; k++) identify(s, all.contact[k]);
+  return {slot, net, all.contact, shown};
+}
+
+// Sum of the normal forces of the body's contacts whose outward normals meet the site    (SEN-22)
+void sense_touch(Sensing& s, int sensor, SensorRows& rows) {
+  const double weight[kMaxRows] = {1};
   for (int k = 0; k < s.f.blocks.count; k++) {
-    const Block& b = s.f.blocks.block[k];
-    if (!b.geometry || !b.active) continue;
-    const ContactView& c = b.contact;
-    const bool second = m.geom_bodyid[c.geom.v[1]] == body;
-    if (!second && m.geom_bodyid[c.geom.v[0]] != body) continue;
-    // tie: touch without force
-    if (stored_force(s.d, c, &b).value[0] <= 0) continue;
-    double ray[3];
-    store3(ray, (second ? -1 : 1) * load3(c.frame.v));
-    const double hit =
-        engine().mju_rayGeom(s.d.site_xpos + 3 * site, s.d.site_xmat + 9 * site,
-                             m.site_size + 3 * site, c.pos.v, ray, m.site_type[site], nullptr);
-    // tie: zone of a touch sensor
-    if (hit < 0) continue;
-    const double weight[kMaxRows] = {1};
-    s.add_force(rows, 0, k, weight);
+    if (is_touched(s, sensor, k)) s.add_force(rows, 0, k, weight);
   }
 }
 
 // Reports the contacts one by one in slots, or their net force.
 void sense_contact(Sensing& s, int sensor, SensorRows& rows) {
-  const int* parameters = s.m.sensor_intprm + kNSens * sensor;
-  const Slot slot = make_slot(parameters[0]);
-  const int reduction = parameters[1];
-  MatchedContacts all = find_contacts(s, sensor, reduction);
-  const int slots = reduction == kNetForce ? all.count : rows.dim() / slot.size;
-  const int shown = std::min(slots, all.count);
-  for (int k = 0; k < shown; k++) identify(s, all.contact[k]);
-  if (reduction == kNetForce) return show_net(s, slot, all, rows);
-  for (int k = 0; k < shown; k++) show(s, slot, all.contact[k], k * slot.size, rows);
+  const ContactReport all = report_contacts(s, sensor);
+  if (all.net) return show_net(s, all, rows);
+  for (int k = 0; k < all.count; k++) show(s, all.slot, all.contact[k], k * all.slot.size, rows);
 }
 
 }  // namespace mujacobian

@@ -1,10 +1,8 @@
-// Distances between two geoms or bodies, with the segment between their nearest points. The nearest
-// geoms and their features are part of the branch.
+#include "sensor/distance.h"
+
 #include <utility>
 
 #include "contact/collider.h"
-#include "contact/identification.h"
-#include "contact/parallel_features.h"
 #include "contact/wrench.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -80,48 +78,61 @@ void put(SensorRows& rows, int first, int dof, Vec3 x) {
   rows.q(first, dof) += x.x, rows.q(first + 1, dof) += x.y, rows.q(first + 2, dof) += x.z;
 }
 
+// Throws Unsupported for a sensor.
+[[noreturn]] void refuse(const ModelView& m, int sensor, const std::string& reason) {
+  throw Unsupported(element_name(m, object::kSensor, sensor), reason);
+}
+
 }  // namespace
+
+double NearestPair::towards() const {
+  // tie: distance of zero
+  return (swapped ? -1 : 1) * (contact.dist < 0 ? -1 : 1);
+}
+
+NearestPair nearest_pair(const Sensing& s, int sensor) {
+  const ModelView& m = s.m;
+  const Nearest nearest = find_nearest(s, sensor);
+  NearestPair pair{};
+  if (nearest.geom[0] < 0) return pair;
+  if (nearest.distance == 0) refuse(m, sensor, "its geoms touch without depth");
+  pair.found = true, pair.swapped = nearest.swapped;
+  pair.contact = as_contact(nearest);
+  if (!identify_nearest(converged_model(m), s.d, pair.contact, pair.geometry)) {
+    refuse(m, sensor,
+           "no features reproduce the nearest points of " +
+               element_name(m, object::kGeom, nearest.geom[0]) + " and " +
+               element_name(m, object::kGeom, nearest.geom[1]));
+  }
+  const int type = m.sensor_type[sensor];
+  if (type != sensor::kGeomDist) pair.parallel = parallel_features(m, s.d, pair.contact);
+  if (pair.parallel != Parallel::kNone && type == sensor::kGeomFromTo) {
+    refuse(m, sensor, "the nearest points of parallel features are not unique");
+  }
+  return pair;
+}
 
 // (SEN-28)
 void sense_distance(Sensing& s, int sensor, SensorRows& rows) {
-  const Nearest nearest = find_nearest(s, sensor);
-  if (nearest.geom[0] < 0) return;
+  const NearestPair pair = nearest_pair(s, sensor);
+  if (!pair.found) return;
   const int type = s.m.sensor_type[sensor];
-  auto refuse = [&](const std::string& reason) {
-    throw Unsupported(element_name(s.m, object::kSensor, sensor), reason);
-  };
-  if (nearest.distance == 0) refuse("its geoms touch without depth");
-  const ContactView pair = as_contact(nearest);
-  ContactGeometry g;
-  if (!identify_nearest(converged_model(s.m), s.d, pair, g)) {
-    refuse("no features reproduce the nearest points of " +
-           element_name(s.m, object::kGeom, nearest.geom[0]) + " and " +
-           element_name(s.m, object::kGeom, nearest.geom[1]));
-  }
-  const Parallel parallel =
-      type == sensor::kGeomDist ? Parallel::kNone : parallel_features(s.m, s.d, pair);
-  if (parallel != Parallel::kNone && type == sensor::kGeomFromTo) {
-    refuse("the nearest points of parallel features are not unique");
-  }
-
-  // the reported normal points from one point to the other, also in penetration
-  // tie: distance of zero
-  const double towards = (nearest.swapped ? -1 : 1) * (nearest.distance < 0 ? -1 : 1);
-  const ContactDofs c = contact_dofs(s.m, s.d, pair, s.arena);
+  const ContactGeometry& g = pair.geometry;
+  const ContactDofs c = contact_dofs(s.m, s.d, pair.contact, s.arena);
   for (int k = 0; k < c.n; k++) {
-    if (tilts(parallel, c, k, g.normal)) {
-      refuse("its normal is not differentiable where parallel features tilt");
+    if (tilts(pair.parallel, c, k, g.normal)) {
+      refuse(s.m, sensor, "its normal is not differentiable where parallel features tilt");
     }
     const ContactVariation v = vary(g, c, k);
     const Vec3 dn = cross(v.turn, g.normal);
     if (type == sensor::kGeomDist) {
       rows.q(0, c.dofs[k]) += v.distance;
     } else if (type == sensor::kGeomNormal) {
-      put(rows, 0, c.dofs[k], towards * dn);
+      put(rows, 0, c.dofs[k], pair.towards() * dn);
     } else {
       const Vec3 half = 0.5 * (v.distance * g.normal + g.distance * dn);
-      put(rows, nearest.swapped ? 3 : 0, c.dofs[k], v.position - half);
-      put(rows, nearest.swapped ? 0 : 3, c.dofs[k], v.position + half);
+      put(rows, pair.swapped ? 3 : 0, c.dofs[k], v.position - half);
+      put(rows, pair.swapped ? 0 : 3, c.dofs[k], v.position + half);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Potential and kinetic energy.
-#include "forces/passive.h"
+#include "sensor/energy.h"
+
 #include "forces/tendon.h"
 #include "layout/enums.h"
 #include "sensor/type.h"
@@ -26,8 +26,7 @@ void add_weight(Sensing& s, SensorRows& rows) {
 void add_joint_springs(Sensing& s, SensorRows& rows) {
   const ModelView& m = s.m;
   for (int j = 0; j < m.njnt; j++) {
-    const double* p = m.jnt_stiffnesspoly + kNPoly * j;
-    const Poly spring{m.jnt_stiffness[j], {p[0], p[1]}};
+    const Poly spring = joint_stiffness(m, j);
     if (spring.zero()) continue;
     const double* qpos = s.d.qpos + m.jnt_qposadr[j];
     const double* rest = m.qpos_spring + m.jnt_qposadr[j];
@@ -54,13 +53,7 @@ void add_joint_springs(Sensing& s, SensorRows& rows) {
 void add_tendon_springs(Sensing& s, SensorRows& rows) {
   const ModelView& m = s.m;
   for (int t = 0; t < m.ntendon; t++) {
-    const double* p = m.tendon_stiffnesspoly + kNPoly * t;
-    const Poly spring{m.tendon_stiffness[t], {p[0], p[1]}};
-    const double length = s.d.ten_length[t], *rest = m.tendon_lengthspring + 2 * t;
-    if (is_plastic(m.tendon_plasticadr, t)) rest = s.d.plastic + m.tendon_plasticadr[t];
-    // tie: energy of a dead band
-    const double x = length > rest[1] ? length - rest[1] : length < rest[0] ? length - rest[0] : 0;
-    const double pull = x * spring.coefficient(x);
+    const double pull = tendon_spring(m, s.d, t).pull();
     for (int k = m.ten_J_rowadr[t], last = k + m.ten_J_rownnz[t]; k < last; k++) {
       rows.q(0, m.ten_J_colind[k]) += pull * s.d.ten_J[k];
     }
@@ -91,6 +84,16 @@ void sense_kinetic(Sensing& s, SensorRows& rows) {
 
 }  // namespace
 
+TendonSpring tendon_spring(const ModelView& m, const DataView& d, int t) {
+  const double* p = m.tendon_stiffnesspoly + kNPoly * t;
+  const double length = d.ten_length[t], *rest = m.tendon_lengthspring + 2 * t;
+  if (is_plastic(m.tendon_plasticadr, t)) rest = d.plastic + m.tendon_plasticadr[t];
+  // tie: energy of a dead band
+  const double x = length > rest[1] ? length - rest[1] : length < rest[0] ? length - rest[0] : 0;
+  return {{m.tendon_stiffness[t], {p[0], p[1]}}, x};
+}
+
+// Potential or kinetic energy
 void sense_energy(Sensing& s, int sensor, SensorRows& rows) {
   if (s.m.sensor_type[sensor] == sensor::kKinetic) return sense_kinetic(s, rows);
   add_weight(s, rows);

@@ -1,59 +1,55 @@
-// Limits of joints and tendons: distance, velocity and force of their constraint row. MuJoCo
-// reports zero if there is no row.
+#include "sensor/limit.h"
+
 #include "layout/enums.h"
 #include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-struct Limit {
-  int constraint;
-  enum { kPosition, kVelocity, kForce } quantity;
-};
-
-Limit limit_of(int type) {
+LimitRow limit_row(int type) {
   switch (type) {
     case sensor::kJointLimitPos:
-      return {constraint::kLimitJoint, Limit::kPosition};
+      return {constraint::kLimitJoint, LimitRow::kPosition, -1};
     case sensor::kJointLimitVel:
-      return {constraint::kLimitJoint, Limit::kVelocity};
+      return {constraint::kLimitJoint, LimitRow::kVelocity, -1};
     case sensor::kJointLimitFrc:
-      return {constraint::kLimitJoint, Limit::kForce};
+      return {constraint::kLimitJoint, LimitRow::kForce, -1};
     case sensor::kTendonLimitPos:
-      return {constraint::kLimitTendon, Limit::kPosition};
+      return {constraint::kLimitTendon, LimitRow::kPosition, -1};
     case sensor::kTendonLimitVel:
-      return {constraint::kLimitTendon, Limit::kVelocity};
+      return {constraint::kLimitTendon, LimitRow::kVelocity, -1};
     default:
-      return {constraint::kLimitTendon, Limit::kForce};
+      return {constraint::kLimitTendon, LimitRow::kForce, -1};
   }
-}
-
-// Returns the first block of the limit, which MuJoCo reports; -1 if there is none.
-int find_block(const Blocks& blocks, int type, int id) {
-  for (int k = 0; k < blocks.count; k++) {
-    if (blocks.block[k].type == type && blocks.block[k].id == id) return k;
-  }
-  return -1;
 }
 
 }  // namespace
 
+LimitRow find_limit(const Sensing& s, int sensor) {
+  LimitRow limit = limit_row(s.m.sensor_type[sensor]);
+  for (int k = s.f.blocks.count - 1; k >= 0; k--) {
+    const Block& b = s.f.blocks.block[k];
+    if (b.type == limit.constraint && b.id == s.m.sensor_objid[sensor]) limit.block = k;
+  }
+  return limit;
+}
+
 void sense_limit(Sensing& s, int sensor, SensorRows& rows) {
-  const Limit limit = limit_of(s.m.sensor_type[sensor]);
-  const int k = find_block(s.f.blocks, limit.constraint, s.m.sensor_objid[sensor]);
+  const LimitRow limit = find_limit(s, sensor);
+  const int k = limit.block;
   if (k < 0) return;
   const Block& b = s.f.blocks.block[k];
   const double one = 1;
   switch (limit.quantity) {
-    case Limit::kPosition:  // J is the gradient of the distance, also for ball joints     (ROW-6)
+    case LimitRow::kPosition:  // J is the gradient of the distance, also for ball joints (ROW-6)
       for (int i = 0; i < b.n; i++) rows.q(0, b.dofs[i]) = b.J[i];
       return;
-    case Limit::kVelocity: {
+    case LimitRow::kVelocity: {
       const double* dq = jacobian_change(s.m, s.d, s.f.blocks, b, s.d.qvel, s.arena);
       for (int i = 0; i < b.n; i++) rows.q(0, b.dofs[i]) = dq[i], rows.v(0, b.dofs[i]) = b.J[i];
       return;
     }
-    case Limit::kForce:
+    case LimitRow::kForce:
       return s.add_force(rows, 0, k, &one);
   }
 }

@@ -1,78 +1,59 @@
-// Rangefinders: the ray along the z axis of a site, or the rays of all pixels of a camera, to the
-// nearest surface.
+#include "sensor/ray.h"
+
 #include <cmath>
 
 #include "contact/geom.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/unsupported.h"
-#include "sensor/camera.h"
-#include "sensor/frame.h"
 #include "sensor/type.h"
 
 namespace mujacobian {
 namespace {
 
-struct Ray {
-  Vec3 origin, direction;
-  double slope;     // depth per distance
-  int geom;         // that the ray hits; -1: none
-  double distance;  // along the ray
-  Vec3 point, normal;
-};
-
-Ray cast(const Sensing& s, const Frame& frame, const LocalRay& local) {
-  Ray ray{};
-  ray.origin = frame.position + frame.axes * local.origin;
-  ray.direction = frame.axes * local.direction;
-  ray.slope = std::abs(local.direction.z);
-  double from[3], along[3], normal[3];
-  store3(from, ray.origin), store3(along, ray.direction);
-  ray.distance = engine().mj_ray(s.m.address, s.d.address, from, along, nullptr, true,
-                                 frame.point.body, &ray.geom, normal);
-  // tie: ray at the end of a surface
-  if (ray.geom < 0) return ray;
-  ray.point = ray.origin + ray.distance * ray.direction;
-  ray.normal = load3(normal);
-  return ray;
+// The sphere, or the cylinder along an axis, about a point.
+Surface sphere(Vec3 center) { return {false, center, identity3()}; }
+Surface cylinder(const Geom& g) {
+  return {false, g.position, identity3() + (-1.0) * outer(g.axis(), g.axis())};
 }
 
-Vec3 sphere_turn(Vec3 from_center, Vec3 normal, Vec3 slide) {
-  return (1 / dot(normal, from_center)) * slide;
-}
-
-// Returns the change of the normal if the hit slides by `slide` along the surface       (SEN-27)
-Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
-  const Vec3 axis = g.axis(), from_center = ray.point - g.position;
-  const double height = dot(axis, from_center);
+// Returns the surface of a geom at a point with this normal.
+Surface surface_at(const Geom& g, Vec3 point, Vec3 normal) {
+  const Vec3 axis = g.axis();
+  const double height = dot(axis, point - g.position);
   switch (g.type) {
     case geom::kSphere:
-      return sphere_turn(from_center, ray.normal, slide);
+      return sphere(g.position);
     case geom::kCapsule:
       // tie: ray at the end of a capsule
       if (std::abs(height) > g.size[1]) {
         const double end = height > 0 ? g.size[1] : -g.size[1];
-        return sphere_turn(from_center - end * axis, ray.normal, slide);
+        return sphere(g.position + end * axis);
       }
-      return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
+      return cylinder(g);
     case geom::kCylinder:
       // tie: ray at the rim of a cylinder
-      if (std::abs(dot(axis, ray.normal)) > 0.5) return {0, 0, 0};  // a cap
-      return sphere_turn(from_center, ray.normal, slide - dot(axis, slide) * axis);
+      if (std::abs(dot(axis, normal)) > 0.5) return {true, point, {}};  // a cap
+      return cylinder(g);
     case geom::kEllipsoid: {
-      // n = S^-2 x / |S^-2 x|
-      auto scaled = [&](Vec3 x) {
-        const Vec3 local = transpose_mul(g.frame, x);
-        const double* r = g.size;
-        return g.frame *
-               Vec3{local.x / (r[0] * r[0]), local.y / (r[1] * r[1]), local.z / (r[2] * r[2])};
-      };
-      const Vec3 change = (1 / dot(ray.normal, scaled(from_center))) * scaled(slide);
-      return change - dot(ray.normal, change) * ray.normal;
+      Mat3 Q{};
+      for (int k = 0; k < 3; k++) {
+        const Vec3 e = (1 / g.size[k]) * column(g.frame, k);
+        Q = Q + outer(e, e);
+      }
+      return {false, g.position, Q};
     }
     default:
-      return {0, 0, 0};  // flat
+      return {true, point, {}};
   }
+}
+
+// Returns the change of the normal if the hit slides by `slide` along the surface       (SEN-27)
+Vec3 normal_change(const Ray& ray, Vec3 slide) {
+  const Surface& x = ray.surface;
+  if (x.flat) return {0, 0, 0};
+  const Vec3 change = (1 / dot(ray.normal, x.Q * (ray.point - x.center))) * (x.Q * slide);
+  return change - dot(ray.normal, change) * ray.normal;
 }
 
 // A ray that hits a curved surface at a distance e from its silhouette has an angle to the surface
@@ -80,11 +61,9 @@ Vec3 normal_change(const Geom& g, const Ray& ray, Vec3 slide) {
 // 1e-6 the derivative is not accurate.                                                   (SEN-30)
 constexpr double kGrazing = 1.5e-5;
 
-bool grazes(const Geom& g, const Ray& ray) {
-  const bool curved = g.type == geom::kSphere || g.type == geom::kCapsule ||
-                      g.type == geom::kCylinder || g.type == geom::kEllipsoid;
+bool grazes(const Ray& ray) {
   // tie: tangent ray
-  return curved && std::abs(dot(ray.normal, ray.direction)) < kGrazing;
+  return !ray.surface.flat && std::abs(dot(ray.normal, ray.direction)) < kGrazing;
 }
 
 // The motion of a ray and of the geom that it hits, with one dof.
@@ -114,12 +93,12 @@ class RayRows {
 };
 
 // The hit stays on the ray and on the surface                                           (SEN-26)
-void add_change(const Ray& ray, const Geom& geom, const RayChange& c, RayRows& out) {
+void add_change(const Ray& ray, const RayChange& c, RayRows& out) {
   const Vec3 carried = c.origin + ray.distance * c.direction;
   const double closer = dot(ray.normal, c.surface - carried);
   const double distance = closer / dot(ray.normal, ray.direction);
   const Vec3 point = carried + distance * ray.direction;
-  const Vec3 normal = cross(c.turn, ray.normal) + normal_change(geom, ray, point - c.surface);
+  const Vec3 normal = cross(c.turn, ray.normal) + normal_change(ray, point - c.surface);
   out.put(ray_data::kDist, distance);
   out.put(ray_data::kDir, c.direction);
   out.put(ray_data::kOrigin, c.origin);
@@ -137,26 +116,13 @@ void add_miss(const RayChange& c, RayRows& out) {
 }
 
 // One ray that is fixed to a frame.
-void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, RayRows out) {
+void add_ray(Sensing& s, const Frame& frame, const Ray& ray, RayRows out) {
   const ModelView& m = s.m;
-  const Ray ray = cast(s, frame, local);
-  Geom geom{};
-  if (ray.geom >= 0) {
-    geom = load_geom(m, s.d, ray.geom);
-    if (geom.type > geom::kMesh) {
-      throw Unsupported(element_name(m, object::kSensor, sensor),
-                        "surfaces of the type that its ray hits are not supported");
-    }
-    if (grazes(geom, ray)) {
-      throw Unsupported(element_name(m, object::kSensor, sensor),
-                        "its ray is tangent to the surface that it hits");
-    }
-  }
   for (int i = 0; i < frame.n; i++) {
     const Vec3 origin = frame.moved[i] + cross(frame.turned[i], ray.origin - frame.position);
     const RayChange c{origin, cross(frame.turned[i], ray.direction), {0, 0, 0}, {0, 0, 0}};
     out.start(frame.dofs[i]);
-    ray.geom < 0 ? add_miss(c, out) : add_change(ray, geom, c, out);
+    ray.geom < 0 ? add_miss(c, out) : add_change(ray, c, out);
   }
   if (ray.geom < 0) return;
   double hit[3];
@@ -165,26 +131,46 @@ void add_ray(Sensing& s, int sensor, const Frame& frame, const LocalRay& local, 
   for (int dof = last_dof(m, surface.body); dof >= 0; dof = m.dof_parentid[dof]) {
     const Motion axis = dof_axis(s.d, dof);
     out.start(dof);
-    add_change(ray, geom, {{0, 0, 0}, {0, 0, 0}, at_point(axis, surface.offset), axis.ang}, out);
+    add_change(ray, {{0, 0, 0}, {0, 0, 0}, at_point(axis, surface.offset), axis.ang}, out);
   }
 }
 
 }  // namespace
 
+Ray cast_ray(const Sensing& s, int sensor, const Frame& frame, const LocalRay& local) {
+  const ModelView& m = s.m;
+  Ray ray{};
+  ray.origin = frame.position + frame.axes * local.origin;
+  ray.direction = frame.axes * local.direction;
+  ray.slope = std::abs(local.direction.z);
+  double from[3], along[3], normal[3];
+  store3(from, ray.origin), store3(along, ray.direction);
+  ray.distance = engine().mj_ray(m.address, s.d.address, from, along, nullptr, true,
+                                 frame.point.body, &ray.geom, normal);
+  // tie: ray at the end of a surface
+  if (ray.geom < 0) return ray;
+  ray.point = ray.origin + ray.distance * ray.direction;
+  ray.normal = load3(normal);
+  const Geom geom = load_geom(m, s.d, ray.geom);
+  if (geom.type > geom::kMesh) {
+    throw Unsupported(element_name(m, object::kSensor, sensor),
+                      "surfaces of the type that its ray hits are not supported");
+  }
+  ray.surface = surface_at(geom, ray.point, ray.normal);
+  if (grazes(ray)) {
+    throw Unsupported(element_name(m, object::kSensor, sensor),
+                      "its ray is tangent to the surface that it hits");
+  }
+  return ray;
+}
+
 void sense_ray(Sensing& s, int sensor, SensorRows& rows) {
   const ModelView& m = s.m;
-  const int type = m.sensor_objtype[sensor], id = m.sensor_objid[sensor];
   const int spec = m.sensor_intprm[kNSens * sensor];
-  const Frame frame = make_frame(s, type, id);
-  if (type == object::kSite) {
-    return add_ray(s, sensor, frame, {{0, 0, 0}, {0, 0, 1}}, {rows, 0, spec});
-  }
-  const int width = m.cam_resolution[2 * id], pixels = width * m.cam_resolution[2 * id + 1];
-  const int size = rows.dim() / pixels;
-  for (int k = 0; k < pixels; k++) {
-    const LocalRay local = pixel_ray(m, id, k % width, k / width);
-    add_ray(s, sensor, frame, local, {rows, k * size, spec});
-  }
+  const Frame frame = make_frame(s, m.sensor_objtype[sensor], m.sensor_objid[sensor]);
+  visit_rays(m, sensor, [&](const LocalRay& local, int first) {
+    add_ray(s, frame, cast_ray(s, sensor, frame, local), {rows, first, spec});
+  });
 }
 
 }  // namespace mujacobian

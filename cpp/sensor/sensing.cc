@@ -96,7 +96,7 @@ const ActuatorForces& Sensing::actuators() {
 const ActuatorCurvatures& Sensing::actuator_curvatures() {
   if (actuator_curvatures_.count < 0) {
     const Actuation& actuation = f.paths.actuation;
-    PathCurvature* all = arena.take<PathCurvature>(actuation.weight_count);
+    PathCurvature* all = arena.take<PathCurvature>(actuation.weight_count + m.ntendon);
     actuator_curvatures_ = {all, mujacobian::actuator_curvatures(m, d, actuation, all, arena)};
   }
   return actuator_curvatures_;
@@ -123,15 +123,19 @@ const DofRows& Sensing::gravity_compensation() {
   return *gravity_compensation_;
 }
 
-const ForceDerivative& Sensing::force(int k) {
-  if (!force_) {
-    force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
-    block_motion_ = block_motion(m, d, solved_, f.solved, arena);
+const BlockMotion& Sensing::block_motion() {
+  if (!block_motion_.acc) {
+    block_motion_ = mujacobian::block_motion(m, d, solved_, f.solved, arena);
   }
+  return block_motion_;
+}
+
+const ForceDerivative& Sensing::force(int k) {
+  if (!force_) force_ = arena.zeros<ForceDerivative*>(f.blocks.count);
   if (!force_[k]) {
     force_[k] = arena.take<ForceDerivative>(1);
-    *force_[k] =
-        force_derivative(m, d, f.tree, solved_, solved_.block[k], block_motion_, f.residual, arena);
+    *force_[k] = force_derivative(m, d, f.tree, solved_, solved_.block[k], block_motion(),
+                                  f.residual, arena);
   }
   return *force_[k];
 }
@@ -188,7 +192,9 @@ void Sensing::add_force(SensorRows& rows, int r, int k, const double* weights) {
   for (int s = 0; s < df.diagonal_count; s++) {
     const DiagonalChange& change = df.diagonal[s];
     double scale = 0;
-    for (int row = change.first; row < change.last; row++) scale += weight[row] * b.force[row];
+    for (int row = change.first; row < change.last; row++) {
+      scale += weight[row] * force_by_log_stiffness(d, b, row);
+    }
     for (int i = 0; i < m.nv; i++) rows.q(r, i) += scale * change.dlogD[i];
   }
   if (corrects_rows(m, d, f)) add_correction(rows, r, b, weight);

@@ -76,6 +76,9 @@ class Sensing {
   const DofRows& actuator_force();
   const DofRows& gravity_compensation();
 
+  // The motion of all blocks at the acceleration that solves the equation of motion.
+  const BlockMotion& block_motion();
+
   // The derivative of the forces of block k before the sweeps of noslip.
   const ForceDerivative& force(int k);
 

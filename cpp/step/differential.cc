@@ -76,7 +76,9 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   const DofRows& residual = f.residual;
   s.step = integrate(m, d, f, arena);
   notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), kSolverLimit});
-  s.two_systems = (f.blocks.count || senses) && !s.step.explicit_;
+  // the acceleration of the optimum and the one after the sweeps of the noslip solver differ
+  const bool sweeps = f.noslip.first;
+  s.two_systems = (f.blocks.count || senses) && (!s.step.explicit_ || sweeps);
 
   // the accelerations of the two systems
   double* at = arena.take<double>(m.nv);

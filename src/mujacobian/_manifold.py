@@ -41,7 +41,7 @@ class Manifold:
                 rotations.append(range(v + count, v + count + 3))
         rest = model.nv + model.na
         self.size = model.nq + rest
-        self.nx = model.nv + rest
+        self.nv, self.nx = model.nv, model.nv + rest
         self._quaternions = np.array(quaternions, dtype=int).reshape(-1, 4)
         self._rotations = np.array(rotations, dtype=int).reshape(-1, 3)
         self._numbers = np.array([*numbers, *range(model.nq, self.size)], dtype=int)
@@ -71,6 +71,13 @@ class Manifold:
         q, theta = states[..., self._quaternions], changes[..., self._rotations]
         result[..., self._quaternions] = 0.5 * quaternion_rate(q, theta)
         return result
+
+    def move(self, states: Array, changes: Array) -> Array:
+        """Return states after changes in tangent coordinates, which agree to second order."""
+        moved = states + self.push(states, changes)
+        q = moved[..., self._quaternions]
+        moved[..., self._quaternions] = q / np.linalg.norm(q, axis=-1, keepdims=True)
+        return moved
 
     def reduce(self, states: Array, changes: Array) -> Array:
         """Convert changes of the stored numbers to tangent coordinates of `q / |q|` (HVP-3)."""

@@ -33,7 +33,6 @@ from mujacobian._rollout import DivergedRolloutError, rollout
 from mujacobian._summary import describe
 from mujacobian._trajectory import Trajectory
 from mujacobian.control.cost import Cost, expand_norm
-from mujacobian.control.rows import Rows
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -361,35 +360,33 @@ class _OwnLoss:
 
 
 class _MeanCost:
-    """The mean of a cost over the steps of one rollout."""
+    """The mean of a cost over the steps of one rollout, which are the knots of a plan."""
 
     def __init__(self, cost: Cost, trajectory: Trajectory, controls: Array) -> None:
         T = len(controls)
-        self.cost, self.scale, self.ns = cost, 1.0 / T, cost.ns
+        self.ns = cost.ns
         times = trajectory.kept[0, 0, 0] + trajectory.model.opt.timestep * np.arange(T)
         self.value = float(cost(trajectory.sensordata, controls, times).mean())
-        self.terms = []
-        given, offsets, first = np.hstack([trajectory.sensordata, controls]), cost.offsets(times), 0
-        slope = np.zeros_like(given)
-        for k in cost.own:
-            residual = cost.terms[k].residual
-            assert isinstance(residual, Rows)
-            r = given @ residual.matrix.T + offsets[:, first : first + len(residual)]
-            first += len(residual)
+        arguments = trajectory.sensordata, controls, cost.offsets(times)
+        weights = cost.knot_weights(times) / T
+        values, gradients = cost.differentiate_rows(*arguments)
+        self.terms, slope = [], np.zeros((T, self.ns + cost.nu))
+        for k, rows in cost.own_rows():
+            r, matrix, weight = values[:, rows], gradients[:, rows], weights[:, k, None]
             _, slopes, curvatures, bends = expand_norm(cost.terms[k].norm, r)
-            weight = self.scale * float(cost.weights[k])
-            slope += weight * slopes @ residual.matrix
+            slope += np.einsum("tk,tkj->tj", weight * slopes, matrix)
             # rows that are off have a NaN residual
-            self.terms.append((weight, residual.matrix, np.nan_to_num(r), curvatures, bends))
+            self.terms.append((weight, matrix, np.nan_to_num(r), curvatures, bends))
         self.gradient = self._parts(slope)
+        self.curvature = cost.curve_rows(*arguments, weights)  # of functions of rows
 
     def product(self, moved: Parts) -> Parts:
         change = np.hstack([moved.sensors, moved.controls])  # type: ignore[list-item]
-        made = np.zeros_like(change)
+        made = np.einsum("tij,tj->ti", self.curvature, change)
         for weight, matrix, r, curvatures, bends in self.terms:
-            dr = change @ matrix.T
+            dr = np.einsum("tkj,tj->tk", matrix, change)
             turned = curvatures * dr + (bends * (r * dr).sum(axis=1))[:, None] * r  # (ILQ-2)
-            made += weight * turned @ matrix
+            made += np.einsum("tk,tkj->tj", weight * turned, matrix)
         return self._parts(made)
 
     def _parts(self, rows: Array) -> Parts:

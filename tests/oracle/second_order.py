@@ -85,11 +85,16 @@ def _extrapolate(function, k, first=FIRST_STEP, levels=LEVELS):
     return derivative(lambda step: function(step * along), first, levels)
 
 
-def brackets(model, data, cotangent) -> np.ndarray:
-    """Return the antisymmetric part of the derivative of `(A, B)^T cotangent`, twice.  (HES-3)"""
-    lin = mujacobian.linearize(model, data, sensors=False)
+def brackets(model, data, cotangent, sensed=None) -> np.ndarray:
+    """Return the antisymmetric part of the derivative of `(A, B)^T cotangent`, twice.  (HES-3)
+
+    `(C, D)^T sensed` is added to the function if `sensed` is given.
+    """
+    lin = mujacobian.linearize(model, data, sensors=sensed is not None)
     A = np.hstack([lin.A, lin.B])
     pulled = A.T @ cotangent
+    if sensed is not None:
+        pulled += np.hstack([lin.C, lin.D]).T @ sensed
     result = np.zeros((A.shape[1], A.shape[1]))
     for first in _rotations(model):
         rows = slice(first, first + 3)
@@ -124,7 +129,9 @@ def _crossed(columns):
     return np.cross(columns[:, None, :], columns[:, :, None], axis=0)
 
 
-def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float:
+def judge_columns(
+    model, data, *, tolerance, sensed=None, seed=0, step=CONTACT_STEP, levels=CONTACT_LEVELS
+) -> float:
     """Assert that `hessian` agrees with the columns that differences determine; return their share.
 
     A column near a kink, where a contact leaves its branch, has differences that do not settle. The
@@ -132,17 +139,17 @@ def judge_columns(model, data, *, tolerance, seed=0, step=CONTACT_STEP) -> float
     largest entry of the block. An entry of the Hessian follows from one column, because the
     antisymmetric part of the differences is known.
     """
-    given = cotangent(model, seed)
-    found = joined(mujacobian.hessian(model, data, given))
+    given = _given(model, sensed, seed)
+    found = joined(mujacobian.hessian(model, data, given, sensed))
     assert (found == found.T).all()
-    function = Pulled(model, data, given)
-    half = 0.5 * brackets(model, data, given)
+    function = Pulled(model, data, given, sensed)
+    half = 0.5 * brackets(model, data, given, sensed)
     edges = [0, model.nv, 2 * model.nv, function.size]
     blocks = [slice(*pair) for pair in pairwise(edges)]
     compared = trusted = 0
     for across in blocks:
         for k in range(across.start, across.stop):
-            column, error = _extrapolate(function, k, step, CONTACT_LEVELS)
+            column, error = _extrapolate(function, k, step, levels)
             for rows in blocks:
                 scale = max(
                     abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
@@ -188,11 +195,16 @@ def cotangent(model, seed=0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=2 * model.nv + model.na)
 
 
+def _given(model, sensed, seed):
+    """Return a cotangent of the next state, which is small beside a cotangent of sensors."""
+    given = cotangent(model, seed)
+    # the second derivatives of the step alone have their own tests
+    return given if sensed is None else 1e-3 * given
+
+
 def judge(model, data, *, tolerance, sensed=None, forces=False, seed=0) -> float:
     """Assert that `hessian` agrees with the differences; return the largest entry."""
-    given = cotangent(model, seed)
-    if sensed is not None:  # the second derivatives of the step alone have their own tests
-        given *= 1e-3
+    given = _given(model, sensed, seed)
     found = joined(mujacobian.hessian(model, data, given, sensed, forces=forces))
     expected = differences(model, data, given, sensed, forces=forces)
     scale = abs(expected.hessian).max()

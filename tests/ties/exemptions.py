@@ -10,7 +10,7 @@ BOOKKEEPING = """
   constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2
   sensor/camera.cc:1 sensor/contact.cc:14 sensor/distance.cc:3 sensor/frame.cc:3
-  sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:4
+  sensor/frame.h:1 sensor/inertial.cc:1 sensor/limit.cc:1 sensor/path.cc:1 sensor/ray.cc:3
   sensor/sensing.cc:3 sensor/sensor.cc:5 sensor/touch_grid.cc:4 sensor/type.h:2
   sensor/virtual_motion.h:1
   actuation/activation.cc:6 actuation/pid_plugin.cc:2
@@ -18,15 +18,18 @@ BOOKKEEPING = """
   actuation/motor.cc:12 forces/passive.cc:2 forces/passive.h:1 tree/dof_rows.cc:5
   forces/tendon.cc:6 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:5
-  step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:1 spatial/jet.h:1
+  step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:3 spatial/jet.h:1
   tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:2
-  second_order/path.cc:2 second_order/path_function.cc:4 second_order/row.cc:2
-  second_order/support.cc:2 actuation/transmission_curvature.cc:5 forces/link.h:1
+  second_order/path.cc:1 second_order/path_function.cc:4 second_order/row.cc:2
+  second_order/path_function.h:1 second_order/body_pair.cc:3 second_order/friction_update.cc:1
+  second_order/friction_update.h:1 second_order/noslip.cc:2
+  second_order/support.cc:1 actuation/transmission_curvature.cc:5 forces/link.h:1
   forces/tendon_curvature.cc:1 tree/path.h:1 tree/relative.cc:4
-  second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:5
-  second_order/pair.cc:4 second_order/point_equality.cc:3 second_order/product.cc:4
+  second_order/ball_limit.cc:2 second_order/cone.h:1 second_order/contact.cc:6
+  second_order/pair.cc:4 second_order/product.cc:4
   second_order/runge_kutta.cc:5
-  second_order/sensor.cc:3 second_order/sensor_frame.cc:8
+  second_order/sensor.cc:5 second_order/sensor_frame.cc:8 second_order/sensor_energy.cc:1
+  second_order/sensor_limit.cc:1 second_order/sensor_contact.cc:5 second_order/sensor_ray.cc:3
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
@@ -47,7 +50,8 @@ REPEATED = """
 # They select a branch of a second derivative. The tie is that of the first derivative, which is
 # marked elsewhere, or the second derivative does not exist there.
 SECOND_ORDER = """
-  forces/passive.cc:2 second_order/impedance.cc:7
+  forces/passive.cc:5 second_order/damping.cc:1 second_order/impedance.cc:7
+  second_order/metric.cc:2
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
