@@ -12,6 +12,17 @@ def pytest_addoption(parser: pytest.Parser):
     parser.addoption("--cases", type=int, metavar="N", help="parameter sets per test, at most")
 
 
+@pytest.fixture
+def double_precision():
+    """Let JAX compute in double precision, as `mujacobian.jax` needs, and restore its setting."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    before = jax.config.jax_enable_x64
+    # for all threads: compiled functions call ours in threads of their own
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
 @pytest.hookimpl(trylast=True)  # after -m and -k have selected the tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
     most = config.getoption("--cases")

@@ -88,10 +88,10 @@ def differentiate_jax(model, data):
     jax = pytest.importorskip("jax")
     import mujacobian.jax as bridge
 
-    jax.config.update("jax_enable_x64", True)
     state = np.concatenate([data.qpos, data.qvel, data.act])
     loss = lambda u: bridge.rollout(model, state, u)[0].sum()  # noqa: E731
-    jax.block_until_ready(jax.grad(loss)(np.zeros((5, model.nu))))
+    with jax.enable_x64(True):
+        jax.block_until_ready(jax.grad(loss)(np.zeros((5, model.nu))))
 
 
 def plan(threads):

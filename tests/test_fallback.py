@@ -452,11 +452,11 @@ def test_torch_warns_of_differences():
     assert controls.grad.any()
 
 
-def test_jax_warns_of_differences():
-    jax = pytest.importorskip("jax")
+def test_jax_warns_of_differences(double_precision):
+    import jax
+
     import mujacobian.jax as mj
 
-    jax.config.update("jax_enable_x64", True)
     model, _ = scene(RING)
 
     def loss(controls):

@@ -11,15 +11,10 @@ from tests.test_hessian_sensors import machine
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.jax")
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 STEPS = 20
 TOLERANCE = 1e-12  # relative: the gradients are the same numbers
-
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture
@@ -244,7 +239,8 @@ def test_second_derivatives_that_are_not_available(curved):
         jax.hessian(loss)(controls, forces)
 
 
-def test_hessian_by_parameters(curved):
+@pytest.mark.parametrize("compile", [False, True])
+def test_hessian_by_parameters(curved, compile):
     model, state, controls, weights, _ = curved
     parameters = mujacobian.Parameters(model, ["gravity", "dof_damping"])
     values = parameters.values
@@ -254,7 +250,8 @@ def test_hessian_by_parameters(curved):
         return (states * weights[0]).sum() + (sensordata * weights[1]).sum()
 
     trajectory = mujacobian.rollout(model, state, controls, params=(parameters, values))
-    made = jax.hessian(loss, argnums=(0, 1))(values, controls)
+    function = jax.hessian(loss, argnums=(0, 1))
+    made = (jax.jit(function) if compile else function)(values, controls)
     close(made[0][0], trajectory.hessian("params", *weights))
     rows = [trajectory.hvp((None, None, along), *weights) for along in np.eye(len(values))]
     close(made[0][1], np.array([row.controls for row in rows]))

@@ -8,7 +8,7 @@ from tests.scenes.rods_cases import everything, inputs, weights
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 bridge = pytest.importorskip("mujacobian.rods.jax")
-jax.config.update("jax_enable_x64", True)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def test_gradients_are_those_of_rollout():
