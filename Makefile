@@ -27,8 +27,8 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl lint format type bench bench-rods \
-  bench-newton table3 \
+.PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio \
+  lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
@@ -55,6 +55,9 @@ test-newton: .venv-newton/.installed  ## the tests and examples of the Newton br
 
 test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl adapter and the code blocks that need it
 	$(BIN)/python -m pytest tests/test_crocoddyl.py tests/test_pages.py -k "crocoddyl or control" $(PYTEST_ARGS)
+
+test-pinocchio: .venv/.bench .venv/.installed  ## second derivatives against the tensors of Pinocchio
+	$(BIN)/python -m pytest tests/test_pinocchio.py -n 0 $(PYTEST_ARGS)
 
 notebooks: .venv/.tools .venv/.installed  ## execute the notebooks; PYTEST_ARGS="-n 0 --overwrite" stores their outputs
 	$(BIN)/python $(PYTEST) --nbmake notebooks $(PYTEST_ARGS)

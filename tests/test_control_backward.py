@@ -36,6 +36,7 @@ def solve_qp(H, g, lower, upper):
 
 def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
     """Return the steps and gains."""
+    scale = scale_of(controls)
     T, nx = A.shape[:2]
     nu = B.shape[2]
     nz = nx + nu
@@ -49,7 +50,7 @@ def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
         x, u = slice(nx), slice(nx, nz)
         Huu, Hux = H[u, u].copy(), H[u, x].copy()
         if kind == "control":
-            Huu += mu * np.eye(nu)
+            Huu += mu * np.diag(scale)
         if kind == "state":
             Huu += mu * B[t].T @ B[t]
             Hux += mu * B[t].T @ A[t]
@@ -62,6 +63,11 @@ def reference(A, B, gradient, hessian, controls, lower, upper, kind, mu):
         Vzz = np.zeros((nz, nz))
         Vzz[x, x] = along.T @ H @ along
     return steps, gains
+
+
+def scale_of(controls):
+    """Return the scale of the regularization of each control."""
+    return np.linspace(0.5, 2.0, controls.shape[1])
 
 
 def change(A, B, gradient, hessian, steps, gains, size):
@@ -82,7 +88,7 @@ def run(problem, lower, upper, kind, mu):
     steps = np.zeros((len(A) - 1, B.shape[2]))
     gains = np.zeros((len(A) - 1, B.shape[2], A.shape[1]))
     made = _core.backward_into(
-        A, B, gradient, hessian, controls, lower, upper, kind, mu, steps, gains
+        A, B, gradient, hessian, controls, lower, upper, kind, mu, scale_of(controls), steps, gains
     )
     return steps, gains, made
 

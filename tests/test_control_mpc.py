@@ -203,3 +203,39 @@ def test_an_unsupported_contact_does_not_stop_the_loop():
     assert any(result.refused)
     assert result.to_dict()["plans_refused"] > 0
     assert result.states[-1, 0] > 0  # it was pushed before it landed
+
+
+def stiff_slide():
+    """Return a mass on a spring that is stable below time steps of 6.3 ms, and its cost."""
+    model = mujoco.MjModel.from_xml_string(
+        """
+        <mujoco><option timestep=".002" gravity="0 0 0"/>
+          <worldbody><body><joint name="j" type="slide" stiffness="1e5" damping="10"/>
+            <geom size=".1" mass="1"/></body></worldbody>
+          <actuator><motor joint="j" ctrlrange="-1e4 1e4"/></actuator>
+          <sensor><jointpos name="p" joint="j"/></sensor></mujoco>
+        """
+    )
+    effort = control.Term("effort", control.controls(model), weight=1e-12)
+    return model, control.Cost(model, [control.Term("p", control.sensor(model, "p")), effort])
+
+
+def test_a_plan_that_diverges_has_smaller_steps():
+    model, cost = stiff_slide()
+    planner = control.ILQR(control.planning_model(model, timestep=0.01), cost, 40, mu=1e-9)
+    data = mujoco.MjData(model)
+    data.qpos[0] = 0.05
+    with pytest.warns(RuntimeWarning, match=r"plans have smaller time steps .* diverges at knot"):
+        result = control.MPC(model, planner).run(data, 0.1, progress=False)
+    assert result.shortened[0].endswith("The plan has time steps of 0.005 s instead")
+    assert result.to_dict()["plans_shortened"] == sum(map(bool, result.shortened)) > 0
+    assert np.allclose(np.diff(result.plan.times), 0.005)
+    assert "smaller time steps: " in repr(result.plan)
+    assert result.controls.any()
+    assert abs(result.states[:, 0]).max() <= 0.05  # the simulation itself is stable
+    # a plan of its own still raises, and so does a cost that is not finite at any time step
+    with pytest.raises(control.DivergedError, match="diverges at knot"):
+        planner.solve(data)
+    data.qpos[0] = 1e200
+    with pytest.raises(control.DivergedError, match=r"knot .* of 40"):
+        planner.improve(data)

@@ -107,6 +107,11 @@ def approximate():
     return solve("gauss-newton")
 
 
+def last_iterations(plan):
+    """Return the number of iterations in which the cost decreases by the last percent."""
+    return int((plan.history.cost < 1.01 * plan.cost).sum())
+
+
 @pytest.mark.parametrize("hessian", ["exact", "auto"])
 def test_the_exact_hessian_converges_in_fewer_iterations(hessian, approximate):
     before = mujacobian.fd_count()
@@ -115,7 +120,8 @@ def test_the_exact_hessian_converges_in_fewer_iterations(hessian, approximate):
     assert plan.status == "converged"
     assert plan.approximated == ""
     assert abs(gradient(planner, plan)).max() < GRADIENT
-    assert 2 * len(plan.history.cost) < 1.5 * len(slow.history.cost)
+    assert len(plan.history.cost) < len(slow.history.cost)
+    assert 2 * last_iterations(plan) < last_iterations(slow)
     assert mujacobian.fd_count() == before
 
 

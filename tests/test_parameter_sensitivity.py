@@ -20,8 +20,11 @@ def changed_plans(planner, plan, params, k):
         model = params.apply(values)
         cost = control.Cost(model, planner.cost.terms)
         other = control.ILQR(model, cost, planner.horizon, hessian="auto", tolerance=1e-15)
-        again = other.solve(plan.states[0], controls=plan.controls, iterations=50)
-        assert again.status == "converged"
+        # a plan that begins with given states has only one attempt, which stays near them
+        given = {"controls": plan.controls, "states": plan.states}
+        again = other.solve(plan.states[0], **given, iterations=50)
+        # rounding may end the last search, since the tolerance is that of rounding
+        assert again.status in ("converged", "no improvement")
         return again.controls, again.states
 
     return vary
@@ -52,7 +55,8 @@ def test_an_arm_with_and_without_bounds(limits):
     compare_parameters(planner, plan, [("body_mass", [2]), ("dof_damping", "j1")])
 
 
-def test_curved_sensors():
+@pytest.mark.parametrize("has_product", [False, True])
+def test_curved_sensors(has_product):
     """The cost reads the position and the acceleration of the tip, which depends on the mass."""
     sensors = (
         '<sensor><framepos name="tip" objtype="site" objname="tip"/>'
@@ -66,7 +70,11 @@ def test_curved_sensors():
     reach = control.Term("reach", control.sensor(model, "tip") - [0.5, 0.2, 0.4], control.L2(0.1))
     shock = control.Term("shock", control.sensor(model, "shock"), weight=1e-4)
     effort = control.Term("effort", control.controls(model), weight=0.01)
-    cost = control.Cost(model, [reach, shock, effort])
+    terms = [reach, shock, effort]
+    if has_product:  # its second derivative by the sensors enters, too
+        product = np.sin(control.sensor(model, "shock")[2] / 5) * control.sensor(model, "tip")
+        terms.append(control.Term("product", product - 0.3, control.L2(0.2), 0.1))
+    cost = control.Cost(model, terms)
     planner = control.ILQR(model, cost, 21, hessian="auto", tolerance=1e-15)
     plan = planner.solve([0.2, 0.3, 0.1, 0, 0, 0], iterations=200)
     compare_parameters(planner, plan, [("body_mass", [3]), ("dof_damping", "j0")])

@@ -1,6 +1,8 @@
 """The tasks have exact derivatives and succeed, also from the command line."""
 
 import json
+import pickle
+from dataclasses import replace
 from functools import cache
 
 import mujoco
@@ -9,9 +11,9 @@ import pytest
 
 import mujacobian
 from mujacobian import _cli as cli
+from mujacobian import control
 from mujacobian.check._judge import Judge, stack
 from mujacobian.control import tasks, video
-from mujacobian.control.tasks.gait import Gait
 from mujacobian.errors import MujacobianError
 
 # numbers of random initial states from which a task must succeed
@@ -182,7 +184,7 @@ def test_errors_of_unknown_tasks_list_the_known_ones():
         tasks.load("juggle")
 
 
-WALK = Gait(offsets=(0.0, 0.5), duty=0.6, cadence=2.0, amplitude=0.05)
+WALK = control.Gait(offsets=(0.0, 0.5), duty=0.6, cadence=2.0, amplitude=0.05)
 TIMES = np.arange(0, 3, 0.002)
 
 
@@ -198,8 +200,51 @@ def test_gait():
     np.testing.assert_allclose(height[lift > 0], 0.02 + lift[lift > 0])
 
 
+def test_contact_schedule():
+    down = WALK.is_down(TIMES)
+    np.testing.assert_array_equal(down, WALK.lift(TIMES) == 0)
+    targets = WALK.targets_down(TIMES, [1.0, 2.0])
+    assert targets.shape == (len(TIMES), 4)
+    for foot in range(2):
+        pair = targets[:, 2 * foot : 2 * foot + 2]
+        assert (pair[down[:, foot]] == [1.0, 2.0]).all()
+        assert np.isnan(pair[~down[:, foot]]).all()
+    assert WALK.targets_down(TIMES, 0.0).shape == (len(TIMES), 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"offsets": ()}, "at least one foot"),
+        ({"duty": 1.0}, "duty must be between 0 and 1, got 1.0"),
+        ({"cadence": 0.0}, "cadence must be positive, got 0.0"),
+        ({"amplitude": -0.1}, "amplitude must be positive"),
+    ],
+)
+def test_wrong_gaits_raise(change, match):
+    with pytest.raises(ValueError, match=match):
+        replace(WALK, **change)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_costs_can_be_pickled(name):
+    task = tasks.load(name)
+    copy = pickle.loads(pickle.dumps(task.cost))
+    data, times = task.start(None), np.linspace(0, 2, 5)
+    mujoco.mj_forward(task.model, data)
+    given = [data.sensordata] * 5, [data.ctrl] * 5, times
+    assert np.array_equal(copy(*given), task.cost(*given))
+
+
+def test_the_former_name_of_gaits_is_deprecated():
+    with pytest.warns(DeprecationWarning, match="control.Gait"):
+        assert tasks.Gait is control.Gait
+    with pytest.raises(AttributeError, match="Trot"):
+        tasks.Trot  # noqa: B018
+
+
 def test_before_its_start_a_gait_rests():
-    late = Gait(WALK.offsets, WALK.duty, WALK.cadence, WALK.amplitude, start=1.0)
+    late = control.Gait(WALK.offsets, WALK.duty, WALK.cadence, WALK.amplitude, start=1.0)
     assert not late.lift(TIMES[TIMES < 1]).any()
     np.testing.assert_allclose(late.lift(TIMES + 1), WALK.lift(TIMES), atol=1e-12)
 

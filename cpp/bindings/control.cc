@@ -18,17 +18,27 @@ namespace {
 
 Py_ssize_t size_of(nb::handle array) { return nb::len(array); }
 
+// (start, index, coefficient)
+using Compressed = std::tuple<std::vector<int>, std::vector<int>, std::vector<double>>;
 // (first row, rows, norm, p, q)
 using Terms = std::vector<std::tuple<int, int, std::string, double, double>>;
+// (operation, p, first operand, second operand)
+using Nodes = std::vector<std::tuple<std::string, double, int, int>>;
 
-CostRows* make_cost(int ns, int nu, int nx, std::vector<int> start, std::vector<int> index,
-                    std::vector<double> coefficient, const Terms& terms) {
-  auto* rows =
-      new CostRows{ns, nu, nx, std::move(start), std::move(index), std::move(coefficient), {}};
+CostRows* make_cost(int ns, int nu, int nx, const Compressed& rows, const Terms& terms,
+                    const Compressed& operands, std::vector<double> constants, const Nodes& nodes) {
+  const auto affine = [](const Compressed& given) {
+    return AffineRows{std::get<0>(given), std::get<1>(given), std::get<2>(given)};
+  };
+  auto cost = std::make_unique<CostRows>(
+      CostRows{affine(rows), ns, nu, nx, {}, {ns, nu, affine(operands), std::move(constants), {}}});
   for (const auto& [first, count, norm, p, q] : terms) {
-    rows->terms.push_back({first, count, {norm_kind(norm), p, q}});
+    cost->terms.push_back({first, count, {norm_kind(norm), p, q}});
   }
-  return rows;
+  for (const auto& [operation, p, first, second] : nodes) {
+    cost->graph.nodes.push_back({graph_operation(operation), p, first, second});
+  }
+  return cost.release();
 }
 
 void evaluate_into(const CostRows& rows, nb::handle sensors, nb::handle controls,
@@ -53,7 +63,7 @@ void expand_into(const CostRows& rows, nb::handle sensors, nb::handle controls, 
   const Py_ssize_t n = size_of(sensors), nterm = rows.terms.size(), ns = rows.ns, nx = rows.nx,
                    nu = rows.nu, nz = nx + nu, stride = round_to_lanes(nz);
   Array s(sensors, "sensordata", {n, ns}, false), u(controls, "controls", {n, nu}, false),
-      c(offsets, "offsets", {n, rows.count()}, false), w(weights, "weights", {nterm}, false),
+      c(offsets, "offsets", {n, rows.count()}, false), w(weights, "weights", {n, nterm}, false),
       sx(C, "C", {n, ns, nx}, false), su(D, "D", {n, ns, nu}, false),
       g(gradient, "gradient", {n, nz}, true), h(hessian, "hessian", {n, nz, stride}, true);
   run([&] {
@@ -61,8 +71,46 @@ void expand_into(const CostRows& rows, nb::handle sensors, nb::handle controls, 
     for (Py_ssize_t t = 0; t < n; t++) {
       arena.reset();
       expand_cost(rows, {s.data() + t * ns, u.data() + t * nu, c.data() + t * rows.count()},
-                  w.data(), sx.data() + t * ns * nx, su.data() + t * ns * nu, g.data() + t * nz,
-                  h.data() + t * nz * stride, stride, arena);
+                  w.data() + t * nterm, sx.data() + t * ns * nx, su.data() + t * ns * nu,
+                  g.data() + t * nz, h.data() + t * nz * stride, stride, arena);
+    }
+  });
+}
+
+// Writes the values (n, rows) of the rows, NaN if a row is off, and their derivatives (n, rows, ns
+// + nu) by sensors and controls.
+void rows_into(const CostRows& rows, nb::handle sensors, nb::handle controls, nb::handle offsets,
+               nb::handle values, nb::handle gradients) {
+  const Py_ssize_t n = size_of(sensors), ns = rows.ns, nu = rows.nu, k = rows.count();
+  Array s(sensors, "sensordata", {n, ns}, false), u(controls, "controls", {n, nu}, false),
+      c(offsets, "offsets", {n, k}, false), r(values, "values", {n, k}, true),
+      g(gradients, "gradients", {n, k, ns + nu}, true);
+  run([&] {
+    Arena arena;
+    for (Py_ssize_t t = 0; t < n; t++) {
+      arena.reset();
+      differentiate_rows(rows, {s.data() + t * ns, u.data() + t * nu, c.data() + t * k},
+                         r.data() + t * k, g.data() + t * k * (ns + nu), arena);
+    }
+  });
+}
+
+// Adds the second derivatives (n, ns + nu, ns + nu) of the cost by sensors and controls that are
+// due to products and functions of rows.
+void curve_into(const CostRows& rows, nb::handle sensors, nb::handle controls, nb::handle offsets,
+                nb::handle weights, nb::handle hessian) {
+  const Py_ssize_t n = size_of(sensors), ns = rows.ns, nu = rows.nu, k = rows.count(),
+                   nterm = rows.terms.size(), width = ns + nu;
+  Array s(sensors, "sensordata", {n, ns}, false), u(controls, "controls", {n, nu}, false),
+      c(offsets, "offsets", {n, k}, false), w(weights, "weights", {n, nterm}, false),
+      h(hessian, "hessian", {n, width, width}, true);
+  run([&] {
+    Arena arena;
+    for (Py_ssize_t t = 0; t < n; t++) {
+      arena.reset();
+      curve_cost(rows, {s.data() + t * ns, u.data() + t * nu, c.data() + t * k},
+                 w.data() + t * nterm, nullptr, nullptr, h.data() + t * width * width,
+                 static_cast<int>(width), arena);
     }
   });
 }
@@ -103,15 +151,16 @@ std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::ha
                                               nb::handle hessian, nb::handle controls,
                                               nb::handle lower, nb::handle upper,
                                               const std::string& regularization, double mu,
-                                              nb::handle steps, nb::handle gains,
-                                              nb::handle values) {
+                                              nb::handle scale, nb::handle steps, nb::handle gains,
+                                              nb::handle values, nb::handle gaps) {
   const Py_ssize_t T = size_of(controls), nu = size_of(lower);
   const Py_ssize_t nx = size_of(nb::object(A[0])), nz = nx + nu, stride = round_to_lanes(nz);
   Array a(A, "A", {T, nx, nx}, false), b(B, "B", {T, nx, nu}, false),
       g(gradient, "gradient", {T, nz}, false), h(hessian, "hessian", {T, nz, stride}, false),
       u(controls, "controls", {T, nu}, false), lo(lower, "lower", {nu}, false),
       hi(upper, "upper", {nu}, false), k(steps, "steps", {T - 1, nu}, true),
-      K(gains, "gains", {T - 1, nu, nx}, true), v(values, "values", {T, nx}, true);
+      K(gains, "gains", {T - 1, nu, nx}, true), v(values, "values", {T, nx}, true),
+      f(gaps, "gaps", {T, nx}, false), factors(scale, "scale", {nu}, false);
   const Regularization kind = regularization == "control" ? Regularization::kControl
                               : regularization == "state" ? Regularization::kState
                                                           : Regularization::kNone;
@@ -120,9 +169,10 @@ std::tuple<int, double, double> backward_into(nb::handle A, nb::handle B, nb::ha
   run([&] {
     thread_local Arena arena;
     arena.reset();
-    knot = pass_backward({static_cast<int>(T), static_cast<int>(nx), static_cast<int>(nu), a.data(),
-                          b.data(), g.data(), h.data(), u.data(), lo.data(), hi.data(), kind, mu},
-                         pass, arena);
+    knot = pass_backward(
+        {static_cast<int>(T), static_cast<int>(nx), static_cast<int>(nu), a.data(), b.data(),
+         g.data(), h.data(), u.data(), lo.data(), hi.data(), kind, mu, factors.data(), f.data()},
+        pass, arena);
   });
   return {knot, pass.expected[0], pass.expected[1]};
 }
@@ -159,7 +209,7 @@ struct TaskArrays {
         start(arrays[0], "start", {engine().mj_stateSize(m.address, engine().integration_spec)},
               false),
         offsets(arrays[1], "offsets", {T, cost.count()}, false),
-        weights(arrays[2], "weights", {static_cast<Py_ssize_t>(cost.terms.size())}, false),
+        weights(arrays[2], "weights", {T, static_cast<Py_ssize_t>(cost.terms.size())}, false),
         lower(arrays[3], "lower", {m.nu}, false),
         upper(arrays[4], "upper", {m.nu}, false) {}
 
@@ -252,6 +302,20 @@ std::tuple<int, bool, double, int> follow_into(BoundPlanner& self, nb::handle ta
   return {rolled.taken, rolled.is_bad, rolled.cost, self.failed()};
 }
 
+// Simulates each knot from its row, and writes the gaps. Returns the cost.
+double shoot_into(BoundPlanner& self, nb::handle task, nb::handle rows, nb::handle knots,
+                  nb::handle gaps) {
+  const CostRows& cost = self.planner->cost();
+  TaskArrays t(self.m, cost, task);
+  KnotArrays k(self.m, cost, t.T, knots);
+  Array x(rows, "rows", {t.T, engine().mj_stateSize(self.model, engine().integration_spec)}, false),
+      f(gaps, "gaps", {t.T, cost.nx}, true);
+  double total = 0;
+  run([&] { total = self.planner->shoot(t.view(self.model, cost), x.data(), k.view(), f.data()); });
+  self.raise_failure("knot ");
+  return total;
+}
+
 // Returns the first knot without a derivative or -1.
 int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb::handle expansion,
                        bool keep) {
@@ -268,20 +332,20 @@ int differentiate_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb
   return self.failed();
 }
 
-// Writes `hessian` (n, nz, padded) plus the curvature of steps and sensors to `curved`. Returns the
-// first knot without a second derivative or -1.
+// Writes `hessian` (T, nz, padded) plus the curvature of steps, sensors and rows to `curved`.
+// Returns the first knot without a second derivative or -1.
 int add_curvature_into(BoundPlanner& self, nb::handle task, nb::handle knots, nb::handle values,
-                       nb::handle hessian, nb::handle curved) {
+                       nb::handle hessian, nb::handle C, nb::handle D, nb::handle curved) {
   const CostRows& cost = self.planner->cost();
   TaskArrays t(self.m, cost, task);
   KnotArrays k(self.m, cost, t.T, knots);
-  const Py_ssize_t n = size_of(values);
-  Array v(values, "values", {n, cost.nx}, false),
-      h(hessian, "hessian", {n, cost.nz(), round_to_lanes(cost.nz())}, false),
-      c(curved, "curved", {n, cost.nz(), round_to_lanes(cost.nz())}, true);
+  Array v(values, "values", {t.T, cost.nx}, false),
+      h(hessian, "hessian", {t.T, cost.nz(), round_to_lanes(cost.nz())}, false),
+      sx(C, "C", {t.T, cost.ns, cost.nx}, false), su(D, "D", {t.T, cost.ns, cost.nu}, false),
+      c(curved, "curved", {t.T, cost.nz(), round_to_lanes(cost.nz())}, true);
   run([&] {
-    self.planner->add_curvature(t.view(self.model, cost), k.view(), static_cast<int>(n), v.data(),
-                                h.data(), c.data());
+    self.planner->add_curvature(t.view(self.model, cost), k.view(),
+                                {v.data(), h.data(), sx.data(), su.data()}, c.data());
   });
   if (self.failed() < 0) self.raise_failure("");
   return self.failed();
@@ -292,7 +356,8 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
                                                        nb::handle sizes, nb::handle accept,
                                                        double most, nb::handle states,
                                                        nb::handle controls, nb::handle steps,
-                                                       nb::handle gains, nb::handle knots) {
+                                                       nb::handle gains, nb::handle knots,
+                                                       nb::handle gaps) {
   const CostRows& cost = self.planner->cost();
   const ModelView& m = self.m;
   TaskArrays t(m, cost, task);
@@ -300,14 +365,14 @@ std::vector<std::tuple<int, bool, double>> search_into(BoundPlanner& self, nb::h
   Array a(sizes, "sizes", {n}, false), c(accept, "accept", {n}, false),
       x(states, "states", {T, m.nq + m.nv + m.na}, false),
       u(controls, "controls", {T, m.nu}, false), s(steps, "steps", {T - 1, m.nu}, false),
-      g(gains, "gains", {T - 1, m.nu, cost.nx}, false);
+      g(gains, "gains", {T - 1, m.nu, cost.nx}, false), f(gaps, "gaps", {T, cost.nx}, false);
   KnotArrays k(m, cost, n * T, knots);
   std::vector<Rolled> results(n);
   run([&] {
-    self.planner->search(
-        t.view(self.model, cost),
-        {static_cast<int>(n), a.data(), c.data(), most, x.data(), u.data(), s.data(), g.data()},
-        k.view(), results.data());
+    self.planner->search(t.view(self.model, cost),
+                         {static_cast<int>(n), a.data(), c.data(), most, x.data(), u.data(),
+                          s.data(), g.data(), f.data()},
+                         k.view(), results.data());
   });
   self.raise_failure("candidate ");
   std::vector<std::tuple<int, bool, double>> out;
@@ -357,12 +422,16 @@ void policy_into(nb::handle model, nb::handle policy, nb::handle lower, nb::hand
 void bind_control(nb::module_& module) {
   using nb::arg;
   nb::class_<CostRows>(module, "Cost")
-      .def(nb::new_(&make_cost), arg("ns"), arg("nu"), arg("nx"), arg("start"), arg("index"),
-           arg("coefficient"), arg("terms"))
+      .def(nb::new_(&make_cost), arg("ns"), arg("nu"), arg("nx"), arg("rows"), arg("terms"),
+           arg("operands"), arg("constants"), arg("nodes"))
       .def("evaluate_into", &evaluate_into, arg("sensordata"), arg("controls"), arg("offsets"),
            arg("norms"))
       .def("expand_into", &expand_into, arg("sensordata"), arg("controls"), arg("offsets"),
-           arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"));
+           arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"))
+      .def("rows_into", &rows_into, arg("sensordata"), arg("controls"), arg("offsets"),
+           arg("values"), arg("gradients"))
+      .def("curve_into", &curve_into, arg("sensordata"), arg("controls"), arg("offsets"),
+           arg("weights"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")
       .def(nb::init<nb::object, const CostRows&, const std::string&, double, bool, int, bool>(),
            arg("model").none(), arg("cost"), arg("backend"), arg("eps"), arg("warm_start"),
@@ -377,6 +446,22 @@ void bind_control(nb::module_& module) {
              std::sort(knots.begin(), knots.end());
              return knots;
            })
+      .def("broken",
+           [](const BoundPlanner& self) {
+             std::vector<int> knots = self.planner->broken();
+             std::sort(knots.begin(), knots.end());
+             return knots;
+           })
+      .def("left_out",
+           [](const BoundPlanner& self) {
+             std::vector<LeftOut> found = self.planner->left_out();
+             std::sort(found.begin(), found.end(), [](const LeftOut& a, const LeftOut& b) {
+               return std::pair(a.knot, a.sensor) < std::pair(b.knot, b.sensor);
+             });
+             std::vector<std::tuple<int, std::string, std::string>> out;
+             for (const LeftOut& one : found) out.emplace_back(one.knot, one.element, one.reason);
+             return out;
+           })
       .def("sensors",
            [](const BoundPlanner& self) {
              const std::vector<unsigned char>& read = self.planner->sensors();
@@ -389,14 +474,17 @@ void bind_control(nb::module_& module) {
       .def("differentiate_into", &differentiate_into, arg("task"), arg("knots"), arg("expansion"),
            arg("keep"))
       .def("add_curvature_into", &add_curvature_into, arg("task"), arg("knots"), arg("values"),
-           arg("hessian"), arg("curved"))
+           arg("hessian"), arg("C"), arg("D"), arg("curved"))
       .def("search_into", &search_into, arg("task"), arg("sizes"), arg("accept"), arg("most"),
-           arg("states"), arg("controls"), arg("steps"), arg("gains"), arg("knots"));
+           arg("states"), arg("controls"), arg("steps"), arg("gains"), arg("knots"),
+           arg("gaps") = nb::none())
+      .def("shoot_into", &shoot_into, arg("task"), arg("rows"), arg("knots"), arg("gaps"));
   module.def("norm_into", &norm_into, arg("kind"), arg("p"), arg("q"), arg("rows"), arg("values"),
              arg("slopes").none(), arg("curvatures").none(), arg("bends").none());
   module.def("backward_into", &backward_into, arg("A"), arg("B"), arg("gradient"), arg("hessian"),
              arg("controls"), arg("lower"), arg("upper"), arg("regularization"), arg("mu"),
-             arg("steps"), arg("gains"), arg("values") = nb::none());
+             arg("scale"), arg("steps"), arg("gains"), arg("values") = nb::none(),
+             arg("gaps") = nb::none());
   module.def("follow_policy", &follow_policy, arg("model").none(), arg("data").none(),
              arg("policy"), arg("lower"), arg("upper"), arg("times"), arg("states"),
              arg("controls"), arg("sensors"));

@@ -21,7 +21,8 @@ class Pass {
     F_ = zeros(nx_, stride_), P_ = zeros(nx_, stride_), Qzz_ = zeros(nz_, stride_);
     Qz_ = zeros(1, stride_), Vx_ = zeros(1, nx_), Vxx_ = zeros(nx_, x_stride_);
     slope_ = zeros(1, stride_), Vx_slope_ = zeros(1, nx_);
-    Vu_ = zeros(1, nu_), Vux_ = zeros(nu_, x_stride_), Vuu_ = zeros(nu_, stride_);
+    Vu_ = zeros(1, nu_), Vu_slope_ = zeros(1, nu_);
+    Vux_ = zeros(nu_, x_stride_), Vuu_ = zeros(nu_, stride_);
     // consecutive, so that one product has the factors (gain, Qux) and (curved, gain)
     curved_ = zeros(3 * nu_, x_stride_);
     gain_ = curved_ + nu_ * x_stride_, Qux_ = gain_ + nu_ * x_stride_;
@@ -34,6 +35,7 @@ class Pass {
     start();
     store_value(out.values, p_.T - 1);
     for (int t = p_.T - 2; t >= 0; t--) {
+      if (p_.gaps) cross_gap(p_.gaps + static_cast<std::ptrdiff_t>(t + 1) * nx_, out.expected);
       expand(t);
       regularize();
       const Arena::Mark mark = arena_.mark();
@@ -63,6 +65,7 @@ class Pass {
     std::memcpy(Vx_, g, nx_ * sizeof(double));
     std::memcpy(Vx_slope_, g, nx_ * sizeof(double));
     std::memcpy(Vu_, g + nx_, nu_ * sizeof(double));
+    std::memcpy(Vu_slope_, g + nx_, nu_ * sizeof(double));
     for (int i = 0; i < nx_; i++) {
       std::memcpy(Vxx_ + i * x_stride_, H + i * stride_, nx_ * sizeof(double));
     }
@@ -71,6 +74,24 @@ class Pass {
       std::memcpy(Vux_ + i * x_stride_, row, nx_ * sizeof(double));
       std::memcpy(Vuu_ + i * stride_, row + nx_, nu_ * sizeof(double));
     }
+  }
+
+  // The value as a function of the change of the end of a step, which is `gap` before the state of
+  // the next knot. The last knot also depends on the control before it.                  (ILQ-23)
+  void cross_gap(const double* gap, double expected[2]) {
+    double slope = 0, change = 0;
+    for (int i = 0; i < nx_; i++) {
+      double along = 0;
+      for (int j = 0; j < nx_; j++) along += Vxx_[i * x_stride_ + j] * gap[j];
+      slope += gap[i] * Vx_slope_[i];
+      change += gap[i] * (Vx_[i] + 0.5 * along);
+      Vx_[i] += along;
+    }
+    for (int i = 0; i < nu_; i++) {
+      for (int j = 0; j < nx_; j++) Vu_[i] += Vux_[i * x_stride_ + j] * gap[j];
+    }
+    expected[0] += slope;
+    expected[1] += change - slope;
   }
 
   // Qz = lz + F^T Vx, Qzz = lzz + F^T Vxx F                                              (ILQ-5)
@@ -107,7 +128,7 @@ class Pass {
 
   // Add the derivatives of the last knot, which has the same control                     (ILQ-6)
   void expand_last_control() {
-    for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i], slope_[nx_ + i] += Vu_[i];
+    for (int i = 0; i < nu_; i++) Qz_[nx_ + i] += Vu_[i], slope_[nx_ + i] += Vu_slope_[i];
     for (int i = 0; i < nu_; i++) {
       for (int j = 0; j < nz_; j++) {
         double mixed = 0;
@@ -127,7 +148,9 @@ class Pass {
       const double* row = Qzz_ + (nx_ + i) * stride_;
       std::memcpy(Qux_ + i * x_stride_, row, nx_ * sizeof(double));
       std::memcpy(Quu_ + i * stride_, row + nx_, nu_ * sizeof(double));
-      if (p_.regularization == Regularization::kControl) Quu_[i * stride_ + i] += p_.mu;
+      if (p_.regularization == Regularization::kControl) {
+        Quu_[i * stride_ + i] += p_.mu * p_.scale[i];
+      }
       if (p_.regularization != Regularization::kState) continue;
       for (int k = 0; k < nx_; k++) {
         const double scale = p_.mu * F_[k * stride_ + nx_ + i];
@@ -204,7 +227,7 @@ class Pass {
   int nx_, nu_, nz_, stride_, x_stride_;
   Arena& arena_;
   // gradients of Q and V for steps of size zero: the slope of the cost in the step size
-  double *slope_, *Vx_slope_;
+  double *slope_, *Vx_slope_, *Vu_slope_;
   double *F_, *P_, *Qzz_, *Qz_, *Vx_, *Vxx_, *Vu_, *Vux_, *Vuu_, *Quu_, *Qux_, *gain_, *curved_,
       *lower_, *upper_;
 };

@@ -6,7 +6,7 @@
 namespace mujacobian {
 
 enum class Regularization {
-  kControl,  // add mu to the diagonal of Quu
+  kControl,  // add mu times the scale of each control to the diagonal of Quu
   kState,    // add mu to the diagonal of Vxx, only where steps and gains are computed
   kNone,
 };
@@ -21,6 +21,8 @@ struct BackwardProblem {
   const double *lower, *upper;  // (nu)
   Regularization regularization;
   double mu;
+  const double* scale;  // (nu), of mu for each control
+  const double* gaps;   // (T, nx), from each state to the end of the step before it; null: none
 };
 
 struct BackwardPass {

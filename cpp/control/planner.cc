@@ -1,8 +1,12 @@
 #include "control/planner.h"
 
+#include <numeric>
+
+#include "control/knot_feed.h"
 #include "layout/enums.h"
 #include "layout/interrupt.h"
 #include "layout/platform.h"
+#include "layout/sleep.h"
 #include "layout/unsupported.h"
 #include "linear/lanes.h"
 #include "second_order/hessian.h"
@@ -23,69 +27,6 @@ Knots knots_of(const ModelView& m, const Task& task, const Knots& all, int candi
 }
 
 }  // namespace
-
-// Queue of knots between the thread that simulates and the threads that differentiate.
-class Planner::Feed {
- public:
-  struct Item {
-    int t;
-    void* snapshot;  // null: start from the recorded row
-  };
-
-  explicit Feed(const std::vector<OwnedData>& snapshots) {
-    for (const OwnedData& snapshot : snapshots) free_.push_back(snapshot.get());
-  }
-
-  // Returns a free snapshot, or null if all are in use.
-  void* take_snapshot() {
-    std::lock_guard lock(mutex_);
-    if (free_.empty()) return nullptr;
-    void* snapshot = free_.back();
-    free_.pop_back();
-    return snapshot;
-  }
-
-  void push(Item item) {
-    {
-      std::lock_guard lock(mutex_);
-      items_.push_back(item);
-    }
-    ready_.notify_one();
-  }
-
-  void give_back(void* snapshot) {
-    if (!snapshot) return;
-    std::lock_guard lock(mutex_);
-    free_.push_back(snapshot);
-  }
-
-  // End the queue; with `discard`, also drop the waiting knots.
-  void close(bool discard) {
-    {
-      std::lock_guard lock(mutex_);
-      closed_ = true;
-      if (discard) items_.clear();
-    }
-    ready_.notify_all();
-  }
-
-  // Waits for the next knot. Returns nothing at the end of the queue.
-  std::optional<Item> next() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
-    if (items_.empty()) return std::nullopt;
-    const Item item = items_.front();
-    items_.pop_front();
-    return item;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<Item> items_;
-  std::vector<void*> free_;
-  bool closed_ = false;
-};
 
 Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, bool warm_start,
                  int threads, bool may_refuse)
@@ -111,35 +52,77 @@ Planner::Planner(const void* model, CostRows cost, Backend backend, double eps, 
   }
 }
 
+const double* Planner::leave_out(const Task& task, int t, const std::vector<int>& sensors,
+                                 Arena& arena) {
+  const ModelView m = view_model(task.model);
+  const int n = cost_.count();
+  const double* offsets = task.offsets + static_cast<std::ptrdiff_t>(t) * n;
+  if (sensors.empty()) return offsets;
+  double* fewer = arena.take<double>(n);
+  std::copy_n(offsets, n, fewer);
+  std::vector<unsigned char> columns(cost_.graph.width() + cost_.graph.count(), 0);
+  for (int s : sensors) std::fill_n(columns.begin() + m.sensor_adr[s], m.sensor_dim[s], 1);
+  cost_.graph.mark_nodes(columns);
+  for (int i = 0; i < n; i++) {
+    if (reads(cost_, i, columns)) fewer[i] = std::numeric_limits<double>::quiet_NaN();
+  }
+  return fewer;
+}
+
+const double* Planner::differentiate_step(const Task& task, const Knots& knots, int t, int thread,
+                                          const void* here, Outputs lin) {
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
+  Arena& arena = arenas_[thread];
+  std::vector<unsigned char> wanted;
+  std::vector<int> lost;  // sensors without a derivative
+  lin.sensors = sensors_.data();
+  while (true) {
+    try {
+      if (here) {
+        differentiator_.transition_here(here, lin, kept_step(t), arena);
+      } else {
+        differentiator_.transition_at(data_[thread].get(), knots.rows + t * size,
+                                      knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
+                                      kept_step(t), arena);
+      }
+      break;
+    } catch (const Unsupported& error) {
+      if (error.sensor < 0 || may_refuse_) throw;
+      // without this sensor, whose rows are zero
+      const std::ptrdiff_t first = m.sensor_adr[error.sensor], count = m.sensor_dim[error.sensor];
+      std::fill_n(lin.C + first * cost_.nx, count * cost_.nx, 0.0);
+      std::fill_n(lin.D + first * cost_.nu, count * cost_.nu, 0.0);
+      if (lost.empty()) wanted = sensors_;
+      wanted[error.sensor] = 0;
+      lin.sensors = wanted.data();
+      lost.push_back(error.sensor);
+      std::lock_guard lock(mutex_);
+      left_out_.push_back({t, error.sensor, error.element, error.reason});
+    }
+  }
+  arena.reset();
+  return leave_out(task, t, lost, arena);
+}
+
 void Planner::differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
                                  int thread, const void* here) {
   if (unsupported_) std::rethrow_exception(unsupported_);
-  // outputs of this knot
+  // derivatives of the step and of the sensors
   const long long begin = processor_time();
   const ModelView m = view_model(task.model);
-  const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
   Outputs lin = batch_item(m, out.lin, t);
-  lin.sensors = sensors_.data();
   if (t == task.T - 1) lin.A = lin.B = nullptr;
-  // derivatives of the step and of the sensors
-  Arena& arena = arenas_[thread];
-  if (here) {
-    differentiator_.transition_here(here, lin, kept_step(t), arena);
-  } else {
-    differentiator_.transition_at(data_[thread].get(), knots.rows + t * size,
-                                  knots.qacc + static_cast<std::ptrdiff_t>(t) * m.nv, t, lin,
-                                  kept_step(t), arena);
-  }
+  const double* offsets = differentiate_step(task, knots, t, thread, here, lin);
   nanoseconds_ += processor_time() - begin;
   // derivatives of the cost
-  arena.reset();
   const int nz = cost_.nz(), stride = round_to_lanes(nz);
   expand_cost(cost_,
               {knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata,
-               knots.controls + static_cast<std::ptrdiff_t>(t) * m.nu,
-               task.offsets + static_cast<std::ptrdiff_t>(t) * cost_.count()},
-              task.weights, lin.C, lin.D, out.gradient + static_cast<std::ptrdiff_t>(t) * nz,
-              out.hessian + static_cast<std::ptrdiff_t>(t) * nz * stride, stride, arena);
+               knots.controls + static_cast<std::ptrdiff_t>(t) * m.nu, offsets},
+              task.weights + t * cost_.terms.size(), lin.C, lin.D,
+              out.gradient + static_cast<std::ptrdiff_t>(t) * nz,
+              out.hessian + static_cast<std::ptrdiff_t>(t) * nz * stride, stride, arenas_[thread]);
 }
 
 void Planner::fail(int index) {
@@ -161,6 +144,8 @@ void Planner::fail_knot(int t) {
   } catch (const std::exception&) {
     fail(t);
   }
+  std::lock_guard lock(mutex_);
+  broken_.push_back(t);
 }
 
 void Planner::forget_failures() {
@@ -175,8 +160,8 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   const bool analytic = differentiator_.backend() == Backend::kAnalytic;
   const bool keeps_data = m.opt.integrator != integrator::kRK4;  // RK4 ends at another stage
   forget_failures();
-  prepare_steps(task.T, keep);
-  Feed feed(snapshots_);
+  prepare_knots(task.T, keep);
+  KnotFeed feed(snapshots_);
   void* rolling = rolling_.get();
   Rolled result{};
   std::vector<double> state(m.nq + m.nv + m.na), next(size);
@@ -225,7 +210,7 @@ Rolled Planner::follow(const Task& task, const Policy& policy, double feedback, 
   pool_.run([&](int thread) {
     const Quiet quiet;
     if (thread == 0) simulate();
-    while (const std::optional<Feed::Item> item = feed.next()) {
+    while (const std::optional<KnotFeed::Item> item = feed.next()) {
       try {
         poll_interrupt();
         differentiate_knot(task, knots, out, item->t, thread, item->snapshot);
@@ -261,20 +246,45 @@ void Planner::for_knots(int count, Work work) {
   });
 }
 
-void Planner::prepare_steps(int count, bool keep) {
+double Planner::shoot(const Task& task, const double* rows, const Knots& knots, double* gaps) {
+  const ModelView m = view_model(task.model);
+  const std::ptrdiff_t nx = state_size(m),
+                       size = engine().mj_stateSize(task.model, engine().integration_spec);
+  std::vector<double> costs(task.T, std::numeric_limits<double>::infinity());
+  std::fill_n(gaps, nx, 0.0);
+  for_knots(task.T, [&](int t, int thread) {
+    void* data = data_[thread].get();
+    reset(task.model, data);
+    engine().mj_setState(task.model, data, rows + t * size, engine().integration_spec);
+    double cost;
+    if (!simulate_knot(task, data, t, knots, cost, cost_arenas_[thread])) return;
+    costs[t] = cost;
+    if (t == task.T - 1) return;
+    // the state follows the time in a row
+    std::vector<double> end(m.nq + m.nv + m.na);
+    read_state(m, view_data(data), end.data());
+    difference_states(m, rows + (t + 1) * size + 1, end.data(), gaps + (t + 1) * nx);
+  });
+  const double sum = std::accumulate(costs.begin(), costs.end(), 0.0);
+  return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+}
+
+void Planner::prepare_knots(int count, bool keep) {
+  broken_.clear();
+  left_out_.clear();
   keeps_ = keep;
   if (keep) kept_.resize(count);
   for (KeptStep& step : kept_) step.clear();
 }
 
 void Planner::differentiate(const Task& task, const Knots& knots, const Expansion& out, bool keep) {
-  prepare_steps(task.T, keep);
+  prepare_knots(task.T, keep);
   for_knots(task.T,
             [&](int t, int thread) { differentiate_knot(task, knots, out, t, thread, nullptr); });
 }
 
 void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread,
-                         const double* next, const double* hessian, double* curved) {
+                         const double* next, const Curvature& given, double* curved) {
   const ModelView m = view_model(task.model);
   const std::ptrdiff_t nx = cost_.nx, nu = cost_.nu, stride = round_to_lanes(cost_.nz());
   // the cotangents of the next state and of the sensors
@@ -282,28 +292,31 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
   arena.reset();
   const double* d_next = next ? next : arena.zeros<double>(nx);
   double* d_sensors = arena.take<double>(m.nsensordata);
-  differentiate_cost(
-      cost_,
-      {knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata, knots.controls + t * nu,
-       task.offsets + static_cast<std::ptrdiff_t>(t) * cost_.count()},
-      task.weights, d_sensors, arena);
+  std::vector<int> lost;
+  for (const LeftOut& one : left_out_) {
+    if (one.knot == t) lost.push_back(one.sensor);
+  }
+  const CostKnot knot{knots.sensors + static_cast<std::ptrdiff_t>(t) * m.nsensordata,
+                      knots.controls + t * nu, leave_out(task, t, lost, arena)};
+  const double* weights = task.weights + t * cost_.terms.size();
+  differentiate_cost(cost_, knot, weights, d_sensors, arena);
   // the second derivatives, which are added to those of the cost
   HessianOutputs out{};
   out.xx = arena.take<double>(nx * nx);
   out.xu = arena.take<double>(nx * nu);
   out.uu = arena.take<double>(nu * nu);
-  const StepCotangent given{d_next, d_sensors};
+  const StepCotangent cotangent{d_next, d_sensors};
   const KeptStep* step = kept_step(t);
   if (step && step->is_kept()) {
-    mujacobian::hessian(without_sleep(m), *step, given, out, arena);
+    mujacobian::hessian(without_sleep(m), *step, cotangent, out, arena);
   } else {
     const std::ptrdiff_t size = engine().mj_stateSize(task.model, engine().integration_spec);
     const DataView d = differentiator_.forward_at(data_[thread].get(), knots.rows + t * size,
                                                   knots.qacc + t * m.nv);
-    mujacobian::hessian(without_sleep(m), d, given, out, arena);
+    mujacobian::hessian(without_sleep(m), d, cotangent, out, arena);
   }
-  const double* from = hessian + t * cost_.nz() * stride;
-  double* to = curved + t * cost_.nz() * stride;
+  const double* from = given.hessian + t * cost_.nz() * stride;
+  double *to = curved + t * cost_.nz() * stride, *sum = to;
   for (int i = 0; i < nx; i++, from += stride, to += stride) {
     for (int j = 0; j < nx; j++) to[j] = from[j] + out.xx[i * nx + j];
     for (int j = 0; j < nu; j++) to[nx + j] = from[nx + j] + out.xu[i * nu + j];
@@ -312,15 +325,19 @@ void Planner::curve_knot(const Task& task, const Knots& knots, int t, int thread
     for (int j = 0; j < nx; j++) to[j] = from[j] + out.xu[j * nu + i];
     for (int j = 0; j < nu; j++) to[nx + j] = from[nx + j] + out.uu[i * nu + j];
   }
+  const std::ptrdiff_t readings = static_cast<std::ptrdiff_t>(t) * m.nsensordata;
+  curve_cost(cost_, knot, weights, given.C + readings * nx, given.D + readings * nu, sum,
+             static_cast<int>(stride), arena);
 }
 
-void Planner::add_curvature(const Task& task, const Knots& knots, int count, const double* values,
-                            const double* hessian, double* curved) {
-  for_knots(count, [&](int t, int thread) {
-    const bool is_last = t == count - 1;
-    const double* next = values + static_cast<std::ptrdiff_t>(t + 1) * cost_.nx;
+void Planner::add_curvature(const Task& task, const Knots& knots, const Curvature& given,
+                            double* curved) {
+  for_knots(task.T, [&](int t, int thread) {
+    if (std::find(broken_.begin(), broken_.end(), t) != broken_.end()) return;
+    const bool is_last = t == task.T - 1;
+    const double* next = given.values + static_cast<std::ptrdiff_t>(t + 1) * cost_.nx;
     try {
-      curve_knot(task, knots, t, thread, is_last ? nullptr : next, hessian, curved);
+      curve_knot(task, knots, t, thread, is_last ? nullptr : next, given, curved);
     } catch (const std::exception&) {
       fail(t);  // finite differences do not replace a second derivative
     }
@@ -347,11 +364,15 @@ void Planner::search(const Task& task, const Search& search, const Knots& knots,
                   search.gains + t * nu * nx, search.states + t * width, state.data(), ctrl,
                   cost_arenas_[thread]);
       };
+      // keep the part of the gap that the step size leaves
+      auto leave_gap = [&](int t) {
+        if (!search.gaps || t == task.T - 1) return;
+        move_state(m, data_[thread].get(), search.gaps + (t + 1) * nx, search.sizes[k] - 1);
+      };
       // simulate, until an earlier candidate is accepted
       try {
-        results[k] = roll(
-            task, data_[thread].get(), knots_of(m, task, knots, k), search.most,
-            cost_arenas_[thread], control, [](int) {}, [&] { return accepted < k; });
+        results[k] = roll(task, data_[thread].get(), knots_of(m, task, knots, k), search.most,
+                          cost_arenas_[thread], control, leave_gap, [&] { return accepted < k; });
       } catch (const Interrupted&) {
         fail(-1);
         accepted = -1;

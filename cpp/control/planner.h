@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "control/derivative.h"
@@ -31,6 +32,21 @@ struct Search {
   const double* controls;  // (T, nu), nominal controls
   const double* steps;     // (T - 1, nu)
   const double* gains;     // (T - 1, nu, nx)
+  const double* gaps;      // (T, nx), of the nominal trajectory; null: it is a simulation
+};
+
+// A sensor without a derivative at a knot. Rows of the cost that read it are left out there.
+struct LeftOut {
+  int knot, sensor;
+  std::string element, reason;
+};
+
+// Derivatives along a trajectory, which its second derivatives need.
+struct Curvature {
+  const double* values;   // (T, nx), gradients of the value
+  const double* hessian;  // (T, nz, padded), Hessian of the cost
+  const double* C;        // (T, ns, nx)
+  const double* D;        // (T, ns, nu)
 };
 
 class Planner {
@@ -57,15 +73,19 @@ class Planner {
   Rolled follow(const Task& task, const Policy& policy, double feedback, const Knots& knots,
                 const Expansion& out, bool keep);
 
+  // Simulate each knot from a given row (T, nstate) of mjSTATE_INTEGRATION, which includes the
+  // control. Writes the gaps (T, nx) from each state to the end of the step before it. Returns the
+  // cost, infinite if a step diverges.                                                  (ILQ-23)
+  double shoot(const Task& task, const double* rows, const Knots& knots, double* gaps);
+
   // Differentiate knots that have been simulated. `keep` is the same.
   void differentiate(const Task& task, const Knots& knots, const Expansion& out, bool keep);
 
-  // Write the Hessian of the cost plus the second derivatives of steps and sensors to `curved`, for
-  // the first `count` knots, which have been differentiated last. `values` (count, nx) are the
-  // gradients of the value. The step of the last of these knots does not enter. Analytic only.
-  // (ILQ-13), (ILQ-14)
-  void add_curvature(const Task& task, const Knots& knots, int count, const double* values,
-                     const double* hessian, double* curved);
+  // Write the Hessian of the cost plus the second derivatives of steps, sensors and functions of
+  // rows to `curved`, for the knots that have been differentiated last. The gradients of the value
+  // are zero at knots without a derivative, which are skipped. Analytic only.
+  // (ILQ-13), (ILQ-14), (ILQ-21)
+  void add_curvature(const Task& task, const Knots& knots, const Curvature& given, double* curved);
 
   // Run the rollouts of a line search. `knots` receives their trajectories, one after the other.
   void search(const Task& task, const Search& search, const Knots& knots, Rolled* results);
@@ -79,9 +99,12 @@ class Planner {
   // Returns the knots of the last call that have no exact derivative, in any order.
   const std::vector<int>& refused() const { return refused_; }
 
- private:
-  class Feed;
+  // Returns the failed knots, and the sensors that were left out, of the trajectory that was
+  // differentiated last, in any order.
+  const std::vector<int>& broken() const { return broken_; }
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
 
+ private:
   // Write the derivatives of knot t. `here` is data after mj_step with the state of the knot
   // restored, or null, which starts from the recorded row of the knot.
   void differentiate_knot(const Task& task, const Knots& knots, const Expansion& out, int t,
@@ -89,7 +112,7 @@ class Planner {
   // The part of `add_curvature` that belongs to knot t; `next` (nx) is the gradient of the value
   // after its step, or null.
   void curve_knot(const Task& task, const Knots& knots, int t, int thread, const double* next,
-                  const double* hessian, double* curved);
+                  const Curvature& given, double* curved);
   // Run `work(t, thread)` for the first `count` knots on all threads, and record the failures.
   template <class Work>
   void for_knots(int count, Work work);
@@ -97,8 +120,15 @@ class Planner {
   void fail(int index);
   // The same for knot t, which is refused if it has no exact derivative and `may_refuse` is true.
   void fail_knot(int t);
-  // Forget the steps of earlier knots, and prepare to keep `count` steps or none.
-  void prepare_steps(int count, bool keep);
+  // Write A, B, C and D of knot t. Sensors without a derivative are left out, unless `may_refuse`
+  // is true. Returns the offsets of the rows of the cost, NaN for rows that read such a sensor;
+  // they are in the arena of the thread.
+  const double* differentiate_step(const Task& task, const Knots& knots, int t, int thread,
+                                   const void* here, Outputs lin);
+  // Returns the offsets of knot t without the rows that read one of these sensors.
+  const double* leave_out(const Task& task, int t, const std::vector<int>& sensors, Arena& arena);
+  // Forget the results of earlier knots, and prepare to keep `count` steps or none.
+  void prepare_knots(int count, bool keep);
   // The step of knot t, or null if steps are not kept.
   KeptStep* kept_step(int t) { return keeps_ ? &kept_[t] : nullptr; }
   // Forget the failures of the previous call.
@@ -119,7 +149,8 @@ class Planner {
   std::atomic<long long> nanoseconds_{0};
   std::mutex mutex_;
   std::optional<BatchFailure> failure_;
-  std::vector<int> refused_;
+  std::vector<int> refused_, broken_;
+  std::vector<LeftOut> left_out_;
 };
 
 }  // namespace mujacobian

@@ -55,6 +55,13 @@ void read_state(const ModelView& m, const DataView& d, double* out) {
   std::copy(d.act, d.act + m.na, out);
 }
 
+void move_state(const ModelView& m, void* data, const double* difference, double scale) {
+  const DataView d = view_data(data);
+  engine().mj_integratePos(m.address, const_cast<double*>(d.qpos), difference, scale);
+  for (int k = 0; k < m.nv; k++) const_cast<double*>(d.qvel)[k] += scale * difference[m.nv + k];
+  for (int k = 0; k < m.na; k++) const_cast<double*>(d.act)[k] += scale * difference[2 * m.nv + k];
+}
+
 void difference_states(const ModelView& m, const double* from, const double* to, double* out) {
   engine().mj_differentiatePos(m.address, out, 1, from, to);
   for (int k = 0; k < m.nv + m.na; k++) out[m.nv + k] = to[m.nq + k] - from[m.nq + k];

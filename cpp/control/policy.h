@@ -25,6 +25,9 @@ struct Policy {
 // Write (qpos, qvel, act), nq + nv + na numbers.
 void read_state(const ModelView& m, const DataView& d, double* out);
 
+// Add scale times a difference (nx) to the state of `data`.
+void move_state(const ModelView& m, void* data, const double* difference, double scale);
+
 // Write to [-] from (nx), where mj_differentiatePos subtracts positions.
 void difference_states(const ModelView& m, const double* from, const double* to, double* out);
 

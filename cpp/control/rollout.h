@@ -1,7 +1,6 @@
 // Simulation of the knots of a plan with their costs.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -10,7 +9,6 @@
 #include "control/policy.h"
 #include "layout/engine.h"
 #include "layout/interrupt.h"
-#include "layout/sleep.h"
 
 namespace mujacobian {
 
@@ -21,7 +19,7 @@ struct Task {
   int T;                  // number of knots
   const double* start;    // mjSTATE_INTEGRATION
   const double* offsets;  // (T, rows of the cost)
-  const double* weights;  // (terms), divided by the number of knots
+  const double* weights;  // (T, terms), divided by the number of knots
   Bounds bounds;
 };
 
@@ -40,6 +38,11 @@ struct Rolled {
   double cost;  // infinite unless all knots were simulated
 };
 
+// Simulate knot t from the state and control of `data`, and record it. The last knot has mj_forward
+// instead of mj_step. Returns false if MuJoCo detected NaN or huge values, otherwise sets the cost.
+bool simulate_knot(const Task& task, void* data, int t, const Knots& out, double& cost,
+                   Arena& arena);
+
 // Simulate from `task.start` with three callbacks: control(t, d, ctrl) sets the control of knot t,
 // done(t) runs after mj_step of knot t, and give_up() returns whether to abort. The last knot has
 // the control of the previous one, and mj_forward instead of mj_step. The rollout is also aborted
@@ -47,42 +50,24 @@ struct Rolled {
 template <class Control, class Done, class GiveUp>
 Rolled roll(const Task& task, void* data, const Knots& out, double most, Arena& arena,
             Control control, Done done, GiveUp give_up) {
-  const ModelView m = view_model(task.model);
-  const int size = engine().mj_stateSize(task.model, engine().integration_spec);
-  const std::ptrdiff_t nu = m.nu, ns = m.nsensordata, nterm = task.cost->terms.size();
   // initial state
   reset(task.model, data);
   engine().mj_setState(task.model, data, task.start, engine().integration_spec);
   double sum = 0;
   Rolled result{0, false, std::numeric_limits<double>::infinity()};
-  for (std::ptrdiff_t t = 0; t < task.T; t++) {
-    // set the control, and record the state before the step
+  for (int t = 0; t < task.T; t++) {
     poll_interrupt();
-    DataView d = view_data(data);
-    if (t < task.T - 1) control(static_cast<int>(t), d, const_cast<double*>(d.ctrl));
-    engine().mj_getState(task.model, data, out.rows + t * size, engine().integration_spec);
-    std::copy(d.ctrl, d.ctrl + nu, out.controls + t * nu);
-    // take the step; the last knot evaluates only accelerations and sensors
-    if (t < task.T - 1) {
-      if (!step(task.model, data, d)) {
-        result.is_bad = true;
-        return result;
-      }
-      require_awake(m, d);
-    } else {
-      forward(task.model, data);
-      d = view_data(data);
+    const DataView d = view_data(data);
+    if (t < task.T - 1) control(t, d, const_cast<double*>(d.ctrl));
+    double cost;
+    if (!simulate_knot(task, data, t, out, cost, arena)) {
+      result.is_bad = true;
+      return result;
     }
-    // record sensors and accelerations, and add the cost of the knot
-    std::copy(d.sensordata, d.sensordata + ns, out.sensors + t * ns);
-    std::copy(d.qacc, d.qacc + m.nv, out.qacc + t * m.nv);
-    sum += evaluate_cost(
-        *task.cost,
-        {out.sensors + t * ns, out.controls + t * nu, task.offsets + t * task.cost->count()},
-        task.weights, out.norms + t * nterm, arena);
+    sum += cost;
     if (!(sum <= most) || !std::isfinite(sum) || give_up()) return result;
     result.taken++;
-    done(static_cast<int>(t));
+    done(t);
   }
   result.cost = sum;
   return result;

@@ -1,7 +1,9 @@
 """Costs, iterative LQR and model-predictive control with exact derivatives."""
 
 from mujacobian.control.bounds import InfeasibleBoundsError
+from mujacobian.control.builder import Residuals, residuals
 from mujacobian.control.cost import Cost
+from mujacobian.control.gait import Gait
 from mujacobian.control.ilqr import BACKENDS, ILQR
 from mujacobian.control.mpc import MPC, MPCResult
 from mujacobian.control.norm import (
@@ -19,8 +21,10 @@ from mujacobian.control.norm import (
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import History, Plan, Policy, Sensitivity, Timings
 from mujacobian.control.planned_model import planning_model
+from mujacobian.control.progress import Interval, Iteration
 from mujacobian.control.rows import Rows, controls, sensor, stack
-from mujacobian.control.term import Term, UserResidual
+from mujacobian.control.term import Term
+from mujacobian.control.user_residual import UserResidual, WrongJacobianError
 
 __all__ = [
     "BACKENDS",
@@ -31,8 +35,11 @@ __all__ = [
     "Cosh",
     "Cost",
     "DivergedError",
+    "Gait",
     "History",
     "InfeasibleBoundsError",
+    "Interval",
+    "Iteration",
     "MPCResult",
     "Norm",
     "Null",
@@ -41,6 +48,7 @@ __all__ = [
     "Power",
     "Quadratic",
     "Rectify",
+    "Residuals",
     "Rows",
     "Sensitivity",
     "SmoothAbs",
@@ -48,8 +56,10 @@ __all__ = [
     "Term",
     "Timings",
     "UserResidual",
+    "WrongJacobianError",
     "controls",
     "planning_model",
+    "residuals",
     "sensor",
     "stack",
 ]

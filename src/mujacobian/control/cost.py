@@ -10,17 +10,21 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, require_model, shaped
+from mujacobian._manifold import Manifold
 from mujacobian._summary import describe
+from mujacobian.control.compressed import Compressed
 from mujacobian.control.norm import Norm, Null
 from mujacobian.control.rows import Rows
-from mujacobian.control.term import Term, UserResidual
+from mujacobian.control.term import Term
+from mujacobian.control.user_residual import Evaluator, UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError, UnsupportedFeatureError
 
 
 class Cost:
     """The cost sum_i weight_i norm_i(residual_i - target_i) of a knot (ILQ-1).
 
-    Planners minimize the mean over the knots. The gradient is exact. The Hessian contains the
+    Planners minimize the mean over the knots, and terms with `knots="last"` once at the last knot
+    (ILQ-18). The gradient is exact. The Hessian contains the
     second derivatives of the norms, but not those of the residuals (Gauss-Newton), which the
     planner adds on request.
 
@@ -64,7 +68,9 @@ class Cost:
         # the core evaluates terms of rows, Python evaluates user-defined terms
         self.own = [k for k, t in enumerate(self.terms) if isinstance(t.residual, Rows)]
         self.users = [k for k in range(len(self.terms)) if k not in self.own]
-        self.core = self._make_core()
+        self._manifold = Manifold(model)
+        self._evaluators = self._make_evaluators()
+        self._compress(model)
 
     def __repr__(self) -> str:
         pairs = zip(self.terms, self.weights, strict=True)
@@ -83,7 +89,7 @@ class Cost:
         times: ArrayLike,
         states: ArrayLike | None = None,
     ) -> Array:
-        """Return the cost at n knots, `(n,)`.
+        """Return the cost at n knots, `(n,)`, whose mean is the cost of a plan with these knots.
 
         Args:
           sensordata: `(n, ns)`, sensor readings after `mj_step`, which are those of the state
@@ -92,7 +98,9 @@ class Cost:
           times: `(n,)`, s, times of the knots.
           states: `(n, nq + nv + na)`, states; required only by user-defined residuals.
         """
-        return weigh(self.by_term(sensordata, controls, times, states), self._checked_weights())
+        norms = self.by_term(sensordata, controls, times, states)
+        total: Array = weigh(norms, self.knot_weights(numbers("times", times))).sum(axis=1)
+        return total
 
     def by_term(
         self,
@@ -137,17 +145,18 @@ class Cost:
             shaped("D", D, (n, self.ns, self.nu)),
         )
         gradient, hessian = self.blank(n)
+        weights = self.knot_weights(t)
         self.core.expand_into(
             sensordata=s,
             controls=u,
             offsets=self.offsets(t),
-            weights=self.own_weights(),
+            weights=np.ascontiguousarray(weights[:, self.own]),
             C=c,
             D=d,
             gradient=gradient,
             hessian=hessian,
         )
-        self.add_users(t, x, u, 1.0, gradient, hessian)
+        self.add_users(t, x, u, weights, gradient, hessian)
         return gradient, hessian[:, :, : gradient.shape[1]].copy()
 
     def blank(self, n: int) -> tuple[Array, Array]:
@@ -155,19 +164,67 @@ class Cost:
         nz = self.nx + self.nu
         return np.zeros((n, nz)), np.zeros((n, nz, -(-nz // 4) * 4))
 
-    def own_weights(self) -> Array:
-        """Return the weights of the terms that the core evaluates."""
-        weights = self._checked_weights()
-        return np.ascontiguousarray(weights[self.own])
+    def knot_weights(self, times: Array) -> Array:
+        """Return the weights of all terms at the knots of a plan, `(n, terms)`."""
+        return self._checked_weights() * self.factors(times)
 
-    def own_rows(self) -> Iterator[tuple[int, Array, slice]]:
-        """Yield the number, matrix and place of the rows of each term that the core evaluates."""
+    def factors(self, times: Array) -> Array:
+        """Return the factors of the weights at the knots of a plan, `(n, terms)`."""
+        out = np.ones((len(times), len(self.terms)))
+        for k, term in enumerate(self.terms):
+            if not term.is_uniform:
+                out[:, k] = term.factors(times)
+        return out
+
+    def step_weights(self, times: Array) -> Array:
+        """Return the weights of simulated steps, `(n, terms)`, each of which begins a plan."""
+        factors = [term.step_factors(times) for term in self.terms]
+        return self._checked_weights() * np.stack(factors, axis=1)
+
+    def own_rows(self) -> Iterator[tuple[int, slice]]:
+        """Yield the number and the place of the rows of each term that the core evaluates."""
         first = 0
         for k in self.own:
-            residual = self.terms[k].residual
-            assert isinstance(residual, Rows)
-            yield k, residual.matrix, slice(first, first + len(residual))
-            first += len(residual)
+            count = len(self.terms[k].residual)
+            yield k, slice(first, first + count)
+            first += count
+
+    def differentiate_rows(
+        self, sensordata: Array, controls: Array, offsets: Array
+    ) -> tuple[Array, Array]:
+        """Return the rows that the core evaluates, and their derivatives by sensors and controls.
+
+        The shapes are `(n, rows)`, NaN for rows that are off, and `(n, rows, ns + nu)`.
+        """
+        n, count = offsets.shape
+        values, gradients = np.empty((n, count)), np.empty((n, count, self.ns + self.nu))
+        self.core.rows_into(
+            sensordata=sensordata,
+            controls=controls,
+            offsets=offsets,
+            values=values,
+            gradients=gradients,
+        )
+        return values, gradients
+
+    def curve_rows(
+        self, sensordata: Array, controls: Array, offsets: Array, weights: Array
+    ) -> Array:
+        """Return the second derivatives due to functions of rows (ILQ-21).
+
+        They are those of the weighted sum by sensors and controls, `(n, ns + nu, ns + nu)`, at
+        constant derivatives of the norms by their rows. `weights` is `(n, terms)`.
+        """
+        width = self.ns + self.nu
+        hessian = np.zeros((len(offsets), width, width))
+        self.core.curve_into(
+            sensordata=sensordata,
+            controls=controls,
+            offsets=offsets,
+            weights=np.ascontiguousarray(weights[:, self.own]),
+            hessian=hessian,
+        )
+        return hessian
 
     def offsets(self, times: Array) -> Array:
         """Return constant - target of all rows at these times; NaN switches a row off."""
@@ -182,7 +239,7 @@ class Cost:
         """Return the norms of user-defined terms, `(n, users)`; inf if a value is not finite."""
         norms = np.empty((len(self.users), len(times)))
         for k, out in zip(self.users, norms, strict=True):
-            norm, value = self.terms[k].norm, self._user_value(k, times, states, controls)
+            norm, value = self.terms[k].norm, self._evaluators[k].value(times, states, controls)
             r = value - self.terms[k].targets(times)
             p, q = norm.parameters
             _core.norm_into(
@@ -191,46 +248,44 @@ class Cost:
             out[~np.isfinite(value).all(axis=1)] = np.inf
         return norms.T
 
-    def user_weights(self) -> Array:
-        """Return the weights of the user-defined terms."""
-        return self._checked_weights()[self.users]
-
     def add_users(
         self,
         times: Array,
         states: Array,
         controls: Array,
-        scale: float,
+        weights: Array,
         gradient: Array,
         hessian: Array,
     ) -> None:
-        """Add `scale` times the derivatives of the user-defined terms to arrays from `blank`."""
-        n, nz = gradient.shape
+        """Add the derivatives of the user-defined terms to arrays from `blank`.
+
+        `weights` is `(n, terms)`. A term may be infinite at knots where its weight is 0.
+        """
+        nz = gradient.shape[1]
         for k in self.users:
-            term = self.terms[k]
-            assert isinstance(term.residual, UserResidual)
-            dim, what = term.residual.dim, f'of term "{term.name}"'
-            given = term.residual.jacobian(times, states, controls)
-            rx = shaped(f"state Jacobian {what}", given[0], (n, dim, self.nx))
-            ru = shaped(f"control Jacobian {what}", given[1], (n, dim, self.nu))
-            r = self._user_value(k, times, states, controls) - term.targets(times)
+            term, on = self.terms[k], np.flatnonzero(weights[:, k])
+            if not len(on):
+                continue
+            knots = times[on], states[on], controls[on]
+            rz = self._evaluators[k].jacobian(*knots)
+            r = self._evaluators[k].value(*knots) - term.targets(times[on])
             _, slope, curvature, bend = expand_norm(term.norm, r)
-            rz = np.concatenate([rx, ru], axis=2)
-            weight = scale * float(self._checked_weights()[k])
+            weight = weights[on, k, None]
             turned = np.einsum("nk,nkz->nz", np.nan_to_num(r), rz)
-            gradient += weight * np.einsum("nk,nkz->nz", slope, rz)
-            hessian[:, :, :nz] += weight * (
+            gradient[on] += weight * np.einsum("nk,nkz->nz", slope, rz)
+            hessian[on, :, :nz] += weight[:, :, None] * (
                 np.einsum("nk,nkz,nky->nzy", curvature, rz, rz, optimize=True)
                 + bend[:, None, None] * turned[:, :, None] * turned[:, None, :]
             )
 
-    def _user_value(self, k: int, times: Array, states: Array, controls: Array) -> Array:
-        """Return the residual of a user-defined term, which may be infinite or NaN."""
-        term = self.terms[k]
-        assert isinstance(term.residual, UserResidual)
-        given = term.residual.value(times, states, controls)
-        shape = len(times), term.residual.dim
-        return shaped(f'residual of term "{term.name}"', given, shape, finite=False)
+    def _make_evaluators(self) -> dict[int, Evaluator]:
+        """Return the functions of the user-defined terms."""
+        made = {}
+        for k in self.users:
+            name, residual = self.terms[k].name, self.terms[k].residual
+            assert isinstance(residual, UserResidual)
+            made[k] = Evaluator(name, residual, self._manifold, self.nu)
+        return made
 
     def require_second_derivatives(self) -> None:
         """Raise if a term has no exact second derivatives."""
@@ -266,38 +321,46 @@ class Cost:
             return t, s, u, np.empty((len(t), 0))
         return t, s, u, shaped("states", states, (len(t), self.nstate))
 
-    def _make_core(self) -> _core.Cost:
-        width = self.ns + self.nu
-        starts, index, coefficients, terms = [0], [], [], []
+    def _compress(self, model: mujoco.MjModel) -> None:
+        """Make the core and everything else that depends on the model."""
+        compressed, terms, first = Compressed(model), [], 0
+        self.reads = np.zeros((len(self.terms), self.ns), dtype=bool)  # of each sensor reading
         for k in self.own:
             term = self.terms[k]
             assert isinstance(term.residual, Rows)
-            if term.residual.matrix.shape[1] != width:
-                raise ArgumentError(f'term "{term.name}" has rows of another model')
-            if not len(term.residual):
-                raise ArgumentError(f'term "{term.name}" has no rows')
             size, norm = len(term.residual), term.norm
-            terms.append((len(starts) - 1, size, norm.kind, *norm.parameters))
-            for row in term.residual.matrix:
-                used = np.flatnonzero(row)
-                index += used.tolist()
-                coefficients += row[used].tolist()
-                starts.append(len(index))
-        return _core.Cost(
-            ns=self.ns,
-            nu=self.nu,
-            nx=self.nx,
-            start=starts,
-            index=index,
-            coefficient=coefficients,
-            terms=terms,
-        )
+            if not size:
+                raise ArgumentError(f'term "{term.name}" has no rows')
+            compressed.add(term.name, term.residual)
+            self.reads[k] = compressed.reads(term.residual)
+            terms.append((first, size, norm.kind, *norm.parameters))
+            first += size
+        self._core_arguments = {
+            "ns": self.ns,
+            "nu": self.nu,
+            "nx": self.nx,
+            "rows": compressed.rows.lists,
+            "terms": terms,
+            "operands": compressed.operands.lists,
+            "constants": compressed.constants,
+            "nodes": compressed.nodes,
+        }
+        self.core = _core.Cost(**self._core_arguments)
+
+    def __getstate__(self) -> dict[str, object]:
+        made = ("core", "_evaluators")  # they are made again
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._evaluators = self._make_evaluators()
+        self.core = _core.Cost(**self._core_arguments)
 
 
 def weigh(norms: Array, weights: Array) -> Array:
-    """Return the weighted sum of norms `(n, terms)`; terms of weight 0 may be infinite."""
-    total: Array = np.where(weights > 0, norms, 0.0) @ weights
-    return total
+    """Return norms `(n, terms)` times their weights; terms of weight 0 may be infinite."""
+    weighted: Array = np.where(weights > 0, norms, 0.0) * weights
+    return weighted
 
 
 def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
@@ -313,7 +376,7 @@ def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
         norm.kind,
         p=p,
         q=q,
-        rows=rows,
+        rows=np.ascontiguousarray(rows),
         values=values,
         slopes=slopes,
         curvatures=curvatures,

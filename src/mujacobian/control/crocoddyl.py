@@ -20,7 +20,7 @@ from mujacobian._linearization import linearize
 from mujacobian._rotation import exp, right_jacobian
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
-from mujacobian.errors import MissingPackageError
+from mujacobian.errors import ArgumentError, MissingPackageError
 
 try:
     import crocoddyl
@@ -119,12 +119,18 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
 
     Args:
       model: model for which `mujacobian.support` returns an empty list.
-      cost: cost of the same model.
+      cost: cost of the same model, without terms whose `knots` are "last" or an array.
       time: time, s, at which the targets of the cost are evaluated; by default 0.
     """
 
     def __init__(self, model: mujoco.MjModel, cost: Cost, time: float = 0.0) -> None:
         crocoddyl.ActionModelAbstract.__init__(self, State(model), model.nu)
+        for term in cost.terms:
+            if not (term.is_uniform or callable(term.knots)):
+                raise ArgumentError(
+                    f'term "{term.name}": an action model is one knot and does not know its place '
+                    "in the horizon: use a function of times for knots"
+                )
         self.model, self.cost, self.times = model, cost, np.array([float(time)])
         self.scratch = mujoco.MjData(model)
         self.u_lb, self.u_ub = control_bounds(model)

@@ -7,10 +7,11 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -26,14 +27,17 @@ from mujacobian._summary import describe
 from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
-from mujacobian.control.passes import Direction, DivergedError, Knots, Passes
-from mujacobian.control.plan import History, Plan, Policy, Sensitivity
-from mujacobian.control.regularization import Regularization
+from mujacobian.control.descent import Descent, Progress, Settings
+from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
+from mujacobian.control.plan import Plan, Policy, Sensitivity
+from mujacobian.control.progress import Callback, Log, require_callback
+from mujacobian.control.race import FEW, Attempt, race
 from mujacobian.control.sensitivity import (
     QUANTITIES,
     differentiate_plan,
     pull_back_plan,
 )
+from mujacobian.control.trajectory import Iterate
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
@@ -41,14 +45,10 @@ FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
 HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
-# the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
-BEFORE_CTRL = int(mujoco.mjtState.mjSTATE_INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
 WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
-SMALLEST_COST = 1e-12  # lower bound of the cost that the relative tolerance refers to
-COST_ROUNDING = 1e-13  # relative rounding of the cost of a trajectory
-SMALLEST_EXPECTED = 1e-300  # avoids a division by zero
-NEAR = 1e-2  # expected relative decrease of the cost below which "auto" tries the exact Hessian
-LONGEST_WAIT = 8  # iterations until "auto" tries the exact Hessian again after failures
+# of the initial regularization, in `solve`: from a simulation, and from states with gaps
+FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
+HALVINGS = 4  # of the time step, after which a plan that still diverges raises an error
 ROUNDING = 1e-6  # time steps: a time this close to a knot is the time of the knot
 
 
@@ -75,8 +75,10 @@ class ILQR:
       threads: number of threads; by default one per available core.
       lower: `(nu,)`, lower bounds of the controls; by default those of the model's `ctrlrange`.
       upper: `(nu,)`, upper bounds of the controls; by default those of the model's `ctrlrange`.
-      regularization: "control" (mu is added to Quu, the default), "state" (to Vxx) or "none".
-      mu: initial regularization; by default 1.
+      regularization: "control" (the default: mu is added to Quu, in units in which the bounds of
+        each control are 2 apart), "state" (mu is added to Vxx) or "none".
+      mu: initial regularization; by default 1. `solve` begins with smaller values, 0.01
+        and 1e-6 times this one.
       mu_bounds: (min, max) of the regularization; by default (1e-6, 1e6).
       mu_factor: growth factor of the rate at which the regularization changes; by default 2.
       step_sizes: step sizes of the line search, in the order in which it tries them; by default
@@ -94,7 +96,8 @@ class ILQR:
         curvature of the steps and of the sensors. "exact" includes it, which converges
         quadratically near a solution. "auto" starts with Gauss-Newton, tries the exact Hessian when
         the expected decrease becomes small, and takes the Gauss-Newton step if the exact problem is
-        not convex or its step is rejected. User-defined residuals are always approximated.
+        not convex or its step is rejected. User-defined residuals are always approximated, and
+        trajectories with gaps are improved with Gauss-Newton steps.
       fallback: "fd" differentiates knots without an exact derivative by finite differences, which
         `Plan.differenced` lists. It is an attribute that can be changed later. By default None.
 
@@ -159,17 +162,14 @@ class ILQR:
         self.derivatives = derivatives
         self.threads = thread_count(threads)
         self.lower, self.upper = control_bounds(model, lower, upper)
-        self.regularization = regularization
-        self.mu_settings = (mu, mu_bounds, mu_factor)
-        self.step_sizes = np.atleast_1d(numbers("step_sizes", step_sizes))
-        if not len(self.step_sizes) or (self.step_sizes <= 0).any():
+        sizes = np.atleast_1d(numbers("step_sizes", step_sizes))
+        if not len(sizes) or (sizes <= 0).any():
             raise ArgumentError(f"step_sizes must be positive, got {step_sizes}")
         if not eps > 0:
             raise ArgumentError(f"eps must be positive, got {eps!r}")
         if not tolerance >= 0:
             raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
-        self.acceptance, self.tolerance, self.hessian = acceptance, tolerance, hessian
-        self.is_linear = interpolation == "linear"
+        self.hessian, self.is_linear = hessian, interpolation == "linear"
         self._require_fallback(fallback)
         self._fallback = fallback
         # the compiled core with its arrays and threads
@@ -184,8 +184,40 @@ class ILQR:
             self.threads,
             fallback,
         )
+        self._settings = Settings(
+            regularization,
+            mu,
+            mu_bounds,
+            mu_factor,
+            sizes,
+            acceptance,
+            tolerance,
+            hessian,
+            self.threads,
+        )
+        self._descent = Descent(self._passes, self._settings)
+        # the planner with half the time step, which is made when a plan diverges
+        self._arguments: dict[str, Any] = {
+            "derivatives": derivatives,
+            "threads": threads,
+            "lower": self.lower,
+            "upper": self.upper,
+            "regularization": regularization,
+            "mu": mu,
+            "mu_bounds": mu_bounds,
+            "mu_factor": mu_factor,
+            "step_sizes": step_sizes,
+            "acceptance": acceptance,
+            "tolerance": tolerance,
+            "interpolation": interpolation,
+            "eps": eps,
+            "warm_start": warm_start,
+            "hessian": hessian,
+            "fallback": fallback,
+        }
+        self._finer: ILQR | None = None
+        self._halvings = HALVINGS
         self._lock, self._process = threading.Lock(), os.getpid()
-        self.reset()
 
     def __repr__(self) -> str:
         return describe(
@@ -201,39 +233,112 @@ class ILQR:
         state: mujoco.MjData | ArrayLike,
         *,
         controls: ArrayLike | None = None,
+        states: ArrayLike | None = None,
         iterations: int = 100,
+        callback: Callback | None = None,
+        verbose: bool = False,
     ) -> Plan:
         """Return the plan from a state, iterated until it converges.
 
-        If a step has no exact derivative, the iterations improve only the knots before it. If the
-        last trajectory still has such a step, `Plan.status` and `Plan.refused` contain the element
-        and the reason. See also the argument `fallback` of this class.
+        The iterations begin in two ways: with the simulation of the initial controls, and with the
+        initial state at all knots, which the iterations connect (ILQ-23). They also differ in the
+        initial regularization. After 40 iterations each, only the better plan is continued. With
+        derivatives other than "analytic", or at most 10 iterations, the first way is the only one.
+
+        If a step has no exact derivative, the iterations improve only the other knots. If the last
+        trajectory still has such a step, `Plan.status` and `Plan.refused` contain the element and
+        the reason. See also the argument `fallback` of this class.
 
         Args:
           state: initial state. It is an `MjData` of the model, or of a model that differs only in
             options, and is not changed; or a row `(nq + nv + na,)` of (qpos, qvel, act) at time 0.
           controls: `(T - 1, nu)`, initial controls; by default the constant `ctrl` of the
             `MjData`, or zero for a row.
+          states: `(T, nq + nv + na)`, initial states of the knots, rows of (qpos, qvel, act). No
+            simulation has to connect them, and the first row is replaced by `state`. The iterations
+            then begin only with them. By default they begin as described above.
           iterations: maximum number of iterations; by default 100.
+          callback: function that receives a `control.Iteration` after each iteration, for logging
+            or drawing. If it returns True, the planner stops with the best plan until then,
+            whose status is "stopped" unless it has ended before. It must not use the planner.
+          verbose: whether to print a line per iteration; by default False.
         """
         count("iterations", iterations)
+        require_callback(callback)
         start = self.start_of(state)
         first = self._open_loop(start, controls)
+        given = None
+        if states is not None:
+            given = shaped("states", states, (self.horizon, self.cost.nstate))
         with self._alone():
-            self.reset()
-            return self._run(start, first, -1, iterations)
+            return self._solve(start, first, given, iterations, partial(Log, callback, verbose))
+
+    def _solve(
+        self,
+        start: Array,
+        first: Policy,
+        states: Array | None,
+        iterations: int,
+        log: Callable[[int], Log],
+    ) -> Plan:
+        """Return the result of `solve`; `log` makes the log of an attempt, given its number."""
+        begun = time.perf_counter()
+        passes = self._passes
+        passes.begin(start)
+        attempts = self._attempts(first, states, iterations)
+        initial = attempts[0].progress.iterate.cost
+        for k, attempt in enumerate(attempts):
+            attempt.progress.log = log(k)
+        best = race(passes, attempts, iterations)
+        self._descent, progress = best.descent, best.progress
+        progress.iterate = passes.close(progress.iterate, progress.gains)
+        if not progress.iterate.cost < np.inf:
+            raise DivergedError(
+                "the iterations did not connect the initial states, and the simulation diverges. "
+                "Give other initial states, or plan with a smaller timestep"
+            )
+        if progress.refused:
+            progress.status = f"refused: {progress.refused}"
+        return self._plan(start, progress, initial, begun)
+
+    def _attempts(self, first: Policy, states: Array | None, iterations: int) -> list[Attempt]:
+        """Return the ways in which `solve` begins."""
+        if states is not None:
+            return [self._attempt(self._shoot(first, states), 1.0)]
+        self._passes.keeps = self.hessian == "exact"
+        simulated = Iterate(*self._passes.follow(first, -1, np.inf))
+        attempts = [self._attempt(simulated, FACTOR, is_new=False)]
+        if self.derivatives == "analytic" and iterations > FEW:
+            held = np.tile(first.states[:1], (self.horizon, 1))
+            with suppress(DivergedError):
+                attempts.append(self._attempt(self._shoot(first, held), FACTOR_OF_GAPS))
+        return attempts
+
+    def _shoot(self, policy: Policy, states: Array) -> Iterate:
+        """Return the knots from these states with the controls of a policy without feedback."""
+        controls = policy.controls.clip(self.lower, self.upper)
+        states = np.concatenate([policy.states[:1], states[1:]])
+        return self._passes.shoot(states, np.concatenate([controls, controls[-1:]]))
+
+    def _attempt(self, first: Iterate, factor: float, *, is_new: bool = True) -> Attempt:
+        """Return the iterations from a trajectory with the regularization times a factor."""
+        gains = np.zeros((self.horizon - 1, self.model.nu, self.cost.nx))
+        settings = self._settings._replace(mu=factor * self._settings.mu)
+        return Attempt(Descent(self._passes, settings), Progress(first, gains, is_new))
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
 
-        If a step has no exact derivative, this method improves only the knots before that step, and
+        If a step has no exact derivative, this method improves only the other knots, and
         `Plan.refused` contains the element and the reason.
 
         Args:
           state: initial state, as for `solve`. Its time determines by how many knots `plan` is
             shifted.
           plan: previous plan, whose policy gives the initial trajectory. By default, or if that
-            trajectory diverges, the initial controls are the constant `ctrl` of the state.
+            trajectory diverges, the initial controls are the constant `ctrl` of the state. If this
+            diverges too, the plan has smaller time steps and a shorter horizon: see
+            `Plan.shortened`.
         """
         return self.improve_from(self.start_of(state), plan)
 
@@ -248,7 +353,32 @@ class ILQR:
                 except DivergedError:
                     pass  # the old plan is of no use from this state: begin a new one
             self.reset()
-            return self._run(start, self._open_loop(start, None), -1)
+            try:
+                return self._run(start, self._open_loop(start, None), -1)
+            except DivergedError as error:
+                return self._improve_in_small_steps(start, plan, error)
+
+    def _improve_in_small_steps(
+        self, start: Array, plan: Plan | None, error: DivergedError
+    ) -> Plan:
+        """Return the plan of as many knots with half the time step, whose horizon is shorter.
+
+        If it diverges too, the time step is halved again. If all time steps diverge, the error of
+        the first one is raised.
+        """
+        if self._halvings == 0:
+            raise error
+        if self._finer is None:
+            model = copy.copy(self.model)
+            model.opt.timestep /= 2
+            self._finer = ILQR(model, self.cost, self.horizon, **self._arguments)
+            self._finer._halvings = self._halvings - 1
+        try:
+            made = self._finer.improve_from(start, plan)
+        except DivergedError:
+            raise error from None
+        step = made.times[1] - made.times[0]
+        return replace(made, shortened=f"{error}. The plan has time steps of {step:g} s instead")
 
     def start_of(self, state: mujoco.MjData | ArrayLike) -> Array:
         """Return the initial state of a plan as a row of mjSTATE_INTEGRATION."""
@@ -331,8 +461,9 @@ class ILQR:
     def fallback(self, fallback: str | None) -> None:
         self._require_fallback(fallback)
         with self._alone():
-            self._fallback = fallback
+            self._fallback = self._arguments["fallback"] = fallback
             self._passes.set_fallback(fallback)
+            self._finer = None
 
     def _require_fallback(self, fallback: str | None) -> None:
         require_fallback(fallback)
@@ -353,11 +484,7 @@ class ILQR:
 
     def reset(self) -> None:
         """Reset the regularization and the choice of the Hessian to their initial values."""
-        mu, bounds, factor = self.mu_settings
-        if self.regularization == "none":
-            mu, bounds = 0.0, (0.0, 0.0)
-        self._mu = Regularization(mu, bounds, factor)
-        self._curvature = _Schedule()
+        self._descent = Descent(self._passes, self._settings)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -375,182 +502,25 @@ class ILQR:
         start: Array,
         policy: Policy,
         shift: int,
-        iterations: int | None = None,
+        iterations: int = 1,
         enough: float = np.inf,
     ) -> Plan:
-        """Return the plan that improves the trajectory of a policy.
-
-        Without a number of iterations, there is one.
-        """
+        """Return the plan that improves the trajectory of a policy."""
         # simulate and differentiate the initial trajectory
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
-        passes.keeps = self._expects_curvature()
-        knots, cost = passes.follow(policy, shift, enough)
-        refused = passes.refused
-        initial, history, is_new, has_failed, approximated = cost, _Log(), False, False, ""
+        passes.keeps = self._descent.expects_curvature()
+        knots, initial = passes.follow(policy, shift, enough)
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
-        gains, status = _gains_at(policy, shortly_after), "iterations"
-        for _ in range(iterations or 1):
-            # derivatives along the current trajectory
-            if is_new:
-                passes.keeps = self._expects_curvature()
-                passes.expand(knots)
-                refused = passes.refused
-            if passes.reach < 2:
-                break
-            # backward pass, and the test of convergence
-            least = self.tolerance * max(abs(cost), SMALLEST_COST)
-            direction = self._direction(knots, gains, least, may_lower=not has_failed)
-            if direction is None:
-                status = "not convex"
-                break
-            directions, reason = self._with_curvature(knots, cost, gains, direction)
-            approximated = approximated or reason
-            direction, mu = directions[0], self._mu.value
-            if direction.improvement(1.0) <= least:
-                gains, expected = direction.gains, direction.improvement(1.0)
-                knots, cost, size, tried = self._last_step(knots, cost, direction)
-                history.add(cost, expected, size, mu, tried, direction.is_exact)
-                status = "no improvement" if has_failed else "converged"
-                break
-            # line search, and the update of the regularization
-            found, direction = self._search_along(knots, cost, directions)
-            gains = direction.gains
-            expected, decrease = direction.improvement(found.size), cost - found.cost
-            if not direction.is_exact or self.hessian == "exact":
-                self._mu.adapt(decrease / max(expected, SMALLEST_EXPECTED), found.size)
-            is_new, has_failed = decrease > 0, decrease <= 0
-            knots, cost = found.knots, found.cost
-            size = found.size if is_new else 0.0
-            history.add(cost, expected, size, mu, found.tried, direction.is_exact)
-            if is_new and decrease <= least:
-                status = "converged"
-                break
-            if has_failed and self._mu.is_largest:
-                status = "no improvement"
-                break
-        if refused and (iterations or passes.reach < 2):
-            status = f"refused: {refused}"
-        plan = self._plan(knots, gains, (initial, cost), history)
-        timings = replace(passes.timings, total=time.perf_counter() - begun)
-        return replace(
-            plan,
-            status=status,
-            refused=refused,
-            approximated=approximated,
-            _planner=self,
-            _start=start.copy(),
-            differenced=passes.differenced,
-            timings=timings,
-        )
+        progress = Progress(Iterate(knots, initial), _gains_at(policy, shortly_after))
+        self._descent.run(progress, iterations)
+        if progress.refused and not passes.segments:
+            progress.status = f"refused: {progress.refused}"
+        return self._plan(start, progress, initial, begun)
 
-    def _expects_curvature(self) -> bool:
-        """Return whether the next iteration probably computes the exact Hessian."""
-        return self.hessian == "exact" or self._curvature.was_due
-
-    def _with_curvature(
-        self, knots: Knots, cost: float, gains: Array, approximate: Direction
-    ) -> tuple[list[Direction], str]:
-        """Return the directions to try, in this order, and why there is no exact one.
-
-        The gradients of the value of the Gauss-Newton pass are the multipliers of the second
-        derivatives (ILQ-13). They do not depend on the curvature, so that all knots are computed in
-        parallel, and they are those of the exact pass up to the length of the step.
-        """
-        if self.hessian == "gauss-newton":
-            return [approximate], ""
-        if self.hessian == "auto" and not self._curvature.is_due(
-            approximate.improvement(1.0) <= NEAR * abs(cost)
-        ):
-            return [approximate], ""
-        if reason := self._passes.curve(knots, approximate.values):
-            self._curvature.record(False)
-            return [approximate], reason
-        if self.hessian == "auto":
-            exact = self._backward(knots, gains, mu=0.0, is_exact=True)
-            exact = exact or self._backward(knots, gains, is_exact=True)
-            if exact is None:
-                self._curvature.record(False)
-                return [approximate], ""
-            return [exact, approximate], ""
-        exact = self._backward(knots, gains, is_exact=True)
-        while exact is None and not self._mu.is_largest:
-            self._mu.scale(self._mu.factor)
-            exact = self._backward(knots, gains, is_exact=True)
-        return [exact or approximate], ""
-
-    def _search_along(
-        self, knots: Knots, cost: float, directions: list[Direction]
-    ) -> tuple[_Found, Direction]:
-        """Return the result of a line search along the first direction that decreases the cost."""
-        for direction in directions[:-1]:
-            found = self._search(knots, cost, direction)
-            self._curvature.record(found.cost < cost)
-            if found.cost < cost:
-                return found, direction
-        return self._search(knots, cost, directions[-1]), directions[-1]
-
-    def _last_step(self, knots: Knots, cost: float, direction: Direction) -> _Found:
-        """Return the trajectory after the step of a plan that has converged.
-
-        A step with the exact Hessian squares the error, although the cost may not show it, because
-        the decrease is of the size of its rounding. Other plans do not change any more.
-        """
-        unchanged = _Found(knots, cost, 0.0, 0)
-        if not direction.is_exact:
-            return unchanged
-        most = cost + COST_ROUNDING * abs(cost)
-        one, total = self._passes.search(knots, most, direction, np.ones(1), np.array([most]))[0]
-        return _Found(one, total, 1.0, 1) if total <= most else unchanged._replace(tried=1)
-
-    def _direction(
-        self, knots: Knots, gains: Array, least: float, *, may_lower: bool
-    ) -> Direction | None:
-        """Return the result of the backward pass, None if no regularization makes it convex.
-
-        The regularization increases until the problem is convex. If the expected improvement is not
-        above `least` and `may_lower` is true, it decreases as long as the problem stays convex.
-        After a line search that failed it must not, because the same search would fail again.
-        """
-        best = self._backward(knots, gains)
-        while best is None and not self._mu.is_largest:
-            self._mu.scale(self._mu.factor)
-            best = self._backward(knots, gains)
-        while may_lower and best and best.improvement(1.0) <= least and not self._mu.is_smallest:
-            mu, rate = self._mu.value, self._mu.rate
-            self._mu.scale(1 / self._mu.factor)
-            lower = self._backward(knots, gains)
-            if lower is None:
-                self._mu.value, self._mu.rate = mu, rate
-                break
-            best = lower
-        return best
-
-    def _backward(
-        self, knots: Knots, gains: Array, *, mu: float | None = None, is_exact: bool = False
-    ) -> Direction | None:
-        mu = self._mu.value if mu is None else mu
-        return self._passes.backward(knots, self.regularization, mu, gains, is_exact=is_exact)
-
-    def _search(self, knots: Knots, cost: float, direction: Direction) -> _Found:
-        """Return the best rollout of a line search, which runs one step size per thread."""
-        best = _Found(knots, cost, float(self.step_sizes[-1]), 0)
-        for first in range(0, len(self.step_sizes), self.threads):
-            sizes = self.step_sizes[first : first + self.threads]
-            wanted = np.array([cost - self.acceptance * direction.improvement(a) for a in sizes])
-            made = self._passes.search(knots, cost, direction, sizes, wanted)
-            for size, enough, (one, total) in zip(sizes, wanted, made, strict=True):
-                best = best._replace(tried=best.tried + 1)
-                if total < best.cost:
-                    best = best._replace(knots=one, cost=total, size=float(size))
-                if total <= enough:
-                    return best
-        return best
-
-    def _plan(self, knots: Knots, gains: Array, costs: tuple[float, float], history: _Log) -> Plan:
-        passes = self._passes
+    def _plan(self, start: Array, progress: Progress, initial: float, begun: float) -> Plan:
+        passes, (knots, cost, _), gains = self._passes, progress.iterate, progress.gains
         policy = Policy(
             self.model,
             passes.times,
@@ -568,10 +538,18 @@ class ILQR:
             gains=gains,
             sensordata=knots.sensors.copy(),
             terms=passes.terms(knots),
-            cost=costs[1],
-            initial_cost=costs[0],
+            cost=cost,
+            initial_cost=initial,
             policy=policy,
-            history=history.arrays(),
+            history=progress.log.arrays(),
+            status=progress.status,
+            refused=progress.refused,
+            omitted=progress.omitted,
+            approximated=progress.approximated,
+            differenced=passes.differenced,
+            timings=replace(passes.timings, total=time.perf_counter() - begun),
+            _planner=self,
+            _start=start.copy(),
         )
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
@@ -593,57 +571,6 @@ class ILQR:
             self.upper,
             is_linear=False,
         )
-
-
-class _Found(NamedTuple):
-    """The best rollout of a line search, or the initial trajectory if no rollout is better.
-
-    `size` is its step size and `tried` the number of rollouts.
-    """
-
-    knots: Knots
-    cost: float
-    size: float
-    tried: int
-
-
-class _Schedule:
-    """The iterations in which the exact Hessian is tried: rarely after failures, then always."""
-
-    def __init__(self) -> None:
-        self.wait, self.longest, self.was_due = 0, 1, False
-
-    def is_due(self, is_near: bool) -> bool:
-        """Return whether to try the exact Hessian now, given whether the solution seems near."""
-        self.wait = max(self.wait - is_near, 0)
-        self.was_due = is_near and self.wait == 0
-        return self.was_due
-
-    def record(self, has_succeeded: bool) -> None:
-        """Record whether the exact Hessian gave a step; each failure doubles the wait."""
-        self.longest = 1 if has_succeeded else min(2 * self.longest, LONGEST_WAIT)
-        self.wait = 0 if has_succeeded else self.longest
-
-
-class _Log:
-    """Rows of a history, one per iteration."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[float, float, float, float, int, bool]] = []
-
-    def add(
-        self,
-        cost: float,
-        expected: float,
-        step: float,
-        mu: float,
-        candidates: int,
-        is_exact: bool,
-    ) -> None:
-        self.rows.append((cost, expected, step, mu, candidates, is_exact))
-
-    def arrays(self) -> History:
-        return History(*np.array(self.rows, dtype=np.float64).reshape(-1, 6).T)
 
 
 def _gains_at(policy: Policy, times: Array) -> Array:

@@ -25,6 +25,7 @@ from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
 from mujacobian.control.plan import Plan, Timings
+from mujacobian.control.progress import Interval, RunCallback, require_callback
 from mujacobian.errors import ArgumentError
 
 Show = Callable[[], None]
@@ -40,8 +41,9 @@ class MPCResult:
       states: `(n, nq + nv + na)`, states before each step.
       controls: `(n, nu)`, controls of each step.
       sensordata: `(n, ns)`, sensor readings at the state before each step.
-      costs: `(n,)`, cost of each step.
+      costs: `(n,)`, cost of each step, weighted as the first knot of a plan.
       terms: `(n, terms)`, norms of the terms of the cost, without weights.
+      weighted: `(n, terms)`, the same times their weights, whose sum is the cost.
       names: names of the terms.
       weights: `(terms,)`, weights of the terms.
       plan_times: `(plans,)`, s, initial times of the plans.
@@ -49,6 +51,8 @@ class MPCResult:
       step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
       refused: for each plan, the reason why it improved only a part of its horizon; empty if it
         improved the whole horizon.
+      shortened: for each plan, the reason why its time steps are smaller, see `Plan.shortened`.
+      omitted: for each plan, the sensors that were left out at a knot, see `Plan.omitted`.
       differenced: for each plan, the knots that were differentiated by finite differences; empty
         without `fallback`.
       timings: computing times of each plan.
@@ -64,12 +68,15 @@ class MPCResult:
     sensordata: Array
     costs: Array
     terms: Array
+    weighted: Array
     names: list[str]
     weights: Array
     plan_times: Array
     plan_costs: Array
     step_sizes: Array
     refused: list[str]
+    shortened: list[str]
+    omitted: list[tuple[str, ...]]
     differenced: list[tuple[Differenced, ...]]
     timings: list[Timings]
     seconds: float
@@ -85,6 +92,8 @@ class MPCResult:
         ]
         if any(self.refused):
             facts.append(f"{sum(map(bool, self.refused))} plans improved only in part")
+        if any(self.omitted):
+            facts.append(f"{sum(map(bool, self.omitted))} plans left out sensors")
         if any(self.differenced):
             facts.append(f"{sum(map(bool, self.differenced))} plans with finite differences")
         return describe(
@@ -125,6 +134,8 @@ class MPCResult:
             "plans": len(self.timings),
             "seconds": self.seconds,
             "plans_refused": sum(map(bool, self.refused)),
+            "plans_shortened": sum(map(bool, self.shortened)),
+            "plans_with_omitted_sensors": sum(map(bool, self.omitted)),
             "plans_differenced": sum(map(bool, self.differenced)),
             "mean_cost": float(self.costs.mean()),
             "plans_per_second": self.plans_per_second,
@@ -188,6 +199,8 @@ class MPC:
         *,
         plan: Plan | None = None,
         progress: bool = True,
+        callback: RunCallback | None = None,
+        verbose: bool = False,
     ) -> MPCResult:
         """Simulate under control and return the result.
 
@@ -197,7 +210,23 @@ class MPC:
           seconds: simulated time, s.
           plan: initial plan; by default the planner begins without one.
           progress: whether to show a progress bar; by default True.
+          callback: function that receives a `control.Interval` after the steps of each plan. It can
+            draw the state in a viewer, write a log, or change the data to disturb the robot. If it
+            returns True, the run ends, and the result contains the steps until then.
+          verbose: whether to print a line per plan instead of the progress bar; by default False.
+
+        Example:
+          >>> from mujacobian.control import tasks
+          >>> task = tasks.load("cartpole")
+          >>> def push(interval):
+          ...     if interval.taken == 50:
+          ...         interval.data.qvel[0] += 0.1  # m/s
+          ...     return interval.data.time > 0.999  # s
+          >>> result = task.mpc().run(task.start(None), 5.0, progress=False, callback=push)
+          >>> bool(result.times[-1] < 1.0)
+          True
         """
+        require_callback(callback)
         if not (math.isfinite(seconds) and seconds > 0):
             raise ArgumentError(f"seconds must be a positive number, got {seconds!r}")
         n = max(1, round(seconds / self.model.opt.timestep))
@@ -212,7 +241,7 @@ class MPC:
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
-            disable=not progress,
+            disable=verbose or not progress,
         )
         with bar:
             task = bar.add_task("simulating", total=n, note="")
@@ -221,11 +250,16 @@ class MPC:
                 last, rate = plans.made[-1], len(plans.made) / plans.seconds
                 note = f"cost {last.cost:.4g}, {rate:.0f} plans/s"
                 bar.update(task, completed=record.taken, note=note)
+                interval = Interval(data, plans.latest, record.taken)
+                if verbose:
+                    print(interval)
+                if callback is not None and callback(interval) is True:
+                    record.stop()
 
             loop = self._realtime if self.realtime else self._lockstep
             loop(data, plans, record, show)
         result = self._result(record, plans, time.perf_counter() - begun)
-        _warn(result.refused)
+        _warn(result)
         return result
 
     def _lockstep(self, data: mujoco.MjData, plans: _Plans, record: _Record, show: Show) -> None:
@@ -260,21 +294,24 @@ class MPC:
 
     def _result(self, record: _Record, plans: _Plans, seconds: float) -> MPCResult:
         cost = self.planner.cost
-        weights = np.array(cost.weights, dtype=np.float64)
         terms = cost.by_term(record.sensordata, record.controls, record.times, record.states)
+        weighted = weigh(terms, cost.step_weights(record.times))
         return MPCResult(
             times=record.times,
             states=record.states,
             controls=record.controls,
             sensordata=record.sensordata,
-            costs=weigh(terms, weights),
+            costs=weighted.sum(axis=1),
             terms=terms,
+            weighted=weighted,
             names=[term.name for term in cost.terms],
-            weights=weights,
+            weights=np.array(cost.weights, dtype=np.float64),
             plan_times=np.array([made.time for made in plans.made]),
             plan_costs=np.array([made.cost for made in plans.made]),
             step_sizes=np.array([made.step_size for made in plans.made]),
             refused=[made.refused for made in plans.made],
+            shortened=[made.shortened for made in plans.made],
+            omitted=[made.omitted for made in plans.made],
             differenced=[made.differenced for made in plans.made],
             timings=[made.timings for made in plans.made],
             seconds=seconds,
@@ -291,6 +328,8 @@ class _Made(NamedTuple):
     cost: float
     step_size: float
     refused: str
+    shortened: str
+    omitted: tuple[str, ...]
     differenced: tuple[Differenced, ...]
     timings: Timings
 
@@ -313,7 +352,7 @@ class _Plans:
         """Record a plan, which becomes the last one."""
         size = float(plan.history.step[-1]) if len(plan.history.step) else 0.0
         self.seconds += plan.timings.total
-        report = plan.refused, plan.differenced
+        report = plan.refused, plan.shortened, plan.omitted, plan.differenced
         self.made.append(_Made(plan.times[0], plan.cost, size, *report, plan.timings))
         self.last = plan
 
@@ -327,6 +366,12 @@ class _Record:
         self.states = np.empty((n, model.nq + model.nv + model.na))
         self.controls = np.empty((n, model.nu))
         self.sensordata = np.empty((n, model.nsensordata))
+
+    def stop(self) -> None:
+        """End the record after the steps that have been taken."""
+        self.n = self.taken
+        for name in ("times", "states", "controls", "sensordata"):
+            setattr(self, name, getattr(self, name)[: self.n])
 
     def advance(self, data: mujoco.MjData, plan: Plan, steps: int) -> None:
         """Simulate this number of steps under a plan."""
@@ -373,12 +418,19 @@ class _Shared:
             self.error = error
 
 
-def _warn(refused: list[str]) -> None:
-    reasons = [reason for reason in refused if reason]
-    if reasons:
-        warnings.warn(
-            f"{len(reasons)} of {len(refused)} plans improved only a part of their horizon, for "
-            f"example because at {reasons[0]}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+def _warn(result: MPCResult) -> None:
+    """Warn about plans that had to do without a derivative."""
+    refused = [reason for reason in result.refused if reason]
+    omitted = [reasons[0] for reasons in result.omitted if reasons]
+    shortened = [reason for reason in result.shortened if reason]
+    for reasons, what in (
+        (shortened, "have smaller time steps and a shorter horizon, for example because"),
+        (refused, "improved only a part of their horizon, for example because at"),
+        (omitted, "left out a sensor where it has no derivative, for example at"),
+    ):
+        if reasons:
+            warnings.warn(
+                f"{len(reasons)} of {len(result.refused)} plans {what} {reasons[0]}",
+                RuntimeWarning,
+                stacklevel=3,
+            )

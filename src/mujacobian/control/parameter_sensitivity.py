@@ -14,7 +14,8 @@ from mujacobian._parameters import Parameters
 from mujacobian._product import bind
 from mujacobian._threads import borrowed
 from mujacobian.control.cost import Cost, expand_norm
-from mujacobian.control.passes import INTEGRATION, Knots
+from mujacobian.control.passes import INTEGRATION, Passes
+from mujacobian.control.trajectory import Knots
 
 
 @dataclass(frozen=True)
@@ -33,29 +34,20 @@ class ParameterChanges:
     gradient: Array
 
 
-def sensor_matrix(cost: Cost) -> Array:
-    """Return the derivatives of all rows of the cost with respect to the sensors, `(rows, ns)`."""
-    parts = [matrix[:, : cost.ns] for _, matrix, _ in cost.own_rows()]
-    return np.concatenate([np.zeros((0, cost.ns)), *parts])
-
-
 def read_sensors(cost: Cost) -> NDArray[np.bool_]:
     """Return which sensors terms with a weight read, `(ns,)`."""
-    out = np.zeros(cost.ns, dtype=bool)
-    for k, matrix, _ in cost.own_rows():
-        if cost.weights[k] != 0:
-            out |= matrix[:, : cost.ns].any(axis=0)
-    return out
+    read: NDArray[np.bool_] = cost.reads[cost.weights != 0].any(axis=0)
+    return read
 
 
-def sensor_slopes(cost: Cost, knots: Knots, offsets: Array) -> Array:
+def sensor_slopes(passes: Passes, knots: Knots) -> Array:
     """Return the derivatives of the cost of each knot with respect to the sensors, `(T, ns)`."""
-    T = len(knots.rows)
-    out = np.zeros((T, cost.ns))
-    for k, matrix, rows in cost.own_rows():
-        r = np.hstack([knots.sensors, knots.controls]) @ matrix.T + offsets[:, rows]
-        slopes = expand_norm(cost.terms[k].norm, r)[1]
-        out += cost.weights[k] / T * slopes @ matrix[:, : cost.ns]
+    cost = passes.cost
+    values, gradients = cost.differentiate_rows(knots.sensors, knots.controls, passes.offsets)
+    out = np.zeros((len(values), cost.ns))
+    for k, rows in cost.own_rows():
+        slopes = passes.weights[:, k, None] * expand_norm(cost.terms[k].norm, values[:, rows])[1]
+        out += np.einsum("tk,tks->ts", slopes, gradients[:, rows, : cost.ns])
     return out
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -19,58 +19,18 @@ from mujacobian._linearization import Linearization
 from mujacobian._threads import each
 from mujacobian.control.cost import Cost, weigh
 from mujacobian.control.plan import Policy, Timings
+from mujacobian.control.trajectory import Direction, Expansion, Iterate, Knots
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
+# the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
+BEFORE_CTRL = int(INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
+PENALTY = 2.0  # penalty of gaps, relative to the expected increase of the cost when they close
 FEEDBACKS = (1.0, 0.3, 0.1, 0.0)  # factors of the gains that rollouts of a policy try
 
 
 class DivergedError(MujacobianError):
     """A simulation that a plan needs diverges: MuJoCo detected NaN or huge values."""
-
-
-class Knots(NamedTuple):
-    """A simulated trajectory, or the concatenated trajectories of a line search."""
-
-    rows: Array  # (T, nstate) mjSTATE_INTEGRATION
-    controls: Array
-    sensors: Array
-    qacc: Array
-    norms: Array
-
-    def candidate(self, k: int, T: int) -> Knots:
-        """Return the k-th of several trajectories of T knots."""
-        return Knots(*(array[k * T : (k + 1) * T] for array in self))
-
-
-class Expansion(NamedTuple):
-    """Derivatives of the dynamics and of the cost along a trajectory."""
-
-    A: Array
-    B: Array
-    C: Array
-    D: Array
-    gradient: Array
-    hessian: Array
-
-
-class Direction(NamedTuple):
-    """Result of a backward pass: steps, gains, and coefficients of the expected change of cost.
-
-    `values` contains the gradients of the value at the knots of the pass, and `is_exact` is true if
-    the pass used exact second derivatives.
-    """
-
-    steps: Array
-    gains: Array
-    linear: float
-    quadratic: float
-    values: Array
-    is_exact: bool
-
-    def improvement(self, size: float) -> float:
-        """Return the decrease of the quadratic model of the cost at a step size (ILQ-8)."""
-        return -size * (self.linear + size * self.quadratic)
 
 
 class Passes:
@@ -108,12 +68,16 @@ class Passes:
             *cost.blank(horizon),
         )
         self.curved = np.zeros_like(self.expansion.hessian)  # with second derivatives of the steps
+        half = 0.5 * (bounds[1] - bounds[0])
+        # the scale of the regularization of each control has the units of 1 / control^2
+        self.scale = np.where((half > 0) & np.isfinite(half), half, 1.0) ** -2.0
         self.keeps = False  # whether the next expansion keeps its steps, for `curve`
         self.shift: Array | float = 0.0  # added to the targets of all rows
-        self.reach = horizon  # number of knots before the first one without a derivative
+        self.broken: list[int] = []  # knots without a derivative
+        self.refused = ""  # the first of them, and the reason
+        self.omitted: tuple[str, ...] = ()  # sensors without a derivative, whose rows are left out
         self.timings = Timings()
         self._reports: dict[tuple[int, str, str], Differenced] = {}
-        self._failures: dict[int, str] = {}  # of knots that cannot be differenced either
 
     def set_fallback(self, fallback: str | None) -> None:
         """Difference knots without an exact derivative from now on, or stop to do so."""
@@ -124,6 +88,8 @@ class Passes:
         self.start = start
         self.times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
         self.offsets = self.cost.offsets(self.times) - self.shift
+        self.weights = self.cost.knot_weights(self.times) / self.horizon
+        self.own_weights = np.ascontiguousarray(self.weights[:, self.cost.own])
         self.timings = Timings()
         self._reports.clear()
         self._core.derivative_seconds()
@@ -139,7 +105,7 @@ class Passes:
             knots, cost, feedback, tried = None, math.inf, 1.0, 1.0
             for tried in FEEDBACKS:
                 made = self._new_knots(self.horizon)
-                taken, is_bad, total, failed = self._core.follow_into(
+                taken, is_bad, total, _ = self._core.follow_into(
                     self._task(),
                     policy=policy.arrays,
                     feedback=tried,
@@ -148,7 +114,6 @@ class Passes:
                     expansion=self.expansion,
                     keep=self.keeps,
                 )
-                self.reach = self.horizon if failed < 0 else failed
                 shift = min(shift, 0)  # the core has shifted its data
                 if taken == self.horizon:
                     total += self._user_cost(made)
@@ -161,7 +126,7 @@ class Passes:
             if feedback != tried:
                 self._differentiate(knots)
             else:
-                self._difference(knots)
+                self._report(knots)
             self._add_users(knots)
         return knots, cost
 
@@ -175,7 +140,7 @@ class Passes:
             )
         end = min(taken + 1, self.horizon)  # the simulation stops after the first infinite cost
         norms = self.terms(Knots(*(array[:end] for array in knots)))
-        size = np.nan_to_num(np.where(self.cost.weights, norms, 0.0), nan=np.inf, posinf=np.inf)
+        size = np.nan_to_num(np.where(self.weights[:end], norms, 0.0), nan=np.inf, posinf=np.inf)
         # if all terms are finite, their sum overflows: report the largest one
         knot, k = np.unravel_index(np.argmax(size), size.shape)
         return DivergedError(
@@ -184,13 +149,10 @@ class Passes:
         )
 
     @property
-    def refused(self) -> str:
-        """The first knot without a derivative, and the reason; empty if all have one."""
-        if self.reach == self.horizon:
-            return ""
-        if self.reach in self._failures:
-            return f"knot {self.reach}: {self._failures[self.reach]}"
-        return self._failure()
+    def segments(self) -> list[slice]:
+        """Ranges of at least two consecutive knots that have derivatives."""
+        ends = [-1, *self.broken, self.horizon]
+        return [slice(a + 1, b) for a, b in pairwise(ends) if b - a > 2]
 
     def _failure(self) -> str:
         """Return the first knot that failed in the last call of the core, and the reason."""
@@ -212,20 +174,21 @@ class Passes:
             self._add_users(knots)
 
     def curve(self, knots: Knots, values: Array) -> str:
-        """Compute the Hessian of the cost with the curvature of steps and sensors (ILQ-13).
+        """Compute the Hessian of the cost with the curvature of steps, sensors and rows (ILQ-13).
 
         The trajectory is that of the last expansion, and `values` are the gradients of the value,
         the multipliers of the second derivatives. Returns the first knot without a second
         derivative and the reason, or nothing.
         """
         with self._measured("curvature"):
-            n = len(values)
             failed = self._core.add_curvature_into(
                 self._task(),
                 knots=knots,
                 values=values,
-                hessian=self.expansion.hessian[:n],
-                curved=self.curved[:n],
+                hessian=self.expansion.hessian,
+                C=self.expansion.C,
+                D=self.expansion.D,
+                curved=self.curved,
             )
         return "" if failed < 0 else self._failure()
 
@@ -233,66 +196,131 @@ class Passes:
         """Raise the error of the first knot that failed in the last call of the core, if any."""
         self._core.raise_failure("knot ")
 
+    def require_complete(self) -> None:
+        """Raise an error if a knot or a sensor has no derivative along the trajectory."""
+        self.raise_failure()
+        for knot, element, reason in self._core.left_out():
+            raise UnsupportedFeatureError(f"knot {knot}: {element}", reason)
+
     def backward(
-        self, knots: Knots, regularization: str, mu: float, gains: Array, *, is_exact: bool = False
+        self,
+        iterate: Iterate,
+        regularization: str,
+        mu: float,
+        gains: Array,
+        *,
+        is_exact: bool = False,
     ) -> Direction | None:
         """Return the result of the backward pass, None if the problem is not convex.
 
-        The pass begins at the last knot before the first one without a derivative. Later controls
-        do not change and keep the given gains. If `is_exact`, it uses the result of `curve`.
+        Knots without a derivative divide the horizon into segments, each of which has its own pass.
+        The last control of a segment and those between segments do not change and keep the given
+        gains. If `is_exact`, the pass uses the result of `curve`.
         """
-        n, nx, e = self.reach, self.cost.nx, self.expansion
+        T, nx = self.horizon, self.cost.nx
+        out = Direction(np.zeros(gains.shape[:2]), gains.copy(), 0.0, 0.0, np.zeros((T, nx)))
+        out = out._replace(is_exact=is_exact)
+        with self._measured("backward"):
+            for segment in self.segments:
+                expected = self._pass_segment(iterate, segment, (regularization, mu), out)
+                if expected is None:
+                    return None
+                linear, quadratic = expected
+                out = out._replace(linear=out.linear + linear, quadratic=out.quadratic + quadratic)
+        if iterate.gaps is not None:
+            out = out._replace(penalty=PENALTY * max(0.0, out.linear + out.quadratic))
+        return out
+
+    def _pass_segment(
+        self, iterate: Iterate, segment: slice, regularization: tuple[str, float], out: Direction
+    ) -> tuple[float, float] | None:
+        """Write the result of the backward pass along a segment, and return the expected change.
+
+        The value after a segment is zero: (ILQ-22).
+        """
+        nx, e = self.cost.nx, self.expansion
         lower, upper = self.bounds
-        steps, gains, values = np.zeros(gains.shape[:2]), gains.copy(), np.empty((n, nx))
-        gradient, hessian = e.gradient[:n], (self.curved if is_exact else e.hessian)[:n]
-        if n < self.horizon:
+        gradient, hessian = (
+            e.gradient[segment],
+            (self.curved if out.is_exact else e.hessian)[segment],
+        )
+        if segment.stop < self.horizon:
             gradient, hessian = gradient.copy(), hessian.copy()
             gradient[-1, nx:] = hessian[-1, nx:] = hessian[-1, :, nx:] = 0
-        with self._measured("backward"):
-            knot, linear, quadratic = _core.backward_into(
-                A=e.A[:n],
-                B=e.B[:n],
-                gradient=gradient,
-                hessian=hessian,
-                controls=knots.controls[:n],
-                lower=lower,
-                upper=upper,
-                regularization=regularization,
-                mu=mu,
-                steps=steps[: n - 1],
-                gains=gains[: n - 1],
-                values=values,
-            )
-        if knot >= 0:
-            return None
-        return Direction(steps, gains, linear, quadratic, values, is_exact)
+        changed = slice(segment.start, segment.stop - 1)
+        knot, linear, quadratic = _core.backward_into(
+            A=e.A[segment],
+            B=e.B[segment],
+            gradient=gradient,
+            hessian=hessian,
+            controls=iterate.knots.controls[segment],
+            lower=lower,
+            upper=upper,
+            regularization=regularization[0],
+            mu=regularization[1],
+            scale=self.scale,
+            steps=out.steps[changed],
+            gains=out.gains[changed],
+            values=out.values[segment],
+            gaps=None if iterate.gaps is None else iterate.gaps[segment],
+        )
+        return None if knot >= 0 else (linear, quadratic)
 
     def search(
-        self, knots: Knots, cost: float, direction: Direction, sizes: Array, wanted: Array
-    ) -> list[tuple[Knots, float]]:
-        """Return rollouts with these step sizes and their costs, infinite if above `cost`.
+        self, iterate: Iterate, most: float, direction: Direction, sizes: Array, wanted: Array
+    ) -> list[Iterate]:
+        """Return rollouts with these step sizes, with infinite costs if they are above `most`.
 
         If a rollout reaches its wanted cost, the core may skip all later ones.
         """
-        T, has_users = self.horizon, bool(self.cost.users)
+        T, knots, gaps = self.horizon, iterate.knots, iterate.gaps
         made = self._new_knots(T * len(sizes))
         with self._measured("rollouts"):
             results = self._core.search_into(
                 self._task(),
                 sizes=sizes,
-                accept=np.full(len(sizes), -np.inf) if has_users else wanted,
-                most=cost if self.cost.is_nonnegative else np.inf,
+                accept=np.full(len(sizes), -np.inf) if self.cost.users else wanted,
+                most=most if self.cost.is_nonnegative else np.inf,
                 states=self.states(knots),
                 controls=knots.controls,
                 steps=direction.steps,
                 gains=direction.gains,
                 knots=made,
+                gaps=gaps,
             )
             found = []
-            for k, (_, _, total) in enumerate(results):
+            for k, (size, (_, _, total)) in enumerate(zip(sizes, results, strict=True)):
                 one = made.candidate(k, T)
-                found.append((one, total + (self._user_cost(one) if total < np.inf else 0.0)))
+                total += self._user_cost(one) if total < np.inf else 0.0
+                left = None if gaps is None or size == 1 else (1 - size) * gaps
+                found.append(Iterate(one, total, left))
         return found
+
+    def close(self, iterate: Iterate, gains: Array) -> Iterate:
+        """Return the simulation with feedback to a trajectory, at infinite cost if it diverges."""
+        if iterate.gaps is None:
+            return iterate
+        still = Direction(np.zeros(gains.shape[:2]), gains, 0.0, 0.0, iterate.gaps)
+        feasible = iterate._replace(gaps=None)
+        (made,) = self.search(feasible, np.inf, still, np.ones(1), np.full(1, -np.inf))
+        return made
+
+    def shoot(self, states: Array, controls: Array) -> Iterate:
+        """Return the knots that are simulated from given states, with the gaps between them.
+
+        Raises `DivergedError` if the cost is not finite.
+        """
+        with self._measured("nominal"):
+            rows, made = np.tile(self.start, (self.horizon, 1)), self._new_knots(self.horizon)
+            rows[:, 0], rows[:, 1 : 1 + self.cost.nstate] = self.times, states
+            first = mujoco.mj_stateSize(self.model, BEFORE_CTRL)
+            rows[:, first : first + self.model.nu] = controls
+            gaps = np.zeros((self.horizon, self.cost.nx))
+            total = self._core.shoot_into(self._task(), rows=rows, knots=made, gaps=gaps)
+            total += self._user_cost(made) if total < np.inf else 0.0
+        if not total < np.inf:
+            raise DivergedError("a step from the initial states of the knots diverges")
+        return Iterate(made, total, gaps)
 
     def states(self, knots: Knots) -> Array:
         """Return rows (qpos, qvel, act), which follow the time in MuJoCo's state vector."""
@@ -306,19 +334,33 @@ class Passes:
         return norms
 
     def _differentiate(self, knots: Knots) -> None:
-        failed = self._core.differentiate_into(
+        self._core.differentiate_into(
             self._task(), knots=knots, expansion=self.expansion, keep=self.keeps
         )
-        self.reach = self.horizon if failed < 0 else failed
-        self._difference(knots)
+        self._report(knots)
 
-    def _difference(self, knots: Knots) -> None:
-        """Difference the knots for which the core found no exact derivative."""
-        refused, wanted = self._core.refused(), self._core.sensors()
-        self._failures.clear()
+    def _report(self, knots: Knots) -> None:
+        """Note what has no exact derivative, and difference those knots if this is wanted."""
+        refused = self._core.refused()
+        self.broken, self.refused = self._core.broken(), self._failure()
+        self.omitted = tuple(
+            str(UnsupportedFeatureError(f"knot {knot}: {element}", reason))
+            for knot, element, reason in self._core.left_out()
+        )
         if not refused:
             return
+        failures = self._difference(knots, refused)
+        self.broken = sorted([*self.broken, *failures])
+        first = self.broken[0] if self.broken else -1
+        if first in failures:
+            self.refused = f"knot {first}: {failures[first]}"
+
+    def _difference(self, knots: Knots, refused: list[int]) -> dict[int, str]:
+        """Difference the knots without an exact derivative; return the reasons of failures."""
         from mujacobian import _fallback  # it imports the reference solution
+
+        failures: dict[int, str] = {}
+        wanted = self._core.sensors()
 
         def work(place: int, data: mujoco.MjData) -> None:
             t = refused[place]
@@ -326,14 +368,14 @@ class Passes:
             try:
                 lin = _fallback.linearize(self.model, data, wanted=wanted, index=(t,))
             except (UnsupportedFeatureError, ValueError, ArithmeticError) as error:
-                self._failures[t] = str(error)
+                failures[t] = str(error)
                 return
             self._keep(knots, t, lin)
 
         each(
             self.model, len(refused), self.threads, work, lambda place: f"at knot {refused[place]}"
         )
-        self.reach = min([self.reach, *self._failures])
+        return failures
 
     def _keep(self, knots: Knots, t: int, lin: Linearization) -> None:
         """Store the linearization of knot t, and expand the cost there."""
@@ -346,7 +388,7 @@ class Passes:
             sensordata=knots.sensors[one],
             controls=knots.controls[one],
             offsets=offsets[one],
-            weights=weights,
+            weights=weights[one],
             C=e.C[one],
             D=e.D[one],
             gradient=e.gradient[one],
@@ -364,7 +406,7 @@ class Passes:
         self.timings = replace(self.timings, derivatives=derivatives, **{phase: taken})
 
     def _task(self) -> tuple[Array, Array, Array, Array, Array]:
-        return self.start, self.offsets, self.cost.own_weights() / self.horizon, *self.bounds
+        return self.start, self.offsets, self.own_weights, *self.bounds
 
     def _user_norms(self, knots: Knots) -> Array:
         times = self.times[: len(knots.rows)]
@@ -373,13 +415,12 @@ class Passes:
     def _user_cost(self, knots: Knots) -> float:
         if not self.cost.users:
             return 0.0
-        return float(weigh(self._user_norms(knots), self.cost.user_weights()).mean())
+        weights = self.weights[:, self.cost.users]
+        return float(weigh(self._user_norms(knots), weights).sum())
 
     def _add_users(self, knots: Knots) -> None:
         e, states = self.expansion, self.states(knots)
-        self.cost.add_users(
-            self.times, states, knots.controls, 1 / self.horizon, e.gradient, e.hessian
-        )
+        self.cost.add_users(self.times, states, knots.controls, self.weights, e.gradient, e.hessian)
 
     def _new_knots(self, n: int) -> Knots:
         m = self.model

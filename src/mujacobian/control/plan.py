@@ -169,11 +169,17 @@ class Plan:
       timings: computing times.
       status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
         decreased the cost, as beside a jump where contacts change), "not convex" (the backward pass
-        failed at the largest regularization), or "refused: " and the text of `refused`, if
-        `ILQR.solve` ended with a knot without an exact derivative, or if `ILQR.improve` could not
-        change any knot because of it.
-      refused: first knot without an exact derivative, the element and the reason. Only the knots
-        before it were improved. Empty if all knots have derivatives.
+        failed at the largest regularization), "stopped" (by a callback), or "refused: " and the
+        text of `refused`, if `ILQR.solve` ended with a knot without an exact derivative, or if
+        `ILQR.improve` could not change any knot because of it.
+      refused: first knot without an exact derivative, the element and the reason. The controls of
+        such knots were not improved, and earlier controls ignore the cost after such a knot. Empty
+        if all knots have derivatives.
+      omitted: sensors without an exact derivative at knots of the last trajectory, with the reason.
+        The terms of the cost that read such a sensor are part of the cost, but at that knot the
+        step does not account for their rows.
+      shortened: why `ILQR.improve` halved the time step, once or several times, so that the horizon
+        of the plan is shorter: the initial trajectory diverged. Empty otherwise.
       approximated: first knot without an exact second derivative, the element and the reason, if
         exact second derivatives were asked for. The iterations in which this happened used the
         Gauss-Newton approximation. Empty otherwise.
@@ -194,6 +200,8 @@ class Plan:
     timings: Timings = field(default_factory=Timings)
     status: str = "iterations"
     refused: str = ""
+    omitted: tuple[str, ...] = ()
+    shortened: str = ""
     approximated: str = ""
     differenced: tuple[Differenced, ...] = ()
     _planner: ILQR | None = None
@@ -230,6 +238,10 @@ class Plan:
         ]
         if self.refused:
             facts.append(f"improved only in part: {self.refused}")
+        if self.shortened:
+            facts.append(f"smaller time steps: {self.shortened}")
+        if self.omitted:
+            facts.append(f"{len(self.omitted)} sensors left out, for example {self.omitted[0]}")
         if self.approximated:
             facts.append(f"Gauss-Newton approximation: {self.approximated}")
         if self.differenced:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import mujoco
+import numpy as np
 
 from mujacobian._arguments import require_model
 from mujacobian.errors import ArgumentError
@@ -15,6 +17,7 @@ INTEGRATORS = {
     "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "rk4": mujoco.mjtIntegrator.mjINT_RK4,
 }
+SPEED = 0.5  # m/s, of contacts that need a whole time step to reach their full stiffness
 
 
 def planning_model(
@@ -23,6 +26,7 @@ def planning_model(
     timestep: float | None = None,
     integrator: str | None = None,
     differentiable: bool = True,
+    width: float | None = None,
 ) -> mujoco.MjModel:
     """Return a copy of the model for planning.
 
@@ -33,6 +37,11 @@ def planning_model(
       differentiable: whether to set the initial impedance of contacts and limits to zero (solimp
         d0 = 0 of all geoms, pairs, joints and tendons), so that their forces are continuous when
         they become active; by default True.
+      width: least depth over which the forces of contacts grow to their full stiffness (solimp
+        width of all geoms and pairs), m. A contact that passes this depth within one time step is a
+        jump for a planner. By default the depth that a contact at 0.5 m/s reaches in a time
+        step, or 0 if `differentiable` is False, which changes nothing. Wider contacts are
+        also softer.
     """
     require_model(model)
     planned = copy.copy(model)
@@ -45,6 +54,12 @@ def planning_model(
             known = ", ".join(INTEGRATORS)
             raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
         planned.opt.integrator = INTEGRATORS[integrator]
+    if width is None:
+        width = SPEED * planned.opt.timestep if differentiable else 0.0
+    if not (math.isfinite(width) and width >= 0):
+        raise ArgumentError(f"width must be a length of at least 0 m, got {width!r}")
+    for solimp in (planned.geom_solimp, planned.pair_solimp):
+        np.maximum(solimp[:, 2], width, out=solimp[:, 2])
     if differentiable:
         for solimp in (
             planned.geom_solimp,

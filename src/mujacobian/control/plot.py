@@ -139,7 +139,7 @@ def draw_gait(axes: Axes, feet: Feet, model: mujoco.MjModel, result: MPCResult) 
     for y in range(len(feet.sensors)):
         axes.broken_barh(_spans(times, asked[:, y]), (y - 0.4, 0.8), facecolors=ASKED)
         axes.broken_barh(_spans(times, measured[:, y]), (y - 0.15, 0.3), facecolors=MEASURED)
-    axes.set_yticks(range(len(feet.sensors)), [name.removesuffix("_foot") for name in feet.sensors])
+    axes.set_yticks(range(len(feet.sensors)), [_label(name) for name in feet.sensors])
     axes.set_ylim(len(feet.sensors) - 0.4, -0.6)
     axes.set_xlim(times[0], times[-1])
     axes.tick_params(length=0)
@@ -149,7 +149,7 @@ def draw_gait(axes: Axes, feet: Feet, model: mujoco.MjModel, result: MPCResult) 
 
 def draw_costs(axes: Axes, result: MPCResult) -> None:
     """Draw the cost over time and its largest terms."""
-    terms = result.terms * result.weights
+    terms = result.weighted
     for k in np.argsort(-terms.mean(axis=0))[:LARGEST]:
         axes.plot(result.times, terms[:, k], linewidth=1, label=result.names[k])
     axes.plot(result.times, result.costs, color=INK, linewidth=1.6, label="cost")
@@ -176,6 +176,11 @@ def draw_times(axes: Axes, result: MPCResult) -> None:
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     axes.set_title(f"ms per plan, {result.derivatives}: {result.plans_per_second:.0f} plans/s")
     axes.set_xlabel("ms, median and 95 %")
+
+
+def _label(sensor: str) -> str:
+    """Return the name of a foot from the name of its sensor, which may begin with a quantity."""
+    return sensor.split(":")[-1].removesuffix("_foot")
 
 
 def _spans(times: Array, is_up: NDArray[np.bool_]) -> list[tuple[float, float]]:

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
-from mujacobian.control.cost import Cost, expand_norm
+from mujacobian.control.cost import expand_norm
 from mujacobian.control.parameter_sensitivity import (
     differentiate_knots,
     read_sensors,
-    sensor_matrix,
     sensor_slopes,
 )
-from mujacobian.control.passes import Expansion, Knots, Passes
+from mujacobian.control.passes import Passes
 from mujacobian.control.plan import Policy, Sensitivity
+from mujacobian.control.trajectory import Expansion, Knots
 from mujacobian.errors import DomainError, MujacobianError
 
 QUANTITIES = ("state", "weights", "targets", "params")
@@ -122,13 +122,17 @@ def _by_parameters(
     cost, expansion = passes.cost, passes.expansion
     multipliers = np.zeros((passes.horizon, cost.nx))
     multipliers[:-1] = costates(expansion)[1:]
-    sensed = sensor_slopes(cost, knots, passes.offsets)
+    sensed = sensor_slopes(passes, knots)
     changes = differentiate_knots(
         passes.model, knots, params, multipliers, sensed, read_sensors(cost)
     )
     # targets enter the residuals with a negative sign
-    by_rows = -target_gradients(cost, knots, expansion, passes.offsets)
-    gradient = changes.gradient + by_rows @ (sensor_matrix(cost) @ changes.sensors)
+    by_rows = -target_gradients(passes, knots)
+    arguments = knots.sensors, knots.controls, passes.offsets
+    slopes = cost.differentiate_rows(*arguments)[1][:, :, : cost.ns]
+    curvature = cost.curve_rows(*arguments, passes.weights)[:, :, : cost.ns]
+    gradient = changes.gradient + by_rows @ (slopes @ changes.sensors)
+    gradient += sensed_and_driven(passes).transpose(0, 2, 1) @ (curvature @ changes.sensors)
     start = np.zeros((cost.nx, len(params)))
     states, controls, _ = optimum.solve(start, gradient, changes.steps)
     return Sensitivity(states, controls, params.names)
@@ -143,8 +147,7 @@ def pull_back_plan(
     """
     optimum, knots = find_optimum(passes, policy)
     z, state = optimum.pull(d_states, d_controls)
-    arguments = passes.cost, knots, passes.expansion, passes.offsets
-    weights, targets = weight_gradients(*arguments), target_gradients(*arguments)
+    weights, targets = weight_gradients(passes, knots), target_gradients(passes, knots)
     return state, *(np.einsum("tzk,tz->k", each, z) for each in (weights, targets))
 
 
@@ -154,7 +157,7 @@ def find_optimum(passes: Passes, policy: Policy) -> tuple[Optimum, Knots]:
     cost.require_second_derivatives()
     passes.keeps = True
     knots, total = passes.follow(policy, -1, np.inf)
-    passes.raise_failure()
+    passes.require_complete()
     costate = costates(passes.expansion)
     slope = control_gradient(passes.expansion, costate)
     if passes.curve(knots, costate):
@@ -195,12 +198,11 @@ def _quantities(passes: Passes, knots: Knots, of: str) -> tuple[Array, Array, tu
     nx, nz, own = cost.nx, cost.nx + cost.nu, [cost.terms[k] for k in cost.own]
     if of == "state":
         return np.eye(nx), np.zeros((T, nz, nx)), tuple(f"x[{k}]" for k in range(nx))
-    arguments = cost, knots, passes.expansion, passes.offsets
     if of == "weights":
-        change = weight_gradients(*arguments)
+        change = weight_gradients(passes, knots)
         names = [term.name for term in own]
     else:
-        change = target_gradients(*arguments)
+        change = target_gradients(passes, knots)
         names = [f"{term.name}[{k}]" for term in own for k in range(len(term.residual))]
     return np.zeros((nx, change.shape[2])), change, tuple(names)
 
@@ -233,17 +235,18 @@ def control_gradient(expansion: Expansion, costate: Array) -> Array:
     return out
 
 
-def weight_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Array) -> Array:
+def weight_gradients(passes: Passes, knots: Knots) -> Array:
     """Return the derivatives of the gradient with respect to the weights, `(T, nz, terms)`."""
-    T, e = len(knots.rows), expansion
+    cost, e, T = passes.cost, passes.expansion, len(knots.rows)
     out = np.zeros((T, cost.nx + cost.nu, len(cost.own)))
-    for k, weights in enumerate(np.eye(len(cost.own)) / T):
+    factors = cost.factors(passes.times)[:, cost.own] / T
+    for k, alone in enumerate(np.eye(len(cost.own))):
         gradient, hessian = cost.blank(T)
         cost.core.expand_into(
             sensordata=knots.sensors,
             controls=knots.controls,
-            offsets=offsets,
-            weights=weights,
+            offsets=passes.offsets,
+            weights=np.ascontiguousarray(factors * alone),
             C=e.C,
             D=e.D,
             gradient=gradient,
@@ -253,23 +256,29 @@ def weight_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Ar
     return out
 
 
-def target_gradients(cost: Cost, knots: Knots, expansion: Expansion, offsets: Array) -> Array:
+def sensed_and_driven(passes: Passes) -> Array:
+    """Return the derivatives of sensors and controls by states and controls, `(T, ns + nu, nz)`."""
+    e, nu = passes.expansion, passes.cost.nu
+    driven = np.zeros((len(e.C), nu, passes.cost.nx + nu))
+    driven[:, :, passes.cost.nx :] = np.eye(nu)
+    return np.concatenate([np.concatenate([e.C, e.D], axis=2), driven], axis=1)
+
+
+def target_gradients(passes: Passes, knots: Knots) -> Array:
     """Return the derivatives of the gradient with respect to the targets, `(T, nz, rows)`.
 
     A target changes by the same amount at all knots at which its row is on.
     """
-    T, e = len(knots.rows), expansion
-    sensed = np.concatenate([e.C, e.D], axis=2)
-    driven = np.zeros((cost.nu, cost.nx + cost.nu))
-    driven[:, cost.nx :] = np.eye(cost.nu)
-    out = np.zeros((T, cost.nx + cost.nu, offsets.shape[1]))
-    for k, matrix, rows in cost.own_rows():
+    cost, T = passes.cost, len(knots.rows)
+    values, slopes = cost.differentiate_rows(knots.sensors, knots.controls, passes.offsets)
+    gradients = slopes @ sensed_and_driven(passes)
+    out = np.zeros((T, cost.nx + cost.nu, values.shape[1]))
+    for k, rows in cost.own_rows():
         # residuals and their derivatives; a row that is off has a NaN residual
-        R = matrix[:, : cost.ns] @ sensed + matrix[:, cost.ns :] @ driven
-        r = np.hstack([knots.sensors, knots.controls]) @ matrix.T + offsets[:, rows]
+        r, R = values[:, rows], gradients[:, rows]
         _, _, curvature, bend = expand_norm(cost.terms[k].norm, r)
         r = np.nan_to_num(r)
         turned = np.einsum("tk,tkz->tz", r, R)
         change = curvature[:, :, None] * R + (bend[:, None] * r)[:, :, None] * turned[:, None]
-        out[:, :, rows] = -cost.weights[k] / T * change.transpose(0, 2, 1)
+        out[:, :, rows] = -passes.weights[:, k, None, None] * change.transpose(0, 2, 1)
     return out

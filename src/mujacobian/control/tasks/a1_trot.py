@@ -45,7 +45,7 @@ def build() -> Task:
             control.stack(*(foot[2] for foot in feet)),
             control.SmoothAbs(0.03),
             2.0,
-            lambda times: TROT.height(times, FEET.ground),
+            partial(TROT.height, ground=FEET.ground),
         ),
         control.Term("balance", capture[:2] - center[:2], control.L2(0.1), 0.2),
         control.Term("effort", 0.02 * torques, control.Quadratic(), 0.03),

@@ -20,7 +20,8 @@ MARGIN = 0.05  # minimum distance between the links and the bollard, m
 def build() -> Task:
     """Return the task; distances to the bollard are sensors, so their derivatives are exact."""
     model = load_model("arm")
-    planned = control.planning_model(model, timestep=0.02)
+    # plans would pass through a bollard with soft contacts
+    planned = control.planning_model(model, timestep=0.02, width=0.0)
     clearance = control.stack(*(control.sensor(planned, name) for name in CLEARANCES))
     speeds = control.stack(*(control.sensor(planned, f"{joint}_speed") for joint in JOINTS))
     target = model.site("target").pos

@@ -9,39 +9,36 @@ import numpy as np
 
 from mujacobian import control
 from mujacobian._arguments import Array
-from mujacobian.control.tasks.gait import Feet, Gait
+from mujacobian.control.gait import Gait
+from mujacobian.control.tasks.gait import Feet
 from mujacobian.control.tasks.readings import readings
-from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
+from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_spec
 
 SQUAT, HEAD = 0.99, 1.45  # heights of the head above the feet, squatting and standing, m
 RISE = 1.0  # time to stand up, s
 FALL_TIME = np.sqrt(0.9 / 9.81)
 LEAN = 0.9  # weight of the supporting foot in the point of balance on one foot
 WALK = Gait(offsets=(0.3, 0.8), duty=0.6, cadence=1.0, amplitude=0.08, start=1.5)
-FEET = Feet(WALK, ("right_foot", "left_foot"), ground=0.0, down=0.015)
+SITES = ("right_foot", "left_foot")
+FEET = Feet(WALK, tuple(f"position:{site}" for site in SITES), ground=0.0, down=0.015)
 
 
 def build() -> Task:
     """Return the task."""
-    model = load_model("humanoid")
-    planned = control.planning_model(model, timestep=0.01)
-    joints = [model.joint(k).name for k in range(1, model.njnt)]
-    sensor = {
-        model.sensor(k).name: control.sensor(planned, model.sensor(k).name)
-        for k in range(model.nsensor)
-    }
-    # residuals from sensors
-    angles = control.stack(*(sensor[f"{joint}_angle"] for joint in joints))
-    speeds = control.stack(*(sensor[f"{joint}_speed"] for joint in joints))
-    feet = [sensor[foot] for foot in FEET.sensors]
+    spec = load_spec("humanoid")
+    rows = control.residuals(spec)
+    feet = [rows.position(foot, kind="site") for foot in SITES]
     center = (feet[0] + feet[1]) / 2
-    capture = sensor["com"] + FALL_TIME * sensor["com_velocity"]
-    tilt = control.stack(
-        *(sensor[name][:2] for name in ("torso_up", "pelvis_up", "right_sole", "left_sole"))
-    )
-    ahead = control.stack(*(sensor[name][1] for name in ("torso_ahead", "right_toes", "left_toes")))
+    capture = rows.center_of_mass("torso") + FALL_TIME * rows.center_of_mass_velocity("torso")
+    soles = [rows.axis(foot, "z", kind="site") for foot in SITES]
+    up = [rows.axis("torso", "z"), rows.axis("waist", "z"), *soles]
+    ahead = [rows.axis("torso", "x"), *(rows.axis(foot, "x", kind="site") for foot in SITES)]
+    head = rows.position("head", kind="site")
+    angles, speeds = rows.joint_positions(), rows.joint_velocities()
+    model = spec.compile()
+    planned = control.planning_model(model, timestep=0.01)
     terms = [
-        control.Term("height", sensor["head"][2] - center[2], control.SmoothAbs(0.1), 2.0, rise),
+        control.Term("height", head[2] - center[2], control.SmoothAbs(0.1), 2.0, rise),
         *(
             control.Term(
                 f"balance on {name}",
@@ -63,8 +60,12 @@ def build() -> Task:
             0.5,
             (0, -0.1, 0, 0.1),
         ),
-        control.Term("upright", tilt, control.SmoothAbs(0.1), 0.3),
-        control.Term("ahead", ahead, control.Quadratic(), 0.5),
+        control.Term(
+            "upright", control.stack(*(axis[:2] for axis in up)), control.SmoothAbs(0.1), 0.3
+        ),
+        control.Term(
+            "ahead", control.stack(*(axis[1] for axis in ahead)), control.Quadratic(), 0.5
+        ),
         control.Term(
             "gait",
             control.stack(*(foot[2] for foot in feet)),
@@ -74,7 +75,7 @@ def build() -> Task:
         ),
         control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
         control.Term("still", speeds, control.Quadratic(), 0.003),
-        control.Term("effort", control.controls(planned), control.Quadratic(), 0.03),
+        control.Term("effort", rows.controls(), control.Quadratic(), 0.03),
     ]
     return Task(
         name="humanoid",
@@ -114,7 +115,7 @@ def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjDa
 
 def judge(model: mujoco.MjModel, result: control.MPCResult) -> Outcome:
     """Return whether the humanoid stands at the end and followed its gait."""
-    (head,) = readings(model, result, "head")
+    (head,) = readings(model, result, "position:head")
     lifted = FEET.lifted(model, result)
     tall = head[:, 2] - lifted.min(axis=1)
     measures = {

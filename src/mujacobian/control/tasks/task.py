@@ -68,7 +68,13 @@ class Task:
 
 def load_model(name: str) -> mujoco.MjModel:
     """Return the model with this name from this folder."""
-    return mujoco.MjModel.from_xml_path(str(Path(__file__).with_name(f"{name}.xml")))
+    model: mujoco.MjModel = load_spec(name).compile()
+    return model
+
+
+def load_spec(name: str) -> mujoco.MjSpec:
+    """Return the specification of the model with this name from this folder."""
+    return mujoco.MjSpec.from_file(str(Path(__file__).with_name(f"{name}.xml")))
 
 
 def at_rest(model: mujoco.MjModel, qpos: Array) -> mujoco.MjData:
