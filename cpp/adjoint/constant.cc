@@ -97,7 +97,7 @@ struct RowShift {
 // df = f dlogD - H (dJ (a + B v) + d(reference))                                          (ROW-12)
 void shift_force(const ModelView& m, const DataView& d, const Block& b, const RowShift& shift,
                  const BlockMotion& motion, double change[kMaxRows], Arena& arena) {
-  const ReferenceAcceleration ref = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration ref = reference_acceleration(m, d, b);
   double rho[kMaxRows];
   for (int r = 0; r < b.count; r++) {
     const int row = b.row + r;
@@ -243,7 +243,7 @@ void curve_weight(CurveContext& x, const Parameter& p, const ParameterSlopes& to
 }
 
 double weight_share(const CurveContext& x, const Block& b, const Parameter& p) {
-  if (has_least_softness(x.d, b.row)) return 0;
+  if (has_least_softness(x.d, b)) return 0;
   return dlog_weight(x.m, b, 0, p);
 }
 

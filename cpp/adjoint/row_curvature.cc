@@ -123,7 +123,7 @@ class RowForces {
     }
     x_[0] = x_[0] + normal.stiffness * imp * gap;
     // D, relative to its present value; R at its floor is a constant
-    constant_ = has_least_softness(d, b.row);
+    constant_ = has_least_softness(d, b);
     const RowNumber odds = imp / (1 - imp);
     scale_ = constant_ ? RowNumber(1) : odds / odds.v;
   }

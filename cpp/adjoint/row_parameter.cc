@@ -109,7 +109,7 @@ void friction_change(int component, double weight, double change[5]) {
 void pyramid_change(const Block& b, const DataView& d, const Gap& g, const double dmu[5],
                     double change[kMaxRows]) {
   const double mu = b.contact.friction.v[0];
-  const double normal = has_least_softness(d, b.row) ? 0 : 2 * mu / (1 + mu * mu);
+  const double normal = has_least_softness(d, b) ? 0 : 2 * mu / (1 + mu * mu);
   const double dlogD = -dmu[0] * (2 / mu + normal);
   for (int k = 1; k < b.count; k++) {
     for (int side = 0; side < 2; side++) {
@@ -241,7 +241,7 @@ void reference_force(const ModelView& m, const DataView& d, const Block& b, cons
   double dx[kMaxRows];
   for (int r = 0; r < b.count; r++) dx[r] = row.damping[r > 0] * g.velocity[r];
   dx[0] += (row.stiffness * imp + kbip[0] * row.impedance) * gap;
-  const double dlogD = has_least_softness(d, b.row) ? 0 : row.impedance / (imp * (1 - imp));
+  const double dlogD = has_least_softness(d, b) ? 0 : row.impedance / (imp * (1 - imp));
   for (int r = 0; r < b.count; r++) {
     change[r] = b.force[r] * dlogD;
     for (int c = 0; c < b.count; c++) change[r] -= b.hessian[r * b.count + c] * dx[c];
@@ -309,7 +309,7 @@ void add_limit(ColumnContext& x, const Parameter& p, const Column& column) {
     if (p.kind == Parameter::kLimit) {
       // tie: side of a limit as a parameter
       if ((p.component == 0) != (b.J[0] > 0)) continue;
-      const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
+      const ReferenceAcceleration r = reference_acceleration(m, d, b);
       const double pull = r.stiffness + r.through(gap, velocity, d.efc_aref[b.row]);
       change = -b.J[0] * (b.force[0] * r.dlogD - b.hessian[0] * pull);
     } else {

@@ -83,20 +83,19 @@ std::string row_name(const ModelView& m, const Block& b) {
   }
 }
 
-bool has_least_softness(const DataView& d, int row) {
-  const int type = d.efc_type[row];
-  if (type != constraint::kContactPyramidal && type != constraint::kContactElliptic) {
-    return d.efc_R[row] <= kMinVal;
-  }
-  const ContactView contact = view_contact(d, d.efc_id[row]);
-  const double scale = type == constraint::kContactPyramidal ? 2 * contact.mu * contact.mu : 1;
-  return d.efc_R[contact.efc_address] <= scale * kMinVal;
+bool has_least_softness(const DataView& d, const Block& b, int index) {
+  const bool pyramidal = b.type == constraint::kContactPyramidal;
+  const bool elliptic = b.type == constraint::kContactElliptic;
+  const double scale = pyramidal ? 2 * b.contact.mu * b.contact.mu : 1;
+  return d.efc_R[pyramidal || elliptic ? b.row : b.row + index] <= scale * kMinVal;
 }
 
-ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row) {
+ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d,
+                                             const Block& block, int index) {
+  const int row = block.row + index;
   const double* kbip = d.efc_KBIP + 4 * row;
   const double k = kbip[0], b = kbip[1], imp = kbip[2], slope = kbip[3];
-  const bool regular = !has_least_softness(d, row);
+  const bool regular = !has_least_softness(d, block, index);
   ReferenceAcceleration r{b, k * imp, 1, 0, k * slope, 0, 1, 0, 0};
   // tie: impedance
   if (regular) r.dlogD = slope / (imp * (1 - imp));

@@ -143,15 +143,16 @@ struct ReferenceAcceleration {
     return (spring + factor_slope * aref) / factor;
   }
 };
-ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d, int row);
+ReferenceAcceleration reference_acceleration(const ModelView& m, const DataView& d,
+                                             const Block& block, int index = 0);
 
 // Returns the element that the rows belong to, for messages.
 std::string row_name(const ModelView& m, const Block& block);
 
-// Whether R of a row is at its lower bound, and therefore constant. In a contact, the bound applies
-// to R of the first row, before MuJoCo scales it for a pyramid and derives that of friction.
-// (ROW-16)
-bool has_least_softness(const DataView& d, int row);
+// Whether R of a row of a block is at its lower bound, and therefore constant. In a contact, the
+// bound applies to R of the first row, before MuJoCo scales it for a pyramid and derives that of
+// friction.                                                                              (ROW-16)
+bool has_least_softness(const DataView& d, const Block& block, int index = 0);
 
 // The polynomial coupling y - y0 = P(x - x0) of two joints or tendons, at the current state.
 struct Polynomial {

@@ -148,9 +148,9 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
 
   // the motion of the two bodies, for each kind of row
   const bool elliptic = b.type == constraint::kContactElliptic;
-  const ReferenceAcceleration normal = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration normal = reference_acceleration(m, d, b);
   const ReferenceAcceleration friction =
-      elliptic && b.count > 1 ? reference_acceleration(m, d, b.row + 1) : normal;
+      elliptic && b.count > 1 ? reference_acceleration(m, d, b, 1) : normal;
   r.damping[0] = normal.damping, r.damping[1] = friction.damping;
   r.kinds = r.damping[0] == r.damping[1] ? 1 : 2;
   for (int kind = 0; kind < r.kinds; kind++) {

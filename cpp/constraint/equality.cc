@@ -64,7 +64,7 @@ void make_coupling(const ModelView& m, const DataView& d, Block& b, Arena& arena
 
 void differentiate_coupling(const ModelView& m, const DataView& d, const Block& b,
                             const BlockMotion& motion, BlockChange& change, Arena& arena) {
-  const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration r = reference_acceleration(m, d, b);
   const double position_slope = r.stiffness + r.through(d.efc_pos[b.row] - d.efc_margin[b.row],
                                                         d.efc_vel[b.row], d.efc_aref[b.row]);
   const int n = b.n;

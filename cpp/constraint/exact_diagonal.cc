@@ -75,7 +75,7 @@ int diagonal_change(const ModelView& m, const DataView& d, const Topology& tree,
   int changes = 0;
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (has_least_softness(d, b.row + s)) continue;
+    if (has_least_softness(d, b, s)) continue;
     out[changes++] = {source[s].first, source[s].last,
                       dlogD(m, d, tree, blocks, b, source[s], residual, arena)};
   }

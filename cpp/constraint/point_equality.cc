@@ -66,7 +66,7 @@ PointEqualityState point_equality_state(const ModelView& m, const DataView& d, c
   PointEqualityState e{};
   e.equality = point_equality(m, d, b.id);
   const PointEquality& h = e.equality;
-  e.ref = reference_acceleration(m, d, b.row);
+  e.ref = reference_acceleration(m, d, b);
   for (int s = 0; s < 2; s++) {
     int body = h.point[s].body;
     Motion v = load_motion(d.cvel + 6 * body);

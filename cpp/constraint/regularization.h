@@ -14,7 +14,7 @@ void visit_regularization(const DataView& d, const Block& b, F visit) {
   if (!b.active || b.n == 0 || !depends_on_diagonal(b)) return;
   Source source[kMaxRows];
   for (int s = 0, count = sources(b, source); s < count; s++) {
-    if (has_least_softness(d, b.row + s)) continue;
+    if (has_least_softness(d, b, s)) continue;
     double force[kMaxRows] = {};
     for (int r = source[s].first; r < source[s].last; r++) {
       force[r] = -force_by_log_stiffness(d, b, r);

@@ -128,7 +128,7 @@ void make_scalar(const ModelView& m, const DataView& d, Block& b, Arena& arena) 
 
 void differentiate_scalar(const ModelView& m, const DataView& d, const Block& b,
                           const BlockMotion& motion, BlockChange& change) {
-  const ReferenceAcceleration r = reference_acceleration(m, d, b.row);
+  const ReferenceAcceleration r = reference_acceleration(m, d, b);
   const int n = b.n;
   // positions and velocities: d pos = J dq for limits of joints, and the gradient of the length for
   // limits of tendons. Friction has no position.

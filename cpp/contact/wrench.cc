@@ -132,6 +132,7 @@ void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map
                  double* out, Arena& arena) {
   // by component, (6, n): the change of the wrench, and that of a wrench carried by each body
   const int size = 6 * c.stride;
+  const Arena::Mark mark = arena.mark();
   double change[6][ContactMap::kColumns];
   move_wrench(wrench, map.turn[0], map.position[0], ContactMap::kColumns, change[0]);
   double* turned = arena.zeros<double>(size);
@@ -158,6 +159,7 @@ void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map
       store_lanes(row + k, sum);
     }
   }
+  arena.rewind(mark);
 }
 
 }  // namespace mujacobian

@@ -89,7 +89,7 @@ void add_exact_diagonal_hessian(const ModelView& m, const DataView& d,
     }
     Source source[kMaxRows];
     for (int s = 0, count = sources(b, source); s < count; s++) {
-      if (has_least_softness(d, b.row + s)) continue;
+      if (has_least_softness(d, b, s)) continue;
       const Arena::Mark mark = arena.mark();
       add_source(m, d, forward, b, source[s], motion, mu, form, arena);
       arena.rewind(mark);

@@ -39,7 +39,7 @@ RowImpedance row_impedance(const DataView& d, const Block& b, const double* soli
   const double bend = impedance_curvature(solimp, gap, slope);
   RowImpedance r{{k * imp * gap, k * (imp + slope * gap), k * (2 * slope + bend * gap)}, {1, 0, 0}};
   // R at its floor is a constant
-  if (has_least_softness(d, b.row)) return r;
+  if (has_least_softness(d, b)) return r;
   const double odds = 1 / (imp * (1 - imp));
   r.scale[1] = slope * odds;
   r.scale[2] = bend * odds + 2 * slope * slope * imp * odds * odds;
@@ -53,7 +53,7 @@ LengthImpedance length_impedance(const ModelView& m, const DataView& d, const Bl
   const double bend = impedance_curvature(solimp, length, slope);
   const double ratio = zero ? ratio_at_zero(m, b, solimp) : slope / length;
   LengthImpedance r{{imp, slope}, {ratio, zero ? 0 : (bend - ratio) / length}, {1, 0}, {0, 0}};
-  if (has_least_softness(d, b.row)) return r;
+  if (has_least_softness(d, b)) return r;
   const double odds = 1 / (imp * (1 - imp));
   const double scale_bend = bend * odds + 2 * slope * slope * imp * odds * odds;
   r.scale[1] = slope * odds;
