@@ -327,6 +327,7 @@ def _evaluator(model: mujoco.MjModel, loss: object) -> Callable[[Trajectory, Arr
     if (loss.ns, loss.nu, loss.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
         raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
     loss.require_second_derivatives()
+    loss.require_unconstrained("optimize.minimize")
     return lambda trajectory, controls: _MeanCost(loss, trajectory, controls)
 
 

@@ -28,6 +28,7 @@ from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.descent import Descent, Progress, Settings
+from mujacobian.control.enforcement import enforce, loosen
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy, Sensitivity
 from mujacobian.control.progress import Callback, Log, require_callback
@@ -66,7 +67,7 @@ class ILQR:
 
     Args:
       model: model for planning, see `planning_model`; its time step is the time between knots.
-      cost: cost to minimize.
+      cost: cost to minimize, with the constraints of the plan.
       horizon: number of knots T, at least 2.
       derivatives: source of derivatives. "analytic", the default, is exact. The others are for
         comparison, and `mujacobian.fd_count` counts their differences: "fd" (`mjd_transitionFD`,
@@ -245,6 +246,8 @@ class ILQR:
         initial regularization. After 40 iterations each, only the better plan is continued. With
         derivatives other than "analytic", or at most 10 iterations, the first way is the only one.
 
+        With constraints, rounds of iterations with updated multipliers follow until they hold.
+
         If a step has no exact derivative, the iterations improve only the other knots. If the last
         trajectory still has such a step, `Plan.status` and `Plan.refused` contain the element and
         the reason. See also the argument `fallback` of this class.
@@ -287,10 +290,16 @@ class ILQR:
         passes.begin(start)
         attempts = self._attempts(first, states, iterations)
         initial = attempts[0].progress.iterate.cost
+        self._penalize(*attempts)
         for k, attempt in enumerate(attempts):
             attempt.progress.log = log(k)
+        if self.cost.constraints:
+            loosen(attempts)
         best = race(passes, attempts, iterations)
+        if self.cost.constraints:
+            enforce(passes, best, self._settings.tolerance, iterations)
         self._descent, progress = best.descent, best.progress
+        self._descent.tolerance = self._settings.tolerance
         progress.iterate = passes.close(progress.iterate, progress.gains)
         if not progress.iterate.cost < np.inf:
             raise DivergedError(
@@ -313,6 +322,19 @@ class ILQR:
             with suppress(DivergedError):
                 attempts.append(self._attempt(self._shoot(first, held), FACTOR_OF_GAPS))
         return attempts
+
+    def _penalize(self, *attempts: Attempt) -> None:
+        """Set the initial penalties of the constraints, and add them to the cost of attempts."""
+        passes = self._passes
+        if passes.lagrangian is None:
+            return
+        first = attempts[0].progress.iterate
+        values = self.cost.constraint_values(first.knots.sensors, first.knots.controls)
+        passes.lagrangian.begin(first.cost, values)
+        passes.penalize()
+        for attempt in attempts:
+            attempt.progress.iterate = passes.evaluate(attempt.progress.iterate)
+            attempt.progress.is_new = True
 
     def _shoot(self, policy: Policy, states: Array) -> Iterate:
         """Return the knots from these states with the controls of a policy without feedback."""
@@ -349,7 +371,7 @@ class ILQR:
                 shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
                 enough = plan.cost + WORSE * abs(plan.cost)
                 try:
-                    return self._run(start, plan.policy, max(shift, 0), enough=enough)
+                    return self._run(start, plan.policy, max(shift, 0), enough=enough, plan=plan)
                 except DivergedError:
                     pass  # the old plan is of no use from this state: begin a new one
             self.reset()
@@ -402,6 +424,7 @@ class ILQR:
             bind(params, self.model)
         with self._alone():
             self._passes.begin(start)
+            self._resume(plan)
             policy = self._open_loop(start, plan.controls)
             return differentiate_plan(self._passes, policy, of, params)
 
@@ -504,23 +527,51 @@ class ILQR:
         shift: int,
         iterations: int = 1,
         enough: float = np.inf,
+        plan: Plan | None = None,
     ) -> Plan:
-        """Return the plan that improves the trajectory of a policy."""
+        """Return the plan that improves the trajectory of a policy.
+
+        `plan` is the earlier plan whose multipliers the constraints have.
+        """
         # simulate and differentiate the initial trajectory
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
         passes.keeps = self._descent.expects_curvature()
-        knots, initial = passes.follow(policy, shift, enough)
+        has_multipliers = plan is not None and self._resume(plan)
+        first = Iterate(*passes.follow(policy, shift, enough))
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
-        progress = Progress(Iterate(knots, initial), _gains_at(policy, shortly_after))
+        progress, initial = Progress(first, _gains_at(policy, shortly_after)), passes.cost_of(first)
+        if not has_multipliers:
+            self._penalize(Attempt(self._descent, progress))
         self._descent.run(progress, iterations)
+        self._update(progress)
         if progress.refused and not passes.segments:
             progress.status = f"refused: {progress.refused}"
         return self._plan(start, progress, initial, begun)
 
+    def _resume(self, plan: Plan) -> bool:
+        """Continue with the multipliers of a plan; return whether it has the same constraints."""
+        lagrangian = self._passes.lagrangian
+        if lagrangian is None or not lagrangian.resume(
+            plan.times, plan.multipliers, plan.penalties
+        ):
+            return False
+        self._passes.penalize()
+        return True
+
+    def _update(self, progress: Progress) -> None:
+        """Update the multipliers after the iterations of a plan in a loop."""
+        lagrangian = self._passes.lagrangian
+        if lagrangian is None:
+            return
+        residuals = self._passes.residuals(progress.iterate.knots)
+        if progress.status == "converged" and (residuals.optimality > lagrangian.tolerances).any():
+            progress.status = "iterations"
+        lagrangian.update(residuals)
+
     def _plan(self, start: Array, progress: Progress, initial: float, begun: float) -> Plan:
-        passes, (knots, cost, _), gains = self._passes, progress.iterate, progress.gains
+        passes, knots, gains = self._passes, progress.iterate.knots, progress.gains
         policy = Policy(
             self.model,
             passes.times,
@@ -531,14 +582,14 @@ class ILQR:
             self.upper,
             self.is_linear,
         )
-        return Plan(
+        plan = Plan(
             times=policy.times,
             states=policy.states,
             controls=policy.controls[:-1],
             gains=gains,
             sensordata=knots.sensors.copy(),
             terms=passes.terms(knots),
-            cost=cost,
+            cost=passes.cost_of(progress.iterate),
             initial_cost=initial,
             policy=policy,
             history=progress.log.arrays(),
@@ -550,6 +601,14 @@ class ILQR:
             timings=replace(passes.timings, total=time.perf_counter() - begun),
             _planner=self,
             _start=start.copy(),
+        )
+        if passes.lagrangian is None:
+            return plan
+        return replace(
+            plan,
+            violations=passes.lagrangian.named(passes.residuals(knots).violations),
+            multipliers=passes.lagrangian.named_multipliers,
+            penalties=passes.lagrangian.named(passes.lagrangian.penalties),
         )
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
