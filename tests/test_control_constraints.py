@@ -215,6 +215,12 @@ def test_a_plan_that_violates_a_constraint_has_not_converged():
     assert plan.violations["slow"] < VIOLATION
 
 
+def test_rows_that_are_not_finite_are_named():
+    _, _, planner = problem(lambda p, v, u: [control.Constraint("root", np.sqrt(p[1]), upper=1)])
+    with pytest.raises(control.DivergedError, match='at knot 0 of 20 the constraint "root" is nan'):
+        planner.solve(start())
+
+
 def lagrangian(*constraints):
     """Return a Lagrangian of constraints on the position p0 at knots 0, 1, 2, 3 s."""
     model = slides()

@@ -32,7 +32,8 @@ from mujacobian._arguments import Array, count, numbers, require_model, shaped
 from mujacobian._rollout import DivergedRolloutError, rollout
 from mujacobian._summary import describe
 from mujacobian._trajectory import Trajectory
-from mujacobian.control.cost import Cost, expand_norm
+from mujacobian.control.cost import Cost
+from mujacobian.control.norm import expand_norm
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,

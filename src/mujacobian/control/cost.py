@@ -14,7 +14,7 @@ from mujacobian._manifold import Manifold
 from mujacobian._summary import describe
 from mujacobian.control.compressed import Compressed
 from mujacobian.control.constraint import Constraint, checked_constraints
-from mujacobian.control.norm import Norm, Null
+from mujacobian.control.norm import Null, expand_norm
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term
 from mujacobian.control.user_residual import Evaluator, UserResidual
@@ -266,39 +266,6 @@ class Cost:
         )
         return out
 
-    def constraint_values(self, sensordata: Array, controls: Array) -> Array:
-        """Return the rows of all constraints, `(n, k)`."""
-        offsets, rows = self._constraint_offsets(len(sensordata))
-        values = np.empty(offsets.shape)
-        self.core.rows_into(
-            sensordata=sensordata,
-            controls=controls,
-            offsets=offsets,
-            values=values,
-            gradients=None,
-        )
-        return values[:, rows]
-
-    def differentiate_constraints(self, sensordata: Array, controls: Array) -> Array:
-        """Return the derivatives of these rows by sensors and controls, `(n, k, ns + nu)`."""
-        offsets, rows = self._constraint_offsets(len(sensordata))
-        gradients = np.empty((*offsets.shape, self.ns + self.nu))
-        self.core.rows_into(
-            sensordata=sensordata,
-            controls=controls,
-            offsets=offsets,
-            values=np.empty(offsets.shape),
-            gradients=gradients,
-        )
-        return gradients[:, rows]
-
-    def _constraint_offsets(self, n: int) -> tuple[Array, slice]:
-        """Return offsets of n knots at which the rows of constraints are on, and their place."""
-        rows = slice(self.own_count, self.own_count + self.constrained)
-        offsets = np.full((n, self.own_count + 2 * self.constrained), np.nan)
-        offsets[:, rows] = self.constraint_constants
-        return offsets, rows
-
     def constraint_rows(self) -> Iterator[tuple[Constraint, slice]]:
         """Yield each constraint and the place of its rows among those of all constraints."""
         first = 0
@@ -448,25 +415,3 @@ def weigh(norms: Array, weights: Array) -> Array:
     """Return norms `(n, terms)` times their weights; terms of weight 0 may be infinite."""
     weighted: Array = np.where(weights > 0, norms, 0.0) * weights
     return weighted
-
-
-def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
-    """Return values `(n,)`, slopes and curvatures `(n, k)` and bends `(n,)` of a norm (ILQ-2).
-
-    `rows` is `(n, k)`. Rows that are NaN are off: their slopes and curvatures are zero.
-    """
-    n, k = rows.shape
-    values, bends = np.empty(n), np.empty(n)
-    slopes, curvatures = np.empty((n, k)), np.empty((n, k))
-    p, q = norm.parameters
-    _core.norm_into(
-        norm.kind,
-        p=p,
-        q=q,
-        rows=np.ascontiguousarray(rows),
-        values=values,
-        slopes=slopes,
-        curvatures=curvatures,
-        bends=bends,
-    )
-    return values, slopes, curvatures, bends

@@ -28,7 +28,14 @@ from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.descent import Descent, Progress, Settings
-from mujacobian.control.enforcement import enforce, loosen
+from mujacobian.control.enforcement import (
+    FIRST_TOLERANCE,
+    describe_constraints,
+    enforce,
+    penalize,
+    resume,
+    update,
+)
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy, Sensitivity
 from mujacobian.control.progress import Callback, Log, require_callback
@@ -290,16 +297,12 @@ class ILQR:
         passes.begin(start)
         attempts = self._attempts(first, states, iterations)
         initial = attempts[0].progress.iterate.cost
-        self._penalize(*attempts)
+        penalize(passes, [attempt.progress for attempt in attempts])
         for k, attempt in enumerate(attempts):
             attempt.progress.log = log(k)
-        if self.cost.constraints:
-            loosen(attempts)
         best = race(passes, attempts, iterations)
-        if self.cost.constraints:
-            enforce(passes, best, self._settings.tolerance, iterations)
+        enforce(passes, best, self._settings.tolerance, iterations)
         self._descent, progress = best.descent, best.progress
-        self._descent.tolerance = self._settings.tolerance
         progress.iterate = passes.close(progress.iterate, progress.gains)
         if not progress.iterate.cost < np.inf:
             raise DivergedError(
@@ -323,19 +326,6 @@ class ILQR:
                 attempts.append(self._attempt(self._shoot(first, held), FACTOR_OF_GAPS))
         return attempts
 
-    def _penalize(self, *attempts: Attempt) -> None:
-        """Set the initial penalties of the constraints, and add them to the cost of attempts."""
-        passes = self._passes
-        if passes.lagrangian is None:
-            return
-        first = attempts[0].progress.iterate
-        values = self.cost.constraint_values(first.knots.sensors, first.knots.controls)
-        passes.lagrangian.begin(first.cost, values)
-        passes.penalize()
-        for attempt in attempts:
-            attempt.progress.iterate = passes.evaluate(attempt.progress.iterate)
-            attempt.progress.is_new = True
-
     def _shoot(self, policy: Policy, states: Array) -> Iterate:
         """Return the knots from these states with the controls of a policy without feedback."""
         controls = policy.controls.clip(self.lower, self.upper)
@@ -346,7 +336,10 @@ class ILQR:
         """Return the iterations from a trajectory with the regularization times a factor."""
         gains = np.zeros((self.horizon - 1, self.model.nu, self.cost.nx))
         settings = self._settings._replace(mu=factor * self._settings.mu)
-        return Attempt(Descent(self._passes, settings), Progress(first, gains, is_new))
+        descent = Descent(self._passes, settings)
+        if self.cost.constraints:
+            descent.tolerance = max(FIRST_TOLERANCE, descent.tolerance)
+        return Attempt(descent, Progress(first, gains, is_new))
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
@@ -424,7 +417,7 @@ class ILQR:
             bind(params, self.model)
         with self._alone():
             self._passes.begin(start)
-            self._resume(plan)
+            resume(self._passes, plan)
             policy = self._open_loop(start, plan.controls)
             return differentiate_plan(self._passes, policy, of, params)
 
@@ -538,37 +531,17 @@ class ILQR:
         passes = self._passes
         passes.begin(start)
         passes.keeps = self._descent.expects_curvature()
-        has_multipliers = plan is not None and self._resume(plan)
+        has_multipliers = plan is not None and resume(passes, plan)
         first = Iterate(*passes.follow(policy, shift, enough))
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
         progress, initial = Progress(first, _gains_at(policy, shortly_after)), passes.cost_of(first)
         if not has_multipliers:
-            self._penalize(Attempt(self._descent, progress))
+            penalize(passes, [progress])
         self._descent.run(progress, iterations)
-        self._update(progress)
+        update(passes, progress)
         if progress.refused and not passes.segments:
             progress.status = f"refused: {progress.refused}"
         return self._plan(start, progress, initial, begun)
-
-    def _resume(self, plan: Plan) -> bool:
-        """Continue with the multipliers of a plan; return whether it has the same constraints."""
-        lagrangian = self._passes.lagrangian
-        if lagrangian is None or not lagrangian.resume(
-            plan.times, plan.multipliers, plan.penalties
-        ):
-            return False
-        self._passes.penalize()
-        return True
-
-    def _update(self, progress: Progress) -> None:
-        """Update the multipliers after the iterations of a plan in a loop."""
-        lagrangian = self._passes.lagrangian
-        if lagrangian is None:
-            return
-        residuals = self._passes.residuals(progress.iterate.knots)
-        if progress.status == "converged" and (residuals.optimality > lagrangian.tolerances).any():
-            progress.status = "iterations"
-        lagrangian.update(residuals)
 
     def _plan(self, start: Array, progress: Progress, initial: float, begun: float) -> Plan:
         passes, knots, gains = self._passes, progress.iterate.knots, progress.gains
@@ -602,14 +575,7 @@ class ILQR:
             _planner=self,
             _start=start.copy(),
         )
-        if passes.lagrangian is None:
-            return plan
-        return replace(
-            plan,
-            violations=passes.lagrangian.named(passes.residuals(knots).violations),
-            multipliers=passes.lagrangian.named_multipliers,
-            penalties=passes.lagrangian.named(passes.lagrangian.penalties),
-        )
+        return describe_constraints(passes, knots, plan)
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
         """Return a policy without feedback, with the given controls or the constant `ctrl`."""

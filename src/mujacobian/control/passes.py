@@ -17,6 +17,7 @@ from mujacobian._arguments import Array
 from mujacobian._differenced import Differenced, may_difference
 from mujacobian._linearization import Linearization
 from mujacobian._threads import each
+from mujacobian.control.constraint_rows import constraint_values
 from mujacobian.control.cost import Cost, weigh
 from mujacobian.control.lagrangian import Lagrangian, Residuals
 from mujacobian.control.plan import Policy, Timings
@@ -106,11 +107,14 @@ class Passes:
         self.core_weights = self.cost.core_weights(self.weights, self.lagrangian.weights)
         self.constant = self.lagrangian.constant
 
+    def constraint_values(self, knots: Knots) -> Array:
+        """Return the rows of all constraints along a trajectory, `(T, k)`."""
+        return constraint_values(self.cost, knots.sensors, knots.controls)
+
     def residuals(self, knots: Knots) -> Residuals:
         """Return how far a trajectory is from the constraints, which must exist."""
         assert self.lagrangian is not None
-        values = self.cost.constraint_values(knots.sensors, knots.controls)
-        return self.lagrangian.residuals(values)
+        return self.lagrangian.residuals(self.constraint_values(knots))
 
     def evaluate(self, iterate: Iterate) -> Iterate:
         """Return a trajectory with its cost for the present multipliers and penalties.
@@ -121,12 +125,10 @@ class Passes:
         norms = self.cost.norms(knots.sensors, knots.controls, self.offsets)
         total = float(weigh(norms, self.core_weights).sum()) + self.constant
         total += self._user_cost(knots)
+        knots = knots._replace(norms=norms)
         if not total < np.inf:
-            raise DivergedError(
-                "the rows of a constraint are not finite along the initial trajectory. Give other "
-                "initial controls"
-            )
-        return iterate._replace(knots=knots._replace(norms=norms), cost=total)
+            raise self._diverged(self.horizon, False, knots)
+        return iterate._replace(knots=knots, cost=total)
 
     def cost_of(self, iterate: Iterate) -> float:
         """Return the cost of a trajectory without its constraints."""
@@ -179,13 +181,18 @@ class Passes:
                 "timestep or another integrator (control.planning_model), or shorten the horizon"
             )
         end = min(taken + 1, self.horizon)  # the simulation stops after the first infinite cost
+        own, cost = len(self.cost.own), self.cost
+        owners = [term.owner for term in cost.terms]
+        owners += 2 * [constraint.owner for constraint in cost.constraints]  # upper, lower
         norms = self.terms(Knots(*(array[:end] for array in knots)))
-        size = np.nan_to_num(np.where(self.weights[:end], norms, 0.0), nan=np.inf, posinf=np.inf)
+        norms = np.concatenate([norms, knots.norms[:end, own:]], axis=1)
+        weights = np.concatenate([self.weights, self.core_weights[:, own:]], axis=1)[:end]
+        size = np.nan_to_num(np.where(weights, norms, 0.0), nan=np.inf, posinf=np.inf)
         # if all terms are finite, their sum overflows: report the largest one
         knot, k = np.unravel_index(np.argmax(size), size.shape)
         return DivergedError(
             f"the cost of the initial trajectory is not finite: at knot {knot} of "
-            f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
+            f"{self.horizon} the {owners[k]} is {norms[knot, k]}"
         )
 
     @property

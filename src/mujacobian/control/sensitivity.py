@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
-from mujacobian.control.cost import expand_norm
+from mujacobian.control.constraint_rows import differentiate_constraints
+from mujacobian.control.norm import expand_norm
 from mujacobian.control.parameter_sensitivity import (
     differentiate_knots,
     read_sensors,
@@ -246,7 +247,7 @@ def find_active(passes: Passes, knots: Knots) -> ActiveRows | None:
     is_active = passes.residuals(knots).multipliers != 0
     if not is_active.any():
         return None
-    slopes = passes.cost.differentiate_constraints(knots.sensors, knots.controls)
+    slopes = differentiate_constraints(passes.cost, knots.sensors, knots.controls)
     gradients = np.where(is_active[:, :, None], slopes @ sensed_and_driven(passes), 0.0)
     return ActiveRows(gradients, STIFFNESS * passes.lagrangian.row_weights)
 
