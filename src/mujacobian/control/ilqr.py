@@ -39,7 +39,7 @@ from mujacobian.control.enforcement import (
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy, Sensitivity
 from mujacobian.control.progress import Callback, Log, require_callback
-from mujacobian.control.race import FEW, Attempt, race
+from mujacobian.control.race import FEW, TRIAL, Attempt, race
 from mujacobian.control.sensitivity import (
     QUANTITIES,
     differentiate_plan,
@@ -300,7 +300,8 @@ class ILQR:
         penalize(passes, [attempt.progress for attempt in attempts])
         for k, attempt in enumerate(attempts):
             attempt.progress.log = log(k)
-        best = race(passes, attempts, iterations)
+        first_round = min(iterations, TRIAL) if self.cost.constraints else iterations
+        best = race(passes, attempts, first_round)
         enforce(passes, best, self._settings.tolerance, iterations)
         self._descent, progress = best.descent, best.progress
         progress.iterate = passes.close(progress.iterate, progress.gains)
