@@ -117,7 +117,7 @@ def test_multipliers_are_derivatives_of_the_cost_by_the_bounds():
                 control.Constraint("top", p[0], upper=bound, tolerance=1e-9, knots="last")
             ]
         )
-        plan = planner.solve(start(), iterations=300)
+        plan = planner.solve(start())
         costs.append(plan.cost)
         if bound == 0.2:
             multiplier = plan.multipliers["top"][-1, 0]
@@ -132,14 +132,14 @@ def test_plans_do_not_depend_on_threads_or_on_the_way_they_begin():
     made = []
     for threads in (1, 3):
         _, cost, planner = problem(constraints, threads=threads)
-        made.append(planner.solve(start(), iterations=300))
+        made.append(planner.solve(start()))
     assert np.array_equal(made[0].controls, made[1].controls)
     assert made[0].status == "converged"
     # from states with gaps, and from a cost that was pickled
     again = pickle.loads(pickle.dumps(cost))
     planner = control.ILQR(planner.model, again, T, tolerance=1e-12)
     states = np.linspace(start(), np.zeros(6), T)
-    gaps = planner.solve(start(), states=states, iterations=300)
+    gaps = planner.solve(start(), states=states)
     assert gaps.status == "converged"
     assert np.allclose(gaps.controls, made[0].controls, atol=1e-3)
     assert made[0].controls.max() == pytest.approx(1, abs=VIOLATION)
@@ -156,7 +156,7 @@ def test_bounds_of_controls_and_functions_of_rows_can_be_combined():
         upper=[0.5, 3],
         hessian="auto",
     )
-    plan = planner.solve(start(), iterations=300)
+    plan = planner.solve(start())
     assert plan.status == "converged"
     power = np.append(plan.controls[:, 0], plan.controls[-1, 0]) * plan.sensordata[:, 1]
     assert abs(power).max() == pytest.approx(0.02, abs=VIOLATION)
@@ -179,7 +179,7 @@ def test_constraints_hold_only_at_their_knots_and_between_bounds_of_their_times(
         ]
 
     _, _, planner = problem(constraints)
-    plan = planner.solve(start(), iterations=300)
+    plan = planner.solve(start())
     assert plan.status == "converged"
     p, times = plan.sensordata[:, 0], plan.times
     assert (p[times >= 0.5] < moving(times[times >= 0.5]) + VIOLATION).all()
@@ -384,7 +384,7 @@ def test_a_cart_swings_its_pole_up_on_a_short_track():
     place, model = control.sensor(task.planned, "place"), task.planned
     track = control.Constraint("track", place, lower=-0.5, upper=0.5)
     cost = control.Cost(model, task.cost.terms, [track])
-    plan = control.ILQR(model, cost, task.horizon).solve(task.start(None), iterations=300)
+    plan = control.ILQR(model, cost, task.horizon).solve(task.start(None))
     assert plan.status == "converged"
     assert plan.violations["track"] < VIOLATION
     assert abs(plan.states[:, 0]).max() == pytest.approx(0.5, abs=VIOLATION)
@@ -393,7 +393,7 @@ def test_a_cart_swings_its_pole_up_on_a_short_track():
     # in a closed loop, also in states that the plans did not predict
     planner, data = control.ILQR(model, cost, task.horizon), task.start(None)
     result = control.MPC(task.model, planner, steps_per_plan=2).run(
-        data, 2.0, plan=planner.solve(data, iterations=300), progress=False
+        data, 2.0, plan=planner.solve(data), progress=False
     )
     assert task.judge(result).success
     assert abs(result.states[:, 0]).max() < 0.52
@@ -409,7 +409,7 @@ def test_an_arm_reaches_around_an_obstacle_with_a_margin_of_a_millimeter():
     places = [model.sensor(name).adr[0] for name in names]
     assert free.sensordata[:, places].min() < -0.02
     cost = control.Cost(model, terms, [control.Constraint("clear", clearance, lower=1e-3)])
-    plan = control.ILQR(model, cost, task.horizon).solve(task.start(None), iterations=300)
+    plan = control.ILQR(model, cost, task.horizon).solve(task.start(None))
     assert plan.status == "converged"
     assert plan.violations["clear"] < VIOLATION
     assert plan.sensordata[:, places].min() == pytest.approx(1e-3, abs=VIOLATION)
@@ -463,7 +463,7 @@ def test_a_finger_pushes_a_box_within_a_friction_cone():
     def solve(constraints):
         cost = control.Cost(model, terms, constraints)
         planner = control.ILQR(planned, cost, horizon, hessian="auto")
-        return planner.solve(mujoco.MjData(model), controls=pushing, iterations=300)
+        return planner.solve(mujoco.MjData(model), controls=pushing)
 
     def excess(plan):
         first = model.sensor("contact_force:finger").adr[0]

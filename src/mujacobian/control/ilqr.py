@@ -53,6 +53,7 @@ FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
 HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
+ITERATIONS, CONSTRAINED_ITERATIONS = 100, 300  # of `solve`, by default
 WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
 # of the initial regularization, in `solve`: from a simulation, and from states with gaps
 FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
@@ -242,7 +243,7 @@ class ILQR:
         *,
         controls: ArrayLike | None = None,
         states: ArrayLike | None = None,
-        iterations: int = 100,
+        iterations: int | None = None,
         callback: Callback | None = None,
         verbose: bool = False,
     ) -> Plan:
@@ -267,12 +268,14 @@ class ILQR:
           states: `(T, nq + nv + na)`, initial states of the knots, rows of (qpos, qvel, act). No
             simulation has to connect them, and the first row is replaced by `state`. The iterations
             then begin only with them. By default they begin as described above.
-          iterations: maximum number of iterations; by default 100.
+          iterations: maximum number of iterations; by default 100, or 300 with constraints.
           callback: function that receives a `control.Iteration` after each iteration, for logging
             or drawing. If it returns True, the planner stops with the best plan until then,
             whose status is "stopped" unless it has ended before. It must not use the planner.
           verbose: whether to print a line per iteration; by default False.
         """
+        if iterations is None:
+            iterations = CONSTRAINED_ITERATIONS if self.cost.constraints else ITERATIONS
         count("iterations", iterations)
         require_callback(callback)
         start = self.start_of(state)
