@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -38,6 +38,7 @@ from mujacobian.control.enforcement import (
 )
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy, Sensitivity
+from mujacobian.control.planned_model import planning_model
 from mujacobian.control.progress import Callback, Log, require_callback
 from mujacobian.control.race import FEW, TRIAL, Attempt, race
 from mujacobian.control.sensitivity import (
@@ -244,6 +245,7 @@ class ILQR:
         controls: ArrayLike | None = None,
         states: ArrayLike | None = None,
         iterations: int | None = None,
+        widths: Sequence[float] = (),
         callback: Callback | None = None,
         verbose: bool = False,
     ) -> Plan:
@@ -269,6 +271,11 @@ class ILQR:
             simulation has to connect them, and the first row is replaced by `state`. The iterations
             then begin only with them. By default they begin as described above.
           iterations: maximum number of iterations; by default 100, or 300 with constraints.
+          widths: descending widths of contacts, m, for example (0.03, 0.01). Plans with contacts
+            that are at least so wide (`planning_model`) come first, each of which begins with the
+            controls of the one before, and the plan with the model itself comes last (homotopy).
+            They share the iterations equally. By default there is only the last plan.
+            `Plan.history` is that of the last plan, and a callback receives all iterations.
           callback: function that receives a `control.Iteration` after each iteration, for logging
             or drawing. If it returns True, the planner stops with the best plan until then,
             whose status is "stopped" unless it has ended before. It must not use the planner.
@@ -283,8 +290,21 @@ class ILQR:
         given = None
         if states is not None:
             given = shaped("states", states, (self.horizon, self.cost.nstate))
+        log = partial(Log, callback, verbose)
+        stages = _descending(widths)
+        share = max(1, iterations // (len(stages) + 1))
         with self._alone():
-            return self._solve(start, first, given, iterations, partial(Log, callback, verbose))
+            for width in stages:
+                wide = self._with_width(width)._solve(start, first, given, share, log)
+                first, given = self._open_loop(start, wide.controls), None
+                if wide.status == "stopped":
+                    return replace(self._solve(start, first, None, 0, log), status="stopped")
+            return self._solve(start, first, given, share, log)
+
+    def _with_width(self, width: float) -> ILQR:
+        """Return the same planner for the model with contacts of at least this width."""
+        model = planning_model(self.model, width=width)
+        return ILQR(model, self.cost, self.horizon, **self._arguments)
 
     def _solve(
         self,
@@ -607,6 +627,14 @@ def _gains_at(policy: Policy, times: Array) -> Array:
     knots = np.searchsorted(policy.times, times, side="right") - 1
     gains: Array = policy.gains[knots.clip(min=0)]
     return gains
+
+
+def _descending(widths: Sequence[float]) -> Array:
+    """Return widths of contacts, which must be positive and descending."""
+    given = np.atleast_1d(numbers("widths", widths))
+    if given.ndim != 1 or (given <= 0).any() or (np.diff(given) >= 0).any():
+        raise ArgumentError(f"widths must be positive lengths in descending order, got {widths!r}")
+    return given
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
