@@ -12,7 +12,7 @@ from mujacobian import _core, control, optimize
 from mujacobian.control import tasks
 from mujacobian.control.lagrangian import FARTHEST, GROWTH, Lagrangian
 from mujacobian.control.layer import HostPlan
-from tests.scenes.control_models import quadratic_cost, slides
+from tests.scenes.control_models import pendulum, quadratic_cost, slides
 
 T = 20
 # violations of plans that the issue asks for, which is also the default tolerance
@@ -325,6 +325,30 @@ def test_sensitivity_holds_active_rows():
     mass = mujacobian.Parameters(planner.model, ["body_mass"])
     with pytest.raises(mujacobian.MujacobianError, match="a plan with active constraints has no"):
         plan.sensitivity("params", params=mass)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [{"lower": [-0.2, -1], "upper": [0.2, 1]}, {"lower": -0.3, "upper": -0.3, "knots": "last"}],
+    ids=["inequality", "equality"],
+)
+def test_sensitivity_contains_the_curvature_of_constraints(bounds):
+    """The tip of a pendulum is a nonlinear function of its angle."""
+    model, cost = pendulum()
+    tip, x = control.sensor(model, "tip"), np.array([0.3, 0.0])
+    rows = tip[2] if "knots" in bounds else tip[:2]
+    constraint = control.Constraint("tip", rows, tolerance=1e-10, **bounds)
+    cost = control.Cost(model, cost.terms, [constraint])
+    planner = control.ILQR(model, cost, 40, hessian="auto", tolerance=1e-14)
+    plan = planner.solve(x)
+    assert plan.status == "converged"
+    assert abs(plan.multipliers["tip"]).max() > 0.1
+    made, step, moved = plan.sensitivity("state").controls[:, :, 0], 1e-5, []
+    for s in (step, -step):
+        moved.append(planner.solve(np.array([x[0] + s, 0.0]), controls=plan.controls).controls)
+    difference = (moved[0] - moved[1]) / (2 * step)
+    assert abs(difference).max() > 1
+    assert np.allclose(made, difference, atol=SLOPE)
 
 
 def test_functions_that_do_not_keep_constraints_raise():

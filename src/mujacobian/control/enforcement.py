@@ -55,7 +55,8 @@ def enforce(passes: Passes, attempt: Attempt, tolerance: float, iterations: int)
             p.status = "stopped" if p.log.has_stopped else "iterations"
             break
         if reason := lagrangian.hopeless(residuals.violations):
-            p.status = f"infeasible: {reason}" if p.status == "converged" else p.status
+            can_iterate = p.status in ("converged", "iterations")
+            p.status = f"infeasible: {reason}" if can_iterate else p.status
             break
         # the next round
         lagrangian.update(residuals)

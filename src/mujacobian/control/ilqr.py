@@ -234,7 +234,8 @@ class ILQR:
             f"ILQR: {self.horizon} knots of {self.model.opt.timestep:g} s",
             [
                 f"{self.derivatives} derivatives, {self.hessian} Hessian, {self.threads} threads",
-                f"{len(self.cost.terms)} terms, {self.model.nu} controls",
+                f"{len(self.cost.terms)} terms, {len(self.cost.constraints)} constraints, "
+                f"{self.model.nu} controls",
             ],
         )
 

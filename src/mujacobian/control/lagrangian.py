@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian.control.cost import Cost
@@ -130,6 +131,11 @@ class Lagrangian:
         return Residuals(
             penalties * outside, self._largest(violation), self._largest(abs(outside - self._shift))
         )
+
+    def active(self, residuals: Residuals) -> NDArray[np.bool_]:
+        """Return which rows are at their bounds, `(T, k)`: equalities and rows with multipliers."""
+        active: NDArray[np.bool_] = (residuals.multipliers != 0) | (self._lower == self._upper)
+        return active
 
     def update(self, residuals: Residuals) -> None:
         """Take the next multipliers, with a limit for infeasible problems."""

@@ -241,10 +241,10 @@ def find_optimum(passes: Passes, policy: Policy) -> tuple[Optimum, Knots]:
 
 
 def find_active(passes: Passes, knots: Knots) -> ActiveRows | None:
-    """Return the rows of constraints whose multipliers are not zero, None if there are none."""
+    """Return the rows of constraints that are at their bounds, None if there are none."""
     if passes.lagrangian is None:
         return None
-    is_active = passes.residuals(knots).multipliers != 0
+    is_active = passes.lagrangian.active(passes.residuals(knots))
     if not is_active.any():
         return None
     slopes = differentiate_constraints(passes.cost, knots.sensors, knots.controls)
