@@ -78,7 +78,7 @@ void expand_into(const CostRows& rows, nb::handle sensors, nb::handle controls, 
 }
 
 // Writes the values (n, rows) of the rows, NaN if a row is off, and their derivatives (n, rows, ns
-// + nu) by sensors and controls.
+// + nu) by sensors and controls unless they are None.
 void rows_into(const CostRows& rows, nb::handle sensors, nb::handle controls, nb::handle offsets,
                nb::handle values, nb::handle gradients) {
   const Py_ssize_t n = size_of(sensors), ns = rows.ns, nu = rows.nu, k = rows.count();
@@ -90,7 +90,8 @@ void rows_into(const CostRows& rows, nb::handle sensors, nb::handle controls, nb
     for (Py_ssize_t t = 0; t < n; t++) {
       arena.reset();
       differentiate_rows(rows, {s.data() + t * ns, u.data() + t * nu, c.data() + t * k},
-                         r.data() + t * k, g.data() + t * k * (ns + nu), arena);
+                         r.data() + t * k, g.data() ? g.data() + t * k * (ns + nu) : nullptr,
+                         arena);
     }
   });
 }
@@ -429,7 +430,7 @@ void bind_control(nb::module_& module) {
       .def("expand_into", &expand_into, arg("sensordata"), arg("controls"), arg("offsets"),
            arg("weights"), arg("C"), arg("D"), arg("gradient"), arg("hessian"))
       .def("rows_into", &rows_into, arg("sensordata"), arg("controls"), arg("offsets"),
-           arg("values"), arg("gradients"))
+           arg("values"), arg("gradients").none())
       .def("curve_into", &curve_into, arg("sensordata"), arg("controls"), arg("offsets"),
            arg("weights"), arg("hessian"));
   nb::class_<BoundPlanner>(module, "Planner")

@@ -194,6 +194,7 @@ void differentiate_rows(const CostRows& rows, const CostKnot& knot, double* valu
   const GraphValues at = column_values(rows, knot, arena);
   for (int i = 0; i < rows.count(); i++) {
     values[i] = rows.graph.value(rows, i, knot.offset[i], at);
+    if (!gradients) continue;
     rows.graph.differentiate(rows, i, at, gradients + i * rows.graph.width(), arena);
   }
   arena.rewind(mark);

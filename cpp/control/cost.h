@@ -39,7 +39,7 @@ struct CostKnot {
 };
 
 // Write the values of all rows (rows), NaN if a row is off, and their derivatives (rows, ns + nu)
-// by sensors and controls.
+// by sensors and controls unless `gradients` is null.
 void differentiate_rows(const CostRows& rows, const CostKnot& knot, double* values,
                         double* gradients, Arena& arena);
 

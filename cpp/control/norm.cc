@@ -50,6 +50,13 @@ Scalar rectify(double p, double, double x) {
   return {std::max(x, 0.0) + p * std::log1p(e), up, e / (p * (1 + e) * (1 + e))};
 }
 
+// Half the square of the positive part, with the curvature p at 0.                       (ILQ-28)
+Scalar excess(double p, double, double x) {
+  if (x == 0) return {0, 0, p};
+  if (x < 0) return {0, 0, 0};
+  return {0.5 * x * x, x, 1};  // also NaN, which makes the cost infinite
+}
+
 Radial l2(double p, double, double c) {
   const double s = std::sqrt(c + p * p);
   return {c / (s + p), 1 / s, -1 / (s * s * s)};
@@ -89,6 +96,7 @@ const NormKind* norm_kind(const std::string& name) {
       {"smooth_abs", smooth_abs, nullptr},
       {"smooth_abs2", smooth_abs2, nullptr},
       {"rectify", rectify, nullptr},
+      {"excess", excess, nullptr},
   };
   for (const NormKind& kind : kKinds) {
     if (name == kind.name) return &kind;

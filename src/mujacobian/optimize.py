@@ -32,7 +32,8 @@ from mujacobian._arguments import Array, count, numbers, require_model, shaped
 from mujacobian._rollout import DivergedRolloutError, rollout
 from mujacobian._summary import describe
 from mujacobian._trajectory import Trajectory
-from mujacobian.control.cost import Cost, expand_norm
+from mujacobian.control.cost import Cost
+from mujacobian.control.norm import expand_norm
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -327,6 +328,7 @@ def _evaluator(model: mujoco.MjModel, loss: object) -> Callable[[Trajectory, Arr
     if (loss.ns, loss.nu, loss.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
         raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
     loss.require_second_derivatives()
+    loss.require_unconstrained("optimize.minimize")
     return lambda trajectory, controls: _MeanCost(loss, trajectory, controls)
 
 

@@ -2,6 +2,7 @@
 
 from mujacobian.control.bounds import InfeasibleBoundsError
 from mujacobian.control.builder import Residuals, residuals
+from mujacobian.control.constraint import Constraint
 from mujacobian.control.cost import Cost
 from mujacobian.control.gait import Gait
 from mujacobian.control.ilqr import BACKENDS, ILQR
@@ -32,6 +33,7 @@ __all__ = [
     "L2",
     "L22",
     "MPC",
+    "Constraint",
     "Cosh",
     "Cost",
     "DivergedError",

@@ -48,10 +48,10 @@ class Compressed:
         self.nodes: list[tuple[str, float, int, int]] = []
         self._numbers: dict[Function, int] = {}
 
-    def add(self, name: str, residual: Rows) -> None:
-        """Add the rows of the term with this name."""
-        for k in range(len(residual)):
-            self.rows.add(self._entries(name, residual[k]))
+    def add(self, owner: str, rows: Rows) -> None:
+        """Add rows; `owner` is what they belong to in errors, such as 'term "name"'."""
+        for k in range(len(rows)):
+            self.rows.add(self._entries(owner, rows[k]))
 
     def reads(self, residual: Rows) -> NDArray[np.bool_]:
         """Return which sensor readings these rows depend on, `(ns,)`."""
@@ -62,30 +62,30 @@ class Compressed:
                 out[index] = True
         return out
 
-    def _entries(self, name: str, row: Rows) -> list[tuple[int, float]]:
+    def _entries(self, owner: str, row: Rows) -> list[tuple[int, float]]:
         """Return the places and coefficients of the columns of one row."""
         made = []
         for k in np.flatnonzero(row.coefficients[0]):
-            index, scale = self._place(name, row.columns[k])
+            index, scale = self._place(owner, row.columns[k])
             made.append((index, scale * float(row.coefficients[0, k])))
         return made
 
-    def _place(self, name: str, column: Column) -> tuple[int, float]:
+    def _place(self, owner: str, column: Column) -> tuple[int, float]:
         """Return the place of a column and a factor."""
         if isinstance(column, Function):
-            return self.ns + self.nu + self._node(name, column), 1.0
+            return self.ns + self.nu + self._node(owner, column), 1.0
         if isinstance(column, Reading):
-            return self._reading(name, column)
+            return self._reading(owner, column)
         count = self.nu if isinstance(column, Command) else self.ns + self.nu
         if count != (column.count if isinstance(column, Command) else column.width):
-            raise ArgumentError(f'term "{name}" has rows of another model')
+            raise ArgumentError(f"{owner} has rows of another model")
         return column.index + (self.ns if isinstance(column, Command) else 0), 1.0
 
-    def _reading(self, name: str, column: Reading) -> tuple[int, float]:
+    def _reading(self, owner: str, column: Reading) -> tuple[int, float]:
         index = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_SENSOR, column.sensor)
         if index < 0:
             raise ArgumentError(
-                f'term "{name}" reads the sensor "{column.sensor}", which the model does not have: '
+                f'{owner} reads the sensor "{column.sensor}", which the model does not have: '
                 "compile the specification after control.residuals has added all rows"
             )
         scale = 1.0
@@ -93,17 +93,17 @@ class Compressed:
             scale = float(self.model.body_subtreemass[self.model.body(column.mass_of).id])
         return int(self.model.sensor_adr[index]) + column.component, scale
 
-    def _node(self, name: str, function: Function) -> int:
+    def _node(self, owner: str, function: Function) -> int:
         """Return the number of a node, which follows the nodes that it depends on."""
         if function not in self._numbers:
-            first = self._operand(name, function.first)
-            second = -1 if function.second is None else self._operand(name, function.second)
+            first = self._operand(owner, function.first)
+            second = -1 if function.second is None else self._operand(owner, function.second)
             self._numbers[function] = len(self.nodes)
             self.nodes.append((function.name, function.p, first, second))
         return self._numbers[function]
 
-    def _operand(self, name: str, row: Rows) -> int:
-        number = self.operands.add(self._entries(name, row))
+    def _operand(self, owner: str, row: Rows) -> int:
+        number = self.operands.add(self._entries(owner, row))
         self.constants.append(float(row.constant[0]))
         return number
 

@@ -13,7 +13,8 @@ from mujacobian._arguments import Array, numbers, require_model, shaped
 from mujacobian._manifold import Manifold
 from mujacobian._summary import describe
 from mujacobian.control.compressed import Compressed
-from mujacobian.control.norm import Norm, Null
+from mujacobian.control.constraint import Constraint, checked_constraints
+from mujacobian.control.norm import Null, expand_norm
 from mujacobian.control.rows import Rows
 from mujacobian.control.term import Term
 from mujacobian.control.user_residual import Evaluator, UserResidual
@@ -31,9 +32,12 @@ class Cost:
     Args:
       model: model whose sensors and controls the terms use.
       terms: terms of the cost, with distinct names.
+      constraints: constraints that plans with this cost satisfy, with distinct names; by default
+        none. They are no part of the cost itself.
 
     Attributes:
       terms: list of the terms.
+      constraints: list of the constraints.
       weights: `(terms,)`, current weights, initially those of the terms. They may be changed
         between plans.
 
@@ -51,9 +55,14 @@ class Cost:
       array([0.002])
     """
 
-    def __init__(self, model: mujoco.MjModel, terms: Sequence[Term]) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        terms: Sequence[Term],
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
         require_model(model)
-        self.terms = list(terms)
+        self.terms, self.constraints = list(terms), checked_constraints(constraints)
         if not self.terms:
             raise ArgumentError("a cost needs at least one term")
         for term in self.terms:
@@ -75,6 +84,7 @@ class Cost:
     def __repr__(self) -> str:
         pairs = zip(self.terms, self.weights, strict=True)
         facts = [f"{term.name}: weight {weight:g}, {term.norm}" for term, weight in pairs]
+        facts += [f"{each.name}: constraint of {len(each.rows)} rows" for each in self.constraints]
         return describe(f"Cost: {len(self.terms)} terms", facts)
 
     @property
@@ -112,9 +122,7 @@ class Cost:
         """Return the norms without weights, `(n, terms)`; the arguments are those of `__call__`."""
         t, s, u, x = self._arguments(sensordata, controls, times, states)
         out = np.empty((len(t), len(self.terms)))
-        own = np.empty((len(t), len(self.own)))
-        self.core.evaluate_into(sensordata=s, controls=u, offsets=self.offsets(t), norms=own)
-        out[:, self.own] = own
+        out[:, self.own] = self.norms(s, u, self.offsets(t))[:, : len(self.own)]
         out[:, self.users] = self.user_norms(t, x, u)
         return out
 
@@ -150,7 +158,7 @@ class Cost:
             sensordata=s,
             controls=u,
             offsets=self.offsets(t),
-            weights=np.ascontiguousarray(weights[:, self.own]),
+            weights=self.core_weights(weights),
             C=c,
             D=d,
             gradient=gradient,
@@ -205,7 +213,7 @@ class Cost:
             values=values,
             gradients=gradients,
         )
-        return values, gradients
+        return values[:, : self.own_count], gradients[:, : self.own_count]
 
     def curve_rows(
         self, sensordata: Array, controls: Array, offsets: Array, weights: Array
@@ -221,19 +229,49 @@ class Cost:
             sensordata=sensordata,
             controls=controls,
             offsets=offsets,
-            weights=np.ascontiguousarray(weights[:, self.own]),
+            weights=self.core_weights(weights),
             hessian=hessian,
         )
         return hessian
 
     def offsets(self, times: Array) -> Array:
-        """Return constant - target of all rows at these times; NaN switches a row off."""
+        """Return constant - target of all rows at these times; NaN switches a row off.
+
+        The last rows are those of the constraints, which are off: a `Lagrangian` switches them on.
+        """
         parts = [np.empty((len(times), 0))]
         for k in self.own:
             term = self.terms[k]
             assert isinstance(term.residual, Rows)
             parts.append(term.residual.constant - term.targets(times))
+        parts.append(np.full((len(times), 2 * self.constrained), np.nan))
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+    def core_weights(self, weights: Array, penalties: Array | float = 0.0) -> Array:
+        """Return the weights of the terms of the core, given those of all terms `(n, terms)`.
+
+        The last ones are `penalties`, `(n, constraints)`, for the upper and for the lower bounds.
+        """
+        own, count = len(self.own), len(self.constraints)
+        out = np.empty((len(weights), own + 2 * count))
+        out[:, :own] = weights[:, self.own]
+        out[:, own : own + count] = out[:, own + count :] = penalties
+        return out
+
+    def norms(self, sensordata: Array, controls: Array, offsets: Array) -> Array:
+        """Return the norms of the terms of the core, `(n, own + 2 constraints)`."""
+        out = np.empty((len(offsets), len(self.own) + 2 * len(self.constraints)))
+        self.core.evaluate_into(
+            sensordata=sensordata, controls=controls, offsets=offsets, norms=out
+        )
+        return out
+
+    def constraint_rows(self) -> Iterator[tuple[Constraint, slice]]:
+        """Yield each constraint and the place of its rows among those of all constraints."""
+        first = 0
+        for constraint in self.constraints:
+            yield constraint, slice(first, first + len(constraint.rows))
+            first += len(constraint.rows)
 
     def user_norms(self, times: Array, states: Array, controls: Array) -> Array:
         """Return the norms of user-defined terms, `(n, users)`; inf if a value is not finite."""
@@ -287,6 +325,13 @@ class Cost:
             made[k] = Evaluator(name, residual, self._manifold, self.nu)
         return made
 
+    def require_unconstrained(self, user: str) -> None:
+        """Raise if the cost has constraints, which `user` does not support."""
+        for constraint in self.constraints:
+            raise ArgumentError(
+                f"{constraint.owner}: {user} cannot keep constraints, only control.ILQR can"
+            )
+
     def require_second_derivatives(self) -> None:
         """Raise if a term has no exact second derivatives."""
         for k in self.users:
@@ -331,10 +376,19 @@ class Cost:
             size, norm = len(term.residual), term.norm
             if not size:
                 raise ArgumentError(f'term "{term.name}" has no rows')
-            compressed.add(term.name, term.residual)
+            compressed.add(term.owner, term.residual)
             self.reads[k] = compressed.reads(term.residual)
             terms.append((first, size, norm.kind, *norm.parameters))
             first += size
+        constants = [each.rows.constant for each in self.constraints]
+        self.constraint_constants = np.concatenate([*constants, np.empty(0)])
+        self.own_count, self.constrained = first, len(self.constraint_constants)
+        # upper bounds, then lower bounds; only the former have a curvature where they are met
+        for sign, curvature in ((1.0, 1.0), (-1.0, 0.0)):
+            for each in self.constraints:
+                compressed.add(each.owner, sign * each.rows)
+                terms.append((first, len(each.rows), "excess", curvature, 0.0))
+                first += len(each.rows)
         self._core_arguments = {
             "ns": self.ns,
             "nu": self.nu,
@@ -361,25 +415,3 @@ def weigh(norms: Array, weights: Array) -> Array:
     """Return norms `(n, terms)` times their weights; terms of weight 0 may be infinite."""
     weighted: Array = np.where(weights > 0, norms, 0.0) * weights
     return weighted
-
-
-def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
-    """Return values `(n,)`, slopes and curvatures `(n, k)` and bends `(n,)` of a norm (ILQ-2).
-
-    `rows` is `(n, k)`. Rows that are NaN are off: their slopes and curvatures are zero.
-    """
-    n, k = rows.shape
-    values, bends = np.empty(n), np.empty(n)
-    slopes, curvatures = np.empty((n, k)), np.empty((n, k))
-    p, q = norm.parameters
-    _core.norm_into(
-        norm.kind,
-        p=p,
-        q=q,
-        rows=np.ascontiguousarray(rows),
-        values=values,
-        slopes=slopes,
-        curvatures=curvatures,
-        bends=bends,
-    )
-    return values, slopes, curvatures, bends

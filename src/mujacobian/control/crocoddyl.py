@@ -119,12 +119,14 @@ class ActionModel(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
 
     Args:
       model: model for which `mujacobian.support` returns an empty list.
-      cost: cost of the same model, without terms whose `knots` are "last" or an array.
+      cost: cost of the same model, without constraints, and without terms whose `knots` are
+        "last" or an array.
       time: time, s, at which the targets of the cost are evaluated; by default 0.
     """
 
     def __init__(self, model: mujoco.MjModel, cost: Cost, time: float = 0.0) -> None:
         crocoddyl.ActionModelAbstract.__init__(self, State(model), model.nu)
+        cost.require_unconstrained("an action model")
         for term in cost.terms:
             if not (term.is_uniform or callable(term.knots)):
                 raise ArgumentError(

@@ -54,10 +54,16 @@ class Progress:
 
 
 class Descent:
-    """The iterations of a plan, with the regularization and the choice of the Hessian."""
+    """The iterations of a plan, with the regularization and the choice of the Hessian.
+
+    Attributes:
+      tolerance: improvement relative to the cost below which a trajectory has converged; at first
+        that of the settings.
+    """
 
     def __init__(self, passes: Passes, settings: Settings) -> None:
         self._passes, self._settings = passes, settings
+        self.tolerance = settings.tolerance
         mu, bounds = settings.mu, settings.mu_bounds
         if settings.regularization == "none":
             mu, bounds = 0.0, (0.0, 0.0)
@@ -83,7 +89,7 @@ class Descent:
             return True
         # backward pass, and the test of convergence
         iterate = p.iterate
-        least = self._settings.tolerance * max(abs(iterate.cost), SMALLEST_COST)
+        least = self.tolerance * max(abs(iterate.cost), SMALLEST_COST)
         direction = self._direction(p, least)
         if direction is None:
             p.status = "not convex"

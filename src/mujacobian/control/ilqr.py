@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -28,10 +28,19 @@ from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
 from mujacobian.control.descent import Descent, Progress, Settings
+from mujacobian.control.enforcement import (
+    FIRST_TOLERANCE,
+    describe_constraints,
+    enforce,
+    penalize,
+    resume,
+    update,
+)
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy, Sensitivity
+from mujacobian.control.planned_model import planning_model
 from mujacobian.control.progress import Callback, Log, require_callback
-from mujacobian.control.race import FEW, Attempt, race
+from mujacobian.control.race import FEW, TRIAL, Attempt, race
 from mujacobian.control.sensitivity import (
     QUANTITIES,
     differentiate_plan,
@@ -45,6 +54,7 @@ FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
 REGULARIZATIONS = ("control", "state", "none")
 HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
+ITERATIONS, CONSTRAINED_ITERATIONS = 100, 300  # of `solve`, by default
 WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
 # of the initial regularization, in `solve`: from a simulation, and from states with gaps
 FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
@@ -66,7 +76,7 @@ class ILQR:
 
     Args:
       model: model for planning, see `planning_model`; its time step is the time between knots.
-      cost: cost to minimize.
+      cost: cost to minimize, with the constraints of the plan.
       horizon: number of knots T, at least 2.
       derivatives: source of derivatives. "analytic", the default, is exact. The others are for
         comparison, and `mujacobian.fd_count` counts their differences: "fd" (`mjd_transitionFD`,
@@ -224,7 +234,8 @@ class ILQR:
             f"ILQR: {self.horizon} knots of {self.model.opt.timestep:g} s",
             [
                 f"{self.derivatives} derivatives, {self.hessian} Hessian, {self.threads} threads",
-                f"{len(self.cost.terms)} terms, {self.model.nu} controls",
+                f"{len(self.cost.terms)} terms, {len(self.cost.constraints)} constraints, "
+                f"{self.model.nu} controls",
             ],
         )
 
@@ -234,7 +245,8 @@ class ILQR:
         *,
         controls: ArrayLike | None = None,
         states: ArrayLike | None = None,
-        iterations: int = 100,
+        iterations: int | None = None,
+        widths: Sequence[float] = (),
         callback: Callback | None = None,
         verbose: bool = False,
     ) -> Plan:
@@ -244,6 +256,8 @@ class ILQR:
         initial state at all knots, which the iterations connect (ILQ-23). They also differ in the
         initial regularization. After 40 iterations each, only the better plan is continued. With
         derivatives other than "analytic", or at most 10 iterations, the first way is the only one.
+
+        With constraints, rounds of iterations with updated multipliers follow until they hold.
 
         If a step has no exact derivative, the iterations improve only the other knots. If the last
         trajectory still has such a step, `Plan.status` and `Plan.refused` contain the element and
@@ -257,12 +271,19 @@ class ILQR:
           states: `(T, nq + nv + na)`, initial states of the knots, rows of (qpos, qvel, act). No
             simulation has to connect them, and the first row is replaced by `state`. The iterations
             then begin only with them. By default they begin as described above.
-          iterations: maximum number of iterations; by default 100.
+          iterations: maximum number of iterations; by default 100, or 300 with constraints.
+          widths: descending widths of contacts, m, for example (0.03, 0.01). Plans with contacts
+            that are at least so wide (`planning_model`) come first, each of which begins with the
+            controls of the one before, and the plan with the model itself comes last (homotopy).
+            They share the iterations equally. By default there is only the last plan.
+            `Plan.history` is that of the last plan, and a callback receives all iterations.
           callback: function that receives a `control.Iteration` after each iteration, for logging
             or drawing. If it returns True, the planner stops with the best plan until then,
             whose status is "stopped" unless it has ended before. It must not use the planner.
           verbose: whether to print a line per iteration; by default False.
         """
+        if iterations is None:
+            iterations = CONSTRAINED_ITERATIONS if self.cost.constraints else ITERATIONS
         count("iterations", iterations)
         require_callback(callback)
         start = self.start_of(state)
@@ -270,8 +291,21 @@ class ILQR:
         given = None
         if states is not None:
             given = shaped("states", states, (self.horizon, self.cost.nstate))
+        log = partial(Log, callback, verbose)
+        stages = _descending(widths)
+        share = max(1, iterations // (len(stages) + 1))
         with self._alone():
-            return self._solve(start, first, given, iterations, partial(Log, callback, verbose))
+            for width in stages:
+                wide = self._with_width(width)._solve(start, first, given, share, log)
+                first, given = self._open_loop(start, wide.controls), None
+                if wide.status == "stopped":
+                    return replace(self._solve(start, first, None, 0, log), status="stopped")
+            return self._solve(start, first, given, share, log)
+
+    def _with_width(self, width: float) -> ILQR:
+        """Return the same planner for the model with contacts of at least this width."""
+        model = planning_model(self.model, width=width)
+        return ILQR(model, self.cost, self.horizon, **self._arguments)
 
     def _solve(
         self,
@@ -287,9 +321,12 @@ class ILQR:
         passes.begin(start)
         attempts = self._attempts(first, states, iterations)
         initial = attempts[0].progress.iterate.cost
+        penalize(passes, [attempt.progress for attempt in attempts])
         for k, attempt in enumerate(attempts):
             attempt.progress.log = log(k)
-        best = race(passes, attempts, iterations)
+        first_round = min(iterations, TRIAL) if self.cost.constraints else iterations
+        best = race(passes, attempts, first_round)
+        enforce(passes, best, self._settings.tolerance, iterations)
         self._descent, progress = best.descent, best.progress
         progress.iterate = passes.close(progress.iterate, progress.gains)
         if not progress.iterate.cost < np.inf:
@@ -324,7 +361,10 @@ class ILQR:
         """Return the iterations from a trajectory with the regularization times a factor."""
         gains = np.zeros((self.horizon - 1, self.model.nu, self.cost.nx))
         settings = self._settings._replace(mu=factor * self._settings.mu)
-        return Attempt(Descent(self._passes, settings), Progress(first, gains, is_new))
+        descent = Descent(self._passes, settings)
+        if self.cost.constraints:
+            descent.tolerance = max(FIRST_TOLERANCE, descent.tolerance)
+        return Attempt(descent, Progress(first, gains, is_new))
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
@@ -349,7 +389,7 @@ class ILQR:
                 shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
                 enough = plan.cost + WORSE * abs(plan.cost)
                 try:
-                    return self._run(start, plan.policy, max(shift, 0), enough=enough)
+                    return self._run(start, plan.policy, max(shift, 0), enough=enough, plan=plan)
                 except DivergedError:
                     pass  # the old plan is of no use from this state: begin a new one
             self.reset()
@@ -402,6 +442,7 @@ class ILQR:
             bind(params, self.model)
         with self._alone():
             self._passes.begin(start)
+            resume(self._passes, plan)
             policy = self._open_loop(start, plan.controls)
             return differentiate_plan(self._passes, policy, of, params)
 
@@ -504,23 +545,31 @@ class ILQR:
         shift: int,
         iterations: int = 1,
         enough: float = np.inf,
+        plan: Plan | None = None,
     ) -> Plan:
-        """Return the plan that improves the trajectory of a policy."""
+        """Return the plan that improves the trajectory of a policy.
+
+        `plan` is the earlier plan whose multipliers the constraints have.
+        """
         # simulate and differentiate the initial trajectory
         begun = time.perf_counter()
         passes = self._passes
         passes.begin(start)
         passes.keeps = self._descent.expects_curvature()
-        knots, initial = passes.follow(policy, shift, enough)
+        has_multipliers = plan is not None and resume(passes, plan)
+        first = Iterate(*passes.follow(policy, shift, enough))
         shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
-        progress = Progress(Iterate(knots, initial), _gains_at(policy, shortly_after))
+        progress, initial = Progress(first, _gains_at(policy, shortly_after)), passes.cost_of(first)
+        if not has_multipliers:
+            penalize(passes, [progress])
         self._descent.run(progress, iterations)
+        update(passes, progress)
         if progress.refused and not passes.segments:
             progress.status = f"refused: {progress.refused}"
         return self._plan(start, progress, initial, begun)
 
     def _plan(self, start: Array, progress: Progress, initial: float, begun: float) -> Plan:
-        passes, (knots, cost, _), gains = self._passes, progress.iterate, progress.gains
+        passes, knots, gains = self._passes, progress.iterate.knots, progress.gains
         policy = Policy(
             self.model,
             passes.times,
@@ -531,14 +580,14 @@ class ILQR:
             self.upper,
             self.is_linear,
         )
-        return Plan(
+        plan = Plan(
             times=policy.times,
             states=policy.states,
             controls=policy.controls[:-1],
             gains=gains,
             sensordata=knots.sensors.copy(),
             terms=passes.terms(knots),
-            cost=cost,
+            cost=passes.cost_of(progress.iterate),
             initial_cost=initial,
             policy=policy,
             history=progress.log.arrays(),
@@ -551,6 +600,7 @@ class ILQR:
             _planner=self,
             _start=start.copy(),
         )
+        return describe_constraints(passes, knots, plan)
 
     def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
         """Return a policy without feedback, with the given controls or the constant `ctrl`."""
@@ -578,6 +628,14 @@ def _gains_at(policy: Policy, times: Array) -> Array:
     knots = np.searchsorted(policy.times, times, side="right") - 1
     gains: Array = policy.gains[knots.clip(min=0)]
     return gains
+
+
+def _descending(widths: Sequence[float]) -> Array:
+    """Return widths of contacts, which must be positive and descending."""
+    given = np.atleast_1d(numbers("widths", widths))
+    if given.ndim != 1 or (given <= 0).any() or (np.diff(given) >= 0).any():
+        raise ArgumentError(f"widths must be positive lengths in descending order, got {widths!r}")
+    return given
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

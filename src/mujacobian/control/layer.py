@@ -37,6 +37,7 @@ class HostPlan:
             )
         count("iterations", self.iterations)
         self.planner.cost.require_second_derivatives()
+        self.planner.cost.require_unconstrained("a differentiable plan")
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

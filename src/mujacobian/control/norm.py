@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from mujacobian import _core
+from mujacobian._arguments import Array
 from mujacobian.errors import ArgumentError
 
 
@@ -126,3 +130,25 @@ class SmoothAbs2(_TwoParameters):
 def _require_positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
         raise ArgumentError(f"{name} must be a number above 0, got {value!r}")
+
+
+def expand_norm(norm: Norm, rows: Array) -> tuple[Array, Array, Array, Array]:
+    """Return values `(n,)`, slopes and curvatures `(n, k)` and bends `(n,)` of a norm (ILQ-2).
+
+    `rows` is `(n, k)`. Rows that are NaN are off: their slopes and curvatures are zero.
+    """
+    n, k = rows.shape
+    values, bends = np.empty(n), np.empty(n)
+    slopes, curvatures = np.empty((n, k)), np.empty((n, k))
+    p, q = norm.parameters
+    _core.norm_into(
+        norm.kind,
+        p=p,
+        q=q,
+        rows=np.ascontiguousarray(rows),
+        values=values,
+        slopes=slopes,
+        curvatures=curvatures,
+        bends=bends,
+    )
+    return values, slopes, curvatures, bends

@@ -17,7 +17,9 @@ from mujacobian._arguments import Array
 from mujacobian._differenced import Differenced, may_difference
 from mujacobian._linearization import Linearization
 from mujacobian._threads import each
+from mujacobian.control.constraint_rows import constraint_values
 from mujacobian.control.cost import Cost, weigh
+from mujacobian.control.lagrangian import Lagrangian, Residuals
 from mujacobian.control.plan import Policy, Timings
 from mujacobian.control.trajectory import Direction, Expansion, Iterate, Knots
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
@@ -73,6 +75,8 @@ class Passes:
         self.scale = np.where((half > 0) & np.isfinite(half), half, 1.0) ** -2.0
         self.keeps = False  # whether the next expansion keeps its steps, for `curve`
         self.shift: Array | float = 0.0  # added to the targets of all rows
+        self.lagrangian: Lagrangian | None = None  # of the constraints, if there are any
+        self.constant = 0.0  # part of the augmented Lagrangian that the core does not compute
         self.broken: list[int] = []  # knots without a derivative
         self.refused = ""  # the first of them, and the reason
         self.omitted: tuple[str, ...] = ()  # sensors without a derivative, whose rows are left out
@@ -89,10 +93,48 @@ class Passes:
         self.times = start[0] + self.model.opt.timestep * np.arange(self.horizon)
         self.offsets = self.cost.offsets(self.times) - self.shift
         self.weights = self.cost.knot_weights(self.times) / self.horizon
-        self.own_weights = np.ascontiguousarray(self.weights[:, self.cost.own])
+        self.core_weights, self.constant = self.cost.core_weights(self.weights), 0.0
+        self.lagrangian = Lagrangian(self.cost, self.times) if self.cost.constraints else None
         self.timings = Timings()
         self._reports.clear()
         self._core.derivative_seconds()
+
+    def penalize(self) -> None:
+        """Add the constraints to the cost, with the present multipliers and penalties (ILQ-27)."""
+        if self.lagrangian is None:
+            return
+        self.offsets[:, self.cost.own_count :] = self.lagrangian.offsets
+        self.core_weights = self.cost.core_weights(self.weights, self.lagrangian.weights)
+        self.constant = self.lagrangian.constant
+
+    def constraint_values(self, knots: Knots) -> Array:
+        """Return the rows of all constraints along a trajectory, `(T, k)`."""
+        return constraint_values(self.cost, knots.sensors, knots.controls)
+
+    def residuals(self, knots: Knots) -> Residuals:
+        """Return how far a trajectory is from the constraints, which must exist."""
+        assert self.lagrangian is not None
+        return self.lagrangian.residuals(self.constraint_values(knots))
+
+    def evaluate(self, iterate: Iterate) -> Iterate:
+        """Return a trajectory with its cost for the present multipliers and penalties.
+
+        Raises `DivergedError` if the cost is not finite.
+        """
+        knots = iterate.knots
+        norms = self.cost.norms(knots.sensors, knots.controls, self.offsets)
+        total = float(weigh(norms, self.core_weights).sum()) + self.constant
+        total += self._user_cost(knots)
+        knots = knots._replace(norms=norms)
+        if not total < np.inf:
+            raise self._diverged(self.horizon, False, knots)
+        return iterate._replace(knots=knots, cost=total)
+
+    def cost_of(self, iterate: Iterate) -> float:
+        """Return the cost of a trajectory without its constraints."""
+        if self.lagrangian is None:
+            return iterate.cost
+        return float(weigh(self.terms(iterate.knots), self.weights).sum())
 
     def follow(self, policy: Policy, shift: int, enough: float) -> tuple[Knots, float]:
         """Simulate and differentiate the trajectory of a policy; return it with its cost.
@@ -116,7 +158,7 @@ class Passes:
                 )
                 shift = min(shift, 0)  # the core has shifted its data
                 if taken == self.horizon:
-                    total += self._user_cost(made)
+                    total += self.constant + self._user_cost(made)
                 if total < cost:
                     knots, cost, feedback = made, total, tried
                 if cost <= enough:
@@ -139,13 +181,18 @@ class Passes:
                 "timestep or another integrator (control.planning_model), or shorten the horizon"
             )
         end = min(taken + 1, self.horizon)  # the simulation stops after the first infinite cost
+        own, cost = len(self.cost.own), self.cost
+        owners = [term.owner for term in cost.terms]
+        owners += 2 * [constraint.owner for constraint in cost.constraints]  # upper, lower
         norms = self.terms(Knots(*(array[:end] for array in knots)))
-        size = np.nan_to_num(np.where(self.weights[:end], norms, 0.0), nan=np.inf, posinf=np.inf)
+        norms = np.concatenate([norms, knots.norms[:end, own:]], axis=1)
+        weights = np.concatenate([self.weights, self.core_weights[:, own:]], axis=1)[:end]
+        size = np.nan_to_num(np.where(weights, norms, 0.0), nan=np.inf, posinf=np.inf)
         # if all terms are finite, their sum overflows: report the largest one
         knot, k = np.unravel_index(np.argmax(size), size.shape)
         return DivergedError(
             f"the cost of the initial trajectory is not finite: at knot {knot} of "
-            f'{self.horizon} the term "{self.cost.terms[k].name}" is {norms[knot, k]}'
+            f"{self.horizon} the {owners[k]} is {norms[knot, k]}"
         )
 
     @property
@@ -279,8 +326,8 @@ class Passes:
             results = self._core.search_into(
                 self._task(),
                 sizes=sizes,
-                accept=np.full(len(sizes), -np.inf) if self.cost.users else wanted,
-                most=most if self.cost.is_nonnegative else np.inf,
+                accept=np.full(len(sizes), -np.inf) if self.cost.users else wanted - self.constant,
+                most=most - self.constant if self.cost.is_nonnegative else np.inf,
                 states=self.states(knots),
                 controls=knots.controls,
                 steps=direction.steps,
@@ -291,7 +338,7 @@ class Passes:
             found = []
             for k, (size, (_, _, total)) in enumerate(zip(sizes, results, strict=True)):
                 one = made.candidate(k, T)
-                total += self._user_cost(one) if total < np.inf else 0.0
+                total += self.constant + self._user_cost(one) if total < np.inf else 0.0
                 left = None if gaps is None or size == 1 else (1 - size) * gaps
                 found.append(Iterate(one, total, left))
         return found
@@ -317,7 +364,7 @@ class Passes:
             rows[:, first : first + self.model.nu] = controls
             gaps = np.zeros((self.horizon, self.cost.nx))
             total = self._core.shoot_into(self._task(), rows=rows, knots=made, gaps=gaps)
-            total += self._user_cost(made) if total < np.inf else 0.0
+            total += self.constant + self._user_cost(made) if total < np.inf else 0.0
         if not total < np.inf:
             raise DivergedError("a step from the initial states of the knots diverges")
         return Iterate(made, total, gaps)
@@ -329,7 +376,7 @@ class Passes:
     def terms(self, knots: Knots) -> Array:
         """Return the norms of all terms, one row per knot."""
         norms = np.empty((len(knots.norms), len(self.cost.terms)))
-        norms[:, self.cost.own] = knots.norms
+        norms[:, self.cost.own] = knots.norms[:, : len(self.cost.own)]
         norms[:, self.cost.users] = self._user_norms(knots)
         return norms
 
@@ -406,7 +453,7 @@ class Passes:
         self.timings = replace(self.timings, derivatives=derivatives, **{phase: taken})
 
     def _task(self) -> tuple[Array, Array, Array, Array, Array]:
-        return self.start, self.offsets, self.own_weights, *self.bounds
+        return self.start, self.offsets, self.core_weights, *self.bounds
 
     def _user_norms(self, knots: Knots) -> Array:
         times = self.times[: len(knots.rows)]
@@ -424,5 +471,5 @@ class Passes:
 
     def _new_knots(self, n: int) -> Knots:
         m = self.model
-        widths = (len(self.start), m.nu, m.nsensordata, m.nv, len(self.cost.own))
+        widths = (len(self.start), m.nu, m.nsensordata, m.nv, self.core_weights.shape[1])
         return Knots(*(np.empty((n, width)) for width in widths))

@@ -106,7 +106,7 @@ class History:
     """Iterations of the optimization: arrays with one entry per iteration.
 
     Attributes:
-      cost: cost after the iteration.
+      cost: cost after the iteration; with constraints, the augmented Lagrangian (ILQ-27).
       expected: decrease of the cost that the backward pass predicts for the step size.
       step: step size, 0 if no step size decreased the cost.
       regularization: regularization mu of the backward pass.
@@ -169,7 +169,8 @@ class Plan:
       timings: computing times.
       status: "converged", "iterations" (the limit was reached), "no improvement" (no step size
         decreased the cost, as beside a jump where contacts change), "not convex" (the backward pass
-        failed at the largest regularization), "stopped" (by a callback), or "refused: " and the
+        failed at the largest regularization), "stopped" (by a callback), "infeasible: " and the
+        constraint that the largest penalty does not enforce, or "refused: " and the
         text of `refused`, if `ILQR.solve` ended with a knot without an exact derivative, or if
         `ILQR.improve` could not change any knot because of it.
       refused: first knot without an exact derivative, the element and the reason. The controls of
@@ -185,6 +186,11 @@ class Plan:
         Gauss-Newton approximation. Empty otherwise.
       differenced: knots that were differentiated by finite differences in one of the iterations,
         with the element and the reason; empty without `fallback`.
+      violations: largest violation of each constraint by name, in the unit of its rows.
+      multipliers: multipliers of each constraint by name, `(T, k)`. They are positive at upper
+        bounds and negative at lower bounds. An upper bound that is larger by d at one knot changes
+        the optimal cost by -d times the multiplier, divided by T unless `knots="last"` (ILQ-27).
+      penalties: penalty of each constraint by name, which the next plan of a loop continues with.
     """
 
     times: Array
@@ -204,6 +210,9 @@ class Plan:
     shortened: str = ""
     approximated: str = ""
     differenced: tuple[Differenced, ...] = ()
+    violations: dict[str, float] = field(default_factory=dict)
+    multipliers: dict[str, Array] = field(default_factory=dict)
+    penalties: dict[str, float] = field(default_factory=dict)
     _planner: ILQR | None = None
     _start: Array | None = None
 
@@ -236,6 +245,8 @@ class Plan:
             f"status {self.status!r}, {len(self.history.cost)} iterations",
             f"cost {self.initial_cost:.6g} -> {self.cost:.6g}",
         ]
+        for name, violation in self.violations.items():
+            facts.append(f"constraint {name}: largest violation {violation:.3g}")
         if self.refused:
             facts.append(f"improved only in part: {self.refused}")
         if self.shortened:

@@ -23,7 +23,7 @@ class Iteration:
       attempt: number of the attempt: 0 begins with the simulation of the initial controls, or with
         given states, and 1 with the initial state at all knots.
       number: number of the iteration of this attempt, from 0.
-      cost: cost after the iteration.
+      cost: cost after the iteration; with constraints, the augmented Lagrangian (ILQ-27).
       expected: decrease of the cost that the backward pass predicts for the step size.
       step: step size, 0 if no step size decreased the cost.
       regularization: regularization mu of the backward pass.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
-from mujacobian.control.cost import expand_norm
+from mujacobian.control.constraint_rows import differentiate_constraints
+from mujacobian.control.norm import expand_norm
 from mujacobian.control.parameter_sensitivity import (
     differentiate_knots,
     read_sensors,
@@ -20,8 +21,43 @@ from mujacobian.control.plan import Policy, Sensitivity
 from mujacobian.control.trajectory import Expansion, Knots
 from mujacobian.errors import DomainError, MujacobianError
 
+STIFFNESS = 100.0  # factor of the penalties of active constraints, for fewer rounds
+ROUNDS = 50  # after which the multipliers of active constraints must have converged
+HELD = 1e-10  # change of an active row that is rounding, relative to the changes of the plan
 QUANTITIES = ("state", "weights", "targets", "params")
 UNCONVERGED = 1e-8  # expected decrease, relative to the cost, above which a plan is no optimum
+
+
+@dataclass(frozen=True)
+class ActiveRows:
+    """Rows of constraints that stay at their bounds while a plan changes (ILQ-32).
+
+    Attributes:
+      gradients: `(T, k, nz)`, derivatives of the rows by states and controls; 0 if not active.
+      weights: `(T, k)`, penalties of the rows.
+    """
+
+    gradients: Array
+    weights: Array
+
+    def changes(self, states: Array, controls: Array) -> Array:
+        """Return the changes of the rows, `(T, k, n)`, with n changes of states and controls."""
+        moved: Array = self.gradients @ _knots_of(states, controls)
+        return moved
+
+    def size(self, states: Array, controls: Array) -> float:
+        """Return the size of the changes of rows that are not held."""
+        return float(abs(self.gradients).max() * max(abs(states).max(), abs(controls).max()))
+
+    def pull(self, changes: Array) -> Array:
+        """Return the gradient `(T, nz, n)` of multipliers that oppose these changes."""
+        pulled: Array = self.gradients.swapaxes(1, 2) @ (self.weights[:, :, None] * changes)
+        return pulled
+
+    @property
+    def hessian(self) -> Array:
+        """The second derivatives of the penalties, `(T, nz, nz)`."""
+        return self.pull(self.gradients)
 
 
 @dataclass(frozen=True)
@@ -32,11 +68,13 @@ class Optimum:
       expansion: derivatives along the trajectory.
       hessian: `(T, nz, nz)`, second derivatives of cost, steps and sensors.
       is_free: `(T - 1, nu)`, whether each control is between its bounds.
+      active: derivatives of the rows of constraints that stay at their bounds.
     """
 
     expansion: Expansion
     hessian: Array
     is_free: NDArray[np.bool_]
+    active: ActiveRows | None = None
 
     def solve(
         self, start: Array, gradient: Array, steps_change: Array | None = None
@@ -44,6 +82,30 @@ class Optimum:
         """Return the derivatives of states and controls, and of the value by the initial state.
 
         The last result, `(nx, k)`, is that at an initial state that does not change.
+
+        Args:
+          start: `(nx, k)`, derivatives of the initial state.
+          gradient: `(T, nz, k)`, derivatives of the gradient of the cost at fixed z.
+          steps_change: `(T, nx, k)`, derivatives of the next states at fixed z; None: zero.
+        """
+        made = self._solve(start, gradient, steps_change)
+        if self.active is None:
+            return made
+        for _ in range(ROUNDS):
+            moved = self.active.changes(*made[:2])
+            if abs(moved).max() <= HELD * self.active.size(*made[:2]):
+                return made
+            gradient = gradient + self.active.pull(moved)
+            made = self._solve(start, gradient, steps_change)
+        raise DomainError(
+            "the plan has no derivatives: its active constraints are not independent of one "
+            "another, of the initial state, or of the bounds of controls"
+        )
+
+    def _solve(
+        self, start: Array, gradient: Array, steps_change: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """Return the same without constraints.
 
         Args:
           start: `(nx, k)`, derivatives of the initial state.
@@ -90,14 +152,17 @@ class Optimum:
           d_states: `(T, nx)`, derivatives of a scalar with respect to the states.
           d_controls: `(T - 1, nu)`, the same with respect to the controls.
         """
-        T, nx = d_states.shape
+        nx = d_states.shape[1]
         gradient = np.zeros((*self.hessian.shape[:2], 1))
         gradient[:, :nx, 0] = d_states
         gradient[:-1, nx:, 0] = d_controls
         states, controls, first = self.solve(np.zeros((nx, 1)), gradient)
-        # the last knot has the control of the knot before
-        knots = np.minimum(np.arange(T), T - 2)
-        return np.hstack([states[..., 0], controls[knots, :, 0]]), first[:, 0]
+        return _knots_of(states, controls)[..., 0], first[:, 0]
+
+
+def _knots_of(states: Array, controls: Array) -> Array:
+    """Return changes z of states and controls; the last knot has the control of the one before."""
+    return np.concatenate([states, np.concatenate([controls, controls[-1:]])], axis=1)
 
 
 def differentiate_plan(
@@ -108,6 +173,11 @@ def differentiate_plan(
     `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
     """
     optimum, knots = find_optimum(passes, policy)
+    if params is not None and optimum.active is not None:
+        raise MujacobianError(
+            'a plan with active constraints has no sensitivity of="params": use finite changes of '
+            "the parameters, or terms of the cost instead of constraints"
+        )
     if params is not None:
         return _by_parameters(passes, optimum, knots, params)
     start, gradient, names = _quantities(passes, knots, of)
@@ -165,7 +235,21 @@ def find_optimum(passes: Passes, policy: Policy) -> tuple[Optimum, Knots]:
     is_free = ~_held(knots.controls[:-1], slope, *passes.bounds)
     optimum = Optimum(passes.expansion, passes.curved[:, :, : cost.nx + cost.nu], is_free)
     _require_optimum(optimum, slope, total)
+    if active := find_active(passes, knots):
+        optimum = replace(optimum, hessian=optimum.hessian + active.hessian, active=active)
     return optimum, knots
+
+
+def find_active(passes: Passes, knots: Knots) -> ActiveRows | None:
+    """Return the rows of constraints that are at their bounds, None if there are none."""
+    if passes.lagrangian is None:
+        return None
+    is_active = passes.lagrangian.active(passes.residuals(knots))
+    if not is_active.any():
+        return None
+    slopes = differentiate_constraints(passes.cost, knots.sensors, knots.controls)
+    gradients = np.where(is_active[:, :, None], slopes @ sensed_and_driven(passes), 0.0)
+    return ActiveRows(gradients, STIFFNESS * passes.lagrangian.row_weights)
 
 
 def _held(controls: Array, slope: Array, lower: Array, upper: Array) -> NDArray[np.bool_]:
@@ -239,14 +323,14 @@ def weight_gradients(passes: Passes, knots: Knots) -> Array:
     """Return the derivatives of the gradient with respect to the weights, `(T, nz, terms)`."""
     cost, e, T = passes.cost, passes.expansion, len(knots.rows)
     out = np.zeros((T, cost.nx + cost.nu, len(cost.own)))
-    factors = cost.factors(passes.times)[:, cost.own] / T
-    for k, alone in enumerate(np.eye(len(cost.own))):
+    factors = cost.factors(passes.times) / T
+    for k, alone in enumerate(np.eye(len(cost.terms))[cost.own]):
         gradient, hessian = cost.blank(T)
         cost.core.expand_into(
             sensordata=knots.sensors,
             controls=knots.controls,
             offsets=passes.offsets,
-            weights=np.ascontiguousarray(factors * alone),
+            weights=cost.core_weights(factors * alone),
             C=e.C,
             D=e.D,
             gradient=gradient,

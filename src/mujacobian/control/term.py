@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,13 +10,9 @@ from numpy.typing import ArrayLike
 from mujacobian._arguments import Array
 from mujacobian.control.norm import Norm, Quadratic
 from mujacobian.control.rows import Rows
+from mujacobian.control.schedule import Schedule, knot_factors, require_knots, widened
 from mujacobian.control.user_residual import UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-
-# times (n,) -> one value or row per time
-Schedule = Callable[[Array], ArrayLike]
-
-KNOTS = ("all", "last")
 
 
 @dataclass(frozen=True)
@@ -58,28 +53,24 @@ class Term:
         self._require("norm", self.norm, (Norm,))
         if np.ndim(self.weight):
             raise ArgumentError(
-                f'term "{self.name}": weight must be one number, got an array of shape '
+                f"{self.owner}: weight must be one number, got an array of shape "
                 f"{np.shape(self.weight)}: use knots for one factor per knot"
             )
         if not (np.isfinite(self.weight) and self.weight >= 0):
-            raise ArgumentError(
-                f'term "{self.name}": weight must be at least 0, got {self.weight!r}'
-            )
+            raise ArgumentError(f"{self.owner}: weight must be at least 0, got {self.weight!r}")
         if self.target is not None and not callable(self.target):
             self._checked(self.target, ())
-        if isinstance(self.knots, str):
-            if self.knots not in KNOTS:
-                raise ArgumentError(
-                    f'term "{self.name}": knots must be "all", "last", factors or a function of '
-                    f"times, got {self.knots!r}"
-                )
-        elif not callable(self.knots):
-            self._checked_factors(self.knots, (np.size(self.knots),))
+        require_knots(self.owner, self.knots)
+
+    @property
+    def owner(self) -> str:
+        """The kind and the name, for errors."""
+        return f'term "{self.name}"'
 
     def _require(self, name: str, value: object, kinds: tuple[type, ...]) -> None:
         if not isinstance(value, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise ArgumentTypeError(f'term "{self.name}": {name} must be {wanted}, got {value!r}')
+            raise ArgumentTypeError(f"{self.owner}: {name} must be {wanted}, got {value!r}")
 
     def targets(self, times: Array) -> Array:
         """Return the targets at these times, `(n, k)`."""
@@ -100,15 +91,7 @@ class Term:
 
         The mean of the cost over the knots counts a terminal term once (ILQ-18).
         """
-        t = np.asarray(times, dtype=np.float64)
-        if callable(self.knots):
-            return self._checked_factors(self.knots(t), (len(t),))
-        if not isinstance(self.knots, str):
-            return self._checked_factors(self.knots, (len(t),))
-        out = np.ones(len(t))
-        if self.knots == "last":
-            out[:-1], out[-1:] = 0, len(t)
-        return out
+        return knot_factors(self.owner, self.knots, times)
 
     def step_factors(self, times: Array) -> Array:
         """Return the factors of simulated steps, `(n,)`, each of which is the first of a plan."""
@@ -118,24 +101,9 @@ class Term:
             return self.factors(times)
         return np.full(len(times), np.asarray(self.knots, dtype=np.float64)[0])
 
-    def _checked_factors(self, factors: ArrayLike, shape: tuple[int, ...]) -> Array:
-        what = f'term "{self.name}": the factors of knots'
-        given = np.asarray(factors, dtype=np.float64)
-        if given.shape != shape or not given.size:
-            raise ArgumentError(f"{what} must have shape {shape}, got {given.shape}")
-        for k in np.flatnonzero(~(np.isfinite(given) & (given >= 0))):
-            raise ArgumentError(f"{what} must be at least 0, but number {k} is {given[k]}")
-        return given
-
     def _checked(self, target: ArrayLike, lead: tuple[int, ...]) -> Array:
         """Return a target as an array whose leading axes are `lead`."""
-        given, wanted = np.asarray(target, dtype=np.float64), (*lead, len(self.residual))
-        if given.shape == lead:
-            given = np.broadcast_to(given[..., None], wanted)
-        if given.shape != wanted:
-            raise ArgumentError(
-                f'term "{self.name}": target must have shape {wanted}, got {given.shape}'
-            )
+        given = widened(f"{self.owner}: target", target, lead, len(self.residual))
         if np.isinf(given).any():
-            raise ArgumentError(f'term "{self.name}": target is infinite')
+            raise ArgumentError(f"{self.owner}: target is infinite")
         return given
