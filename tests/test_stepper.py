@@ -3,6 +3,8 @@
 import copy
 import gc
 import multiprocessing
+import subprocess
+import sys
 import weakref
 
 import mujoco
@@ -189,6 +191,35 @@ def test_a_forked_process_has_threads_of_its_own():
     child.start()
     assert queue.get(timeout=60) == trajectory.states.tobytes()
     child.join()
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, mujoco, numpy as np
+from mujacobian._host import HostRollout
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+model = mujoco.MjModel.from_xml_string(sys.stdin.read())
+inputs = {"state": np.zeros((4, 2)), "controls": np.zeros((4, 2000000, 0))}
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    HostRollout(model, None, 1, 2, None).attempt_simulation(inputs)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_interrupts_stop_all_threads():
+    pendulum = (
+        "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.1 0 0'/></body>"
+        "</worldbody></mujoco>"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        input=pendulum,
+        text=True,
+        capture_output=True,
+        timeout=60,
+    )
+    assert run.stdout == "interrupted\n", run.stderr
 
 
 def test_versions_of_xla():

@@ -16,7 +16,7 @@ namespace mujacobian {
 namespace {
 
 // Work that takes less time than this, in seconds, is not shared: to wake a thread takes as long.
-constexpr double kWorthSharing = 200e-6;
+constexpr double kWorthSharing = 500e-6;
 // A step before its time has been measured, in seconds.
 constexpr double kUsualStep = 20e-6;
 // A kept step takes about 100 kB.
