@@ -5,6 +5,7 @@ import gc
 import multiprocessing
 import subprocess
 import sys
+import threading
 import weakref
 
 import mujoco
@@ -114,6 +115,21 @@ def test_mocap_bodies():
     expected = trajectory.gradient(weights).mocap
     assert expected.any()
     assert made["mocap"].tobytes() == expected.tobytes()
+
+
+def test_threads_of_the_caller_share_a_stepper():
+    model, inputs, trajectory = batch("hand", n=8)
+    made = [None] * 4
+
+    def work(k):
+        made[k] = host_of(model, threads=2).attempt_simulation(inputs)[0].tobytes()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(made))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [trajectory.states.tobytes()] * len(made)
 
 
 def test_edits_of_the_model_count():

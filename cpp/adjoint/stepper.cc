@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "adjoint/manifold.h"
 #include "layout/enums.h"
@@ -63,9 +64,10 @@ Shared*& shared() {
 
 // Runs work(thread) in up to `threads` threads, or in this one only if another call uses them.
 void run_shared(const std::function<void(int)>& work, int threads) {
+  if (threads <= 1) return work(0);
   Shared& all = *shared();
   const std::unique_lock lock(all.mutex, std::try_to_lock);
-  if (threads <= 1 || !lock) return work(0);
+  if (!lock) return work(0);
   if (!all.pool || all.pool->size() < threads) all.pool = std::make_unique<Pool>(threads);
   all.pool->run(work, threads);
 }

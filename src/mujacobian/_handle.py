@@ -28,6 +28,7 @@ class Handle:
     Attributes:
       token: a random number, so that a program of another process does not find a wrong model.
       options: `every`, `threads` and `fallback` of `HostRollout`.
+      is_registered: whether programs of JAX can find the model in the core.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Handle:
     ) -> None:
         self.token = secrets.randbits(62)
         self.options = options
+        self.is_registered = False
         self._model = ref(model)
         self._parameters = None if parameters is None else ref(parameters)
 

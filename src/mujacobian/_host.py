@@ -26,7 +26,7 @@ Inputs = dict[str, Any]
 CURVED = ("state", "controls", "values")  # the inputs with forward mode and second derivatives
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class HostRollout:
     """Rollouts of a model. Inputs are arrays by name, and all arrays have a leading batch axis.
 
@@ -62,6 +62,23 @@ class HostRollout:
             "mocap": (T, m.nmocap, 7),
             "values": () if self.parameters is None else (len(self.parameters),),
         }
+
+    def fits(self, inputs: Inputs) -> bool:
+        """Return whether all inputs of plain rollouts have the right shape and the same batch axis.
+
+        It is a quick test, and if it fails, `require_shapes` decides.
+        """
+        if not self.is_plain:
+            return False
+        widths = stepper(self.model).widths
+        shape = tuple(inputs["controls"].shape)
+        if len(shape) not in (2, 3):
+            return False
+        batch, front = shape[:-2], shape[:-1]
+        for name, x in inputs.items():
+            if x.shape != (batch if name == "state" else front) + widths[name]:
+                return False
+        return True
 
     def require_shapes(self, inputs: Inputs, *, nested: bool = False) -> None:
         """Raise if an input does not have the shape of its rollouts, or if batch sizes differ.

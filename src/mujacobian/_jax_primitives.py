@@ -70,11 +70,14 @@ def _register() -> None:
 _register()
 
 
-@lru_cache(maxsize=128)
 def _register_model(handle: Handle) -> None:
-    """Let compiled programs find the stepper of the handle's model."""
-    _core.ffi_register(handle.token, stepper(handle.host().model).core)
-    finalize(handle, _core.ffi_unregister, handle.token)
+    """Let compiled programs find the stepper of the handle's model, while the model exists."""
+    if handle.is_registered:
+        return
+    model = handle.host().model
+    _core.ffi_register(handle.token, stepper(model).core)
+    finalize(model, _core.ffi_unregister, handle.token)
+    handle.is_registered = True
 
 
 def _mask(names: Sequence[str]) -> int:

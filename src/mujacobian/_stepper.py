@@ -50,6 +50,14 @@ class Stepper:
         self.size = int(model.nq + model.nv + model.na)
         self.sensors = int(model.nsensordata)
         self.row = int(mujoco.mj_stateSize(model, INTEGRATION))
+        # shapes of the inputs of one step
+        self.widths: dict[str, tuple[int, ...]] = {
+            "state": (self.size,),
+            "controls": (int(model.nu),),
+            "forces": (int(model.nv),),
+            "wrenches": (int(model.nbody), 6),
+            "mocap": (int(model.nmocap), 7),
+        }
 
     def simulate(
         self,
@@ -75,8 +83,9 @@ class Stepper:
         states = memory.empty((*lead, T + 1, self.size))
         sensordata = memory.empty((*lead, T, self.sensors))
         kept = memory.empty((*lead, T, self.row))
+        address = memory.address
         given = {name: memory.contiguous(x) for name, x in inputs.items()}
-        at = {name: memory.address(x) for name, x in given.items()}
+        at = {name: address(x) for name, x in given.items()}
         good = self.core.simulate(
             model,
             math.prod(lead),
@@ -88,9 +97,9 @@ class Stepper:
             at.get("forces", 0),
             at.get("wrenches", 0),
             at.get("mocap", 0),
-            memory.address(states),
-            memory.address(sensordata),
-            memory.address(kept),
+            address(states),
+            address(sensordata),
+            address(kept),
             tape,
             "forces" in inputs or "wrenches" in inputs,
         )
@@ -110,10 +119,11 @@ class Stepper:
         """Return gradients by the name of the input.
 
         `recorded` are states and kept rows of `simulate`, and `cotangents` belong to the states and
-        the sensordata.
+        the sensordata. None stands for zeros.
         """
         *lead, T, _ = inputs["controls"].shape
-        arrays = [memory.contiguous(x) for x in (*recorded, *cotangents)]
+        arrays = [None if x is None else memory.contiguous(x) for x in (*recorded, *cotangents)]
+        addresses = [0 if x is None else memory.address(x) for x in arrays]
         poses = memory.contiguous(inputs["mocap"]) if "mocap" in wanted else None
         made = {name: memory.empty(tuple(inputs[name].shape)) for name in wanted}
         at = {name: memory.address(x) for name, x in made.items()}
@@ -123,10 +133,10 @@ class Stepper:
             T,
             threads,
             0 if poses is None else memory.address(poses),
-            memory.address(arrays[0]),
-            memory.address(arrays[1]),
-            memory.address(arrays[2]),
-            memory.address(arrays[3]),
+            addresses[0],
+            addresses[1],
+            addresses[2],
+            addresses[3],
             at.get("state", 0),
             at.get("controls", 0),
             at.get("forces", 0),

@@ -138,8 +138,10 @@ def rollout(
     every = 1 if checkpoint is None else count("checkpoint", checkpoint)
     require_fallback(fallback)
     host = HostRollout(model, parameters, every, thread_count(threads), fallback, data)
-    host.require_shapes(tensors)
-    inputs = spread(tensors)
+    inputs = tensors
+    if not host.fits(tensors):
+        host.require_shapes(tensors)
+        inputs = spread(tensors)
     transformed = torch._C._are_functorch_transforms_active()
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs.values())
     task = _Task(host, tuple(inputs), tape=_Kept(transformed, keep and not transformed))
@@ -170,7 +172,7 @@ def spread(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Kept:
     """Results of a simulation that gradients need.
 
@@ -202,7 +204,7 @@ class _Kept:
         return self.tape if math.prod(inputs["controls"].shape[:-2]) == self.n else None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Task:
     """The work of a function below. It is an object without tensors for `torch.func`.
 
@@ -238,6 +240,27 @@ class _Task:
         """Return the derivatives of a function of the states with respect to the sensors: zeros."""
         *lead, rows, _ = d_states.shape
         return d_states.new_zeros(*lead, rows - 1, self.host.model.nsensordata)
+
+    def gradients(self, tensors: Results, wanted: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
+        """Return the gradients of the inputs, from the inputs, recorded states and cotangents.
+
+        A cotangent may be None, which is zero.
+        """
+        n = len(self.names)
+        inputs = dict(zip(self.names, tensors, strict=False))
+        recorded, cotangents = tensors[n : n + 2], tensors[n + 2 :]
+        tape = self.tape.of_batch(inputs)
+        made = self.host.attempt_gradient(inputs, recorded, cotangents, wanted, tape, TORCH)
+        if made is not None:
+            return tuple(made.values())
+        *known, d_states, d_sensors = tensors
+        states = known[-2]
+        assert states is not None
+        d_states = torch.zeros_like(states) if d_states is None else d_states
+        d_sensors = self.no_sensors(d_states) if d_sensors is None else d_sensors
+        work = partial(self.host.pull_back, wanted=wanted)
+        arrays = self.arrays((*known, d_states, d_sensors))  # type: ignore[arg-type]
+        return tensors_of(flattened(work)(*arrays).values())
 
     def spread(self, names: tuple[str, ...], values: Results) -> Results:
         """Return the values of these inputs in the order of all inputs, with None elsewhere."""
@@ -290,6 +313,7 @@ class _Record(Batched):
         given = dict(zip(task.names, inputs, strict=True))
         made = task.host.attempt_simulation(given, task.tape.start(task.host, given), TORCH)
         if made is None:
+            task.tape.tape = None
             made = tensors_of(flattened(task.host.simulate)(*task.arrays(inputs)))
         states, sensordata, kept = made
         recorded = states.clone(), kept
@@ -319,6 +343,9 @@ class _Record(Batched):
         d_states, d_sensors = cotangents[:2]
         if d_states is None and d_sensors is None:
             return (None,) * (1 + len(inputs))
+        if _is_last():
+            tensors = *inputs, states, kept, d_states, d_sensors
+            return (None, *task.spread(wanted, task.gradients(tensors, wanted)))
         given = (
             states.new_zeros(states.shape) if d_states is None else d_states,
             states.new_zeros(ctx.sensed) if d_sensors is None else d_sensors,
@@ -338,15 +365,7 @@ class _Pull(Batched):
 
     @staticmethod
     def forward(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        n = len(task.names)
-        given = dict(zip(task.names, tensors, strict=False))
-        recorded, cotangents = tensors[n : n + 2], tensors[n + 2 :]
-        tape = task.tape.of_batch(given)
-        made = task.host.attempt_gradient(given, recorded, cotangents, task.wanted, tape, TORCH)
-        if made is not None:
-            return tuple(made.values())
-        work = partial(task.host.pull_back, wanted=task.wanted)
-        return tensors_of(flattened(work)(*task.arrays(tensors)).values())
+        return task.gradients(tensors, task.wanted)
 
     @staticmethod
     def backward(ctx: Any, *directions: torch.Tensor) -> Any:  # noqa: ANN401
@@ -423,6 +442,15 @@ class _PullTwice(Batched):
         raise UnsupportedFeatureError("rollout", "third derivatives of rollouts")
 
     jvp = backward
+
+
+def _is_last() -> bool:
+    """Return whether nothing differentiates the derivative that is being computed."""
+    return not (
+        torch.is_grad_enabled()
+        or torch._C._are_functorch_transforms_active()
+        or torch.autograd.forward_ad._current_level >= 0
+    )
 
 
 def _pull(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
