@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 import mujacobian.torch
-from benchmarks.timing import processor
+from benchmarks.timing import once, processor
 from mujacobian import _core
 
 import torch  # isort: skip
@@ -21,6 +21,7 @@ import torch  # isort: skip
 HOPPER = Path(__file__).parent.parent / "examples" / "hopper.xml"
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
 SCAN = 100  # steps of a scan in JAX
+BLOCK = 64  # steps that are timed together
 
 Call = Callable[[], object]
 
@@ -29,7 +30,7 @@ def main() -> None:
     """Run the program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", nargs="?", default=str(HOPPER), help="MJCF file")
-    parser.add_argument("--rounds", type=int, default=200, help="calls of every kind")
+    parser.add_argument("--rounds", type=int, default=200, help="repetitions of 64 steps")
     options = parser.parse_args()
     torch.set_num_threads(1)
     model = mujoco.MjModel.from_xml_path(options.model)
@@ -43,18 +44,25 @@ def report_torch(model: mujoco.MjModel, rounds: int) -> None:
     print("| rollouts x steps | core | PyTorch | ratio | difference |\n|---|---|---|---|---|")
     for n, T in ((1, 1), (16, 1), (16, 4), (64, 50)):
         calls = {"core": core_call(model, n, T), "torch": torch_call(model, n, T, 1)}
-        times = processor(calls, rounds if n * T < 1000 else max(rounds // 20, 3))
-        core, ours = 1e3 * times["core"], 1e3 * times["torch"]
+        core, ours = in_blocks(calls, rounds * BLOCK // (n * T), max(BLOCK // (n * T), 1))
         extra = f"{ours / core:.2f} | {ours - core:.0f} us"
         print(f"| {n} x {T} | {core:.0f} us | {ours:.0f} us | {extra} |")
-    empty = 1e3 * processor({"empty": empty_call(model)}, rounds)["empty"]
+    (empty,) = in_blocks({"empty": empty_call(model)}, rounds, BLOCK)
     print(f"\nA `torch.autograd.Function` without work, with its gradient: {empty:.0f} us\n")
+
+
+def in_blocks(calls: dict[str, Call], rounds: int, size: int) -> list[float]:
+    """Return microseconds of the calls, which take turns in blocks, so that caches are warm."""
+
+    def block(call: Call) -> Call:
+        return lambda: [call() for _ in range(size)]
+
+    times = processor({name: block(call) for name, call in calls.items()}, rounds // size + 3)
+    return [1e3 * time / size for time in times.values()]
 
 
 def report_threads(model: mujoco.MjModel, rounds: int) -> None:
     """Print the wall-clock time with two threads relative to one."""
-    from benchmarks.timing import once
-
     print("| rollouts x steps | two threads / one thread |\n|---|---|")
     for n, T in ((16, 1), (16, 4), (64, 50)):
         calls = [torch_call(model, n, T, threads) for threads in (1, 2)]

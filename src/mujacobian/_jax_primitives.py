@@ -15,6 +15,7 @@ inputs, so that rules for changes of the inputs include their changes.
 `push` is transposed to `pull`, and `twice` to itself, because second derivatives are symmetric.
 `push_twice` is never computed, but its transpose is `twice`. For plain rollouts the core computes
 `record`, `push` and `pull` without the interpreter, through XLA's foreign function interface.
+Rollouts with `fallback` run in the interpreter, which may have to compute differences and to warn.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ def _register_model(handle: Handle) -> None:
     handle.is_registered = True
 
 
+def _runs_in_core(handle: Handle) -> bool:
+    return handle.host().is_plain and handle.options[2] is None
+
+
 def _mask(names: Sequence[str]) -> int:
     return sum(1 << NAMES.index(name) for name in names)
 
@@ -132,7 +137,7 @@ def _by_name(names: Names, arrays: Sequence[Any]) -> dict[str, Any]:
 def _record(*inputs: Any, handle: Handle, names: Names) -> Any:  # noqa: ANN401
     shapes = _recorded_shapes(handle, names, inputs)
     host = handle.host()
-    if host.is_plain:
+    if _runs_in_core(handle):
         return _call("simulate", handle, _mask(names), shapes, inputs)
     return _callback(host.simulate, shapes, _by_name(names, inputs))
 
@@ -142,7 +147,7 @@ def _push(*arguments: Any, handle: Handle, names: Names, moved: Names) -> Any:  
     inputs, recorded, changes = arguments[:n], arguments[n : n + 2], arguments[n + 2 :]
     shapes = _recorded_shapes(handle, names, inputs)[:2]
     host = handle.host()
-    if host.is_plain and set(moved) <= set(PUSHED):
+    if _runs_in_core(handle) and set(moved) <= set(PUSHED):
         return _call("push", handle, _mask(moved), shapes, (*recorded, *changes))
     given = _by_name(names, inputs)
     return _callback(host.push, shapes, given, *recorded, _by_name(moved, changes))
@@ -153,7 +158,7 @@ def _pull(*arguments: Any, handle: Handle, names: Names, wanted: Names) -> Any: 
     inputs, others = arguments[:n], arguments[n:]
     shapes = _shapes_of(names, inputs, wanted)
     host = handle.host()
-    if host.is_plain:
+    if _runs_in_core(handle):
         poses = [inputs[names.index("mocap")]] if "mocap" in wanted else []
         return _call("pull_back", handle, _mask(wanted), shapes, (*others, *poses))
     work = partial(host.pull_back, wanted=wanted)
@@ -187,7 +192,9 @@ def _primitive(name: str, compute: Callable[..., Any], shapes: Callable[..., Sha
 
     @made.def_impl  # type: ignore[untyped-decorator]
     def run(*arguments: Any, **params: Any) -> Any:  # noqa: ANN401
-        return _compiled(made, tuple(params.items()))(*arguments)
+        # wait, so that errors and warnings come from the line of the call
+        results = _compiled(made, tuple(params.items()))(*arguments)
+        return jax.block_until_ready(results)  # type: ignore[no-untyped-call]
 
     @made.def_abstract_eval  # type: ignore[untyped-decorator]
     def evaluate(*arguments: Any, **params: Any) -> Any:  # noqa: ANN401
