@@ -361,3 +361,44 @@ def test_second_derivatives_by_parameters():
     rows = [trajectory.hvp((along, None, None), weights) for along in np.eye(len(state))]
     near(made[0][1], np.array([each.params for each in rows]))
     near(made[1][0].T, np.array([each.params for each in rows]))
+
+
+def test_steps_with_parameters_forces_mocap_and_substeps():
+    """A step with substeps is a rollout with constant inputs."""
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body name='hand' mocap='true'><geom size='.02'/></body>"
+        "<body name='ball' pos='.1 0 .5'><freejoint/><geom size='.1' mass='1'/></body></worldbody>"
+        "<equality><weld body1='hand' body2='ball'/></equality>"
+        "<sensor><framepos objtype='body' objname='ball'/></sensor></mujoco>"
+    )
+    parameters = mujacobian.Parameters(model, [("body_mass", "ball")])
+    rng = np.random.default_rng(1)
+    state = np.array([0.1, 0, 0.5, 1, 0.1, 0, 0, *rng.normal(size=6)])
+    forces, mocap = rng.normal(size=model.nv), np.array([[0, 0.1, 0, 1, 0.2, 0, 0]])
+    inputs = {"forces": forces, "mocap": mocap, "wrenches": rng.normal(size=(model.nbody, 6))}
+    trajectory = mujacobian.rollout(
+        model,
+        state,
+        np.zeros((3, 0)),
+        params=parameters,
+        **{name: np.stack([x] * 3) for name, x in inputs.items()},
+    )
+    weights = np.zeros_like(trajectory.states), np.zeros_like(trajectory.sensordata)
+    weights[0][-1], weights[1][-1] = rng.normal(size=len(state)), rng.normal(size=3)
+    expected = trajectory.gradient(*weights)
+    given = {name: tensor(x) for name, x in inputs.items()}
+    mass = tensor(parameters.values)
+    last, sensordata = bridge.step(
+        model, tensor(state), np.zeros(0), params=(parameters, mass), substeps=3, **given
+    )
+    assert last.detach().numpy().tobytes() == trajectory.states[-1].tobytes()
+    assert sensordata.detach().numpy().tobytes() == trajectory.sensordata[-1].tobytes()
+    loss = (last * tensor(weights[0][-1], False)).sum()
+    (loss + (sensordata * tensor(weights[1][-1], False)).sum()).backward()
+    near(mass.grad, expected.params)
+    for name, x in given.items():
+        near(x.grad, getattr(expected, name).sum(axis=0))
+    with pytest.raises(ValueError, match="substeps must be an integer of at least 1"):
+        bridge.step(model, state, np.zeros(0), substeps=0)
+    with pytest.raises(ValueError, match="forces must have 1 or 2 axes"):
+        bridge.step(model, state, np.zeros(0), forces=np.zeros((1, 1, model.nv)))

@@ -103,10 +103,9 @@ StepDifferential with_sides(const StepDifferential& s, const DofRows& residual,
 
 // Adds the vector-Jacobian product of a step with factors to `out`. Also writes `sensors`, whose
 // derivatives do not need the acceleration.
-void pull_through_factors(const ModelView& m, const DataView& d, const double* given,
-                          const ParameterList& params, const Pullback& out,
+void pull_through_factors(const ModelView& m, const DataView& d, const StepDifferential& s,
+                          const double* given, const ParameterList& params, const Pullback& out,
                           const SensorOutputs& sensors, Arena& arena) {
-  const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
   const ParameterColumns columns = parameter_columns(m, d, s, params, arena);
   const DofRows& residual = s.forward.residual;
 
@@ -301,7 +300,8 @@ void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& gi
   b.out = take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
                       given.sensors != nullptr, arena);
   if (factors && given.state) {
-    pull_through_factors(m, d, given.state, params, out,
+    const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
+    pull_through_factors(m, d, s, given.state, params, out,
                          shared ? of_sensors(b.out) : SensorOutputs{}, arena);
   }
   if (next || (given.sensors && !shared)) fill_blocks(m, d, params, next, b, arena);
@@ -375,6 +375,15 @@ void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const Pa
   const double* awake = sleep.without_still(given.state, m.nv, state_size(m), arena);
   pull(m, d, {awake, given.sensors}, params, out, sleep, arena);
   sleep.hold_cotangent(m, given.state, out.state, out.force);
+}
+
+bool may_keep(const ModelView& m) { return has_factors(m); }
+
+void vjp(const ModelView& m, const KeptStep& step, const double* next_state, const Pullback& out,
+         Arena& arena) {
+  clear(out.state, state_size(m)), clear(out.ctrl, m.nu), clear(out.force, m.nv);
+  pull_through_factors(m, step.data(), step.differential(), next_state, {nullptr, 0}, out, {},
+                       arena);
 }
 
 void jvp(const ModelView& m, const DataView& d, const Tangent* along, const ParameterList& params,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "adjoint/parameter.h"
+#include "step/kept_step.h"
 #include "step/transition.h"
 
 namespace mujacobian {
@@ -46,5 +47,13 @@ struct Pullback {
 // Vector-Jacobian product.
 void vjp(const ModelView& m, const DataView& d, const Cotangent& given, const ParameterList& params,
          const Pullback& out, Arena& arena);
+
+// Returns whether the product of a step can use factors, so that the step may be kept.
+bool may_keep(const ModelView& m);
+
+// Vector-Jacobian product of a step that is kept, for the cotangent of its next state. The result
+// is that of `vjp` without sensors and parameters.
+void vjp(const ModelView& m, const KeptStep& step, const double* next_state, const Pullback& out,
+         Arena& arena);
 
 }  // namespace mujacobian

@@ -9,6 +9,7 @@
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/interrupt.h"
+#include "layout/notice.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
 #include "second_order/product.h"
@@ -38,6 +39,12 @@ void apply(const ModelView& m, const DataView& d, const Inputs& inputs, int t) {
     copy(const_cast<double*>(d.mocap_pos), mocap, 3 * m.nmocap);
     copy(const_cast<double*>(d.mocap_quat), mocap + 3 * m.nmocap, 4 * m.nmocap);
   }
+}
+
+void write_state(const ModelView& m, const DataView& d, const double* state) {
+  copy(const_cast<double*>(d.qpos), state, m.nq);
+  copy(const_cast<double*>(d.qvel), state + m.nq, m.nv);
+  copy(const_cast<double*>(d.act), state + m.nq + m.nv, m.na);
 }
 
 void record_state(const ModelView& m, const DataView& d, double* states, int t) {
@@ -89,8 +96,9 @@ int run(const void* model, void* data, const double* state, int T, const Inputs&
   const ModelView m = without_sleep(view_model(model));
   const int size = engine().mj_stateSize(model, engine().integration_spec);
   reset(model, data);
-  engine().mj_setState(model, data, state, engine().integration_spec);
+  if (state) engine().mj_setState(model, data, state, engine().integration_spec);
   DataView d = view_data(data);
+  if (inputs.state) write_state(m, d, inputs.state);
   record_state(m, d, record.states, 0);
   for (int t = 0; t < T; t++) {
     poll_interrupt();
@@ -188,6 +196,12 @@ const double* nonzero(const double* x, int n) {
   return x && std::any_of(x, x + n, [](double value) { return value != 0; }) ? x : nullptr;
 }
 
+// Returns step t if it is kept with everything that its product needs, otherwise null.
+const KeptStep* kept_step(const KeptTrajectory& kept, int t, bool forces) {
+  const KeptStep& step = kept.steps[t];
+  return step.is_kept() && (step.has_forces() || !forces) ? &step : nullptr;
+}
+
 double norm(const double* x, int n) {
   double sum = 0;
   for (int k = 0; k < n; k++) sum += x[k] * x[k];
@@ -202,12 +216,37 @@ int simulate(const void* model, void* data, const double* state, int T, const In
   return run(model, data, state, T, inputs, record, nothing, nothing);
 }
 
+int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
+             const Record& record, bool forces, KeptTrajectory& kept) {
+  const ModelView m = without_sleep(view_model(model));
+  while (kept.steps.size() < static_cast<std::size_t>(T)) kept.steps.emplace_back();
+  const Notices others = take_notices();
+  Moved moved(m);
+  auto starting = [&](int, const DataView& d) { moved.keep(d); };
+  auto keep = [&](int t, const DataView& d) {
+    moved.exchange(d);
+    try {
+      require_state(m, d);
+      kept.steps[t].differentiate(m, d, forces);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception&) {
+      kept.steps[t].clear();  // pull_back evaluates the step again and throws
+    }
+    moved.exchange(d);
+  };
+  const int taken = run(model, data, state, T, inputs, record, starting, keep);
+  kept.found = take_notices();
+  notices() = others;
+  return taken;
+}
+
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
                                       const TrajectoryCotangent& given, const ParameterList& params,
-                                      const TrajectoryPullback& out, double* cotangent) {
+                                      const TrajectoryPullback& out, double* cotangent,
+                                      const KeptTrajectory* kept, Arena& arena) {
   const ModelView m = without_sleep(view_model(model));
   const int nx = state_size(m), ns = m.nsensordata;
-  Arena arena;
   std::vector<double> next(cotangent, cotangent + nx), forces(m.nv);
   // the poses of mocap bodies are parameters of a single step
   std::vector<Parameter> moved(params.item, params.item + params.count);
@@ -215,18 +254,26 @@ std::optional<BatchFailure> pull_back(const void* model, void* data, const doubl
   const ParameterList all{moved.data(), static_cast<int>(moved.size())};
   std::vector<double> by_parameter(all.count);
   const bool wants_force = out.force || out.wrench;
+  const bool may_use = kept && !given.sensors && all.count == 0;
+  if (may_use) notices().merge(kept->found);
   for (int t = T - 1; t >= 0; t--) {
     try {
       if (out.wrench && m.opt.integrator == integrator::kRK4) {
         throw Unsupported("xfrc_applied", "the integrator RK4 applies it at several poses");
       }
-      const DataView d = start_step(m, model, data, start, t);
-      arena.reset();
       double* force = out.force ? row(out.force, t, m.nv) : forces.data();
+      const Pullback to{cotangent, row(out.ctrl, t, m.nu), wants_force ? force : nullptr,
+                        by_parameter.data()};
+      arena.reset();
+      const KeptStep* step = may_use ? kept_step(*kept, t, wants_force) : nullptr;
+      const DataView d = step ? step->data() : start_step(m, model, data, start, t);
       std::fill(by_parameter.begin(), by_parameter.end(), 0.);
-      vjp(m, d, {next.data(), row(given.sensors, t, ns)}, all,
-          {cotangent, row(out.ctrl, t, m.nu), wants_force ? force : nullptr, by_parameter.data()},
-          arena);
+      if (step) {
+        poll_interrupt();
+        vjp(m, *step, next.data(), to, arena);
+      } else {
+        vjp(m, d, {next.data(), row(given.sensors, t, ns)}, all, to, arena);
+      }
       for (int k = 0; k < params.count; k++) out.params[k] += by_parameter[k];
       copy(row(out.mocap, t, 6 * m.nmocap), by_parameter.data() + params.count, 6 * m.nmocap);
       if (out.wrench) pull_wrenches(m, d, force, row(out.wrench, t, 6 * m.nbody), arena);
@@ -295,10 +342,9 @@ std::optional<BatchFailure> simulate_and_push(const void* model, void* data, con
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
                                            int T, const double* ctrl,
                                            const ParameterDirection& params, double* states,
-                                           double* sensors) {
+                                           double* sensors, Arena& arena) {
   const ModelView m = without_sleep(view_model(model));
   const int nx = state_size(m);
-  Arena arena;
   require_parameters(m, params.list);
   const bool direct = sensors && params.along && sensors_depend(m, params.list, nullptr);
   for (int t = 0; t < T; t++) {

@@ -1,9 +1,11 @@
 // Simulations of many steps, and their derivatives in reverse and forward mode.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "adjoint/product.h"
+#include "layout/notice.h"
 #include "step/batch.h"
 
 namespace mujacobian {
@@ -17,6 +19,7 @@ struct Inputs {
   const double* force;   // (T, nv), qfrc_applied
   const double* wrench;  // (T, 6 nbody), xfrc_applied
   const double* mocap;   // (T, 7 nmocap), positions of all mocap bodies, then their quaternions
+  const double* state = nullptr;  // (nq + nv + na), replaces that of the first state
 };
 
 // The results of a simulation; null: not recorded.
@@ -27,10 +30,21 @@ struct Record {
   double* sensors;  // (T, ns)
 };
 
-// Simulates T steps from `state` (mjSTATE_INTEGRATION). Returns the number of steps before MuJoCo
-// detected NaN or diverging values and reset the state, otherwise T.
+// Simulates T steps from `state` (mjSTATE_INTEGRATION; null: as after mj_resetData). Returns the
+// number of steps before MuJoCo detected NaN or diverging values and reset the state, otherwise T.
 int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
              const Record& record);
+
+// The steps of a simulation that have been differentiated while it ran, and the notices about them.
+struct KeptTrajectory {
+  std::deque<KeptStep> steps;
+  Notices found;
+};
+
+// The same, and also differentiates every step, with the columns of qfrc_applied if `forces` is
+// true. A step without an exact derivative is not kept, so that pull_back throws its error.
+int simulate(const void* model, void* data, const double* state, int T, const Inputs& inputs,
+             const Record& record, bool forces, KeptTrajectory& kept);
 
 // Derivatives of a scalar with respect to the results of a simulation; null: zero.
 struct TrajectoryCotangent {
@@ -50,10 +64,12 @@ struct TrajectoryPullback {
 
 // Reverse mode through T steps. `start` (T, nstate) is what `simulate` records with every = 1.
 // `cotangent` (nx) belongs to the state after the last step on entry, and to the state before the
-// first step on return. Returns the step that failed, if any.
+// first step on return. Steps in `kept`, which may be null, are not evaluated again, except for
+// sensors and parameters. Returns the step that failed, if any.
 std::optional<BatchFailure> pull_back(const void* model, void* data, const double* start, int T,
                                       const TrajectoryCotangent& given, const ParameterList& params,
-                                      const TrajectoryPullback& out, double* cotangent);
+                                      const TrajectoryPullback& out, double* cotangent,
+                                      const KeptTrajectory* kept, Arena& arena);
 
 // `count` changes of a trajectory with its first state and with parameters. Null: zero, or not
 // computed.
@@ -88,7 +104,7 @@ struct ParameterDirection {
 std::optional<BatchFailure> push_direction(const void* model, void* data, const double* start,
                                            int T, const double* ctrl,
                                            const ParameterDirection& params, double* states,
-                                           double* sensors);
+                                           double* sensors, Arena& arena);
 
 // The derivative of `pull_back` along a direction.
 struct TrajectoryDirection {

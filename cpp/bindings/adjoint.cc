@@ -182,9 +182,10 @@ int pull_back_into(nb::handle model, nb::handle data, nb::handle start, int step
   return run_steps(model, first, steps - 1, may_refuse, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
+    thread_local Arena arena;
     return pull_back(s.model, s.data, kept.data(), steps, {x.data(), sensed.data()}, view(list),
                      {u.data(), f.data(), w.data(), poses.data(), p.data(), sizes.data()},
-                     back.data());
+                     back.data(), nullptr, arena);
   });
 }
 
@@ -222,8 +223,9 @@ void push_direction_into(nb::handle model, nb::handle data, nb::handle start, in
   run_steps(model, first, 0, false, [&] {
     require_model(s.m);
     if (sensed.data()) require_sensors(s.m);
+    thread_local Arena arena;
     return push_direction(s.model, s.data, kept.data(), steps, u.data(), {view(list), p.data()},
-                          x.data(), sensed.data());
+                          x.data(), sensed.data(), arena);
   });
 }
 

@@ -11,8 +11,10 @@
 #include "bindings/adjoint.h"
 #include "bindings/control.h"
 #include "bindings/errors.h"
+#include "bindings/ffi.h"
 #include "bindings/rods.h"
 #include "bindings/second_order.h"
+#include "bindings/stepper.h"
 #include "contact/collider.h"
 #include "dynamics/convergence.h"
 #include "layout/engine.h"
@@ -349,6 +351,8 @@ NB_MODULE(_core, module) {
   module.def("unsupported", &unsupported, arg("model").none(), arg("order"));
   bind_stop_flag(module);
   bind_adjoint(module);
+  bind_stepper(module);
+  bind_ffi(module);
   bind_control(module);
   bind_rods(module);
   bind_second_order(module);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "control/derivative.h"
-#include "control/pool.h"
 #include "control/rollout.h"
 #include "step/batch.h"
+#include "step/pool.h"
 
 namespace mujacobian {
 

@@ -7,14 +7,27 @@ namespace mujacobian {
 
 void KeptStep::transition(const ModelView& m, const DataView& d, const Outputs& out, Arena& arena) {
   clear();
-  if (m.opt.integrator == integrator::kRK4 || depends_on_tolerance(m, d)) {
-    return mujacobian::transition(m, d, out, arena);
-  }
+  if (!is_possible(m, d)) return mujacobian::transition(m, d, out, arena);
   memory_.reset();
   d_ = copy_arrays(m, d, memory_);
-  s_ = differentiate_step(m, d_, out.Bf || out.Df, needs_acceleration(m, out), memory_);
+  has_forces_ = out.Bf || out.Df;
+  s_ = differentiate_step(m, d_, has_forces_, needs_acceleration(m, out), memory_);
   write_transition(m, d_, s_, out, arena);
   is_kept_ = true;
+}
+
+void KeptStep::differentiate(const ModelView& m, const DataView& d, bool forces) {
+  clear();
+  if (!is_possible(m, d)) return;
+  memory_.reset();
+  d_ = copy_arrays(m, d, memory_);
+  has_forces_ = forces;
+  s_ = differentiate_step(m, d_, forces, false, memory_);
+  is_kept_ = true;
+}
+
+bool KeptStep::is_possible(const ModelView& m, const DataView& d) const {
+  return m.opt.integrator != integrator::kRK4 && !depends_on_tolerance(m, d);
 }
 
 }  // namespace mujacobian

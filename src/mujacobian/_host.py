@@ -10,13 +10,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from mujacobian._arguments import Array
+from mujacobian import _core
+from mujacobian._arguments import Array, require_batch
 from mujacobian._differenced import warn
 from mujacobian._gradient import NO_MOCAP_GRADIENT
 from mujacobian._inputs import Inputs as RolloutInputs
 from mujacobian._parameters import Parameters
-from mujacobian._rollout import apply, core_poses
+from mujacobian._rollout import apply, batch_size, core_poses, first_states
 from mujacobian._rollout import rollout as simulate
+from mujacobian._stepper import NUMPY, Memory, stepper
 from mujacobian._trajectory import Direction, Trajectory
 from mujacobian.errors import UnsupportedFeatureError
 
@@ -24,7 +26,7 @@ Inputs = dict[str, Any]
 CURVED = ("state", "controls", "values")  # the inputs with forward mode and second derivatives
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class HostRollout:
     """Rollouts of a model. Inputs are arrays by name, and all arrays have a leading batch axis.
 
@@ -44,7 +46,12 @@ class HostRollout:
     fallback: str | None
     data: mujoco.MjData | None = None
 
-    def shapes(self, T: int) -> dict[str, tuple[int, ...]]:
+    @property
+    def is_plain(self) -> bool:
+        """Whether the core can run whole batches: one model, and every state is kept."""
+        return self.parameters is None and self.every == 1
+
+    def shapes(self, T: int | str) -> dict[str, tuple[int | str, ...]]:
         """Return the shapes of the inputs of a rollout of T steps, without a batch axis."""
         m = self.model
         return {
@@ -55,6 +62,64 @@ class HostRollout:
             "mocap": (T, m.nmocap, 7),
             "values": () if self.parameters is None else (len(self.parameters),),
         }
+
+    def fits(self, inputs: Inputs) -> bool:
+        """Return whether all inputs of plain rollouts have the right shape and the same batch axis.
+
+        It is a quick test, and if it fails, `require_shapes` decides.
+        """
+        if not self.is_plain:
+            return False
+        widths = stepper(self.model).widths
+        shape = tuple(inputs["controls"].shape)
+        if len(shape) not in (2, 3):
+            return False
+        batch, front = shape[:-2], shape[:-1]
+        for name, x in inputs.items():
+            if x.shape != (batch if name == "state" else front) + widths[name]:
+                return False
+        return True
+
+    def require_shapes(self, inputs: Inputs, *, nested: bool = False) -> None:
+        """Raise if an input does not have the shape of its rollouts, or if batch sizes differ.
+
+        With `nested`, inputs may have any number of batch axes.
+        """
+        T = inputs["controls"].shape[-2] if len(inputs["controls"].shape) > 1 else "T"
+        sizes = self.shapes(T)
+        for name, x in inputs.items():
+            given, shape = x.shape, sizes[name]
+            require_batch(name, given[-len(shape) - 1 :] if nested else given, shape)
+        batch_size({name: (x, len(sizes[name])) for name, x in inputs.items()})
+
+    def attempt_simulation(
+        self, inputs: Inputs, tape: _core.Tape | None = None, memory: Memory = NUMPY
+    ) -> tuple[Any, ...] | None:
+        """Return what `simulate` returns, or None if the core cannot do it or something is wrong.
+
+        Like the other attempts, it takes arrays of any library, with any number of batch axes.
+        """
+        if not self.is_plain:
+            return None
+        first = None if self.data is None else first_states(self.model, self.data)
+        fast = stepper(self.model)
+        return fast.simulate(self.model, inputs, first, self.threads, tape, memory)
+
+    def attempt_gradient(
+        self,
+        inputs: Inputs,
+        recorded: Sequence[Any],
+        cotangents: Sequence[Any],
+        wanted: Sequence[str],
+        tape: _core.Tape | None = None,
+        memory: Memory = NUMPY,
+    ) -> Inputs | None:
+        """Return what `pull_back` returns, or None if the core cannot do it."""
+        if not self.is_plain:
+            return None
+        return stepper(self.model).pull_back(
+            self.model, inputs, recorded, cotangents, wanted, self.threads, tape, memory
+        )
 
     def simulate(self, inputs: Inputs) -> tuple[Array, ...]:
         """Return the states and sensordata of a batch, and the recorded states for gradients."""
@@ -75,6 +140,13 @@ class HostRollout:
     def push(self, inputs: Inputs, *arrays: Any, sensors: bool = True) -> tuple[Array, ...]:  # noqa: ANN401
         """Return the changes of states and sensordata of a batch along a change of the inputs."""
         *recorded, moved = arrays
+        if self.is_plain:
+            along = _direction(moved, slice(None), values=False)
+            fast = stepper(self.model).push(
+                self.model, recorded, along, self.threads, sensors=sensors
+            )
+            if fast is not None:
+                return fast
         made = []
         for part in _parts(inputs):
             trajectory = self._trajectory(inputs, part, *recorded)
@@ -120,9 +192,7 @@ class HostRollout:
             made.append({**product, "values": product["params"]})
         return {name: np.concatenate([product[name] for product in made]) for name in wanted}
 
-    def _trajectory(
-        self, inputs: Inputs, part: slice, states: Array, sensordata: Array, kept: Array
-    ) -> Trajectory:
+    def _trajectory(self, inputs: Inputs, part: slice, states: Array, kept: Array) -> Trajectory:
         """Return the trajectory of a part of a batch that has been simulated."""
         given = {name: x[part] for name, x in inputs.items() if name != "state"}  # it is in `kept`
         params = self._params(given.pop("values", None))
@@ -130,10 +200,13 @@ class HostRollout:
             given["mocap"] = core_poses(given["mocap"])
         if params is not None:
             params = apply(self.model, params)
+        # derivatives depend on the shape of the sensordata only
+        n, T = given["controls"].shape[:2]
+        sensordata = np.broadcast_to(np.nan, (n, T, self.model.nsensordata))
         return Trajectory(
             self.model if params is None else params[0].model,
             states[part],
-            sensordata[part],
+            sensordata,
             RolloutInputs(**given),
             kept[part],
             self.every,

@@ -21,19 +21,19 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian._arguments import count, require_batch
-from mujacobian._differenced import require_fallback
-from mujacobian._host import HostRollout, Inputs, flattened
+from mujacobian._arguments import count
+from mujacobian._handle import handle
+from mujacobian._host import flattened
+from mujacobian._jax_primitives import record
 from mujacobian._parameters import Parameters
-from mujacobian._rollout import INTEGRATION
-from mujacobian._threads import thread_count
-from mujacobian.errors import ArgumentTypeError, MissingPackageError, PrecisionError
+from mujacobian.errors import ArgumentError, ArgumentTypeError, MissingPackageError, PrecisionError
 
 try:
     import jax
@@ -49,21 +49,43 @@ def step(
     state: ArrayLike,
     control: ArrayLike,
     *,
+    forces: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    mocap: ArrayLike | None = None,
+    params: tuple[Parameters, ArrayLike] | None = None,
+    substeps: int = 1,
     threads: int | None = None,
     fallback: str | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Return the state after one step, and the sensor values of the step.
+    """Return the state after a step, and the sensor values of the step.
 
     Args:
       model: any model that MuJoCo loads.
-      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
-      control: `(nu,)`, with or without a leading batch axis.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis. Everything
+        else is as after `mj_resetData`.
+      control: `(nu,)`, with or without a leading batch axis, as the other inputs.
+      forces: `(nv,)`, `qfrc_applied`.
+      wrenches: `(nbody, 6)`, `xfrc_applied`.
+      mocap: `(nmocap, 7)`, poses of mocap bodies.
+      params: parameters of the model and their values, as in `rollout`.
+      substeps: number of calls of `mj_step`, with the same inputs. The sensor values are those that
+        MuJoCo has after the last one: values at the state before it.
       threads: as in `mujacobian.rollout`.
       fallback: as in `rollout`.
     """
-    controls = jnp.expand_dims(as_array("control", control), -2)
-    states, sensordata = rollout(model, state, controls, threads=threads, fallback=fallback)
-    return states[..., 1, :], sensordata[..., 0, :]
+    T = count("substeps", substeps)
+    states, sensordata = rollout(
+        model,
+        state,
+        repeated("control", control, 1, T),
+        forces=None if forces is None else repeated("forces", forces, 1, T),
+        wrenches=None if wrenches is None else repeated("wrenches", wrenches, 2, T),
+        mocap=None if mocap is None else repeated("mocap", mocap, 2, T),
+        params=params,
+        threads=threads,
+        fallback=fallback,
+    )
+    return states[..., -1, :], sensordata[..., -1, :]
 
 
 def rollout(
@@ -85,31 +107,35 @@ def rollout(
     gradient of a quaternion is orthogonal to it. If a gradient contains finite differences because
     of fallback="fd", it warns with a `mujacobian.errors.DifferencedWarning`.
     """
-    u = as_array("controls", controls)
-    require_batch("controls", u.shape, ("T", model.nu))
     parameters, values = (None, None) if params is None else params
-    every = 1 if checkpoint is None else count("checkpoint", checkpoint)
-    require_fallback(fallback)
-    host = HostRollout(model, parameters, every, thread_count(threads), fallback)
-    given: dict[str, Any] = {
+    key = handle(model, parameters, checkpoint, threads, fallback)
+    given = {
         "state": state,
-        "controls": u,
+        "controls": controls,
         "forces": forces,
         "wrenches": wrenches,
         "mocap": mocap,
         "values": values,
     }
-    T = u.shape[-2]
-    inputs, axes = {}, {}
-    for name, shape in host.shapes(T).items():
-        if given[name] is not None:
-            inputs[name] = as_array(name, given[name])
-            require_batch(name, inputs[name].shape, shape)
-            axes[name] = 0 if inputs[name].ndim > len(shape) else None
-    run = _function(host, T)
-    if 0 in axes.values():
-        run = jax.vmap(run, in_axes=(axes,))
-    return run(inputs)
+    inputs = {name: as_array(name, x) for name, x in given.items() if x is not None}
+    host = key.host()
+    host.require_shapes(inputs)
+    ranks = {name: len(shape) for name, shape in host.shapes("T").items()}
+    axes = tuple(0 if x.ndim > ranks[name] else None for name, x in inputs.items())
+    run = partial(record.bind, handle=key, names=tuple(inputs))
+    if 0 in axes:
+        run = jax.vmap(run, in_axes=axes)
+    states, sensordata, _ = run(*inputs.values())
+    return states, sensordata
+
+
+def repeated(name: str, values: ArrayLike, rank: int, times: int) -> jax.Array:
+    """Return an input of one step as that of several steps, with an axis before the last `rank`."""
+    array = as_array(name, values)
+    if array.ndim not in (rank, rank + 1):
+        raise ArgumentError(f"{name} must have {rank} or {rank + 1} axes, got {array.ndim}")
+    longer = jnp.expand_dims(array, -rank - 1)
+    return jnp.repeat(longer, times, axis=-rank - 1)
 
 
 def as_array(name: str, values: ArrayLike) -> jax.Array:
@@ -130,51 +156,6 @@ def like(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, np.float64)  # type: ignore[no-untyped-call]
 
 
-def _function(host: HostRollout, T: int) -> Callable[[Inputs], tuple[jax.Array, jax.Array]]:
-    """Return a function of the inputs with the states and sensordata, and its derivatives."""
-    m = host.model
-    rows = -(-T // host.every), mujoco.mj_stateSize(m, INTEGRATION)
-    shapes = (T + 1, m.nq + m.nv + m.na), (T, m.nsensordata), rows
-    results = tuple(map(like, shapes))
-
-    @jax.custom_jvp
-    def record(inputs: Inputs) -> Any:  # noqa: ANN401
-        return call(host.simulate, results, inputs)
-
-    @record.defjvp
-    def push(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
-        made = record(*primals)
-        states, sensordata = call(host.push, results[:2], *primals, *made, *tangents)
-        return made, (states, sensordata, jnp.zeros_like(made[2]))
-
-    @jax.custom_jvp
-    def pull(inputs: Inputs, *arrays: jax.Array) -> Any:  # noqa: ANN401
-        return call(host.pull_back, _same(inputs), inputs, *arrays)
-
-    @pull.defjvp
-    def pull_again(primals: Any, tangents: Any) -> Any:  # noqa: ANN401
-        # the recorded states are functions of the inputs, whose change includes theirs
-        inputs, *recorded, _, _ = primals
-        curved = call(host.pull_twice, _same(inputs), *primals, tangents[0])
-        turned = pull(inputs, *recorded, *tangents[-2:])
-        return pull(*primals), jax.tree.map(jnp.add, curved, turned)
-
-    def forward(inputs: Inputs) -> Any:  # noqa: ANN401
-        made = record(inputs)
-        return made[:2], (inputs, *made)
-
-    def backward(residuals: Any, cotangents: Any) -> Any:  # noqa: ANN401
-        return (pull(*residuals, *cotangents),)
-
-    run = jax.custom_vjp(lambda inputs: record(inputs)[:2])
-    run.defvjp(forward, backward)
-    return run
-
-
 def call(work: Callable[..., Any], results: Any, *arguments: Any) -> Any:  # noqa: ANN401
     """Return the results of `work`, which takes a batch, on the host."""
     return jax.pure_callback(flattened(work), results, *arguments, vmap_method="broadcast_all")
-
-
-def _same(inputs: Inputs) -> Inputs:
-    return {name: like(x.shape) for name, x in inputs.items()}

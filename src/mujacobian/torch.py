@@ -19,19 +19,21 @@ Example:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import mujoco
 from numpy.typing import ArrayLike
 
-from mujacobian._arguments import Array, count, refuse_single_precision, require_batch
+from mujacobian import _core, _torch_ops
+from mujacobian._arguments import Array, count, refuse_single_precision
 from mujacobian._differenced import require_fallback
 from mujacobian._host import HostRollout, flattened
 from mujacobian._parameters import Parameters
-from mujacobian._rollout import batch_size
+from mujacobian._stepper import Memory, stepper
 from mujacobian._threads import thread_count
 from mujacobian.errors import ArgumentError, MissingPackageError, UnsupportedFeatureError
 
@@ -44,6 +46,12 @@ except ImportError as error:
 
 __all__ = ["rollout", "step"]
 
+TORCH = Memory(
+    partial(torch.empty, dtype=torch.float64), torch.Tensor.contiguous, torch.Tensor.data_ptr
+)
+# the inputs of a rollout, and the number of their axes without a batch
+RANKS = {"state": 1, "controls": 2, "forces": 2, "wrenches": 3, "mocap": 3, "values": 1}
+
 Tensors = torch.Tensor | ArrayLike
 Results = tuple[torch.Tensor | None, ...]
 
@@ -53,21 +61,43 @@ def step(
     state: Tensors,
     control: Tensors,
     *,
+    forces: Tensors | None = None,
+    wrenches: Tensors | None = None,
+    mocap: Tensors | None = None,
+    params: tuple[Parameters, Tensors] | None = None,
+    substeps: int = 1,
     threads: int | None = None,
     fallback: str | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the state after one step, and the sensor values of the step.
+    """Return the state after a step, and the sensor values of the step.
 
     Args:
       model: any model that MuJoCo loads.
-      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis.
-      control: `(nu,)`, with or without a leading batch axis.
+      state: `(nq + nv + na,)`, (qpos, qvel, act), with or without a leading batch axis. Everything
+        else is as after `mj_resetData`.
+      control: `(nu,)`, with or without a leading batch axis, as the other inputs.
+      forces: `(nv,)`, `qfrc_applied`.
+      wrenches: `(nbody, 6)`, `xfrc_applied`.
+      mocap: `(nmocap, 7)`, poses of mocap bodies.
+      params: parameters of the model and their values, as in `rollout`.
+      substeps: number of calls of `mj_step`, with the same inputs. The sensor values are those that
+        MuJoCo has after the last one: values at the state before it.
       threads: as in `mujacobian.rollout`.
       fallback: as in `rollout`.
     """
-    controls = as_tensor("control", control).unsqueeze(-2)
-    states, sensordata = rollout(model, state, controls, threads=threads, fallback=fallback)
-    return states[..., 1, :], sensordata[..., 0, :]
+    T = count("substeps", substeps)
+    states, sensordata = rollout(
+        model,
+        state,
+        repeated("control", control, 1, T),
+        forces=None if forces is None else repeated("forces", forces, 1, T),
+        wrenches=None if wrenches is None else repeated("wrenches", wrenches, 2, T),
+        mocap=None if mocap is None else repeated("mocap", mocap, 2, T),
+        params=params,
+        threads=threads,
+        fallback=fallback,
+    )
+    return states[..., -1, :], sensordata[..., -1, :]
 
 
 def rollout(
@@ -90,36 +120,91 @@ def rollout(
     gradient contains finite differences because of fallback="fd", it warns with a
     `mujacobian.errors.DifferencedWarning`.
     """
-    u = as_tensor("controls", controls)
-    require_batch("controls", u.shape, ("T", model.nu))
-    parameters, values = (None, None) if params is None else params
-    data = state if isinstance(state, mujoco.MjData) else None
-    every = 1 if checkpoint is None else count("checkpoint", checkpoint)
-    require_fallback(fallback)
-    host = HostRollout(model, parameters, every, thread_count(threads), fallback, data)
     given: dict[str, Any] = {
-        "state": None if data is not None else state,
-        "controls": u,
+        "state": None if isinstance(state, mujoco.MjData) else state,
+        "controls": controls,
         "forces": forces,
         "wrenches": wrenches,
         "mocap": mocap,
-        "values": values,
+        "values": None if params is None else params[1],
     }
-    inputs = {}
-    for name, shape in host.shapes(u.shape[-2]).items():
-        if given[name] is not None:
-            tensor = as_tensor(name, given[name])
-            require_batch(name, tensor.shape, shape)
-            inputs[name] = tensor, shape
-    n = batch_size({name: (tensor, len(shape)) for name, (tensor, shape) in inputs.items()})
-    lead = () if n is None else (n,)
-    tensors = (tensor.expand(*lead, *shape) for tensor, shape in inputs.values())
-    made = _Record.apply(_Task(host, tuple(inputs)), *tensors)  # type: ignore[no-untyped-call]
-    # copies, so that the caller can write into them without changing what gradients need
-    return made[0].clone(), made[1].clone()
+    tensors = {name: as_tensor(name, x) for name, x in given.items() if x is not None}
+    parameters = None if params is None else params[0]
+    data = state if isinstance(state, mujoco.MjData) else None
+    if torch.compiler.is_compiling():
+        options = checkpoint, threads, fallback
+        token = _torch_ops.token(model, id(model), parameters, id(parameters), *options)
+        return _torch_ops.rollout(token, data, spread(tensors))
+    every = 1 if checkpoint is None else count("checkpoint", checkpoint)
+    require_fallback(fallback)
+    host = HostRollout(model, parameters, every, thread_count(threads), fallback, data)
+    inputs = tensors
+    if not host.fits(tensors):
+        host.require_shapes(tensors)
+        inputs = spread(tensors)
+    transformed = torch._C._are_functorch_transforms_active()
+    keep = torch.is_grad_enabled() and any(x.requires_grad for x in inputs.values())
+    task = _Task(host, tuple(inputs), tape=_Kept(transformed, keep and not transformed))
+    made = _Record.apply(task, *inputs.values())
+    return made[0], made[1]
 
 
-@dataclass(frozen=True)
+def repeated(name: str, values: Tensors, rank: int, times: int) -> torch.Tensor:
+    """Return an input of one step as that of several steps, with an axis before the last `rank`."""
+    tensor = as_tensor(name, values)
+    if tensor.ndim not in (rank, rank + 1):
+        raise ArgumentError(f"{name} must have {rank} or {rank + 1} axes, got {tensor.ndim}")
+    longer = tensor.unsqueeze(-rank - 1)
+    if times == 1:
+        return longer
+    return longer.expand(*longer.shape[: -rank - 1], times, *longer.shape[-rank:])
+
+
+def spread(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the inputs in the order of `RANKS`, with the batch axis that one of them has."""
+    leads = [x.shape[:1] for name, x in tensors.items() if x.ndim > RANKS[name]]
+    given = {name: tensors[name] for name in RANKS if name in tensors}
+    if not leads or len(leads) == len(tensors):
+        return given
+    return {
+        name: x if x.ndim > RANKS[name] else x.expand(*leads[0], *x.shape)
+        for name, x in given.items()
+    }
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Results of a simulation that gradients need.
+
+    Attributes:
+      transformed: a transform of `torch.func` is active, so that nothing can be kept here.
+      keep: differentiate the steps of the simulation, because a gradient will follow.
+      tape: these steps.
+      n: the number of rollouts of the tape.
+      recorded: the states and the recorded states.
+    """
+
+    transformed: bool = True
+    keep: bool = False
+    tape: _core.Tape | None = None
+    recorded: tuple[torch.Tensor, ...] = ()
+    n: int = 0
+
+    def start(self, host: HostRollout, inputs: dict[str, Any]) -> _core.Tape | None:
+        """Return a tape for the simulation of a batch, or None if nothing is to be kept."""
+        if not self.keep or not host.is_plain:
+            return None
+        *lead, T, _ = inputs["controls"].shape
+        self.n = math.prod(lead)
+        self.tape = stepper(host.model).core.tape(self.n, T)
+        return self.tape
+
+    def of_batch(self, inputs: dict[str, Any]) -> _core.Tape | None:
+        """Return the tape, unless a transform has repeated the batch."""
+        return self.tape if math.prod(inputs["controls"].shape[:-2]) == self.n else None
+
+
+@dataclass(slots=True)
 class _Task:
     """The work of a function below. It is an object without tensors for `torch.func`.
 
@@ -129,6 +214,7 @@ class _Task:
       wanted: names of the inputs with respect to which derivatives are wanted.
       moved: names of the inputs that change along a direction.
       sensors: whether changes of sensors are wanted.
+      tape: what the simulation keeps for gradients.
     """
 
     host: HostRollout
@@ -136,10 +222,11 @@ class _Task:
     wanted: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     sensors: bool = True
+    tape: _Kept = field(default_factory=_Kept)
 
     def arrays(self, tensors: tuple[torch.Tensor, ...]) -> list[Any]:
         """Return the inputs by name, then other arrays, then the changes of inputs by name."""
-        arrays = [tensor.numpy(force=True) for tensor in tensors]
+        arrays = [tensor.detach().numpy() for tensor in tensors]
         n, last = len(self.names), len(arrays) - len(self.moved)
         inputs = dict(zip(self.names, arrays, strict=False))
         moved = dict(zip(self.moved, arrays[last:], strict=True))
@@ -149,6 +236,32 @@ class _Task:
         """Return the names of the inputs that are needed; `needed` begins with the inputs."""
         return tuple(name for name, is_needed in zip(self.names, needed, strict=False) if is_needed)
 
+    def no_sensors(self, d_states: torch.Tensor) -> torch.Tensor:
+        """Return the derivatives of a function of the states with respect to the sensors: zeros."""
+        *lead, rows, _ = d_states.shape
+        return d_states.new_zeros(*lead, rows - 1, self.host.model.nsensordata)
+
+    def gradients(self, tensors: Results, wanted: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
+        """Return the gradients of the inputs, from the inputs, recorded states and cotangents.
+
+        A cotangent may be None, which is zero.
+        """
+        n = len(self.names)
+        inputs = dict(zip(self.names, tensors, strict=False))
+        recorded, cotangents = tensors[n : n + 2], tensors[n + 2 :]
+        tape = self.tape.of_batch(inputs)
+        made = self.host.attempt_gradient(inputs, recorded, cotangents, wanted, tape, TORCH)
+        if made is not None:
+            return tuple(made.values())
+        *known, d_states, d_sensors = tensors
+        states = known[-2]
+        assert states is not None
+        d_states = torch.zeros_like(states) if d_states is None else d_states
+        d_sensors = self.no_sensors(d_states) if d_sensors is None else d_sensors
+        work = partial(self.host.pull_back, wanted=wanted)
+        arrays = self.arrays((*known, d_states, d_sensors))  # type: ignore[arg-type]
+        return tensors_of(flattened(work)(*arrays).values())
+
     def spread(self, names: tuple[str, ...], values: Results) -> Results:
         """Return the values of these inputs in the order of all inputs, with None elsewhere."""
         by_name = dict(zip(names, values, strict=True))
@@ -156,7 +269,18 @@ class _Task:
 
 
 class Batched(torch.autograd.Function):
-    """A function of tensors that all have the same leading axes, which batches have."""
+    """A function of tensors that all have the same leading axes, which batches have.
+
+    It is no `torch.library.custom_op`, because that has no forward mode, and because a call of one
+    takes twice as long. The operators in `_torch_ops` serve `torch.compile`.
+    """
+
+    @classmethod
+    def apply(cls, *arguments: Any) -> Any:  # noqa: ANN401
+        """Return the results, as `Function.apply`, which spends most of its time on signatures."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*arguments)  # type: ignore[no-untyped-call]
+        return super(torch.autograd.Function, cls).apply(*arguments)  # type: ignore[misc]
 
     @classmethod
     def vmap(cls, info: Any, in_dims: Any, task: object, *tensors: torch.Tensor) -> Any:  # noqa: ANN401
@@ -165,7 +289,7 @@ class Batched(torch.autograd.Function):
             x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
             for x, axis in zip(tensors, in_dims[1:], strict=True)
         )
-        made = cls.apply(task, *given)  # type: ignore[no-untyped-call]
+        made = cls.apply(task, *given)
         return made, (0,) * len(made)
 
     @staticmethod
@@ -177,30 +301,63 @@ class Batched(torch.autograd.Function):
 
 
 class _Record(Batched):
-    """States and sensordata of rollouts of the inputs, and the recorded states for gradients."""
+    """States and sensordata of rollouts of the inputs.
+
+    Gradients need the recorded states, and copies of the states, because the caller may write into
+    the results. Transforms of `torch.func` require that they are results, too. Otherwise the task
+    keeps them, because every result takes time.
+    """
 
     @staticmethod
     def forward(task: _Task, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return tensors_of(flattened(task.host.simulate)(*task.arrays(inputs)))
+        given = dict(zip(task.names, inputs, strict=True))
+        made = task.host.attempt_simulation(given, task.tape.start(task.host, given), TORCH)
+        if made is None:
+            task.tape.tape = None
+            made = tensors_of(flattened(task.host.simulate)(*task.arrays(inputs)))
+        states, sensordata, kept = made
+        recorded = states.clone(), kept
+        if task.tape.transformed:
+            return states, sensordata, *recorded
+        task.tape.recorded = recorded
+        return states, sensordata
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:  # noqa: ANN401
         ctx.task, *tensors = inputs
-        ctx.mark_non_differentiable(output[2])
-        ctx.save_for_backward(*tensors, *output)
-        ctx.save_for_forward(*tensors, *output)
+        ctx.set_materialize_grads(False)
+        ctx.sensed = output[1].shape
+        recorded = output[2:]
+        if recorded:
+            ctx.mark_non_differentiable(*recorded)
+        else:
+            recorded = ctx.task.tape.recorded
+        ctx.save_for_backward(*tensors, *recorded)
+        ctx.save_for_forward(*tensors, *recorded)
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:  # noqa: ANN401
         task: _Task = ctx.task
+        *inputs, states, kept = ctx.saved_tensors
         wanted = task.chosen(ctx.needs_input_grad[1:])
-        made = _pull(replace(task, wanted=wanted), *ctx.saved_tensors, *cotangents[:2])
+        d_states, d_sensors = cotangents[:2]
+        if d_states is None and d_sensors is None:
+            return (None,) * (1 + len(inputs))
+        if _is_last():
+            tensors = *inputs, states, kept, d_states, d_sensors
+            return (None, *task.spread(wanted, task.gradients(tensors, wanted)))
+        given = (
+            states.new_zeros(states.shape) if d_states is None else d_states,
+            states.new_zeros(ctx.sensed) if d_sensors is None else d_sensors,
+        )
+        made = _pull(replace(task, wanted=wanted), *inputs, states, kept, *given)
         return (None, *task.spread(wanted, made))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: torch.Tensor | None) -> Any:  # noqa: ANN401
         task, moved = _moving(ctx.task, tangents)
-        return (*_push(task, *ctx.saved_tensors, *moved), None)
+        changes = _push(task, *ctx.saved_tensors, *moved)
+        return changes if task.tape.recorded else (*changes, None, None)
 
 
 class _Pull(Batched):
@@ -208,8 +365,7 @@ class _Pull(Batched):
 
     @staticmethod
     def forward(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        work = partial(task.host.pull_back, wanted=task.wanted)
-        return tensors_of(flattened(work)(*task.arrays(tensors)).values())
+        return task.gradients(tensors, task.wanted)
 
     @staticmethod
     def backward(ctx: Any, *directions: torch.Tensor) -> Any:  # noqa: ANN401
@@ -225,7 +381,7 @@ class _Pull(Batched):
         if needed[-2] or needed[-1]:
             changes = _push(replace(task, sensors=sensors), *recorded, *directions)
             changes = (*changes, None) if not sensors else changes
-        return (None, *task.spread(wanted, inputs), None, None, None, *changes)
+        return (None, *task.spread(wanted, inputs), None, None, *changes)
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: torch.Tensor | None) -> Any:  # noqa: ANN401
@@ -253,9 +409,9 @@ class _Push(Batched):
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
         task: _Task = ctx.task
-        n, k = len(task.names), len(task.names) + 3
+        k = len(task.names) + 2
         recorded, directions = ctx.saved_tensors[:k], ctx.saved_tensors[k:]
-        weights = cotangents if task.sensors else (*cotangents, torch.zeros_like(recorded[n + 1]))
+        weights = cotangents if task.sensors else (*cotangents, task.no_sensors(cotangents[0]))
         needed = ctx.needs_input_grad[1:]
         wanted = task.chosen(needed)
         inputs: Results = ()
@@ -264,7 +420,7 @@ class _Push(Batched):
         changes: Results = (None,) * len(directions)
         if any(needed[k:]):
             changes = _pull(replace(task, wanted=task.moved, moved=()), *recorded, *weights)
-        return (None, *task.spread(wanted, inputs), None, None, None, *changes)
+        return (None, *task.spread(wanted, inputs), None, None, *changes)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:  # noqa: ANN401
@@ -288,18 +444,27 @@ class _PullTwice(Batched):
     jvp = backward
 
 
+def _is_last() -> bool:
+    """Return whether nothing differentiates the derivative that is being computed."""
+    return not (
+        torch.is_grad_enabled()
+        or torch._C._are_functorch_transforms_active()
+        or torch.autograd.forward_ad._current_level >= 0
+    )
+
+
 def _pull(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    made: tuple[torch.Tensor, ...] = _Pull.apply(task, *tensors)  # type: ignore[no-untyped-call]
+    made: tuple[torch.Tensor, ...] = _Pull.apply(task, *tensors)
     return made
 
 
 def _push(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    made: tuple[torch.Tensor, ...] = _Push.apply(task, *tensors)  # type: ignore[no-untyped-call]
+    made: tuple[torch.Tensor, ...] = _Push.apply(task, *tensors)
     return made
 
 
 def _pull_twice(task: _Task, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    made: tuple[torch.Tensor, ...] = _PullTwice.apply(task, *tensors)  # type: ignore[no-untyped-call]
+    made: tuple[torch.Tensor, ...] = _PullTwice.apply(task, *tensors)
     return made
 
 
@@ -316,7 +481,10 @@ def tensors_of(arrays: Iterable[Array]) -> tuple[torch.Tensor, ...]:
 
 def as_tensor(name: str, values: Tensors) -> torch.Tensor:
     """Return `values` as a tensor that the core can read."""
-    refuse_single_precision(name, values)
+    if isinstance(values, torch.Tensor):
+        if values.dtype == torch.float64 and values.device.type == "cpu":
+            return values
+        refuse_single_precision(name, values)
     tensor = torch.as_tensor(values, dtype=torch.float64)
     if tensor.device.type != "cpu":
         raise ArgumentError(f"{name} must be on the CPU, got {tensor.device}: use {name}.cpu()")

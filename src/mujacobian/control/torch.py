@@ -83,7 +83,7 @@ def plan(
     n = batch_size({name: (tensor, len(shape)) for name, (tensor, shape) in inputs.items()})
     lead = () if n is None else (n,)
     tensors = (tensor.expand(*lead, *shape) for tensor, shape in inputs.values())
-    made = _Plan.apply(host, *tensors)  # type: ignore[no-untyped-call]
+    made = _Plan.apply(host, *tensors)
     # copies, so that the caller can write into them without changing what gradients need
     return made[0].clone(), made[1].clone()
 
@@ -103,7 +103,7 @@ class _Plan(Batched):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> Any:  # noqa: ANN401
-        made = _Pull.apply(ctx.host, *ctx.saved_tensors, *cotangents)  # type: ignore[no-untyped-call]
+        made = _Pull.apply(ctx.host, *ctx.saved_tensors, *cotangents)
         return (None, *made, None)
 
 

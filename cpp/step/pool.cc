@@ -1,4 +1,4 @@
-#include "control/pool.h"
+#include "step/pool.h"
 
 #include <system_error>
 
@@ -21,16 +21,18 @@ Pool::~Pool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Pool::run(const std::function<void(int)>& work) {
+void Pool::run(const std::function<void(int)>& work, int most) {
+  if (most <= 1 || threads_.empty()) return work(0);
   {
     std::lock_guard lock(mutex_);
     work_ = &work;
-    busy_ = static_cast<int>(threads_.size());
+    most_ = most;
     round_++;
   }
   begin_.notify_all();
   work(0);
   std::unique_lock lock(mutex_);
+  work_ = nullptr;
   end_.wait(lock, [this] { return busy_ == 0; });
   notices().merge(found_);
   found_ = {};
@@ -40,10 +42,12 @@ void Pool::serve(int thread) {
   long long round = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    begin_.wait(lock, [&] { return closing_ || round_ != round; });
+    begin_.wait(lock, [&] { return closing_ || (work_ && round_ != round); });
     if (closing_) return;
     round = round_;
+    if (thread >= most_) continue;
     const std::function<void(int)>& work = *work_;
+    busy_++;
     lock.unlock();
     work(thread);
     lock.lock();

@@ -1,6 +1,7 @@
-// A pool of persistent threads, so that a plan does not create threads.
+// A pool of persistent threads, so that a plan or a batch does not create threads.
 #pragma once
 
+#include <climits>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -21,9 +22,11 @@ class Pool {
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // Call work(thread) in all threads, where the calling thread is 0, and wait until all return.
+  // Calls work(thread) in up to `most` threads, where the calling thread is 0, and waits until all
+  // return. The calling thread must be able to do all the work, because a thread that has not
+  // begun when it returns does not join anymore: on a busy machine it may take long to wake up.
   // `work` must not throw. Afterwards, the calling thread has the notices of all threads.
-  void run(const std::function<void(int)>& work);
+  void run(const std::function<void(int)>& work, int most = INT_MAX);
 
  private:
   // Loop of a thread: wait for work and run it.
@@ -31,9 +34,9 @@ class Pool {
 
   std::mutex mutex_;
   std::condition_variable begin_, end_;
-  const std::function<void(int)>* work_ = nullptr;
+  const std::function<void(int)>* work_ = nullptr;  // null: no thread may join
   long long round_ = 0;
-  int busy_ = 0;
+  int most_ = 0, busy_ = 0;
   bool closing_ = false;
   Notices found_;  // of the other threads
   std::vector<std::thread> threads_;
