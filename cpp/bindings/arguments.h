@@ -15,9 +15,9 @@ struct PythonTypes {
   nb::object model, data;               // mujoco.MjModel, mujoco.MjData
   nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
   nb::object argument_error, argument_type_error, domain_error;  // of mujacobian.errors
-  nb::object require_data;      // mujacobian.arguments.require_data
-  nb::object notice;            // mujacobian.notices.notice
-  nb::object repeat, model_of;  // of mujacobian._ffi, if JAX is used
+  nb::object require_data;          // mujacobian.arguments.require_data
+  nb::object notice;                // mujacobian.notices.notice
+  nb::object repeat{}, model_of{};  // of mujacobian._handle, if JAX is used
 };
 PythonTypes& python_types();
 
