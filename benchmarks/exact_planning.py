@@ -221,7 +221,7 @@ def gradient(planner: ILQR, start: np.ndarray, inputs: np.ndarray) -> float:
     """Return the largest derivative of the cost with respect to a control."""
     passes, row = planner._passes, planner.start_of(start)
     passes.begin(row)
-    passes.follow(planner._open_loop(row, inputs), -1, np.inf)
+    passes.follow(planner._optimization.open_loop(row, inputs), -1, np.inf)
     return float(abs(control_gradient(passes.expansion, costates(passes.expansion))).max())
 
 

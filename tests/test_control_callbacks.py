@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mujacobian import control
-from mujacobian.control.race import FEW
+from mujacobian.control.attempt import FEW
 from tests.scenes.control_models import pendulum
 
 

@@ -290,6 +290,42 @@ def test_a_loop_keeps_its_multipliers():
     assert result.sensordata[:, 1].max() > 0.09
 
 
+def test_a_loop_reports_its_largest_violations():
+    def constraints(p, v, u):
+        return [
+            control.Constraint("slow", v[:2], lower=[-1, -0.1], upper=lambda t: 0.1 + 0.01 * t),
+            control.Constraint("stop", v, lower=0, upper=0, knots="last"),
+            control.Constraint("late", p[0], upper=-1, knots=lambda t: t > 0.25),
+            control.Constraint("first", p[1], lower=1, knots=np.arange(T) < 1),
+            control.Constraint("never", p[1], lower=1, knots=np.arange(T) > 0),
+            control.Constraint("free", p, upper=9),
+        ]
+
+    model, cost, planner = problem(constraints)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = start()[:3], [0.3, -0.2, 0]
+    mpc = control.MPC(model, planner)
+    result = mpc.run(data, 0.5, progress=False, callback=lambda interval: interval.data.time > 0.4)
+    t, p, v = result.times, result.sensordata[:, 0::2], result.sensordata[:, 1::2]
+    assert len(t) < round(0.5 / model.opt.timestep)
+    assert result.violations == {
+        "slow": max((v[:, :2].max(axis=1) - 0.1 - 0.01 * t).max(), (-0.1 - v[:, 1]).max()),
+        "stop": 0.0,
+        "late": (p[t > 0.25, 0] + 1).max(),
+        "first": (1 - p[:, 1]).max(),
+        "never": 0.0,
+        "free": 0.0,
+    }
+    assert result.violations["slow"] > 0.1
+    assert f"constraint slow: largest violation {result.violations['slow']:.3g}" in str(result)
+    assert result.to_dict()["violations"] == result.violations
+    # without constraints
+    planner = control.ILQR(model, control.Cost(model, cost.terms), T)
+    result = control.MPC(model, planner).run(data, 0.1, progress=False)
+    assert result.violations == {}
+    assert "constraint" not in str(result)
+
+
 def test_the_norm_of_an_excess_has_its_derivatives():
     rows = np.array([[-0.5, 0.3, 0.0, np.nan]])
     value, bend = np.empty(1), np.empty(1)

@@ -127,7 +127,7 @@ def test_the_merit_of_a_step_that_closes_gaps():
     assert direction.penalty == 2 * rise
     assert direction.improvement(1.0) == pytest.approx(rise)
     progress = Progress(Iterate(*start), np.zeros((19, 2, 6)), is_new=True)
-    planner._descent.run(progress, 100)
+    planner._optimization.descent.run(progress, 100)
     assert progress.status == "converged"
     assert progress.iterate.gaps is None
     assert progress.iterate.cost == pytest.approx(planner.solve(STATE).cost, rel=1e-6)
@@ -144,7 +144,9 @@ def test_solve_avoids_a_poor_minimum_by_closing_gaps():
     rows = [np.interp(times, np.linspace(0, 1, 9), row) for row in (knots * half).T]
     controls = (np.stack(rows, 1) + start.ctrl).clip(planner.lower, planner.upper)
     plan = planner.solve(start, controls=controls)
-    simulated = planner._run(planner.start_of(start), planner._open_loop(plan._start, controls), -1)
+    optimization = planner._optimization
+    policy = optimization.open_loop(plan._start, controls)
+    simulated = optimization.run(planner.start_of(start), policy, -1)
     assert plan.initial_cost == simulated.initial_cost
     assert plan.status == "converged"
     assert plan.cost < 0.4

@@ -212,7 +212,7 @@ def test_kept_steps_have_the_curvature_of_new_evaluations(
     def curve(keeps, expands):
         passes.begin(start)
         passes.keeps = keeps
-        knots, _ = passes.follow(planner._open_loop(start, None), -1, np.inf)
+        knots, _ = passes.follow(planner._optimization.open_loop(start, None), -1, np.inf)
         if expands:
             passes.expand(knots)
         assert passes.curve(knots, values) == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import mujoco
 import numpy as np
@@ -116,6 +116,12 @@ def count(name: str, value: int, most: int = 2**31 - 1) -> int:
     if value > most:
         raise ArgumentError(f"{name} must be at most {most}, got {value}")
     return int(value)
+
+
+def require_one_of(name: str, value: str, known: Collection[str]) -> None:
+    """Raise if `value` is not one of the known names."""
+    if value not in known:
+        raise ArgumentError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:

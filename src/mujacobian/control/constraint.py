@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array
 from mujacobian.control.rows import Rows
-from mujacobian.control.schedule import Schedule, knot_factors, require_knots, widened
+from mujacobian.control.schedule import Schedule, knot_factors, require_knots, step_factors, widened
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 
@@ -83,6 +83,16 @@ class Constraint:
         """Return the factors of the knots of a plan, `(n,)`, 0 where it does not hold (ILQ-27)."""
         factors = knot_factors(self.owner, self.knots, times)
         return factors if isinstance(self.knots, str) else (factors > 0).astype(np.float64)
+
+    def step_violation(self, times: Array, values: Array) -> float:
+        """Return the largest violation of simulated steps, given their times and rows `(n, k)`.
+
+        Each step is the first knot of a plan, so that it cannot violate a terminal constraint.
+        """
+        lower, upper = self.bounds(times)
+        violations = abs(values - values.clip(lower, upper))
+        holds = step_factors(self.owner, self.knots, times) > 0
+        return float(violations[holds].max(initial=0.0))
 
     def bounds(self, times: Array) -> tuple[Array, Array]:
         """Return the lower and the upper bounds at these times, `(n, k)` each."""

@@ -18,6 +18,19 @@ def constraint_values(cost: Cost, sensordata: Array, controls: Array) -> Array:
     return values[:, rows]
 
 
+def step_violations(
+    cost: Cost, sensordata: Array, controls: Array, times: Array
+) -> dict[str, float]:
+    """Return the largest violation of each constraint at simulated steps, by name."""
+    if not cost.constraints:
+        return {}
+    values = constraint_values(cost, sensordata, controls)
+    return {
+        constraint.name: constraint.step_violation(times, values[:, rows])
+        for constraint, rows in cost.constraint_rows()
+    }
+
+
 def differentiate_constraints(cost: Cost, sensordata: Array, controls: Array) -> Array:
     """Return the derivatives of these rows by sensors and controls, `(n, k, ns + nu)`."""
     offsets, rows = _offsets(cost, len(sensordata))

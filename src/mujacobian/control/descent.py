@@ -11,6 +11,7 @@ from mujacobian._arguments import Array
 from mujacobian.control.passes import Passes
 from mujacobian.control.progress import Log
 from mujacobian.control.regularization import Regularization
+from mujacobian.control.settings import Settings
 from mujacobian.control.trajectory import Direction, Iterate
 
 SMALLEST_COST = 1e-12  # lower bound of the cost that the relative tolerance refers to
@@ -18,20 +19,6 @@ COST_ROUNDING = 1e-13  # relative rounding of the cost of a trajectory
 SMALLEST_EXPECTED = 1e-300  # avoids a division by zero
 NEAR = 1e-2  # expected relative decrease of the cost below which "auto" tries the exact Hessian
 LONGEST_WAIT = 8  # iterations until "auto" tries the exact Hessian again after failures
-
-
-class Settings(NamedTuple):
-    """The arguments of `ILQR` that the iterations use."""
-
-    regularization: str
-    mu: float
-    mu_bounds: tuple[float, float]
-    mu_factor: float
-    step_sizes: Array
-    acceptance: float
-    tolerance: float
-    hessian: str
-    threads: int
 
 
 @dataclass

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from mujacobian.control.attempt import TRIAL, Attempt, race
 from mujacobian.control.descent import Progress
+from mujacobian.control.lagrangian import Lagrangian
 from mujacobian.control.passes import Passes
 from mujacobian.control.plan import Plan
-from mujacobian.control.race import Attempt
 from mujacobian.control.trajectory import Knots
 
 FIRST_TOLERANCE = 1e-2  # of the iterations in the first round, whose multipliers are a guess
@@ -31,19 +32,32 @@ def penalize(passes: Passes, begun: list[Progress]) -> None:
         progress.iterate, progress.is_new = passes.evaluate(progress.iterate), True
 
 
-def enforce(passes: Passes, attempt: Attempt, tolerance: float, iterations: int) -> None:
-    """Improve a trajectory after its first round until its constraints hold (ILQ-30).
+def enforce(passes: Passes, attempts: list[Attempt], tolerance: float, iterations: int) -> Attempt:
+    """Return the best attempt, improved in rounds until its constraints hold (ILQ-30).
 
     `tolerance` is that of the last round, and `iterations` the limit for all rounds together.
+    Without constraints, there is only one round.
     """
-    descent, p, lagrangian = attempt.descent, attempt.progress, passes.lagrangian
-    if lagrangian is None:
-        return
+    if passes.lagrangian is None:
+        return race(passes, attempts, iterations)
+    penalize(passes, [attempt.progress for attempt in attempts])
+    for attempt in attempts:
+        attempt.descent.tolerance = max(FIRST_TOLERANCE, tolerance)
+    best = race(passes, attempts, min(iterations, TRIAL))
+    _continue(passes, passes.lagrangian, best, tolerance, iterations)
+    best.descent.tolerance = tolerance
+    return best
+
+
+def _continue(
+    passes: Passes, lagrangian: Lagrangian, attempt: Attempt, tolerance: float, iterations: int
+) -> None:
+    """Improve a trajectory after its first round."""
+    descent, p = attempt.descent, attempt.progress
     before = np.full(len(lagrangian.penalties), np.inf)
     while True:
         p.iterate = passes.close(p.iterate, p.gains)
         if not p.iterate.cost < np.inf:
-            descent.tolerance = tolerance
             return
         residuals = passes.residuals(p.iterate.knots)
         is_feasible = bool((residuals.optimality <= lagrangian.tolerances).all())
@@ -68,7 +82,6 @@ def enforce(passes: Passes, attempt: Attempt, tolerance: float, iterations: int)
         p.iterate, p.is_new, p.has_failed = passes.evaluate(p.iterate), True, False
         descent.run(p, left if is_feasible else min(left, LONGEST_ROUND))
     lagrangian.update(residuals)
-    descent.tolerance = tolerance
 
 
 def resume(passes: Passes, plan: Plan) -> bool:

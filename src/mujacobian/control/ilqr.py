@@ -5,61 +5,40 @@ from __future__ import annotations
 import copy
 import os
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian._arguments import Array, count, numbers, require_model, shaped
+from mujacobian._arguments import Array, count, numbers, require_model, require_one_of, shaped
 from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
 from mujacobian._parameters import Parameters
-from mujacobian._product import bind
 from mujacobian._rollout import first_states
 from mujacobian._summary import describe
 from mujacobian._threads import thread_count
 from mujacobian.control.bounds import control_bounds
 from mujacobian.control.cost import Cost
-from mujacobian.control.descent import Descent, Progress, Settings
-from mujacobian.control.enforcement import (
-    FIRST_TOLERANCE,
-    describe_constraints,
-    enforce,
-    penalize,
-    resume,
-    update,
-)
-from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
-from mujacobian.control.plan import Plan, Policy, Sensitivity
+from mujacobian.control.enforcement import resume
+from mujacobian.control.optimization import Optimization
+from mujacobian.control.passes import DivergedError, Passes
+from mujacobian.control.plan import Plan, Sensitivity
 from mujacobian.control.planned_model import planning_model
 from mujacobian.control.progress import Callback, Log, require_callback
-from mujacobian.control.race import FEW, TRIAL, Attempt, race
-from mujacobian.control.sensitivity import (
-    QUANTITIES,
-    differentiate_plan,
-    pull_back_plan,
-)
-from mujacobian.control.trajectory import Iterate
+from mujacobian.control.sensitivity import differentiate_plan, pull_back_plan
+from mujacobian.control.settings import Settings
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 BACKENDS = ("analytic", "fd", "fd_central", "wasp", "isolation")
 FORMER_BACKENDS = {"fd_centred": "fd_central"}  # deprecated names
-REGULARIZATIONS = ("control", "state", "none")
-HESSIANS = ("gauss-newton", "exact", "auto")
 STEP_SIZES = tuple(10.0 ** (-3 * k / 8) for k in range(9))  # 1 .. 0.001
 ITERATIONS, CONSTRAINED_ITERATIONS = 100, 300  # of `solve`, by default
-WORSE = 0.5  # relative increase of the cost above which smaller feedback gains are tried
-# of the initial regularization, in `solve`: from a simulation, and from states with gaps
-FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
 HALVINGS = 4  # of the time step, after which a plan that still diverges raises an error
-ROUNDING = 1e-6  # time steps: a time this close to a knot is the time of the knot
 
 
 class ILQR:
@@ -143,91 +122,45 @@ class ILQR:
         hessian: str = "gauss-newton",
         fallback: str | None = None,
     ) -> None:
-        # check the arguments
         require_model(model)
         if derivatives in FORMER_BACKENDS:
             current = FORMER_BACKENDS[derivatives]
             warnings.warn(f"{derivatives} is now {current}", DeprecationWarning, stacklevel=2)
             derivatives = current
-        _one_of("derivatives", derivatives, BACKENDS)
-        _one_of("regularization", regularization, REGULARIZATIONS)
-        _one_of("interpolation", interpolation, ("linear", "hold"))
-        _one_of("hessian", hessian, HESSIANS)
-        if hessian != "gauss-newton" and derivatives != "analytic":
-            raise ArgumentError(
-                f'hessian="{hessian}" needs derivatives="analytic", got "{derivatives}"'
-            )
-        if not isinstance(cost, Cost):
-            raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
-        if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
-            raise ArgumentError(
-                "the cost is of another model: numbers of sensors or controls differ"
-            )
-        if not model.nu:
-            raise ArgumentError("the model has no actuators, so there are no controls to plan")
+        require_one_of("derivatives", derivatives, BACKENDS)
+        _require_cost(cost, model)
         if count("horizon", horizon) < 2:
             raise ArgumentError(f"horizon must be at least 2 knots, got {horizon}")
-        # keep the settings
         self.model, self.cost, self.horizon = model, cost, int(horizon)
-        self.derivatives = derivatives
+        self.derivatives, self.hessian = derivatives, hessian
         self.threads = thread_count(threads)
         self.lower, self.upper = control_bounds(model, lower, upper)
-        sizes = np.atleast_1d(numbers("step_sizes", step_sizes))
-        if not len(sizes) or (sizes <= 0).any():
-            raise ArgumentError(f"step_sizes must be positive, got {step_sizes}")
-        if not eps > 0:
-            raise ArgumentError(f"eps must be positive, got {eps!r}")
-        if not tolerance >= 0:
-            raise ArgumentError(f"tolerance must be at least 0, got {tolerance!r}")
-        self.hessian, self.is_linear = hessian, interpolation == "linear"
+        self._settings = Settings(
+            derivatives=derivatives,
+            threads=self.threads,
+            lower=self.lower,
+            upper=self.upper,
+            regularization=regularization,
+            mu=mu,
+            mu_bounds=mu_bounds,
+            mu_factor=mu_factor,
+            step_sizes=np.atleast_1d(numbers("step_sizes", step_sizes)),
+            acceptance=acceptance,
+            tolerance=tolerance,
+            interpolation=interpolation,
+            eps=eps,
+            warm_start=warm_start,
+            hessian=hessian,
+        )
         self._require_fallback(fallback)
         self._fallback = fallback
         # the compiled core with its arrays and threads
-        self._passes = Passes(
-            model,
-            cost,
-            self.horizon,
-            (self.lower, self.upper),
-            derivatives,
-            eps,
-            warm_start,
-            self.threads,
-            fallback,
-        )
-        self._settings = Settings(
-            regularization,
-            mu,
-            mu_bounds,
-            mu_factor,
-            sizes,
-            acceptance,
-            tolerance,
-            hessian,
-            self.threads,
-        )
-        self._descent = Descent(self._passes, self._settings)
+        self._passes = Passes(model, cost, self.horizon, self._settings, fallback)
+        self._optimization = Optimization(self._passes, self._settings)
+        self._lock, self._process = threading.Lock(), os.getpid()
         # the planner with half the time step, which is made when a plan diverges
-        self._arguments: dict[str, Any] = {
-            "derivatives": derivatives,
-            "threads": threads,
-            "lower": self.lower,
-            "upper": self.upper,
-            "regularization": regularization,
-            "mu": mu,
-            "mu_bounds": mu_bounds,
-            "mu_factor": mu_factor,
-            "step_sizes": step_sizes,
-            "acceptance": acceptance,
-            "tolerance": tolerance,
-            "interpolation": interpolation,
-            "eps": eps,
-            "warm_start": warm_start,
-            "hessian": hessian,
-            "fallback": fallback,
-        }
         self._finer: ILQR | None = None
         self._halvings = HALVINGS
-        self._lock, self._process = threading.Lock(), os.getpid()
 
     def __repr__(self) -> str:
         return describe(
@@ -287,7 +220,7 @@ class ILQR:
         count("iterations", iterations)
         require_callback(callback)
         start = self.start_of(state)
-        first = self._open_loop(start, controls)
+        first = self._optimization.open_loop(start, controls)
         given = None
         if states is not None:
             given = shaped("states", states, (self.horizon, self.cost.nstate))
@@ -296,75 +229,19 @@ class ILQR:
         share = max(1, iterations // (len(stages) + 1))
         with self._alone():
             for width in stages:
-                wide = self._with_width(width)._solve(start, first, given, share, log)
-                first, given = self._open_loop(start, wide.controls), None
+                planner = self._with_model(planning_model(self.model, width=width))
+                wide = planner._optimization.solve(start, first, given, share, log)
+                first, given = self._optimization.open_loop(start, wide.controls), None
                 if wide.status == "stopped":
-                    return replace(self._solve(start, first, None, 0, log), status="stopped")
-            return self._solve(start, first, given, share, log)
+                    plan = self._optimization.solve(start, first, None, 0, log)
+                    return replace(plan, status="stopped", _planner=self)
+            plan = self._optimization.solve(start, first, given, share, log)
+            return replace(plan, _planner=self)
 
-    def _with_width(self, width: float) -> ILQR:
-        """Return the same planner for the model with contacts of at least this width."""
-        model = planning_model(self.model, width=width)
-        return ILQR(model, self.cost, self.horizon, **self._arguments)
-
-    def _solve(
-        self,
-        start: Array,
-        first: Policy,
-        states: Array | None,
-        iterations: int,
-        log: Callable[[int], Log],
-    ) -> Plan:
-        """Return the result of `solve`; `log` makes the log of an attempt, given its number."""
-        begun = time.perf_counter()
-        passes = self._passes
-        passes.begin(start)
-        attempts = self._attempts(first, states, iterations)
-        initial = attempts[0].progress.iterate.cost
-        penalize(passes, [attempt.progress for attempt in attempts])
-        for k, attempt in enumerate(attempts):
-            attempt.progress.log = log(k)
-        first_round = min(iterations, TRIAL) if self.cost.constraints else iterations
-        best = race(passes, attempts, first_round)
-        enforce(passes, best, self._settings.tolerance, iterations)
-        self._descent, progress = best.descent, best.progress
-        progress.iterate = passes.close(progress.iterate, progress.gains)
-        if not progress.iterate.cost < np.inf:
-            raise DivergedError(
-                "the iterations did not connect the initial states, and the simulation diverges. "
-                "Give other initial states, or plan with a smaller timestep"
-            )
-        if progress.refused:
-            progress.status = f"refused: {progress.refused}"
-        return self._plan(start, progress, initial, begun)
-
-    def _attempts(self, first: Policy, states: Array | None, iterations: int) -> list[Attempt]:
-        """Return the ways in which `solve` begins."""
-        if states is not None:
-            return [self._attempt(self._shoot(first, states), 1.0)]
-        self._passes.keeps = self.hessian == "exact"
-        simulated = Iterate(*self._passes.follow(first, -1, np.inf))
-        attempts = [self._attempt(simulated, FACTOR, is_new=False)]
-        if self.derivatives == "analytic" and iterations > FEW:
-            held = np.tile(first.states[:1], (self.horizon, 1))
-            with suppress(DivergedError):
-                attempts.append(self._attempt(self._shoot(first, held), FACTOR_OF_GAPS))
-        return attempts
-
-    def _shoot(self, policy: Policy, states: Array) -> Iterate:
-        """Return the knots from these states with the controls of a policy without feedback."""
-        controls = policy.controls.clip(self.lower, self.upper)
-        states = np.concatenate([policy.states[:1], states[1:]])
-        return self._passes.shoot(states, np.concatenate([controls, controls[-1:]]))
-
-    def _attempt(self, first: Iterate, factor: float, *, is_new: bool = True) -> Attempt:
-        """Return the iterations from a trajectory with the regularization times a factor."""
-        gains = np.zeros((self.horizon - 1, self.model.nu, self.cost.nx))
-        settings = self._settings._replace(mu=factor * self._settings.mu)
-        descent = Descent(self._passes, settings)
-        if self.cost.constraints:
-            descent.tolerance = max(FIRST_TOLERANCE, descent.tolerance)
-        return Attempt(descent, Progress(first, gains, is_new))
+    def _with_model(self, model: mujoco.MjModel) -> ILQR:
+        """Return the same planner for a model with other options or parameters."""
+        settings = vars(self._settings)
+        return ILQR(model, self.cost, self.horizon, fallback=self._fallback, **settings)
 
     def improve(self, state: mujoco.MjData | ArrayLike, plan: Plan | None = None) -> Plan:
         """Return the plan from a state after one iteration, for control in a loop.
@@ -385,18 +262,11 @@ class ILQR:
     def improve_from(self, start: Array, plan: Plan | None) -> Plan:
         """Return the same as `improve`, given the result of `start_of` as the initial state."""
         with self._alone():
-            if plan is not None:
-                shift = round((start[0] - plan.times[0]) / self.model.opt.timestep)
-                enough = plan.cost + WORSE * abs(plan.cost)
-                try:
-                    return self._run(start, plan.policy, max(shift, 0), enough=enough, plan=plan)
-                except DivergedError:
-                    pass  # the old plan is of no use from this state: begin a new one
-            self.reset()
             try:
-                return self._run(start, self._open_loop(start, None), -1)
+                made = self._optimization.improve(start, plan)
             except DivergedError as error:
                 return self._improve_in_small_steps(start, plan, error)
+            return replace(made, _planner=self)
 
     def _improve_in_small_steps(
         self, start: Array, plan: Plan | None, error: DivergedError
@@ -411,7 +281,7 @@ class ILQR:
         if self._finer is None:
             model = copy.copy(self.model)
             model.opt.timestep /= 2
-            self._finer = ILQR(model, self.cost, self.horizon, **self._arguments)
+            self._finer = self._with_model(model)
             self._finer._halvings = self._halvings - 1
         try:
             made = self._finer.improve_from(start, plan)
@@ -431,19 +301,10 @@ class ILQR:
         self, plan: Plan, start: Array, of: str, params: Parameters | None
     ) -> Sensitivity:
         """Return the result of `Plan.sensitivity`; `start` is the result of `start_of`."""
-        _one_of("of", of, QUANTITIES)
-        if (of == "params") != (params is not None):
-            raise ArgumentError(
-                'of="params" needs params, the mujacobian.Parameters of the planner\'s model'
-                if params is None
-                else f'params are only for of="params", got of={of!r}'
-            )
-        if params is not None:
-            bind(params, self.model)
         with self._alone():
             self._passes.begin(start)
             resume(self._passes, plan)
-            policy = self._open_loop(start, plan.controls)
+            policy = self._optimization.open_loop(start, plan.controls)
             return differentiate_plan(self._passes, policy, of, params)
 
     def solve_variant(
@@ -454,10 +315,10 @@ class ILQR:
         If it has not converged, this raises an error.
         """
         start = self.start_of(state)
-        first = self._open_loop(start, controls)
+        first = self._optimization.open_loop(start, controls)
         with self._changed(*variant):
             self.reset()
-            plan = self._run(start, first, -1, iterations)
+            plan = self._optimization.run(start, first, -1, iterations)
             if plan.status != "converged":
                 raise MujacobianError(
                     f"the plan has not converged after {len(plan.history.cost)} iterations: its "
@@ -478,7 +339,7 @@ class ILQR:
         start = self.start_of(state)
         with self._changed(*variant):
             self._passes.begin(start)
-            policy = self._open_loop(start, controls)
+            policy = self._optimization.open_loop(start, controls)
             return pull_back_plan(self._passes, policy, d_states, d_controls)
 
     @contextmanager
@@ -502,7 +363,7 @@ class ILQR:
     def fallback(self, fallback: str | None) -> None:
         self._require_fallback(fallback)
         with self._alone():
-            self._fallback = self._arguments["fallback"] = fallback
+            self._fallback = fallback
             self._passes.set_fallback(fallback)
             self._finer = None
 
@@ -525,7 +386,7 @@ class ILQR:
 
     def reset(self) -> None:
         """Reset the regularization and the choice of the Hessian to their initial values."""
-        self._descent = Descent(self._passes, self._settings)
+        self._optimization.reset()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -538,96 +399,15 @@ class ILQR:
         with self._lock:
             yield
 
-    def _run(
-        self,
-        start: Array,
-        policy: Policy,
-        shift: int,
-        iterations: int = 1,
-        enough: float = np.inf,
-        plan: Plan | None = None,
-    ) -> Plan:
-        """Return the plan that improves the trajectory of a policy.
 
-        `plan` is the earlier plan whose multipliers the constraints have.
-        """
-        # simulate and differentiate the initial trajectory
-        begun = time.perf_counter()
-        passes = self._passes
-        passes.begin(start)
-        passes.keeps = self._descent.expects_curvature()
-        has_multipliers = plan is not None and resume(passes, plan)
-        first = Iterate(*passes.follow(policy, shift, enough))
-        shortly_after = passes.times[:-1] + ROUNDING * self.model.opt.timestep
-        progress, initial = Progress(first, _gains_at(policy, shortly_after)), passes.cost_of(first)
-        if not has_multipliers:
-            penalize(passes, [progress])
-        self._descent.run(progress, iterations)
-        update(passes, progress)
-        if progress.refused and not passes.segments:
-            progress.status = f"refused: {progress.refused}"
-        return self._plan(start, progress, initial, begun)
-
-    def _plan(self, start: Array, progress: Progress, initial: float, begun: float) -> Plan:
-        passes, knots, gains = self._passes, progress.iterate.knots, progress.gains
-        policy = Policy(
-            self.model,
-            passes.times,
-            passes.states(knots),
-            knots.controls.copy(),
-            np.concatenate([gains, gains[-1:]]),
-            self.lower,
-            self.upper,
-            self.is_linear,
-        )
-        plan = Plan(
-            times=policy.times,
-            states=policy.states,
-            controls=policy.controls[:-1],
-            gains=gains,
-            sensordata=knots.sensors.copy(),
-            terms=passes.terms(knots),
-            cost=passes.cost_of(progress.iterate),
-            initial_cost=initial,
-            policy=policy,
-            history=progress.log.arrays(),
-            status=progress.status,
-            refused=progress.refused,
-            omitted=progress.omitted,
-            approximated=progress.approximated,
-            differenced=passes.differenced,
-            timings=replace(passes.timings, total=time.perf_counter() - begun),
-            _planner=self,
-            _start=start.copy(),
-        )
-        return describe_constraints(passes, knots, plan)
-
-    def _open_loop(self, start: Array, controls: ArrayLike | None) -> Policy:
-        """Return a policy without feedback, with the given controls or the constant `ctrl`."""
-        T, nu, nx = self.horizon, self.model.nu, self.cost.nx
-        if controls is None:
-            first = mujoco.mj_stateSize(self.model, BEFORE_CTRL)
-            held = start[first : first + nu].clip(self.lower, self.upper)
-            u = np.tile(held, (T - 1, 1))
-        else:
-            u = shaped("controls", controls, (T - 1, nu))
-        return Policy(
-            self.model,
-            start[0] + self.model.opt.timestep * np.arange(T - 1),
-            np.tile(start[1 : 1 + self.cost.nstate], (T - 1, 1)),
-            u,
-            np.zeros((T - 1, nu, nx)),
-            self.lower,
-            self.upper,
-            is_linear=False,
-        )
-
-
-def _gains_at(policy: Policy, times: Array) -> Array:
-    """Return the gains of a policy at the last knots that are not after these times."""
-    knots = np.searchsorted(policy.times, times, side="right") - 1
-    gains: Array = policy.gains[knots.clip(min=0)]
-    return gains
+def _require_cost(cost: object, model: mujoco.MjModel) -> None:
+    """Raise if this is not a cost of the model, whose controls are to be planned."""
+    if not isinstance(cost, Cost):
+        raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
+    if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
+        raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
+    if not model.nu:
+        raise ArgumentError("the model has no actuators, so there are no controls to plan")
 
 
 def _descending(widths: Sequence[float]) -> Array:
@@ -636,8 +416,3 @@ def _descending(widths: Sequence[float]) -> Array:
     if given.ndim != 1 or (given <= 0).any() or (np.diff(given) >= 0).any():
         raise ArgumentError(f"widths must be positive lengths in descending order, got {widths!r}")
     return given
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ArgumentError(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -21,6 +21,7 @@ from mujacobian import _core
 from mujacobian._arguments import Array, count, require_data, require_model
 from mujacobian._differenced import Differenced
 from mujacobian._summary import describe
+from mujacobian.control.constraint_rows import step_violations
 from mujacobian.control.cost import weigh
 from mujacobian.control.ilqr import ILQR
 from mujacobian.control.passes import DivergedError
@@ -46,6 +47,8 @@ class MPCResult:
       weighted: `(n, terms)`, the same times their weights, whose sum is the cost.
       names: names of the terms.
       weights: `(terms,)`, weights of the terms.
+      violations: largest violation of each constraint over all steps by name, in the unit of its
+        rows; 0 for terminal constraints, because each step is the first knot of a plan.
       plan_times: `(plans,)`, s, initial times of the plans.
       plan_costs: `(plans,)`, costs of the plans.
       step_sizes: `(plans,)`, step sizes of their line searches, 0 if no step size was better.
@@ -71,6 +74,7 @@ class MPCResult:
     weighted: Array
     names: list[str]
     weights: Array
+    violations: dict[str, float]
     plan_times: Array
     plan_costs: Array
     step_sizes: Array
@@ -90,6 +94,8 @@ class MPCResult:
             f"{self.derivatives} derivatives, {self.threads} threads",
             f"cost {self.costs.mean():.4g} on average, {self.costs[-1]:.4g} at the end",
         ]
+        for name, violation in self.violations.items():
+            facts.append(f"constraint {name}: largest violation {violation:.3g}")
         if any(self.refused):
             facts.append(f"{sum(map(bool, self.refused))} plans improved only in part")
         if any(self.omitted):
@@ -141,6 +147,7 @@ class MPCResult:
             "plans_per_second": self.plans_per_second,
             "milliseconds_per_plan": self.statistics,
             "names": self.names,
+            "violations": self.violations,
             **{name: getattr(self, name).tolist() for name in arrays + plans},
         }
 
@@ -296,6 +303,7 @@ class MPC:
         cost = self.planner.cost
         terms = cost.by_term(record.sensordata, record.controls, record.times, record.states)
         weighted = weigh(terms, cost.step_weights(record.times))
+        violations = step_violations(cost, record.sensordata, record.controls, record.times)
         return MPCResult(
             times=record.times,
             states=record.states,
@@ -306,6 +314,7 @@ class MPC:
             weighted=weighted,
             names=[term.name for term in cost.terms],
             weights=np.array(cost.weights, dtype=np.float64),
+            violations=violations,
             plan_times=np.array([made.time for made in plans.made]),
             plan_costs=np.array([made.cost for made in plans.made]),
             step_sizes=np.array([made.step_size for made in plans.made]),

@@ -12,10 +12,11 @@ from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
 from mujacobian._product import bind
+from mujacobian._rollout import INTEGRATION
 from mujacobian._threads import borrowed
 from mujacobian.control.cost import Cost
 from mujacobian.control.norm import expand_norm
-from mujacobian.control.passes import INTEGRATION, Passes
+from mujacobian.control.passes import Passes
 from mujacobian.control.trajectory import Knots
 
 

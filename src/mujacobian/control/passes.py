@@ -14,17 +14,17 @@ import numpy as np
 
 from mujacobian import _core
 from mujacobian._arguments import Array
-from mujacobian._differenced import Differenced, may_difference
-from mujacobian._linearization import Linearization
-from mujacobian._threads import each
+from mujacobian._differenced import may_difference
+from mujacobian._rollout import INTEGRATION
 from mujacobian.control.constraint_rows import constraint_values
 from mujacobian.control.cost import Cost, weigh
+from mujacobian.control.knot_differences import KnotDifferences
 from mujacobian.control.lagrangian import Lagrangian, Residuals
 from mujacobian.control.plan import Policy, Timings
+from mujacobian.control.settings import Settings
 from mujacobian.control.trajectory import Direction, Expansion, Iterate, Knots
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 
-INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
 # the parts of mjSTATE_INTEGRATION before ctrl; parts are in the order of their bits
 BEFORE_CTRL = int(INTEGRATION) & int(mujoco.mjtState.mjSTATE_CTRL) - 1
 PENALTY = 2.0  # penalty of gaps, relative to the expected increase of the cost when they close
@@ -43,22 +43,18 @@ class Passes:
         model: mujoco.MjModel,
         cost: Cost,
         horizon: int,
-        bounds: tuple[Array, Array],
-        derivatives: str,
-        eps: float,
-        warm_start: bool,
-        threads: int,
+        settings: Settings,
         fallback: str | None,
     ) -> None:
-        self.model, self.cost, self.horizon, self.bounds = model, cost, horizon, bounds
-        self.threads = threads
+        self.model, self.cost, self.horizon = model, cost, horizon
+        self.bounds = settings.lower, settings.upper
         self._core = _core.Planner(
             model,
             cost=cost.core,
-            backend=derivatives,
-            eps=eps,
-            warm_start=warm_start,
-            threads=threads,
+            backend=settings.derivatives,
+            eps=settings.eps,
+            warm_start=settings.warm_start,
+            threads=settings.threads,
             may_refuse=may_difference(model, fallback),
         )
         nx, nu, ns = cost.nx, cost.nu, cost.ns
@@ -69,8 +65,9 @@ class Passes:
             np.zeros((horizon, ns, nu)),
             *cost.blank(horizon),
         )
+        self.differences = KnotDifferences(model, cost, self.expansion, settings.threads)
         self.curved = np.zeros_like(self.expansion.hessian)  # with second derivatives of the steps
-        half = 0.5 * (bounds[1] - bounds[0])
+        half = 0.5 * (settings.upper - settings.lower)
         # the scale of the regularization of each control has the units of 1 / control^2
         self.scale = np.where((half > 0) & np.isfinite(half), half, 1.0) ** -2.0
         self.keeps = False  # whether the next expansion keeps its steps, for `curve`
@@ -81,7 +78,6 @@ class Passes:
         self.refused = ""  # the first of them, and the reason
         self.omitted: tuple[str, ...] = ()  # sensors without a derivative, whose rows are left out
         self.timings = Timings()
-        self._reports: dict[tuple[int, str, str], Differenced] = {}
 
     def set_fallback(self, fallback: str | None) -> None:
         """Difference knots without an exact derivative from now on, or stop to do so."""
@@ -96,7 +92,7 @@ class Passes:
         self.core_weights, self.constant = self.cost.core_weights(self.weights), 0.0
         self.lagrangian = Lagrangian(self.cost, self.times) if self.cost.constraints else None
         self.timings = Timings()
-        self._reports.clear()
+        self.differences.clear()
         self._core.derivative_seconds()
 
     def penalize(self) -> None:
@@ -208,11 +204,6 @@ class Passes:
         except (UnsupportedFeatureError, ValueError) as error:
             return str(error)
         return ""
-
-    @property
-    def differenced(self) -> tuple[Differenced, ...]:
-        """Reports of the knots that were differenced since the plan began."""
-        return tuple(sorted(self._reports.values(), key=lambda report: report.index))
 
     def expand(self, knots: Knots) -> None:
         """Differentiate along a trajectory that has been simulated."""
@@ -396,53 +387,13 @@ class Passes:
         )
         if not refused:
             return
-        failures = self._difference(knots, refused)
+        failures = self.differences.expand(
+            knots, refused, self._core.sensors(), self.offsets, self.core_weights
+        )
         self.broken = sorted([*self.broken, *failures])
         first = self.broken[0] if self.broken else -1
         if first in failures:
             self.refused = f"knot {first}: {failures[first]}"
-
-    def _difference(self, knots: Knots, refused: list[int]) -> dict[int, str]:
-        """Difference the knots without an exact derivative; return the reasons of failures."""
-        from mujacobian import _fallback  # it imports the reference solution
-
-        failures: dict[int, str] = {}
-        wanted = self._core.sensors()
-
-        def work(place: int, data: mujoco.MjData) -> None:
-            t = refused[place]
-            mujoco.mj_setState(self.model, data, knots.rows[t], INTEGRATION)
-            try:
-                lin = _fallback.linearize(self.model, data, wanted=wanted, index=(t,))
-            except (UnsupportedFeatureError, ValueError, ArithmeticError) as error:
-                failures[t] = str(error)
-                return
-            self._keep(knots, t, lin)
-
-        each(
-            self.model, len(refused), self.threads, work, lambda place: f"at knot {refused[place]}"
-        )
-        return failures
-
-    def _keep(self, knots: Knots, t: int, lin: Linearization) -> None:
-        """Store the linearization of knot t, and expand the cost there."""
-        e, one = self.expansion, slice(t, t + 1)
-        if t < self.horizon - 1:  # no step begins at the last knot
-            e.A[t], e.B[t] = lin.A, lin.B
-        e.C[t], e.D[t] = lin.C, lin.D
-        _, offsets, weights, *_ = self._task()
-        self.cost.core.expand_into(
-            sensordata=knots.sensors[one],
-            controls=knots.controls[one],
-            offsets=offsets[one],
-            weights=weights[one],
-            C=e.C[one],
-            D=e.D[one],
-            gradient=e.gradient[one],
-            hessian=e.hessian[one],
-        )
-        for report in lin.differenced:
-            self._reports[t, report.element, report.reason] = report
 
     @contextmanager
     def _measured(self, phase: str) -> Iterator[None]:

@@ -8,7 +8,7 @@ import math
 import mujoco
 import numpy as np
 
-from mujacobian._arguments import require_model
+from mujacobian._arguments import require_model, require_one_of
 from mujacobian.errors import ArgumentError
 
 INTEGRATORS = {
@@ -50,9 +50,7 @@ def planning_model(
             raise ArgumentError(f"timestep must be between 0 and 1 s, got {timestep!r}")
         planned.opt.timestep = timestep
     if integrator is not None:
-        if integrator not in INTEGRATORS:
-            known = ", ".join(INTEGRATORS)
-            raise ArgumentError(f"integrator must be one of {known}, got {integrator!r}")
+        require_one_of("integrator", integrator, INTEGRATORS)
         planned.opt.integrator = INTEGRATORS[integrator]
     if width is None:
         width = SPEED * planned.opt.timestep if differentiable else 0.0

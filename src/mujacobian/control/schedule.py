@@ -57,6 +57,15 @@ def knot_factors(owner: str, knots: str | ArrayLike | Schedule, times: ArrayLike
     return out
 
 
+def step_factors(owner: str, knots: str | ArrayLike | Schedule, times: Array) -> Array:
+    """Return the factors of simulated steps, `(n,)`, each of which is the first knot of a plan."""
+    if callable(knots):
+        return knot_factors(owner, knots, times)
+    if not isinstance(knots, str):
+        return np.full(len(times), np.asarray(knots, dtype=np.float64)[0])
+    return np.full(len(times), float(knots == "all"))
+
+
 def _checked(owner: str, factors: ArrayLike, shape: tuple[int, ...]) -> Array:
     what = f"{owner}: the factors of knots"
     given = np.asarray(factors, dtype=np.float64)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mujacobian._arguments import Array
+from mujacobian._arguments import Array, require_one_of
 from mujacobian._parameters import Parameters
+from mujacobian._product import bind
 from mujacobian.control.constraint_rows import differentiate_constraints
 from mujacobian.control.norm import expand_norm
 from mujacobian.control.parameter_sensitivity import (
@@ -19,7 +20,7 @@ from mujacobian.control.parameter_sensitivity import (
 from mujacobian.control.passes import Passes
 from mujacobian.control.plan import Policy, Sensitivity
 from mujacobian.control.trajectory import Expansion, Knots
-from mujacobian.errors import DomainError, MujacobianError
+from mujacobian.errors import ArgumentError, DomainError, MujacobianError
 
 STIFFNESS = 100.0  # factor of the penalties of active constraints, for fewer rounds
 ROUNDS = 50  # after which the multipliers of active constraints must have converged
@@ -170,8 +171,18 @@ def differentiate_plan(
 ) -> Sensitivity:
     """Return the sensitivity of a plan, whose controls `policy` applies without feedback.
 
-    `passes` has begun at the initial state of the plan. `of` is one of QUANTITIES.
+    `passes` has begun at the initial state of the plan. `of` and `params` are the arguments of
+    `Plan.sensitivity`.
     """
+    require_one_of("of", of, QUANTITIES)
+    if (of == "params") != (params is not None):
+        raise ArgumentError(
+            'of="params" needs params, the mujacobian.Parameters of the planner\'s model'
+            if params is None
+            else f'params are only for of="params", got of={of!r}'
+        )
+    if params is not None:
+        bind(params, passes.model)
     optimum, knots = find_optimum(passes, policy)
     if params is not None and optimum.active is not None:
         raise MujacobianError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import mujoco
 
-from mujacobian._arguments import suggestion
+from mujacobian._arguments import require_one_of, suggestion
 from mujacobian.errors import ArgumentError
 
 # the name of the list of elements of a kind, and their type in sensors
@@ -34,8 +34,8 @@ def find_kind(
       kinds: kinds to choose from.
       kind: the kind, if elements of several kinds have this name.
     """
-    if kind and kind not in kinds:
-        raise ArgumentError(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+    if kind:
+        require_one_of("kind", kind, kinds)
     known = {each: _names(getattr(spec, kinds[each][0])) for each in ([kind] if kind else kinds)}
     found = [each for each, names in known.items() if name in names]
     if not found:

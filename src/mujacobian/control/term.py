@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mujacobian._arguments import Array
 from mujacobian.control.norm import Norm, Quadratic
 from mujacobian.control.rows import Rows
-from mujacobian.control.schedule import Schedule, knot_factors, require_knots, widened
+from mujacobian.control.schedule import Schedule, knot_factors, require_knots, step_factors, widened
 from mujacobian.control.user_residual import UserResidual
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
@@ -95,11 +95,7 @@ class Term:
 
     def step_factors(self, times: Array) -> Array:
         """Return the factors of simulated steps, `(n,)`, each of which is the first of a plan."""
-        if isinstance(self.knots, str):
-            return np.full(len(times), float(self.knots == "all"))
-        if callable(self.knots):
-            return self.factors(times)
-        return np.full(len(times), np.asarray(self.knots, dtype=np.float64)[0])
+        return step_factors(self.owner, self.knots, times)
 
     def _checked(self, target: ArrayLike, lead: tuple[int, ...]) -> Array:
         """Return a target as an array whose leading axes are `lead`."""

@@ -1,0 +1,88 @@
+"""Attempts: several ways to begin a plan, which are continued until the best one remains."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mujacobian._arguments import Array
+from mujacobian.control.descent import Descent, Progress
+from mujacobian.control.passes import DivergedError, Passes
+from mujacobian.control.plan import Policy
+from mujacobian.control.settings import Settings
+from mujacobian.control.trajectory import Iterate
+
+FEW = 10  # iterations, up to which there is only one attempt
+TRIAL = 40  # iterations of each attempt, after which only the best one continues
+# of the initial regularization: from a simulation, and from states with gaps
+FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
+
+
+@dataclass
+class Attempt:
+    """A way to begin a plan: its iterations, and the trajectory as far as it has been improved."""
+
+    descent: Descent
+    progress: Progress
+
+    def run(self, iterations: int) -> None:
+        """Continue with a number of iterations, unless there is nothing left to improve."""
+        if self.progress.status == "iterations":
+            self.descent.run(self.progress, iterations)
+
+    def cost(self, passes: Passes) -> float:
+        """Return the cost of the trajectory without gaps, infinite if it diverges."""
+        return passes.close(self.progress.iterate, self.progress.gains).cost
+
+
+def make_attempts(
+    passes: Passes, settings: Settings, first: Policy, states: Array | None, iterations: int
+) -> list[Attempt]:
+    """Return the ways in which `ILQR.solve` begins, with its initial controls and states."""
+    if states is not None:
+        return [_attempt(passes, settings, _shoot(passes, first, states))]
+    passes.keeps = settings.hessian == "exact"
+    simulated = Iterate(*passes.follow(first, -1, np.inf))
+    attempts = [_attempt(passes, settings, simulated, FACTOR, is_new=False)]
+    if settings.derivatives == "analytic" and iterations > FEW:
+        held = np.tile(first.states[:1], (passes.horizon, 1))
+        with suppress(DivergedError):
+            shot = _shoot(passes, first, held)
+            attempts.append(_attempt(passes, settings, shot, FACTOR_OF_GAPS))
+    return attempts
+
+
+def _shoot(passes: Passes, policy: Policy, states: Array) -> Iterate:
+    """Return the knots from these states with the controls of a policy without feedback."""
+    controls = policy.controls.clip(policy.lower, policy.upper)
+    states = np.concatenate([policy.states[:1], states[1:]])
+    return passes.shoot(states, np.concatenate([controls, controls[-1:]]))
+
+
+def _attempt(
+    passes: Passes, settings: Settings, first: Iterate, factor: float = 1.0, *, is_new: bool = True
+) -> Attempt:
+    """Return the iterations from a trajectory with the regularization times a factor."""
+    gains = np.zeros((passes.horizon - 1, passes.model.nu, passes.cost.nx))
+    descent = Descent(passes, replace(settings, mu=factor * settings.mu))
+    return Attempt(descent, Progress(first, gains, is_new))
+
+
+def race(passes: Passes, attempts: list[Attempt], iterations: int) -> Attempt:
+    """Return the best of several attempts after this number of iterations."""
+    if len(attempts) > 1:
+        for attempt in attempts:
+            attempt.progress.is_new = True  # the attempts overwrite the derivatives of each other
+            attempt.run(min(TRIAL, iterations))
+            if attempt.progress.log.has_stopped:
+                break
+        iterations = max(iterations - TRIAL, 0)
+    best = min(attempts, key=lambda attempt: attempt.cost(passes))
+    has_stopped = any(attempt.progress.log.has_stopped for attempt in attempts)
+    if has_stopped and best.progress.status == "iterations":
+        best.progress.status = "stopped"
+    best.progress.is_new = best.progress.is_new or len(attempts) > 1
+    best.run(iterations)
+    return best
