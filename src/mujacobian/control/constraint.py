@@ -24,9 +24,9 @@ class Constraint:
     Attributes:
       name: name in results and errors.
       rows: k rows of sensors and controls.
-      lower: `(k,)`, or a function of times `(n,)` that returns `(n, k)` and is called once per
-        plan. One number instead of k applies to all rows, and -inf is no bound. By default, there
-        is no lower bound.
+      lower: `(k,)`, or a function of times `(n,)` that returns `(n, k)`. It is called once per
+        plan, and `MPC.run` calls it again with all times of the loop. One number instead of k
+        applies to all rows, and -inf is no bound. By default, there is no lower bound.
       upper: upper bounds in the same form; at least one of both must be given.
       tolerance: largest violation of a plan that has converged, in the unit of the rows; by default
         1e-4.
