@@ -69,6 +69,22 @@ def differences(f, x, h=1e-3):
     return (16 * twice - once) / 15
 
 
+def sensing(model, data, state, controls):
+    """Return the function of (dx, du) to sensordata and controls around a state; it uses data."""
+    nv, na = model.nv, model.na
+
+    def sense(z):
+        data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + nv])
+        mujoco.mj_integratePos(model, data.qpos, z[:nv], 1.0)
+        data.qvel += z[nv : 2 * nv]
+        data.act += z[2 * nv : 2 * nv + na]
+        data.ctrl[:] = controls + z[2 * nv + na :]
+        mujoco.mj_forward(model, data)
+        return data.sensordata.copy(), data.ctrl.copy()
+
+    return sense
+
+
 @pytest.mark.parametrize("norm", NORMS, ids=repr)
 def test_norms_are_their_formulas_and_have_their_derivatives(norm):
     rng = np.random.default_rng(0)
@@ -109,21 +125,13 @@ def test_gradient_of_a_cost_is_that_of_the_simulated_sensors(norm):
     )
     state, u = random_state(model, 1), np.array([0.3, -0.2])
     data = mujoco.MjData(model)
-    nv, na = model.nv, model.na
-
-    def sense(z):
-        data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + nv])
-        mujoco.mj_integratePos(model, data.qpos, z[:nv], 1.0)
-        data.qvel += z[nv : 2 * nv]
-        data.act += z[2 * nv : 2 * nv + na]
-        data.ctrl[:] = u + z[2 * nv + na :]
-        mujoco.mj_forward(model, data)
-        return data.sensordata.copy(), data.ctrl.copy()
+    sense = sensing(model, data, state, u)
 
     def value(z):
         s, c = sense(z)
         return cost(s[None], c[None], [0.0])[0]
 
+    nv, na = model.nv, model.na
     zero = np.zeros(2 * nv + na + model.nu)
     s, c = sense(zero)
     lin = mujacobian.linearize(model, data)

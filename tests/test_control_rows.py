@@ -9,7 +9,7 @@ import pytest
 import mujacobian
 from mujacobian import control
 from tests.scenes.control_models import pendulum, random_state, slides, tumbler
-from tests.test_control_cost import TOLERANCE, differences
+from tests.test_control_cost import TOLERANCE, differences, sensing
 
 # Second derivatives by extrapolated differences of exact gradients of order 10
 CURVATURE = 1e-7
@@ -83,22 +83,13 @@ def test_gradient_through_a_simulated_state():
     cost = control.Cost(model, [control.Term("all", rows, control.L2(0.2))])
     state, c = random_state(model, 1), np.array([0.3, -0.2])
     data = mujoco.MjData(model)
-    nv, na = model.nv, model.na
-
-    def sense(z):
-        data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + nv])
-        mujoco.mj_integratePos(model, data.qpos, z[:nv], 1.0)
-        data.qvel += z[nv : 2 * nv]
-        data.act += z[2 * nv : 2 * nv + na]
-        data.ctrl[:] = c + z[2 * nv + na :]
-        mujoco.mj_forward(model, data)
-        return data.sensordata.copy(), data.ctrl.copy()
+    sense = sensing(model, data, state, c)
 
     def value(z):
         s, v = sense(z)
         return cost(s[None], v[None], [0.0])[0]
 
-    zero = np.zeros(2 * nv + na + model.nu)
+    zero = np.zeros(2 * model.nv + model.na + model.nu)
     s, v = sense(zero)
     lin = mujacobian.linearize(model, data)
     gradient, _ = cost.expand(s[None], v[None], [0.0], lin.C[None], lin.D[None])
