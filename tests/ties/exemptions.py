@@ -69,7 +69,7 @@ FEATURES = """
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """
-  adjoint/pass.cc:4 constraint/block.cc:3 linear/cholesky.cc:1
+  adjoint/pass.cc:4 constraint/block.cc:2 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:9
   constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
   dynamics/convergence.cc:10
