@@ -16,9 +16,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+import mujacobian
 from benchmarks.timing import processor
 from mujacobian.control import (
     ILQR,
@@ -229,17 +228,31 @@ def solve(problem: Problem, hessian: str) -> tuple[str, ...]:
     """Return a row of the table."""
     planner = problem.planner(hessian)
     first = gradient(planner, problem.start, problem.guess)
+    # one beginning, so that the iterations are all of them
+    simulated = mujacobian.rollout(problem.model, problem.start, problem.guess).states
     begun = time.process_time()
-    plan = planner.solve(problem.start, controls=problem.guess, iterations=MOST)
+    plan = planner.solve(problem.start, controls=problem.guess, states=simulated, iterations=MOST)
     seconds = time.process_time() - begun
     last = gradient(planner, problem.start, plan.controls) / first
     n, exact = len(plan.history.cost), int(plan.history.exact.sum())
-    each = f"{1e3 * seconds / n:.1f}"
-    return problem.name, hessian, str(n), str(exact), f"{plan.cost:.10g}", f"{last:.0e}", each
+    each = f"{1e3 * seconds / n:.1f} ms"
+    name = f'`"{hessian}"`'
+    return problem.name, name, str(n), str(exact), f"{plan.cost:.10g}", f"{last:.0e}", each
 
 
-def price(plans: int, rounds: int) -> Table:
-    """Return the processor time of one iteration on the trotting A1, after a number of plans."""
+def head(*names: str) -> None:
+    """Print the first lines of a Markdown table."""
+    row(*names)
+    print("|" + "---|" * len(names))
+
+
+def row(*cells: str) -> None:
+    """Print a row of a Markdown table."""
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def price(plans: int, rounds: int) -> None:
+    """Print the processor time of one iteration on the trotting A1, after a number of plans."""
     task = tasks.load("a1_trot")
     planners = {
         name: ILQR(task.planned, task.cost, horizon=KNOTS, hessian=name, threads=1)
@@ -260,18 +273,15 @@ def price(plans: int, rounds: int) -> Table:
         made[name].append(planners[name].improve(data, plan))
 
     times = processor({name: partial(iterate, name) for name in HESSIANS}, rounds)
-    table = Table(title=f"one iteration, a1_trot, {KNOTS} knots, one thread, processor time")
-    for column in ("Hessian", "ms", "ratio", "exact"):
-        table.add_column(column, justify="left" if column == "Hessian" else "right")
+    head("`hessian=`", f"one iteration, {KNOTS} knots", "ratio", "exact")
     for name, found in made.items():
         ratio = times[name] / times["gauss-newton"]
         exact = "yes" if found[-1].history.exact.all() else "no"
-        table.add_row(name, f"{times[name]:.2f}", f"{ratio:.2f}", exact)
-    return table
+        row(f'`"{name}"`', f"{times[name]:.2f} ms", f"{ratio:.2f}", exact)
 
 
-def trot(seconds: float, rounds: int) -> Table:
-    """Return the closed-loop cost and the speed of planning of the trotting A1."""
+def trot(seconds: float, rounds: int) -> None:
+    """Print the closed-loop cost and the speed of planning of the trotting A1."""
     results: dict[str, MPCResult] = {}
 
     def run(hessian: str) -> None:
@@ -280,14 +290,16 @@ def trot(seconds: float, rounds: int) -> Table:
         results[hessian] = MPC(task.model, planner).run(task.start(None), seconds, progress=False)
 
     times = processor({name: partial(run, name) for name in ("gauss-newton", "auto")}, rounds)
-    table = Table(title=f"a1_trot, {seconds:g} s closed loop, one thread, processor time")
-    for name in ("Hessian", "mean cost", "plans per second", "plans that tried it"):
-        table.add_column(name, justify="left" if name == "Hessian" else "right", no_wrap=True)
+    head(
+        "`hessian=`",
+        "mean cost",
+        "plans per second of processor time",
+        "plans that tried exact second derivatives",
+    )
     for hessian, result in results.items():
         n, tried = len(result.timings), sum(each.curvature > 0 for each in result.timings)
         rate = f"{1e3 * n / times[hessian]:.0f}"
-        table.add_row(hessian, f"{result.costs.mean():.6g}", rate, f"{tried} of {n}")
-    return table
+        row(f'`"{hessian}"`', f"{result.costs.mean():.5g}", rate, f"{tried} of {n}")
 
 
 def main() -> None:
@@ -299,21 +311,15 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     if arguments.price:
-        Console().print(price(plans=20, rounds=60))
+        price(plans=20, rounds=60)
     if arguments.trot:
-        Console().print(trot(arguments.trot, rounds=3))
+        trot(arguments.trot, rounds=3)
     if arguments.price or arguments.trot:
         return
-    table = Table(title="solutions of planning problems")
-    names = ("problem", "Hessian", "iterations", "exact", "cost", "gradient", "ms")
-    for name in names:
-        table.add_column(
-            name, justify="left" if name in ("problem", "Hessian") else "right", no_wrap=True
-        )
+    head("problem", "`hessian=`", "iterations", "of these exact", "cost", "gradient", "each")
     for problem in problems():
         for hessian in HESSIANS:
-            table.add_row(*solve(problem, hessian))
-    Console().print(table)
+            row(*solve(problem, hessian))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ MENAGERIE_ROOT. The exit status is 1 if an error is above the bound.
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,13 @@ from tests.oracle.second_order import column_errors
 
 STANDING = ("unitree_a1", "unitree_g1")
 SETTLING = 200  # steps before a robot stands
-SECONDS = 1.0  # of timing per call
+CALLS = 20  # per measurement of a price
+ROUNDS = 200
 BOUND = 1e-6  # relative to the largest entry
 COLUMNS = 16  # that are compared per state
 LARGEST = 80  # dofs
 STEPS = 100  # of a rollout
+FAMILIES = ("dof_damping", "body_mass")  # parameters of rollouts
 
 
 def main() -> int:
@@ -67,23 +68,38 @@ def report_price(root: Path) -> None:
 
 def report_rollouts(root: Path) -> None:
     """Print milliseconds of gradients and Hessian-vector products of rollouts, on one thread."""
-    print("| model | nv | simulation | gradient | `Trajectory.hvp` | ratio |")
+    print("| model | nv | parameters | gradient | `Trajectory.hvp` | ratio |")
     print("|---|---|---|---|---|---|")
     for name, model, data in priced(root):
-        rng = np.random.default_rng(0)
-        controls = data.ctrl + 0.01 * rng.normal(size=(STEPS, model.nu))
-        trajectory = mujacobian.rollout(model, data, controls, threads=1)
-        d_states = rng.normal(size=trajectory.states.shape)
-        along = rng.normal(size=trajectory.states.shape[1]), rng.normal(size=controls.shape)
-        calls: dict[str, Callable[[], object]] = {
-            "simulation": partial(mujacobian.rollout, model, data, controls, threads=1),
-            "gradient": partial(trajectory.gradient, d_states),
-            "hvp": partial(trajectory.hvp, along, d_states),
-        }
-        times = processor(calls, rounds=40)
-        cells = " | ".join(f"{x:.1f} ms" for x in times.values())
-        ratio = times["hvp"] / times["gradient"]
-        print(f"| {name} | {model.nv} | {cells} | {ratio:.1f} |", flush=True)
+        for items in ([], *([item] for item in FAMILIES)):
+            params = mujacobian.Parameters(model, items) if items else None
+            try:
+                gradient, product = rollout_times(model, data, params)
+            except mujacobian.MujacobianError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                break
+            what = f"{len(params)} of `{items[0]}`" if params else ""
+            times = f"{gradient:.1f} ms | {product:.1f} ms | {product / gradient:.1f}"
+            print(f"| {name} | {model.nv} | {what} | {times} |", flush=True)
+
+
+def rollout_times(
+    model: mujoco.MjModel, data: mujoco.MjData, params: mujacobian.Parameters | None
+) -> tuple[float, float]:
+    """Return milliseconds of the gradient and of a Hessian-vector product of a rollout."""
+    rng = np.random.default_rng(0)
+    controls = data.ctrl + 0.01 * rng.normal(size=(STEPS, model.nu))
+    trajectory = mujacobian.rollout(model, data, controls, params=params, threads=1)
+    d_states = rng.normal(size=trajectory.states.shape)
+    along = [rng.normal(size=trajectory.states.shape[1]), rng.normal(size=controls.shape)]
+    if params:
+        along.append(rng.normal(size=len(params)))
+    calls: dict[str, Callable[[], object]] = {
+        "gradient": partial(trajectory.gradient, d_states),
+        "hvp": partial(trajectory.hvp, tuple(along), d_states),
+    }
+    times = processor(calls, rounds=40)
+    return times["gradient"], times["hvp"]
 
 
 def priced(root: Path) -> Iterator[tuple[str, mujoco.MjModel, mujoco.MjData]]:
@@ -114,22 +130,17 @@ def price(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, float]:
     A, B = np.zeros((nx, nx)), np.zeros((nx, nu))
     xx, xu, uu = np.zeros((nx, nx)), np.zeros((nx, nu)), np.zeros((nu, nu))
     given = np.random.default_rng(0).normal(size=nx)
-    return (
-        _quick(lambda: mujacobian.transition(model, data, A, B)),
-        _quick(lambda: mujacobian.hessian_into(model, data, given, xx, xu, uu)),
-    )
 
+    def first() -> None:
+        for _ in range(CALLS):
+            mujacobian.transition(model, data, A, B)
 
-def _quick(call: Callable[[], object]) -> float:
-    """Return the time below which a tenth of the calls stay: other processes delay the others."""
-    call()
-    times = []
-    end = time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return 1e6 * float(np.quantile(times, 0.1))
+    def second() -> None:
+        for _ in range(CALLS):
+            mujacobian.hessian_into(model, data, given, xx, xu, uu)
+
+    times = processor({"first": first, "second": second}, rounds=ROUNDS)
+    return 1e3 * times["first"] / CALLS, 1e3 * times["second"] / CALLS
 
 
 def report_accuracy(root: Path, part: str, states: int) -> int:

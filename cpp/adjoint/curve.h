@@ -14,6 +14,8 @@ struct ParameterSlopes {
   double *early, *late;  // by the acceleration that solves g = 0, and by w
 };
 
+struct BodyMotions;
+
 // The step whose columns are differentiated. Parts that several parameters share are computed on
 // first use.
 class CurveContext {
@@ -31,6 +33,10 @@ class CurveContext {
   const DataView& virtual_early() { return at(early_, curved.mu.g); }
   const DataView& virtual_late() { return at(late_, curved.mu.s); }
 
+  // Returns the motions of a body in a pass with a virtual velocity. The components of a body's
+  // inertia share them: each combination of both has a slot, which holds the last body.
+  const BodyMotions& body_motions(int slot, const Pass& pass, const DataView& virt, int body);
+
   const ModelView& m;
   const DataView& d;
   const StepCurvature& curved;
@@ -41,6 +47,8 @@ class CurveContext {
  private:
   const DataView& at(const DataView*& view, const double* mu);
   const DataView *early_ = nullptr, *late_ = nullptr;
+  static constexpr int kSlots = 5;
+  BodyMotions* motions_[kSlots] = {};
 };
 
 // The second derivatives with respect to two parameters.

@@ -1,3 +1,5 @@
+#include <new>
+
 #include "adjoint/curve.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -5,6 +7,18 @@
 #include "tree/composite.h"
 
 namespace mujacobian {
+
+// The motions of a body and of the dofs that move it, in the frame of the body, about its origin.
+struct BodyMotions {
+  struct Dof {
+    int index;
+    Motion axis, axis_dot, virt, second, sum;  // with the rates of a sweep
+  };
+  int body, count;
+  Motion velocity, virt, acceleration;
+  Dof* dofs;
+};
+
 namespace {
 
 // Returns the index of a component (mass, mass * com, inertia) in MuJoCo's packed inertia.
@@ -56,28 +70,19 @@ struct UnitInertia {
 };
 
 // Calls visit(dof, by_q, by_v, by_a) with the derivatives of U . (I A + V x* I V) with respect to
-// the position, velocity and acceleration of the dofs that move the body, where U is its virtual
-// velocity in `virt`.                                                               (HES-9, HVP-8)
+// the position, velocity and acceleration of the dofs that move the body.           (HES-9, HVP-8)
 template <class F>
-void visit_slopes(const ModelView& m, const Pass& pass, const DataView& virt, int body,
-                  Inertia inertia, F visit) {
-  const DataView& d = pass.d;
-  const BodyFrame frame(m, d, body);
-  const Motion v = frame.take(load_motion(d.cvel + 6 * body));
-  const Motion u = frame.take(load_motion(virt.cvel + 6 * body));
-  const Force force = inertia * frame.take(pass.motion.acceleration[body]) + cross(v, inertia * v);
-  const Force momentum = inertia * u;
-  const Mat3 rate = inertia_rate(inertia, u, momentum.ang);
-  const Vec3 torque = -(transpose_mul(rate, v.ang) + 2.0 * cross(momentum.lin, v.lin));  // (HES-11)
-  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
-    const Motion axis = frame.take(load_motion(d.cdof + 6 * i));
-    const Motion axis_dot = frame.take(load_motion(d.cdof_dot + 6 * i));
-    const Motion axis_virtual = frame.take(load_motion(virt.cdof_dot + 6 * i));
-    const DofRates& rates = pass.motion.rates[i];
-    visit(i,
-          dot(axis_virtual, force) + dot(frame.take(rates.second), momentum) +
-              dot(axis_dot.ang, torque),
-          dot(frame.take(rates.sum), momentum) + dot(axis.ang, torque), dot(axis, momentum));
+void visit_slopes(const BodyMotions& x, Inertia inertia, F visit) {
+  const Force force = inertia * x.acceleration + cross(x.velocity, inertia * x.velocity);
+  const Force momentum = inertia * x.virt;
+  const Mat3 rate = inertia_rate(inertia, x.virt, momentum.ang);
+  const Vec3 torque = -(transpose_mul(rate, x.velocity.ang) +
+                        2.0 * cross(momentum.lin, x.velocity.lin));  // (HES-11)
+  for (int k = 0; k < x.count; k++) {
+    const BodyMotions::Dof& dof = x.dofs[k];
+    visit(dof.index,
+          dot(dof.virt, force) + dot(dof.second, momentum) + dot(dof.axis_dot.ang, torque),
+          dot(dof.sum, momentum) + dot(dof.axis.ang, torque), dot(dof.axis, momentum));
   }
 }
 
@@ -89,6 +94,29 @@ double weight_of(CurveContext& x, int body, Inertia inertia, int axis) {
 }
 
 }  // namespace
+
+const BodyMotions& CurveContext::body_motions(int slot, const Pass& pass, const DataView& virt,
+                                              int body) {
+  BodyMotions*& x = motions_[slot];
+  if (!x) x = new (arena.take<BodyMotions>(1)) BodyMotions{-1, 0, {}, {}, {}, nullptr};
+  if (!x->dofs) x->dofs = arena.take<BodyMotions::Dof>(m.nv);
+  if (x->body == body) return *x;
+  const BodyFrame frame(m, pass.d, body);
+  x->body = body, x->count = 0;
+  x->velocity = frame.take(load_motion(pass.d.cvel + 6 * body));
+  x->virt = frame.take(load_motion(virt.cvel + 6 * body));
+  x->acceleration = frame.take(pass.motion.acceleration[body]);
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
+    const DofRates& rates = pass.motion.rates[i];
+    x->dofs[x->count++] = {i,
+                           frame.take(load_motion(pass.d.cdof + 6 * i)),
+                           frame.take(load_motion(pass.d.cdof_dot + 6 * i)),
+                           frame.take(load_motion(virt.cdof_dot + 6 * i)),
+                           frame.take(rates.second),
+                           frame.take(rates.sum)};
+  }
+  return *x;
+}
 
 void add_inertial(const ModelView& m, const StepDifferential& s, const Passes& passes, int body,
                   const double* components, const Column& column) {
@@ -123,13 +151,13 @@ void curve_inertia(CurveContext& x, const Parameter& p, const ParameterSlopes& t
   const int nv = x.m.nv, body = p.id;
   const UnitInertia unit(p.component);
   const Passes& passes = x.columns.passes();
-  visit_slopes(x.m, passes.early, x.virtual_early(), body, unit,
+  visit_slopes(x.body_motions(0, passes.early, x.virtual_early(), body), unit,
                [&](int i, double q, double v, double a) {
                  to.state[i] -= q, to.state[nv + i] -= v, to.early[i] -= a;
                });
 
   // M (w - a), where both accelerations differ
-  visit_slopes(x.m, passes.late[0], x.virtual_late(), body, unit,
+  visit_slopes(x.body_motions(1, passes.late[0], x.virtual_late(), body), unit,
                [&](int i, double q, double, double a) {
                  if (!solves_both(x.s, x.s.forward.residual.component[i])) return;
                  to.state[i] -= q, to.late[i] -= a, to.early[i] += a;
@@ -138,11 +166,11 @@ void curve_inertia(CurveContext& x, const Parameter& p, const ParameterSlopes& t
   // h (dc/dv) w, where the bias c is in the integrator's matrix: its derivative with respect to w
   // is that of c with respect to v
   if (!in_block(x.m, x.s, body)) return;
-  visit_slopes(x.m, passes.early, x.virtual_late(), body, unit,
+  visit_slopes(x.body_motions(2, passes.early, x.virtual_late(), body), unit,
                [&](int i, double, double v, double) { to.late[i] -= x.m.opt.timestep * v; });
   for (int k = Passes::kBias; k < passes.late_count; k++) {
     const double weight = passes.late[k].weight;
-    visit_slopes(x.m, passes.late[k], x.virtual_late(), body, unit,
+    visit_slopes(x.body_motions(2 + k, passes.late[k], x.virtual_late(), body), unit,
                  [&](int i, double q, double v, double) {
                    to.state[i] += weight * q, to.state[nv + i] += weight * v;
                  });

@@ -64,7 +64,7 @@ BallRow ball_row(const ModelView& m, const DataView& d, const Block& b) {
 Number opposite_force(const ModelView& m, const DataView& d, const Block& b, const BallRow& r,
                       const double* acc) {
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
-  const RowImpedance imp = row_impedance(d, b, m.jnt_solimp + kNImp * b.id, gap);
+  const RowImpedance imp = row_impedance(m, d, b, m.jnt_solimp + kNImp * b.id, gap);
   const Number stiffness = chain(imp.scale[0], -imp.scale[1], imp.scale[2], r.angle);
   const Number spring = chain(imp.spring[0], -imp.spring[1], imp.spring[2], r.angle);
   const double damping = d.efc_KBIP[4 * b.row + 1];

@@ -49,7 +49,7 @@ ContactState contact_state(const ModelView& m, const DataView& d, const Block& b
                  acc,
                  virt,
                  contact_motion(m, d, b, acc),
-                 row_impedance(d, b, b.contact.solimp.v, gap),
+                 row_impedance(m, d, b, b.contact.solimp.v, gap),
                  shift,
                  {},
                  {},

@@ -19,7 +19,8 @@ double impedance_curvature(const double* solimp, double gap, double slope) {
   return std::copysign(1 / solimp[2], gap) * ratio * slope;
 }
 
-// Returns the limit of the slope of the impedance divided by the length, at length zero.
+// Returns the limit of the slope of the impedance divided by the distance, at distance zero.
+// (HES-39)
 double ratio_at_zero(const ModelView& m, const Block& b, const double* solimp) {
   auto clip = [](double x) { return std::fmin(std::fmax(x, kMinImp), kMaxImp); };
   const double rise = clip(solimp[1]) - clip(solimp[0]), power = std::fmax(1, solimp[4]);
@@ -33,10 +34,12 @@ double ratio_at_zero(const ModelView& m, const Block& b, const double* solimp) {
 
 }  // namespace
 
-RowImpedance row_impedance(const DataView& d, const Block& b, const double* solimp, double gap) {
+RowImpedance row_impedance(const ModelView& m, const DataView& d, const Block& b,
+                           const double* solimp, double gap) {
   const double* kbip = d.efc_KBIP + 4 * b.row;
   const double k = kbip[0], imp = kbip[2], slope = kbip[3];
-  const double bend = impedance_curvature(solimp, gap, slope);
+  const double bend =
+      gap == 0 ? ratio_at_zero(m, b, solimp) : impedance_curvature(solimp, gap, slope);
   RowImpedance r{{k * imp * gap, k * (imp + slope * gap), k * (2 * slope + bend * gap)}, {1, 0, 0}};
   // R at its floor is a constant
   if (has_least_softness(d, b)) return r;

@@ -13,7 +13,9 @@ struct RowImpedance {
 
 // Returns them for the first row of a block whose impedance has the parameters `solimp`, at the
 // distance pos - margin = `gap`.                                                          (HES-25)
-RowImpedance row_impedance(const DataView& d, const Block& block, const double* solimp, double gap);
+// Throws Unsupported at distance zero if the impedance has no second derivative there.    (HES-39)
+RowImpedance row_impedance(const ModelView& m, const DataView& d, const Block& block,
+                           const double* solimp, double gap);
 
 // The same if the position of the row is replaced by the length of a vector of positions. A ratio
 // is a slope divided by the length; it remains finite at zero.
@@ -22,7 +24,7 @@ struct LengthImpedance {
   double scale[2], scale_ratio[2];  // D relative to its present value, and its ratio
 };
 
-// Throws Unsupported at length zero if the impedance has no second derivative there.      (HES-39)
+// Throws Unsupported at length zero as above.
 LengthImpedance length_impedance(const ModelView& m, const DataView& d, const Block& block,
                                  const double* solimp, double length);
 

@@ -40,6 +40,22 @@ void add_scaled(double* y, double s, const double* x, int n) {
   }
 }
 
+// y += x * scale; null: not computed
+void add_slopes(double* y, double scale, const double* x, int n) {
+  for (int i = 0; y && i < n; i++) y[i] += scale * x[i];
+}
+
+// Returns x . y, where x may be null: zero.
+double dot_slopes(const double* x, const double* y, int n) {
+  if (!x) return 0;
+  Lanes sum = broadcast(0);
+  int k = 0;
+  for (; k + kLanes <= n; k += kLanes) sum += load_lanes(x + k) * load_lanes(y + k);
+  double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; k < n; k++) total += x[k] * y[k];
+  return total;
+}
+
 // Returns the direction in the columns of a component, padded to its stride.
 const double* gather(const ModelView& m, const Component& part, const StepDirection& along,
                      Arena& arena) {
@@ -77,18 +93,35 @@ double* early_row(const StepDifferential& s, const Accelerations& x, int i) {
   return (both || !s.two_systems ? x.early : x.late).row[i];
 }
 
-// Adds the columns of parameters to the right-hand sides of both systems.
-void add_columns(const ModelView& m, const StepDifferential& s, const CurvedParameters& params,
-                 const ParameterCurvature& curved, const Accelerations& sides) {
+// One number per dof for each acceleration, without gaps. Those of w are zero where no second
+// system is solved.
+struct FlatRows {
+  double *early, *late;  // (nv)
+};
+
+FlatRows flatten(const ModelView& m, const StepDifferential& s, const Accelerations& x,
+                 Arena& arena) {
+  const FlatRows flat{arena.take<double>(m.nv), arena.zeros<double>(m.nv)};
+  for (int i = 0; i < m.nv; i++) {
+    flat.early[i] = early_row(s, x, i)[0];
+    if (s.solves_step(s.forward.residual.component[i])) flat.late[i] = x.late.row[i][0];
+  }
+  return flat;
+}
+
+// Adds a change of the parameters times rows of both accelerations, (count, nv) each.
+void add_rows(const ModelView& m, const StepDifferential& s, const CurvedParameters& params,
+              const double* early, const double* late, const Accelerations& to, Arena& arena) {
+  const FlatRows sum{arena.zeros<double>(m.nv), arena.zeros<double>(m.nv)};
   for (int k = 0; k < params.count; k++) {
-    const double along = params.along[k];
-    for (int i = 0; along != 0 && i < m.nv; i++) {
-      const int at = k * m.nv + i;
-      early_row(s, sides, i)[0] += along * curved.early[at];
-      if (s.solves_step(s.forward.residual.component[i])) {
-        sides.late.row[i][0] += along * curved.late[at];
-      }
-    }
+    if (params.along[k] == 0) continue;
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(k) * m.nv;
+    add_slopes(sum.early, params.along[k], early + row, m.nv);
+    add_slopes(sum.late, params.along[k], late + row, m.nv);
+  }
+  for (int i = 0; i < m.nv; i++) {
+    early_row(s, to, i)[0] += sum.early[i];
+    if (s.solves_step(s.forward.residual.component[i])) to.late.row[i][0] += sum.late[i];
   }
 }
 
@@ -100,7 +133,7 @@ Accelerations push(const ModelView& m, const DataView& d, const StepDifferential
   StepDifferential sides = s;
   sides.forward.residual = change.early;
   sides.step_rows = change.late;
-  if (params) add_columns(m, s, *params, curved, change);
+  if (params) add_rows(m, s, *params, curved.early, curved.late, change, arena);
   const DofRows& residual = s.forward.residual;
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
@@ -223,71 +256,43 @@ void add_activation_product(const ModelView& m, const DataView& d, const Actuati
                             });
 }
 
-// y += x * scale; null: not computed
-void add_slopes(double* y, double scale, const double* x, int n) {
-  for (int i = 0; y && i < n; i++) y[i] += scale * x[i];
-}
-
 // Adds the slopes of phi along the direction of the parameters to the cotangents of the
 // accelerations and of the inputs.                                                        (HVP-7)
 void add_parameter_slopes(const ModelView& m, const StepDifferential& s,
                           const CurvedParameters& params, const ParameterCurvature& curved,
-                          const Accelerations& y, const InputCotangent& out) {
+                          const Accelerations& y, const InputCotangent& out, Arena& arena) {
   const int nx = state_size(m);
   for (int k = 0; k < params.count; k++) {
     const double along = params.along[k];
     if (along == 0) continue;
     add_slopes(out.state, along, curved.state + static_cast<std::ptrdiff_t>(k) * nx, nx);
     add_slopes(out.ctrl, along, curved.ctrl + static_cast<std::ptrdiff_t>(k) * m.nu, m.nu);
-    for (int i = 0; i < m.nv; i++) {
-      const int at = k * m.nv + i;
-      early_row(s, y, i)[0] += along * curved.by_early[at];
-      if (s.solves_step(s.forward.residual.component[i])) {
-        y.late.row[i][0] += along * curved.by_late[at];
-      }
-    }
   }
-}
-
-// Returns the sum of two rows over the dofs, one for each acceleration, times these rows of x.
-double sum_rows(const ModelView& m, const StepDifferential& s, const Accelerations& x,
-                const double* early, const double* late) {
-  double sum = 0;
-  for (int i = 0; i < m.nv; i++) {
-    sum += early[i] * early_row(s, x, i)[0];
-    if (s.solves_step(s.forward.residual.component[i])) sum += late[i] * x.late.row[i][0];
-  }
-  return sum;
-}
-
-double sum_inputs(const double* x, const double* slope, int n) {
-  double sum = 0;
-  for (int i = 0; x && i < n; i++) sum += x[i] * slope[i];
-  return sum;
+  add_rows(m, s, params, curved.by_early, curved.by_late, y, arena);
 }
 
 // Writes the results for the parameters: `change` are the changes of the multipliers, and `moved`
 // those of the accelerations.                                                             (HVP-7)
 void write_parameters(const ModelView& m, const StepCurvature& curved, const StepDirection& along,
                       const CurvedParameters& params, const ParameterCurvature& slopes,
-                      const Accelerations& moved, const Accelerations& change) {
+                      const Accelerations& moved, const Accelerations& change, Arena& arena) {
   const StepDifferential& s = curved.s;
-  const int nx = state_size(m);
+  const int nx = state_size(m), nv = m.nv;
+  const FlatRows by = flatten(m, s, change, arena), at = flatten(m, s, moved, arena);
+  double* late_mu = arena.zeros<double>(nv);
+  for (int i = 0; i < nv; i++) {
+    if (s.solves_step(s.forward.residual.component[i])) late_mu[i] = curved.mu.s[i];
+  }
   for (int k = 0; k < params.count; k++) {
-    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(k) * m.nv;
+    const std::ptrdiff_t index = k, row = index * nv;
     const double *early = slopes.early + row, *late = slopes.late + row;
-    params.second[k] =
-        sum_rows(m, s, change, early, late) +
-        sum_rows(m, s, moved, slopes.by_early + row, slopes.by_late + row) +
-        sum_inputs(along.state, slopes.state + static_cast<std::ptrdiff_t>(k) * nx, nx) +
-        sum_inputs(along.ctrl, slopes.ctrl + static_cast<std::ptrdiff_t>(k) * m.nu, m.nu);
+    params.second[k] = dot_slopes(by.early, early, nv) + dot_slopes(by.late, late, nv) +
+                       dot_slopes(at.early, slopes.by_early + row, nv) +
+                       dot_slopes(at.late, slopes.by_late + row, nv) +
+                       dot_slopes(along.state, slopes.state + index * nx, nx) +
+                       dot_slopes(along.ctrl, slopes.ctrl + index * m.nu, m.nu);
     if (!params.first) continue;
-    params.first[k] = 0;
-    for (int i = 0; i < m.nv; i++) {
-      params.first[k] += curved.mu.g[i] * early[i];
-      const bool steps = s.solves_step(s.forward.residual.component[i]);
-      if (steps) params.first[k] += curved.mu.s[i] * late[i];
-    }
+    params.first[k] = dot_slopes(curved.mu.g, early, nv) + dot_slopes(late_mu, late, nv);
   }
   for (const ParameterPair* pair = slopes.pairs; pair; pair = pair->next) {
     params.second[pair->j] += pair->second * params.along[pair->k];
@@ -346,7 +351,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     for (int i = 0; i < m.nv; i++) y.late.row[i][0] = through_w[i];
     pull_activations(m, d, s, change, second, arena);
   }
-  if (params) add_parameter_slopes(m, s, *params, slopes, y, second);
+  if (params) add_parameter_slopes(m, s, *params, slopes, y, second, arena);
   add_turn_product(m, d, s, given.next, moved.late, y.late);
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
@@ -365,7 +370,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     second.state[term->j] += term->second * along.state[term->k];
     second.state[term->k] += term->second * along.state[term->j];
   }
-  if (params) write_parameters(m, curved, along, *params, slopes, moved, y);
+  if (params) write_parameters(m, curved, along, *params, slopes, moved, y, arena);
 }
 
 }  // namespace mujacobian

@@ -69,7 +69,7 @@ RowFactors row_factors(const ModelView& m, const DataView& d, const Block& b,
   auto row = [&](int y) { return row_rate(m, d, b, x, p, y); };
 
   // D and aref as functions of the position
-  const RowImpedance imp = row_impedance(d, b, row_solimp(m, b), gap);
+  const RowImpedance imp = row_impedance(m, d, b, row_solimp(m, b), gap);
   const double D = d.efc_D[b.row], damping = d.efc_KBIP[4 * b.row + 1];
   const RowNumber stiffness = chain(D * imp.scale[0], D * imp.scale[1], D * imp.scale[2], position);
   const RowNumber spring = chain(imp.spring[0], imp.spring[1], imp.spring[2], position);
