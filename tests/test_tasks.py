@@ -75,6 +75,25 @@ def test_trot_for_ten_seconds():
     assert task.seconds == 10
 
 
+def test_first_stairs():
+    """The robot climbs the first two steps without stumbling and keeps up with its goal."""
+    task, _, outcome = run("quadruped_stairs", 3.0)
+    assert task.seconds > 3
+    assert not outcome.success
+    assert outcome.measures["highest foot, last (m)"] > 0.1
+    assert outcome.measures["least upright (cosine)"] > 0.95
+    assert outcome.measures["last distance to the goal (m)"] < 0.15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_whole_stairs(seed):
+    task = tasks.load("quadruped_stairs")
+    outcome = run(task.name, task.seconds, seed)[2]
+    assert outcome.success
+    assert outcome.measures["least upright (cosine)"] > 0.95
+
+
 @pytest.mark.parametrize("name", ["humanoid", "hand"])
 def test_the_others_are_done(name):
     task = tasks.load(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mujacobian.control.tasks import a1_trot, arm, cartpole, hand, humanoid
+from mujacobian.control.tasks import a1_trot, arm, cartpole, hand, humanoid, quadruped_stairs
 from mujacobian.control.tasks.task import Task
 from mujacobian.errors import MujacobianError
 
@@ -12,6 +12,7 @@ TASKS = {
     "cartpole": cartpole.build,
     "hand": hand.build,
     "humanoid": humanoid.build,
+    "quadruped_stairs": quadruped_stairs.build,
 }
 
 
