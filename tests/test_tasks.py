@@ -17,15 +17,15 @@ from mujacobian.control import tasks, video
 from mujacobian.errors import MujacobianError
 
 # numbers of random initial states from which a task must succeed
-STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]
+SLOW = pytest.mark.slow
+STARTS = [3, pytest.param(20, marks=SLOW)]
 
 
 @cache
 def run(name, seconds, seed=None):
     """Return a task, its result and its outcome."""
     task = tasks.load(name)
-    rng = None if seed is None else np.random.default_rng(seed)
-    result = task.mpc().run(task.start(rng), seconds, progress=False)
+    result = task.run(seconds, seed=seed, progress=False)
     return task, result, task.judge(result)
 
 
@@ -92,6 +92,13 @@ def test_whole_stairs(seed):
     outcome = run(task.name, task.seconds, seed)[2]
     assert outcome.success
     assert outcome.measures["least upright (cosine)"] > 0.95
+
+
+@pytest.mark.parametrize("seed", [None, *(pytest.param(k, marks=SLOW) for k in range(10))])
+def test_box_is_pushed_within_a_centimeter(seed):
+    measures = run("push_box", 5.0, seed)[2].measures
+    assert measures["first distance to the goal (m)"] > 0.1
+    assert measures["last distance to the goal (m)"] < 0.01
 
 
 @pytest.mark.parametrize("name", ["humanoid", "hand"])

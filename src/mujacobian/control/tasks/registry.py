@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from mujacobian.control.tasks import a1_trot, arm, cartpole, hand, humanoid, quadruped_stairs
+from mujacobian.control.tasks import (
+    a1_trot,
+    arm,
+    cartpole,
+    hand,
+    humanoid,
+    push_box,
+    quadruped_stairs,
+)
 from mujacobian.control.tasks.task import Task
 from mujacobian.errors import MujacobianError
 
@@ -12,6 +20,7 @@ TASKS = {
     "cartpole": cartpole.build,
     "hand": hand.build,
     "humanoid": humanoid.build,
+    "push_box": push_box.build,
     "quadruped_stairs": quadruped_stairs.build,
 }
 
