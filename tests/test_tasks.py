@@ -66,7 +66,7 @@ def test_trot():
     assert result.costs[-100:].mean() < 0.02
 
 
-@pytest.mark.slow
+@SLOW
 def test_trot_for_ten_seconds():
     task, _, outcome = run("a1_trot", 10.0)
     assert outcome.success
@@ -85,7 +85,7 @@ def test_first_stairs():
     assert outcome.measures["last distance to the goal (m)"] < 0.15
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("seed", range(10))
 def test_whole_stairs(seed):
     task = tasks.load("quadruped_stairs")
@@ -99,6 +99,22 @@ def test_box_is_pushed_within_a_centimeter(seed):
     measures = run("push_box", 5.0, seed)[2].measures
     assert measures["first distance to the goal (m)"] > 0.1
     assert measures["last distance to the goal (m)"] < 0.01
+
+
+def test_first_steps_and_a_push():
+    """The robot is pushed after 2 s and still follows its goal and its gait."""
+    _, result, outcome = run("g1_walk", 3.0)
+    velocity = result.states[:, 31]  # of the pelvis, to the side
+    assert np.diff(velocity).max() == pytest.approx(0.5, abs=0.1)
+    assert outcome.measures["walked (m)"] > 0.7
+    assert outcome.measures["lowest pelvis (m)"] > 0.65
+    assert outcome.measures["feet as scheduled (share)"] > 0.9
+
+
+@SLOW
+def test_walk_of_two_meters_with_random_pushes():
+    task = tasks.load("g1_walk")
+    assert sum(run(task.name, task.seconds, seed)[2].success for seed in range(10)) >= 9
 
 
 @pytest.mark.parametrize("name", ["humanoid", "hand"])
