@@ -117,6 +117,14 @@ def test_walk_of_two_meters_with_random_pushes():
     assert sum(run(task.name, task.seconds, seed)[2].success for seed in range(10)) >= 9
 
 
+@pytest.mark.parametrize("seed", [None, *(pytest.param(k, marks=SLOW) for k in range(10))])
+def test_cube_is_turned_by_90_degrees(seed):
+    measures = run("leap_turn", 5.0, seed)[2].measures
+    assert measures["turned (rad)"] == pytest.approx(np.pi / 2, abs=0.05)
+    assert measures["off the middle (m)"] < 0.005
+    assert measures["least level (cosine)"] > 0.98
+
+
 @pytest.mark.parametrize("name", ["humanoid", "hand"])
 def test_the_others_are_done(name):
     task = tasks.load(name)

@@ -9,6 +9,7 @@ from mujacobian.control.tasks import (
     g1_walk,
     hand,
     humanoid,
+    leap_turn,
     push_box,
     quadruped_stairs,
 )
@@ -22,6 +23,7 @@ TASKS = {
     "g1_walk": g1_walk.build,
     "hand": hand.build,
     "humanoid": humanoid.build,
+    "leap_turn": leap_turn.build,
     "push_box": push_box.build,
     "quadruped_stairs": quadruped_stairs.build,
 }
