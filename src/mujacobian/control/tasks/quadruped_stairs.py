@@ -14,13 +14,13 @@ from mujacobian.control.tasks import a1_cost, a1_trot
 from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, load_spec
 
-RISE, TREAD, STEPS = 0.05, 0.25, 5  # of the stairs: height and depth of a step, m, and number
+RISE, DEPTH, STEPS = 0.05, 0.25, 5  # of the stairs: height and depth of a step, m, and number
 FIRST = 0.5  # position of the first edge, m
 TOP = 1.0  # length of the landing, m
 SPEED = 0.3  # speed of the goal, m/s; it starts at the head
 EARLY = 0.06  # distance before an edge at which a foot has the height of the next step, m
 BLEND = 0.03  # width of the transition between two steps, m
-EDGES = FIRST + TREAD * np.arange(STEPS)
+EDGES = FIRST + DEPTH * np.arange(STEPS)
 CLIMB = Gait(offsets=(0.0, 0.5, 0.5, 0.0), duty=0.55, cadence=2.0, amplitude=0.05)
 
 
