@@ -88,3 +88,31 @@ def test_bad_margin(margin):
         mujacobian.smoothed(model, margin)
     with pytest.raises(TypeError, match="model must be"):
         mujacobian.smoothed(None)
+
+
+BOXES = """
+<mujoco>
+  <option timestep=".005" cone="elliptic"/>
+  <worldbody>
+    <body><freejoint/><geom type="box" size=".03 .03 .03"/></body>
+    <body><freejoint/><geom type="box" size=".03 .02 .04"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.filterwarnings("ignore::mujacobian.SolverNotConvergedWarning")
+def test_boxes_within_the_margin_have_derivatives():
+    """Also boxes that are nearly aligned, as in a hand that holds a cube."""
+    soft = mujacobian.smoothed(mujoco.MjModel.from_xml_string(BOXES), 0.003)
+    data, rng, apart = mujoco.MjData(soft), np.random.default_rng(0), 0
+    for tilt in np.tile((0.02, 0.2, 10.0), 400):
+        data.qpos[:7] = 0, 0, 0, 1, 0, 0, 0
+        data.qpos[7:10] = rng.uniform((0.05, -0.02, -0.02), (0.08, 0.02, 0.02))
+        turned = (1, 0, 0, 0) + tilt * rng.normal(size=4)
+        data.qpos[10:] = turned / np.linalg.norm(turned)
+        mujoco.mj_forward(soft, data)
+        if data.ncon and data.contact.dist.min() > 0:
+            apart += 1
+            assert np.isfinite(mujacobian.linearize(soft, data).A).all()
+    assert apart > 50

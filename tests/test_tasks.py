@@ -17,15 +17,15 @@ from mujacobian.control import tasks, video
 from mujacobian.errors import MujacobianError
 
 # numbers of random initial states from which a task must succeed
-STARTS = [3, pytest.param(20, marks=pytest.mark.slow)]
+SLOW = pytest.mark.slow
+STARTS = [3, pytest.param(20, marks=SLOW)]
 
 
 @cache
 def run(name, seconds, seed=None):
     """Return a task, its result and its outcome."""
     task = tasks.load(name)
-    rng = None if seed is None else np.random.default_rng(seed)
-    result = task.mpc().run(task.start(rng), seconds, progress=False)
+    result = task.run(seconds, seed=seed, progress=False)
     return task, result, task.judge(result)
 
 
@@ -66,13 +66,63 @@ def test_trot():
     assert result.costs[-100:].mean() < 0.02
 
 
-@pytest.mark.slow
+@SLOW
 def test_trot_for_ten_seconds():
     task, _, outcome = run("a1_trot", 10.0)
     assert outcome.success
     assert outcome.measures["covered (m)"] == pytest.approx(4, abs=0.2)
     assert outcome.measures["farthest from the goal (m)"] < 0.15
     assert task.seconds == 10
+
+
+def test_first_stairs():
+    """The robot climbs the first two steps without stumbling and keeps up with its goal."""
+    task, _, outcome = run("quadruped_stairs", 3.0)
+    assert task.seconds > 3
+    assert not outcome.success
+    assert outcome.measures["highest foot, last (m)"] > 0.1
+    assert outcome.measures["least upright (cosine)"] > 0.95
+    assert outcome.measures["last distance to the goal (m)"] < 0.15
+
+
+@SLOW
+@pytest.mark.parametrize("seed", range(10))
+def test_whole_stairs(seed):
+    task = tasks.load("quadruped_stairs")
+    outcome = run(task.name, task.seconds, seed)[2]
+    assert outcome.success
+    assert outcome.measures["least upright (cosine)"] > 0.95
+
+
+@pytest.mark.parametrize("seed", [None, *(pytest.param(k, marks=SLOW) for k in range(10))])
+def test_box_is_pushed_within_a_centimeter(seed):
+    measures = run("push_box", 5.0, seed)[2].measures
+    assert measures["first distance to the goal (m)"] > 0.1
+    assert measures["last distance to the goal (m)"] < 0.01
+
+
+def test_first_steps_and_a_push():
+    """The robot is pushed after 2 s and still follows its goal and its gait."""
+    _, result, outcome = run("g1_walk", 3.0)
+    velocity = result.states[:, 31]  # of the pelvis, to the side
+    assert np.diff(velocity).max() == pytest.approx(0.5, abs=0.1)
+    assert outcome.measures["walked (m)"] > 0.7
+    assert outcome.measures["lowest pelvis (m)"] > 0.65
+    assert outcome.measures["feet as scheduled (share)"] > 0.9
+
+
+@SLOW
+def test_walk_of_two_meters_with_random_pushes():
+    task = tasks.load("g1_walk")
+    assert sum(run(task.name, task.seconds, seed)[2].success for seed in range(10)) >= 9
+
+
+@pytest.mark.parametrize("seed", [None, *(pytest.param(k, marks=SLOW) for k in range(10))])
+def test_cube_is_turned_by_90_degrees(seed):
+    measures = run("leap_turn", 5.0, seed)[2].measures
+    assert measures["turned (rad)"] == pytest.approx(np.pi / 2, abs=0.05)
+    assert measures["off the middle (m)"] < 0.005
+    assert measures["least level (cosine)"] > 0.98
 
 
 @pytest.mark.parametrize("name", ["humanoid", "hand"])

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -59,15 +58,19 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     settle_json(options, "task")
     if options.task is None:
+        width = max(map(len, tasks.names()))
         for name in tasks.names():
-            print(f"{name:10}  {tasks.load(name).summary}")
+            print(f"{name:{width}}  {tasks.load(name).summary}")
         return 0
     _require(options)
     task = tasks.load(str(options.task))
-    rng = None if options.seed is None else np.random.default_rng(options.seed)
-    seconds = task.seconds if options.seconds is None else options.seconds
-    mpc = task.mpc(options.derivatives, options.threads)
-    result = mpc.run(task.start(rng), seconds, progress=sys.stderr.isatty())
+    result = task.run(
+        options.seconds,
+        seed=options.seed,
+        derivatives=options.derivatives,
+        threads=options.threads,
+        progress=sys.stderr.isatty(),
+    )
     outcome = task.judge(result)
     if options.plot is not None:
         write(options.plot, lambda path: plot.draw(task, result, path))

@@ -9,56 +9,27 @@ import numpy as np
 
 from mujacobian import control
 from mujacobian._arguments import Array
+from mujacobian.control.tasks import a1_cost
 from mujacobian.control.tasks.gait import TROT, Feet
 from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_model
 
-LEGS = ("FL", "RL", "FR", "RR")  # in the order of the gait's offsets
-JOINTS = tuple(f"{leg}_{joint}" for leg in LEGS for joint in ("abduction", "hip", "knee"))
-HEIGHT = 0.25  # height of the trunk above the feet, m
 SPEED = 0.4  # speed of the goal, m/s; it starts at the head
-FALL_TIME = np.sqrt(2 * HEIGHT / 9.81)
-FEET = Feet(TROT, tuple(f"{leg}_foot" for leg in LEGS), ground=0.02)
+FEET = Feet(TROT, a1_cost.FEET, ground=a1_cost.RADIUS)
 
 
 def build() -> Task:
-    """Return the task, with residuals, norms and weights similar to a quadruped of MuJoCo MPC."""
+    """Return the task."""
     model = load_model("a1")
     planned = control.planning_model(model, timestep=0.01)
-    home = model.key("home")
-
-    # residuals from sensors
-    feet = [control.sensor(planned, name) for name in FEET.sensors]
-    center = sum(feet[1:], feet[0]) / 4
-    trunk, com = control.sensor(planned, "trunk"), control.sensor(planned, "com")
-    capture = com + FALL_TIME * control.sensor(planned, "com_velocity")
-    angles = control.stack(*(control.sensor(planned, f"{joint}_angle") for joint in JOINTS))
-    torques = control.stack(*(control.sensor(planned, f"{joint}_torque") for joint in JOINTS))
-    abduction_more = np.tile((2.0, 1.0, 1.0), 4)
-
-    terms = [
-        control.Term("upright", control.sensor(planned, "up")[2] - 1, control.SmoothAbs(0.05), 1.0),
-        control.Term("height", trunk[2] - center[2] - HEIGHT, control.SmoothAbs(0.04), 1.0),
-        control.Term("position", control.sensor(planned, "head")[:2], control.L2(0.1), 0.2, goal),
-        control.Term(
-            "gait",
-            control.stack(*(foot[2] for foot in feet)),
-            control.SmoothAbs(0.03),
-            2.0,
-            partial(TROT.height, ground=FEET.ground),
-        ),
-        control.Term("balance", capture[:2] - center[:2], control.L2(0.1), 0.2),
-        control.Term("effort", 0.02 * torques, control.Quadratic(), 0.03),
-        control.Term(
-            "posture", abduction_more * (angles - home.qpos[7:]), control.Quadratic(), 0.02
-        ),
-    ]
+    heights = control.stack(*(control.sensor(planned, name)[2] for name in FEET.sensors))
+    lift = partial(TROT.height, ground=FEET.ground)
     return Task(
         name="a1_trot",
         summary="the Unitree A1 trots toward a moving goal",
         model=model,
         planned=planned,
-        cost=control.Cost(planned, terms),
+        cost=control.Cost(planned, a1_cost.terms(planned, goal, heights, lift)),
         start=partial(start, model),
         horizon=36,
         steps_per_plan=5,

@@ -10,6 +10,7 @@ import numpy as np
 from mujacobian import control
 from mujacobian._arguments import Array
 from mujacobian.control.gait import Gait
+from mujacobian.control.tasks import balance
 from mujacobian.control.tasks.gait import Feet
 from mujacobian.control.tasks.readings import readings
 from mujacobian.control.tasks.task import Outcome, Task, at_rest, load_spec
@@ -39,20 +40,7 @@ def build() -> Task:
     planned = control.planning_model(model, timestep=0.01)
     terms = [
         control.Term("height", head[2] - center[2], control.SmoothAbs(0.1), 2.0, rise),
-        *(
-            control.Term(
-                f"balance on {name}",
-                (capture - share * feet[0] - (1 - share) * feet[1])[:2],
-                control.L2(0.05),
-                2.0,
-                partial(still_if, swings),
-            )
-            for name, share, swings in (
-                ("both", 0.5, (False, False)),
-                ("right", LEAN, (False, True)),
-                ("left", 1 - LEAN, (True, False)),
-            )
-        ),
+        *balance.terms(WALK, capture, feet, LEAN),
         control.Term(
             "place",
             control.stack(*(foot[:2] for foot in feet)),
@@ -97,12 +85,6 @@ def rise(times: Array) -> Array:
     """Return the desired height of the head above the feet, m, `(n, 1)`, a smooth rise."""
     share = np.clip(times / RISE, 0, 1)
     return (SQUAT + (HEAD - SQUAT) * share**2 * (3 - 2 * share))[:, None]
-
-
-def still_if(swings: tuple[bool, bool], times: Array) -> Array:
-    """Return targets `(n, 2)`: zero while exactly these feet swing, else NaN, which is none."""
-    now = (WALK.lift(times) > 0) == swings
-    return np.where(now.all(axis=1)[:, None], np.zeros(2), np.nan)
 
 
 def start(model: mujoco.MjModel, rng: np.random.Generator | None) -> mujoco.MjData:

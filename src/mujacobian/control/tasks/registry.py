@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from mujacobian.control.tasks import a1_trot, arm, cartpole, hand, humanoid
+from mujacobian.control.tasks import (
+    a1_trot,
+    arm,
+    cartpole,
+    g1_walk,
+    hand,
+    humanoid,
+    leap_turn,
+    push_box,
+    quadruped_stairs,
+)
 from mujacobian.control.tasks.task import Task
 from mujacobian.errors import MujacobianError
 
@@ -10,8 +20,12 @@ TASKS = {
     "a1_trot": a1_trot.build,
     "arm": arm.build,
     "cartpole": cartpole.build,
+    "g1_walk": g1_walk.build,
     "hand": hand.build,
     "humanoid": humanoid.build,
+    "leap_turn": leap_turn.build,
+    "push_box": push_box.build,
+    "quadruped_stairs": quadruped_stairs.build,
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mujacobian import control
 from mujacobian._arguments import Array
+from mujacobian.control.progress import RunCallback
 from mujacobian.control.tasks.gait import Feet
 
 
@@ -39,6 +40,8 @@ class Task:
       judge: function that returns the outcome of a run.
       view: azimuth and elevation of drawings, degrees; by default (-60, 15).
       feet: feet that follow a gait; by default none.
+      disturb: function that returns a callback of `control.MPC.run`, which disturbs the simulation,
+        at random if it receives a generator; by default none.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Task:
     judge: Callable[[control.MPCResult], Outcome]
     view: tuple[float, float] = (-60.0, 15.0)
     feet: Feet | None = None
+    disturb: Callable[[np.random.Generator | None], RunCallback] | None = None
 
     def planner(self, derivatives: str = "analytic", threads: int | None = None) -> control.ILQR:
         """Return a planner for the task; see `control.ILQR`."""
@@ -64,6 +68,33 @@ class Task:
         """Return the receding-horizon loop of the task; see `control.MPC`."""
         planner = self.planner(derivatives, threads)
         return control.MPC(self.model, planner, steps_per_plan=self.steps_per_plan)
+
+    def run(
+        self,
+        seconds: float | None = None,
+        *,
+        seed: int | None = None,
+        derivatives: str = "analytic",
+        threads: int | None = None,
+        progress: bool = True,
+    ) -> control.MPCResult:
+        """Return the result of the closed loop with the disturbance of the task.
+
+        Args:
+          seconds: simulated time, s; by default that of a usual run.
+          seed: seed of the random initial state and disturbance; by default they are fixed.
+          derivatives: backend of the planner.
+          threads: number of threads of the planner.
+          progress: whether to show a progress bar; by default True.
+        """
+        rng = None if seed is None else np.random.default_rng(seed)
+        data = self.start(rng)
+        return self.mpc(derivatives, threads).run(
+            data,
+            self.seconds if seconds is None else seconds,
+            progress=progress,
+            callback=None if self.disturb is None else self.disturb(rng),
+        )
 
 
 def load_model(name: str) -> mujoco.MjModel:
