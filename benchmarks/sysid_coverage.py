@@ -1,8 +1,8 @@
 """Count how often 95 % intervals contain the true parameters, with noisy first states.
 
-An arm is simulated from random first states. Its sensors, first states and, in one study, times are
-measured with noise, and nine parameters are identified from these measurements. This is repeated many times with new
-noise. Run as `python -m benchmarks.sysid_coverage`.
+An arm is simulated from random first states. Its sensors, its first states and, in one study, its
+time stamps are measured with noise. Nine parameters are identified from these measurements. This is
+repeated many times with new noise. Run as `python -m benchmarks.sysid_coverage`.
 """
 
 import os

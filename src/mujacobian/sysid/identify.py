@@ -14,6 +14,7 @@ from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.sysid.bounds import Bounds, read_bounds
 from mujacobian.sysid.calibration import Calibration
+from mujacobian.sysid.identifiability import explain
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.loss import read_loss
 from mujacobian.sysid.numerics import least_squares
@@ -222,6 +223,7 @@ def _report(
         degrees_of_freedom=freedom,
         reduced_chi_square=reduced,
         undetermined=tuple(names[k] for k in undetermined),
+        identifiability=explain(fit, names, values, covariance),
         on_bounds=tuple(names[k] for k in bound),
         history=(*problem.history, Iterate(optimum.squares / 2, values)),
         steps=problem.steps,

@@ -37,6 +37,8 @@ class Identification:
         model is right and the noise is as stated; nan without degrees of freedom. With a robust
         loss it is the factor of the covariance (SID-9), which is also near 1.
       undetermined: names of the parameters that the logs do not determine.
+      identifiability: sentences about parameters that the logs determine only in combination, such
+        as "Only the sum of ... is determined."; they hold near the identified values.
       on_bounds: names of the parameters whose unconstrained optimum is beyond a bound.
       history: the iterates at which Jacobians were computed, then the optimum.
       steps: number of simulated steps of all logs; each of them is also differentiated.
@@ -58,6 +60,7 @@ class Identification:
     degrees_of_freedom: int
     reduced_chi_square: float
     undetermined: tuple[str, ...]
+    identifiability: tuple[str, ...]
     on_bounds: tuple[str, ...]
     history: tuple[Iterate, ...]
     steps: int
@@ -113,4 +116,5 @@ class Identification:
             f"not determined: {', '.join(self.undetermined) or 'none'}",
             f"on bounds: {', '.join(self.on_bounds) or 'none'}",
         ]
+        lines += self.identifiability
         return "\n".join(lines + [f"warning: {text}" for text in self.warnings])
