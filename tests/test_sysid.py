@@ -283,7 +283,7 @@ def test_blocks_of_the_page():
     theirs = pytest.importorskip("mujoco.sysid")
     page = Path(__file__).parent.parent / "docs" / "sysid.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 8
     names = {}
     for block in blocks if hasattr(theirs, "optimize") else blocks[:-1]:
         exec(block, names)
