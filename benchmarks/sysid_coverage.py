@@ -1,8 +1,8 @@
 """Count how often 95 % intervals contain the true parameters, with noisy first states.
 
-An arm is simulated from random first states. Its sensors and first states are measured with noise,
-and nine parameters are identified from these measurements. This is repeated many times with new
-noise. Run as `python -m benchmarks.sysid_coverage`.
+An arm is simulated from random first states. Its sensors, its first states and, in one study, its
+time stamps are measured with noise. Nine parameters are identified from these measurements. This is
+repeated many times with new noise. Run as `python -m benchmarks.sysid_coverage`.
 """
 
 import os
@@ -22,6 +22,7 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from scipy.interpolate import CubicSpline
 
 import mujacobian
 from examples import identify_arm
@@ -31,6 +32,8 @@ FIELDS = ["body_mass", "dof_damping", "dof_frictionloss"]
 LEVEL = 0.95
 # standard deviations of measured first states, rad and rad/s
 FIRST_NOISE = np.repeat([0.01, 0.05], 3)
+# standard deviation of recorded time stamps, in s
+STAMP_NOISE = 1e-4
 
 
 @dataclass
@@ -61,15 +64,37 @@ def record(model: mujoco.MjModel, rng: np.random.Generator, steps: int) -> Log:
     return Log(true + FIRST_NOISE * rng.normal(size=len(true)), quiet.controls, exact + noise)
 
 
+def record_with_stamps(model: mujoco.MjModel, rng: np.random.Generator, steps: int) -> Log:
+    """Return a noisy log with readings at random times, whose recorded stamps have noise."""
+    quiet = identify_arm.record(model, int(rng.integers(1 << 30)), steps)
+    true = rng.normal(size=model.nq + model.nv) * np.repeat([0.5, 1.0], 3)
+    exact = mujacobian.rollout(model, true, quiet.controls).sensordata
+    grid = model.opt.timestep * np.arange(steps)
+    times = np.sort(rng.uniform(grid[1], grid[-2], size=steps))
+    # one spline through all steps, so that the linear interpolation of the fit has an error
+    readings = CubicSpline(grid, exact)(times)
+    readings += np.repeat(model.sensor_noise, model.sensor_dim) * rng.normal(size=exact.shape)
+    stamps = times + STAMP_NOISE * rng.normal(size=steps)
+    order = np.argsort(stamps)
+    return Log(
+        true + FIRST_NOISE * rng.normal(size=len(true)),
+        quiet.controls,
+        readings[order],
+        sensor_times=np.clip(stamps[order], 0, grid[-1]),
+    )
+
+
 def with_prior(log: Log) -> Log:
     """Return the log with the noise of its first state."""
     return replace(log, first_state_noise=FIRST_NOISE)
 
 
-METHODS: dict[str, tuple[str, Callable[[Log], Log]]] = {
-    "given": ("given", lambda log: log),
-    "estimate": ("estimate", lambda log: log),
-    "estimate, with first_state_noise": ("estimate", with_prior),
+Record = Callable[[mujoco.MjModel, np.random.Generator, int], Log]
+METHODS: dict[str, tuple[str, Record]] = {
+    "given": ("given", record),
+    "estimate": ("estimate", record),
+    "estimate, with first_state_noise": ("estimate", lambda *of: with_prior(record(*of))),
+    "estimate, noisy time stamps": ("estimate", record_with_stamps),
 }
 
 
@@ -79,12 +104,12 @@ def simulate(
     """Identify the arm repeatedly with new noise, from initial values that are wrong by 20 %."""
     model = mujoco.MjModel.from_xml_string(identify_arm.ARM)
     parameters = mujacobian.Parameters(model, FIELDS)
-    initial_states, prepare = METHODS[method]
+    initial_states, make = METHODS[method]
     found = []
     begin = time.process_time()
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
-        made = [prepare(record(model, rng, steps)) for _ in range(logs)]
+        made = [make(model, rng, steps) for _ in range(logs)]
         start = parameters.values * rng.uniform(0.8, 1.2, size=len(parameters))
         with warnings.catch_warnings():
             # with given first states, intervals are too narrow: this study shows how often

@@ -25,39 +25,40 @@ from benchmarks.sysid_coverage import FIELDS, record
 from examples import identify_arm
 from mujacobian.sysid import Log, identify
 from mujacobian.sysid.problem import Problem
+from mujacobian.sysid.unknowns import Unknowns
 
 STEPS = 50
 
 
 def dense(parameters: mujacobian.Parameters, logs: list[Log], start: np.ndarray) -> np.ndarray:
     """Return the solution of the problem with all unknowns at once."""
-    windows = [window for (window,) in Problem(parameters, logs, estimate=True).logs]
+    unknowns = Unknowns(parameters)
+    windows = [window for (window,) in Problem(unknowns, logs, estimate=True).logs]
     n, nx = len(parameters), len(windows[0].first.unknown)
     data = mujoco.MjData(parameters.model)
     last: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
-    def evaluate(unknowns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if unknowns.tobytes() not in last:
+    def evaluate(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if at.tobytes() not in last:
             last.clear()
-            model = parameters.apply(unknowns[:n])
-            directions = np.ascontiguousarray(parameters.jacobian(unknowns[:n], model).T)
-            slopes = np.zeros((sum(window.size for window in windows), len(unknowns)))
+            trial = unknowns.trial(at[:n])
+            slopes = np.zeros((sum(window.size for window in windows), len(at)))
             residuals, row = np.empty(len(slopes)), 0
             for k, window in enumerate(windows):
                 own = slice(n + k * nx, n + (k + 1) * nx)
-                state = window.first.moved(window.first.given, unknowns[own])
-                made = window.evaluate(model, data, directions, state)[0]
+                state = window.first.moved(window.first.given, at[own])
+                made = window.evaluate(trial, data, state)[0]
                 place = slice(row, row + len(made))
                 slopes[place, own], slopes[place, :n] = made[:, :nx], made[:, nx:-1]
                 residuals[place] = made[:, -1]
                 row += len(made)
-            last[unknowns.tobytes()] = residuals, slopes
-        return last[unknowns.tobytes()]
+            last[at.tobytes()] = residuals, slopes
+        return last[at.tobytes()]
 
     found = least_squares(
-        lambda unknowns: evaluate(unknowns)[0],
+        lambda at: evaluate(at)[0],
         np.concatenate([start, np.zeros(nx * len(logs))]),
-        lambda unknowns: evaluate(unknowns)[1],
+        lambda at: evaluate(at)[1],
         x_scale="jac",
     )
     return found.x[:n]

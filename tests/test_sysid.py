@@ -15,6 +15,7 @@ import mujacobian
 from examples import identify_arm, identify_box
 from mujacobian.sysid import Log, identify
 from mujacobian.sysid.problem import Problem
+from mujacobian.sysid.unknowns import Unknowns
 
 DIFFERENCE = 1e-6
 DIFFERENCE_TOLERANCE = 1e-6  # relative to the largest number
@@ -51,15 +52,12 @@ def test_jacobian(case):
     """The Jacobian is bitwise the same during and after simulation, and agrees with differences."""
     parameters, logs = CASES[case]()
     values = parameters.values * 1.1
-    problem = Problem(parameters, logs)
+    problem = Problem(Unknowns(parameters), logs)
     data = mujoco.MjData(parameters.model)
 
     def rows(at):
-        model, directions = parameters.apply(at), parameters.jacobian(at).T
-        made = [
-            window.evaluate(model, data, np.ascontiguousarray(directions), window.first.given)[0]
-            for (window,) in problem.logs
-        ]
+        trial = Unknowns(parameters).trial(at)
+        made = [window.evaluate(trial, data, window.first.given)[0] for (window,) in problem.logs]
         return np.vstack(made)
 
     slopes, residual = rows(values)[:, :-1], rows(values)[:, -1]
@@ -123,7 +121,7 @@ def test_finds_the_truth(case, initial_states):
     assert found.cost < 1e-4  # this includes quaternions of the other sign with missing components
     assert found.converged
     assert found.history[0].cost > found.history[-1].cost == found.cost
-    assert sum(len(r) for r in found.residuals) == Problem(parameters, logs).size
+    assert sum(len(r) for r in found.residuals) == Problem(Unknowns(parameters), logs).size
     assert found.steps % sum(len(log.controls) for log in logs) == 0
     assert mujacobian.Parameters(found.model, ["body_mass"]).values[0] == found.values[0]
     assert parameters.names[0] in str(found)
@@ -135,7 +133,7 @@ def test_same_optimum_as_differences():
     start = parameters.values * 1.3
     options = {"start": start, "tolerance": 1e-12, "initial_states": "given"}
     found = identify(parameters, logs, **options)
-    problem = Problem(parameters, logs)
+    problem = Problem(Unknowns(parameters), logs)
     bounds = parameters.lower, parameters.upper
 
     def residuals(values):
@@ -202,7 +200,7 @@ def test_divergence():
     with pytest.raises(mujacobian.MujacobianError, match="diverges in step") as caught:
         identify(parameters, [log], start=[1e8])
     assert caught.value.__notes__ == ["in log 0"]
-    assert np.isinf(Problem(parameters, log).residuals(np.array([1e8]))).all()
+    assert np.isinf(Problem(Unknowns(parameters), log).residuals(np.array([1e8]))).all()
 
 
 GOOD = {"state": [1, 0], "controls": np.zeros((50, 0)), "sensordata": np.zeros((50, 4))}
@@ -285,7 +283,7 @@ def test_blocks_of_the_page():
     theirs = pytest.importorskip("mujoco.sysid")
     page = Path(__file__).parent.parent / "docs" / "sysid.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 8
     names = {}
     for block in blocks if hasattr(theirs, "optimize") else blocks[:-1]:
         exec(block, names)

@@ -11,6 +11,7 @@ from examples import identify_arm
 from mujacobian.sysid import IdentificationWarning, Log, identify
 from mujacobian.sysid.linear_fit import LinearFit
 from mujacobian.sysid.problem import Problem
+from mujacobian.sysid.unknowns import Unknowns
 
 DIFFERENCE = 1e-6
 DIFFERENCE_TOLERANCE = 1e-7  # relative to the largest number
@@ -69,14 +70,10 @@ def tumbler(steps=40, seed=0):
 
 def rows(problem, values, states):
     """Return the slopes and residuals of the windows' own blocks, before any elimination."""
-    parameters = problem.parameters
-    model, directions = (
-        parameters.apply(values),
-        np.ascontiguousarray(parameters.jacobian(values).T),
-    )
-    data = mujoco.MjData(model)
+    trial = problem.unknowns.trial(values)
+    data = mujoco.MjData(trial.model)
     return [
-        window.evaluate(model, data, directions, state)[0]
+        window.evaluate(trial, data, state)[0]
         for (window,), state in zip(problem.logs, states, strict=True)
     ]
 
@@ -92,7 +89,7 @@ def test_slopes_along_first_states():
         made.states + 0.01,
         first_state_noise=logs[0].first_state_noise,
     )
-    problem = Problem(parameters, log, estimate=True)
+    problem = Problem(Unknowns(parameters), log, estimate=True)
     ((window,),) = problem.logs
     nx = len(window.first.unknown)
     rng = np.random.default_rng(1)
@@ -116,7 +113,7 @@ def test_slopes_along_first_states():
 def test_elimination_is_the_dense_problem():
     """The reduced problem has the covariance and the gradient of the one with all unknowns."""
     parameters, logs = tumbler()
-    problem = Problem(parameters, logs, 1e-14, estimate=True)
+    problem = Problem(Unknowns(parameters), logs, 1e-14, estimate=True)
     made = problem.evaluate(parameters.values * 1.1)
     states = [point.state for (point,) in made.points]
     blocks = rows(problem, made.values, states)
@@ -135,7 +132,9 @@ def test_elimination_is_the_dense_problem():
     for k in range(n):
         step = DIFFERENCE * np.eye(n)[k]
         ahead, behind = (
-            Problem(parameters, logs, 1e-14, estimate=True).evaluate(made.values + s * step).squares
+            Problem(Unknowns(parameters), logs, 1e-14, estimate=True)
+            .evaluate(made.values + s * step)
+            .squares
             for s in (1, -1)
         )
         difference = (ahead - behind) / (2 * DIFFERENCE)
@@ -145,7 +144,7 @@ def test_elimination_is_the_dense_problem():
 def test_same_optimum_as_all_unknowns_at_once():
     parameters, (log, _) = tumbler(steps=20)
     found = identify(parameters, log, start=parameters.values * 1.2, tolerance=1e-12)
-    problem = Problem(parameters, log, estimate=True)
+    problem = Problem(Unknowns(parameters), log, estimate=True)
     first, n = problem.logs[0][0].first, len(parameters)
 
     def residuals(unknowns):

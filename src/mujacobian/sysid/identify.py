@@ -13,8 +13,12 @@ from mujacobian._arguments import Array, count, shaped
 from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.sysid.bounds import Bounds, read_bounds
+from mujacobian.sysid.calibration import Calibration
+from mujacobian.sysid.identifiability import explain
 from mujacobian.sysid.log import Log
+from mujacobian.sysid.loss import read_loss
 from mujacobian.sysid.numerics import least_squares
+from mujacobian.sysid.prior import Prior, Priors
 from mujacobian.sysid.problem import Evaluation, Iterate, Problem, Stop
 from mujacobian.sysid.quality import (
     IdentificationWarning,
@@ -25,6 +29,7 @@ from mujacobian.sysid.quality import (
     on_bounds,
 )
 from mujacobian.sysid.result import Identification
+from mujacobian.sysid.unknowns import Unknowns
 
 # tolerance of the first fit, which holds the first states at their given values
 ROUGH = 1e-4
@@ -37,6 +42,10 @@ def identify(
     *,
     start: ArrayLike | None = None,
     bounds: Bounds | None = None,
+    priors: Priors | None = None,
+    calibration: Calibration | None = None,
+    loss: str = "squares",
+    loss_scale: float | None = None,
     initial_states: Literal["estimate", "given"] = "estimate",
     window: int | None = None,
     tolerance: float = 1e-8,
@@ -55,6 +64,13 @@ def identify(
       start: initial values, by default the values in the model.
       bounds: pair (lower, upper) of arrays, or a dict of pairs by the name of a parameter or of a
         field, such as `{"dof_damping": (0, 1)}`; by default the bounds of `parameters`.
+      priors: a dict of pairs (mean, standard deviation), by the names that `bounds` accepts. A
+        prior counts as one more measurement of the parameter.
+      calibration: biases, gains and delays of sensors to identify, too. They follow the parameters
+        in all vectors, such as `start`.
+      loss: "squares" (default), "huber" or "cauchy". The last two limit the effect of outliers.
+      loss_scale: residual, in units of the noise, beyond which a robust loss is not a square; by
+        default 1.345 (huber) or 2.385 (cauchy).
       initial_states: "estimate" (default) or "given". With "estimate", the first state of every
         log is an unknown with the given state as its initial value. `first_state_noise` of a log
         adds a prior, and the standard errors include the uncertainty of the first state. With
@@ -95,7 +111,12 @@ def identify(
         raise ArgumentTypeError(
             f"parameters must be mujacobian.Parameters, got {type(parameters).__name__}"
         )
-    if not len(parameters):
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise ArgumentTypeError(
+            f"calibration must be mujacobian.sysid.Calibration, got {type(calibration).__name__}"
+        )
+    unknowns = Unknowns(parameters, calibration)
+    if not len(unknowns):
         raise ArgumentError("there are no parameters to identify")
     if initial_states not in ("estimate", "given"):
         raise ArgumentError(f'initial_states must be "estimate" or "given", got {initial_states!r}')
@@ -103,22 +124,25 @@ def identify(
         raise ArgumentError(f"tolerance must be between 2.3e-16 and 1, got {tolerance:g}")
     most_evaluations = count("max_evaluations", max_evaluations)
     length = None if window is None else count("window", window)
-    box = read_bounds(parameters, bounds)
-    first = parameters.values if start is None else shaped("start", start, box[0].shape)
-    for name, value, least, most in zip(parameters.names, first, *box, strict=True):
+    box = read_bounds(unknowns, bounds)
+    prior, robust = Prior(unknowns, priors), read_loss(loss, loss_scale)
+    first = unknowns.values if start is None else shaped("start", start, box[0].shape)
+    for name, value, least, most in zip(unknowns.names, first, *box, strict=True):
         if not least <= value <= most:
             raise ArgumentError(f"start: {name} is {value:g}, not between {least:g} and {most:g}")
     estimate = initial_states == "estimate"
 
     def problem_of(*, estimate: bool, tolerance: float) -> Problem:
         return Problem(
-            parameters,
+            unknowns,
             logs,
             tolerance,
             threads,
             estimate=estimate,
             window=length,
             max_evaluations=most_evaluations,
+            prior=prior,
+            loss=robust,
         )
 
     problem = problem_of(estimate=estimate, tolerance=tolerance)
@@ -165,35 +189,41 @@ def _report(
     message: str,
 ) -> Identification:
     """Return the result at the optimum, with all warnings."""
-    parameters, values, fit = problem.parameters, optimum.values, optimum.fit
-    names = parameters.names
-    freedom = problem.degrees_of_freedom(optimum)
+    unknowns, values, plain = problem.unknowns, optimum.values, problem.without_loss(optimum)
+    fit, residuals = plain.fit, plain.residuals()
+    names = unknowns.names
+    freedom = problem.degrees_of_freedom(plain)
     reduced = optimum.squares / freedom if freedom > 0 else np.nan
+    if problem.loss is not None and freedom > 0:
+        reduced = problem.loss.variance(np.concatenate(residuals), freedom)
     covariance = reduced * fit.covariance() if freedom > 0 else np.full((len(values),) * 2, np.inf)
     errors = np.sqrt(np.diag(covariance))
-    bound = on_bounds(fit, values, errors, *bounds)
+    bound = on_bounds(optimum.fit, values, errors, *bounds)
     unsettled = problem.unsettled(optimum)
     texts = [
         None if converged else f"the optimizer did not converge: {message} {_REMEDY}",
         _judge_first_states(unsettled),
         _judge_residuals(problem, reduced, freedom),
         judge_rank(fit, names),
-        judge_errors(names, values, errors, problem.history[0].values, parameters.lower),
+        judge_errors(names, values, errors, problem.history[0].values, unknowns.lower),
         judge_bounds(names, values, bound),
     ]
     undetermined = sorted(k for group in fit.undetermined() for k in group)
     return Identification(
-        parameters=parameters,
+        parameters=unknowns.parameters,
+        names=names,
+        units=unknowns.units,
         values=values,
         standard_errors=errors,
         covariance=covariance,
-        model=parameters.apply(values),
+        model=unknowns.apply(values),
         first_states=tuple(np.array([p.state for p in of_log]) for of_log in optimum.points),
-        residuals=optimum.residuals(),
+        residuals=residuals,
         cost=optimum.squares / 2,
         degrees_of_freedom=freedom,
         reduced_chi_square=reduced,
         undetermined=tuple(names[k] for k in undetermined),
+        identifiability=explain(fit, names, values, covariance),
         on_bounds=tuple(names[k] for k in bound),
         history=(*problem.history, Iterate(optimum.squares / 2, values)),
         steps=problem.steps,

@@ -66,6 +66,11 @@ class LinearFit:
             groups.append(sorted([int(k), *(other for group in joined for other in group)]))
         return sorted(groups)
 
+    def null_directions(self) -> Array:
+        """Return undetermined directions in the units of the unknowns, one per row (SID-11)."""
+        directions: Array = self._null_space / self._scale
+        return directions
+
     def covariance(self) -> Array:
         """Return `(J^T J)^-1`, with inf on the diagonal for undetermined unknowns (SID-5)."""
         scaled = self._axes / self._scale

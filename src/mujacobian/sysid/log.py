@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -10,6 +12,16 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers
 from mujacobian.errors import ArgumentError
+from mujacobian.sysid.samples import (
+    Samples,
+    Series,
+    control_columns,
+    first_reading,
+    on_steps,
+    read_csv,
+    read_series,
+    sensor_columns,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +44,12 @@ class Log:
       first_state_noise: standard deviations of `state` in the tangent coordinates of `A` (rotations
         in rad), `(2 nv + na,)`. They are used if the first state is estimated. A coordinate with 0
         is exact, and a coordinate with inf (default) has no prior.
+      sensor_times: times of the rows of `sensordata` in seconds after the first state, `(m,)`,
+        from 0 to the time of the last step. Then `sensordata` has m rows, and simulated sensors
+        are interpolated linearly between steps. By default there is one row per step.
 
-    The constructor checks sizes that follow from the log; `identify` checks the others.
+    `from_csv` and `from_timeseries` make logs of recordings with time stamps. The constructor
+    checks sizes that follow from the log; `identify` checks the others.
 
     Example:
       >>> import numpy as np
@@ -51,6 +67,93 @@ class Log:
     wrenches: ArrayLike | None = None
     mocap: ArrayLike | None = None
     first_state_noise: ArrayLike | None = None
+    sensor_times: ArrayLike | None = None
+
+    @classmethod
+    def from_csv(
+        cls,
+        model: mujoco.MjModel,
+        path: str | Path,
+        *,
+        time: str = "time",
+        columns: Mapping[str, str | None] | None = None,
+        state: mujoco.MjData | ArrayLike | None = None,
+        interpolation: str = "previous",
+        **more: ArrayLike,
+    ) -> Log:
+        """Return the log of a CSV file with a header; empty cells and nan are missing samples.
+
+        Args:
+          model: the model, which gives the names, the step and the units.
+          path: the file. A column has the name of an actuator or sensor, of a component of a
+            sensor (`gyro[2]`), or of an actuator with `_ctrl`, as in `mujoco.sysid`. A name that
+            an actuator and a sensor share means the sensor.
+          time: name of the column of time stamps, in seconds. They must increase.
+          columns: names in the model by names in the file; None skips a column.
+          state: first state, at the first time at which every control is known. By default it is
+            the initial state of the model with the first readings of joint sensors.
+          interpolation: "previous" (default) holds a control until the next sample; "linear"
+            interpolates.
+          more: other attributes of the log, such as `sensor_noise`.
+        """
+        controls, readings = read_csv(model, Path(path), time, columns or {})
+        return cls._of_samples(model, controls, readings, state, interpolation, more)
+
+    @classmethod
+    def from_timeseries(
+        cls,
+        model: mujoco.MjModel,
+        controls: Series,
+        sensors: Series,
+        *,
+        state: mujoco.MjData | ArrayLike | None = None,
+        interpolation: str = "previous",
+        **more: ArrayLike,
+    ) -> Log:
+        """Return the log of controls and sensors that have their own time stamps.
+
+        Args:
+          model: the model.
+          controls: a `mujoco.sysid.TimeSeries`, or a pair of times `(m,)` and rows `(m, nu)`.
+          sensors: the same with rows `(m, ns)`. A time series with a signal mapping may have some
+            of the sensors, in any order.
+          state: as for `from_csv`.
+          interpolation: as for `from_csv`.
+          more: as for `from_csv`.
+
+        Example:
+          >>> import mujoco, numpy as np
+          >>> from mujacobian.sysid import Log
+          >>> model = mujoco.MjModel.from_xml_string(
+          ...     "<mujoco><worldbody><body><joint name='pivot'/><geom size='.1'/></body>"
+          ...     "</worldbody><actuator><motor joint='pivot'/></actuator>"
+          ...     "<sensor><jointpos joint='pivot'/></sensor></mujoco>")
+          >>> command, reading = ([0.0, 0.1], [[1.0], [0.0]]), ([0.05, 0.151], [[0.0], [0.1]])
+          >>> Log.from_timeseries(model, command, reading).controls.shape
+          (77, 1)
+        """
+        of_controls = read_series(
+            "controls", controls, model.nu, control_columns(model), entries=False
+        )
+        of_sensors = read_series(
+            "sensors", sensors, model.nsensordata, sensor_columns(model), entries=True
+        )
+        return cls._of_samples(model, of_controls, of_sensors, state, interpolation, more)
+
+    @classmethod
+    def _of_samples(
+        cls,
+        model: mujoco.MjModel,
+        controls: Samples,
+        readings: Samples,
+        state: mujoco.MjData | ArrayLike | None,
+        interpolation: str,
+        more: dict[str, ArrayLike],
+    ) -> Log:
+        """Return the log of samples with time stamps."""
+        held, times, sensordata = on_steps(model, controls, readings, interpolation)
+        first = first_reading(model, sensordata) if state is None else state
+        return cls(first, held, sensordata, sensor_times=times, **more)
 
     def __post_init__(self) -> None:
         if not isinstance(self.state, mujoco.MjData):
@@ -61,8 +164,12 @@ class Log:
         self._convert("forces", (T, None))
         self._convert("wrenches", (T, None, 6))
         self._convert("mocap", (T, None, 7))
+        times = self._convert("sensor_times", (None,))
+        readings = T if self.sensor_times is None else len(times)
+        if (np.diff(times) <= 0).any() or (times < 0).any():
+            raise ArgumentError("sensor_times must increase, from 0 or later")
         for name, noise, rows in (
-            ("sensordata", "sensor_noise", T),
+            ("sensordata", "sensor_noise", readings),
             ("states", "state_noise", T + 1),
         ):
             columns = None

@@ -11,7 +11,6 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
-from mujacobian._parameters import Parameters
 from mujacobian._threads import each, thread_count
 from mujacobian.errors import (
     ArgumentError,
@@ -21,6 +20,9 @@ from mujacobian.errors import (
 )
 from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.log import Log
+from mujacobian.sysid.loss import Loss
+from mujacobian.sysid.prior import Prior
+from mujacobian.sysid.unknowns import Trial, Unknowns
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
 
@@ -58,9 +60,10 @@ class Evaluation:
       points: the simulated windows of each log.
     """
 
-    def __init__(self, values: Array, points: Sequence[Sequence[Point]]) -> None:
+    def __init__(self, values: Array, points: Sequence[Sequence[Point]], prior: Array) -> None:
         self.values, self.points = values, points
-        whole = triangular(np.vstack([point.reduced() for of_log in points for point in of_log]))
+        rows = [point.reduced() for of_log in points for point in of_log]
+        whole = triangular(np.vstack([*rows, prior]))
         self.slopes, self.residual = whole[:, :-1], whole[:, -1]
         self.squares = float(self.residual @ self.residual)
         self.first_state_rank = sum(point.fit.rank for of_log in points for point in of_log)
@@ -88,7 +91,7 @@ class Problem:
 
     def __init__(
         self,
-        parameters: Parameters,
+        unknowns: Unknowns,
         logs: Log | Sequence[Log],
         tolerance: float = 1e-8,
         threads: int | None = None,
@@ -96,6 +99,8 @@ class Problem:
         estimate: bool = False,
         window: int | None = None,
         max_evaluations: int = 200,
+        prior: Prior | None = None,
+        loss: Loss | None = None,
     ) -> None:
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
@@ -105,20 +110,21 @@ class Problem:
                 raise ArgumentTypeError(
                     f"log {k} must be a mujacobian.sysid.Log, got {type(log).__name__}"
                 )
-        self.parameters, self.tolerance = parameters, tolerance
+        self.unknowns, self.tolerance, self.loss = unknowns, tolerance, loss
+        self.prior = prior or Prior(unknowns, None)
         self.is_estimated, self.window = estimate, window
         self.logs = [
-            windows(parameters, f"log {k}", log, window, estimate=estimate)
+            windows(unknowns, f"log {k}", log, window, estimate=estimate)
             for k, log in enumerate(several)
         ]
         self.places = [(k, j) for k, log in enumerate(self.logs) for j in range(len(log))]
-        self.size = sum(window.size for log in self.logs for window in log)
+        self.size = sum(window.size for log in self.logs for window in log) + len(self.prior)
         self.is_noise_known = all(
             part.is_known for log in self.logs for w in log for part in (w.sensors, w.states)
         )
-        if self.size < len(parameters):
+        if self.size < len(unknowns):
             raise ArgumentError(
-                f"the logs have {self.size} measured numbers for {len(parameters)} parameters"
+                f"the logs have {self.size} measured numbers for {len(unknowns)} parameters"
             )
         self._threads = thread_count(threads)
         self.steps = 0
@@ -147,7 +153,7 @@ class Problem:
         except UnsupportedFeatureError:
             raise
         except MujacobianError:
-            return np.full(len(self.parameters) + 1, np.inf)
+            return np.full(len(self.unknowns) + 1, np.inf)
 
     def jacobian(self, values: Array) -> Array:
         """Return the slopes of the triangular factor; raise `Stop` at the optimum."""
@@ -184,17 +190,32 @@ class Problem:
         for known in (self._last, self._differentiated):
             if known is not None and known.values.tobytes() == values.tobytes():
                 return known
-        model = self.parameters.apply(values)
-        directions = np.ascontiguousarray(self.parameters.jacobian(values, model).T)
+        trial = self.unknowns.trial(values, self.loss)
         near = self._differentiated or self._last
         if near is None:
-            points = self._first_points(model, directions)
+            points = self._first_points(trial)
         else:
-            points = self._points_near(near, values, model, directions)
-        self._last = Evaluation(values.copy(), points)
+            points = self._points_near(near, values, trial)
+        self._last = Evaluation(values.copy(), points, self.prior.rows(values))
         return self._last
 
-    def _first_points(self, model: mujoco.MjModel, directions: Array) -> list[list[Point]]:
+    def without_loss(self, evaluation: Evaluation) -> Evaluation:
+        """Return the same windows with the same first states, and with plain residuals."""
+        if self.loss is None:
+            return evaluation
+        trial = self.unknowns.trial(evaluation.values)
+
+        def again(place: tuple[int, int], data: mujoco.MjData) -> Point:
+            state = evaluation.points[place[0]][place[1]].state
+            return self.logs[place[0]][place[1]].at(trial, data, state)
+
+        points: list[list[Point]] = [[] for _ in self.logs]
+        made = self._each(self.places, again, lambda place: place[0])
+        for (k, _), point in zip(self.places, made, strict=True):
+            points[k].append(point)
+        return Evaluation(evaluation.values, points, self.prior.rows(evaluation.values))
+
+    def _first_points(self, trial: Trial) -> list[list[Point]]:
         """Simulate the windows of each log in turn, each from the last state of the one before."""
 
         def follow(k: int, data: mujoco.MjData) -> tuple[list[Point], int]:
@@ -202,7 +223,7 @@ class Problem:
             steps = 0
             for window in self.logs[k]:
                 state = points[-1].last if points else window.first.given
-                point, taken = window.settle(model, data, directions, state, self.tolerance)
+                point, taken = window.settle(trial, data, state, self.tolerance)
                 points.append(point)
                 steps += taken * window.steps
             return points, steps
@@ -211,9 +232,7 @@ class Problem:
         self.steps += sum(steps for _, steps in made)
         return [points for points, _ in made]
 
-    def _points_near(
-        self, near: Evaluation, values: Array, model: mujoco.MjModel, directions: Array
-    ) -> list[list[Point]]:
+    def _points_near(self, near: Evaluation, values: Array, trial: Trial) -> list[list[Point]]:
         """Simulate all windows from the first states that the linearized problem predicts."""
         change = values - near.values
 
@@ -222,7 +241,7 @@ class Problem:
             state = before.state
             if len(window.first.unknown) and before.is_finite:
                 state = window.first.moved(state, before.response() @ change)
-            return window.settle(model, data, directions, state, self.tolerance)
+            return window.settle(trial, data, state, self.tolerance)
 
         made = self._each(self.places, follow, lambda place: place[0])
         points: list[list[Point]] = [[] for _ in self.logs]
@@ -243,6 +262,6 @@ class Problem:
         def make(k: int, data: mujoco.MjData) -> None:
             made[k] = work(items[k], data)
 
-        model = self.parameters.model
+        model = self.unknowns.parameters.model
         each(model, len(items), self._threads, make, lambda k: f"in log {log(items[k])}")
         return [made[k] for k in range(len(items))]

@@ -21,18 +21,24 @@ class Identification:
 
     Attributes:
       parameters: the identified parameters, as passed to `identify`.
-      values: identified values, in the order of `parameters.names`.
+      names: names of the values: of `parameters`, then of the calibration.
+      units: units of the values.
+      values: identified values, in the order of `names`.
       standard_errors: standard errors of the values; inf for undetermined parameters.
       covariance: covariance of the values. It is scaled by the variance of the residuals and
         includes the uncertainty of estimated first states (SID-5).
       model: copy of the model with the identified values.
       first_states: given or estimated first states per log, `(windows, nq + nv + na)`.
       residuals: predicted minus measured numbers per log: first all sensors, then all states.
-      cost: half the sum of squares of all residuals, including the priors of first states.
+      cost: half the sum of squares of all residuals, including priors; with a robust loss,
+        half its sum.
       degrees_of_freedom: number of residuals minus the number of unknowns that they determine.
       reduced_chi_square: sum of squares divided by the degrees of freedom. It is near 1 if the
-        model is right and the noise is as stated; nan without degrees of freedom.
+        model is right and the noise is as stated; nan without degrees of freedom. With a robust
+        loss it is the factor of the covariance (SID-9), which is also near 1.
       undetermined: names of the parameters that the logs do not determine.
+      identifiability: sentences about parameters that the logs determine only in combination, such
+        as "Only the sum of ... is determined."; they hold near the identified values.
       on_bounds: names of the parameters whose unconstrained optimum is beyond a bound.
       history: the iterates at which Jacobians were computed, then the optimum.
       steps: number of simulated steps of all logs; each of them is also differentiated.
@@ -42,6 +48,8 @@ class Identification:
     """
 
     parameters: Parameters
+    names: tuple[str, ...]
+    units: tuple[str, ...]
     values: Array
     standard_errors: Array
     covariance: Array
@@ -52,6 +60,7 @@ class Identification:
     degrees_of_freedom: int
     reduced_chi_square: float
     undetermined: tuple[str, ...]
+    identifiability: tuple[str, ...]
     on_bounds: tuple[str, ...]
     history: tuple[Iterate, ...]
     steps: int
@@ -80,11 +89,11 @@ class Identification:
 
     def _repr_html_(self) -> str:
         entries = zip(
-            self.parameters.names,
+            self.names,
             self.values,
             self.standard_errors,
             self.intervals(),
-            self.parameters.units,
+            self.units,
             strict=True,
         )
         rows = [
@@ -97,9 +106,8 @@ class Identification:
         return html_table(title, header, rows)
 
     def __str__(self) -> str:
-        names = self.parameters.names
-        width = max(map(len, names))
-        rows = zip(names, self.values, self.standard_errors, self.parameters.units, strict=True)
+        width = max(map(len, self.names))
+        rows = zip(self.names, self.values, self.standard_errors, self.units, strict=True)
         lines = [f"{n:{width}} {v:12.6g} ± {e:<8.2g} {u}" for n, v, e, u in rows]
         lines += [
             f"cost {self.cost:.6g}, reduced chi-square {self.reduced_chi_square:.4g}"
@@ -108,4 +116,5 @@ class Identification:
             f"not determined: {', '.join(self.undetermined) or 'none'}",
             f"on bounds: {', '.join(self.on_bounds) or 'none'}",
         ]
+        lines += self.identifiability
         return "\n".join(lines + [f"warning: {text}" for text in self.warnings])

@@ -9,11 +9,12 @@ from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold
-from mujacobian._parameters import Parameters
 from mujacobian.errors import MujacobianError, UnsupportedFeatureError
 from mujacobian.sysid.first_state import FirstState
 from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.measurement import Measurement
+from mujacobian.sysid.reading import Reading
+from mujacobian.sysid.unknowns import Trial, Unknowns
 
 # Levenberg's damping: the first value after a full step has failed, and the largest value
 LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e4
@@ -62,48 +63,51 @@ class Point:
 
 
 class Window:
-    """Steps of a log that are simulated from one first state."""
+    """Steps of a log that are simulated from one first state.
+
+    Attributes:
+      reading: converts sensors at the steps to readings; None if the two are equal.
+      length: number of steps to the first state of the next window.
+    """
 
     def __init__(
         self,
-        parameters: Parameters,
+        unknowns: Unknowns,
         first: FirstState,
         inputs: Inputs,
         sensors: Measurement,
         states: Measurement,
+        reading: Reading | None,
+        length: int,
     ) -> None:
         self.first, self.inputs, self.sensors, self.states = first, inputs, sensors, states
-        self.core = parameters.core
+        self.reading, self.length = reading, length
+        self.core = unknowns.parameters.core
         self.steps = inputs.controls.shape[1]
         self.size = sensors.size + states.size + first.prior_size
-        self.manifold = Manifold(parameters.model)
+        self.manifold = Manifold(unknowns.parameters.model)
         weighted = [np.where(m.there, m.values * m.weights, 0) for m in (sensors, states)]
         self._rounding = ROUNDING**2 * sum(float((w * w).sum()) for w in weighted)
 
     def settle(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        directions: Array,
-        state: Array,
-        tolerance: float,
+        self, trial: Trial, data: mujoco.MjData, state: Array, tolerance: float
     ) -> tuple[Point, int]:
         """Return the point with the best first state, and the number of simulations.
 
         The method is Levenberg's, starting from `state`.
         """
-        point = self.at(model, data, directions, state)
+        point = self.at(trial, data, state)
         damping, simulations = 0.0, 1
         while self._improvement(point) > tolerance:
             if simulations == MOST_SIMULATIONS or damping > MOST_DAMPING:
                 break
             step = point.fit.step(damping)
-            trial = self._try(model, data, directions, self.first.moved(point.state, step))
+            other = self._try(trial, data, self.first.moved(point.state, step))
             simulations += 1
-            gained = -np.inf if trial is None else point.squares - trial.squares
+            gained = -np.inf if other is None else point.squares - other.squares
             is_kink = gained < point.fit.gain / 10 and self.is_settled(point)
-            if trial is not None and gained > 0:
-                point = trial
+            if other is not None and gained > 0:
+                point = other
                 damping = damping / 10 if damping > LEAST_DAMPING else 0.0
             else:
                 damping = max(LEAST_DAMPING, 10 * damping)
@@ -121,34 +125,33 @@ class Window:
             return 0.0
         return point.fit.gain / (point.squares / max(1, self.size - point.fit.rank))
 
-    def _try(
-        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
-    ) -> Point | None:
+    def _try(self, trial: Trial, data: mujoco.MjData, state: Array) -> Point | None:
         """Simulate from this state; return None if the simulation diverges."""
         try:
-            return self.at(model, data, directions, state)
+            return self.at(trial, data, state)
         except UnsupportedFeatureError:
             raise
         except MujacobianError:
             return None
 
-    def at(
-        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
-    ) -> Point:
+    def at(self, trial: Trial, data: mujoco.MjData, state: Array) -> Point:
         """Simulate from this state; raise `MujacobianError` if the simulation diverges."""
-        rows, last = self.evaluate(model, data, directions, state)
-        measured = rows[: self.sensors.size + self.states.size, -1].copy()
-        of_sensors, of_states = np.split(measured, [self.sensors.size])
+        rows, last = self.evaluate(trial, data, state)
+        measured = rows[: self.sensors.size + self.states.size]
+        of_sensors, of_states = np.split(measured[:, -1].copy(), [self.sensors.size])
+        if trial.loss is not None:
+            trial.loss.transform(measured)
         unknowns = len(self.first.unknown)
         return Point(state, last, unknowns, rows, (of_sensors, of_states))
 
-    def evaluate(
-        self, model: mujoco.MjModel, data: mujoco.MjData, directions: Array, state: Array
-    ) -> tuple[Array, Array]:
+    def evaluate(self, trial: Trial, data: mujoco.MjData, state: Array) -> tuple[Array, Array]:
         """Return the slopes of all residuals with the residuals as last column, and the last state.
 
-        The slopes are along the unknown coordinates of the first state, then along `directions`.
+        The slopes are along the unknown coordinates of the first state, then along the unknowns of
+        the trial: its directions and its calibration. Residuals are without the robust loss. The
+        last state is the one at which the next window begins.
         """
+        model, directions = trial.model, trial.directions
         T, nx, unknown = self.steps, self.manifold.nx, self.first.unknown
         m, n = len(unknown), len(unknown) + len(directions)
         states = np.empty((T + 1, self.manifold.size))
@@ -173,14 +176,18 @@ class Window:
         )
         if taken < T:
             raise MujacobianError(f"the simulation of the log diverges in step {taken}")
+        if self.reading is not None:
+            sensordata, sensed = self.reading.predict(sensordata, sensed, trial.calibration)
         measured = self.manifold.align(states, self.states.values)
-        rows = np.zeros((self.size, n + 1))
+        rows = np.zeros((self.size, n + len(trial.calibration) + 1))
         of_sensors, of_states, prior = np.split(
             rows, [self.sensors.size, self.sensors.size + self.states.size]
         )
         self.sensors.write(of_sensors, sensordata - self.sensors.values, sensed)
         slopes = self.manifold.push(states[:, None], moved) if self.states.size else None
-        self.states.write(of_states, states - measured, slopes)
+        without = np.delete(of_states, np.s_[n:-1], axis=1)  # states have no calibration
+        self.states.write(without, states - measured, slopes)
+        of_states[:, [*range(n), -1]] = without
         if len(prior):
-            prior[:, [*range(m), n]] = self.first.prior(state)
-        return rows, states[-1]
+            prior[:, [*range(m), -1]] = self.first.prior(state)
+        return rows, states[self.length]

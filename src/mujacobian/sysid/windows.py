@@ -8,17 +8,18 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, shaped
 from mujacobian._inputs import Inputs
-from mujacobian._parameters import Parameters
 from mujacobian._rollout import prepare
 from mujacobian.errors import ArgumentError
 from mujacobian.sysid.first_state import FirstState
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.measurement import Measurement
+from mujacobian.sysid.reading import Reading
+from mujacobian.sysid.unknowns import Unknowns
 from mujacobian.sysid.window import Window
 
 
 def windows(
-    parameters: Parameters, name: str, log: Log, length: int | None, *, estimate: bool
+    unknowns: Unknowns, name: str, log: Log, length: int | None, *, estimate: bool
 ) -> list[Window]:
     """Return the windows of a log, each of `length` steps except for a shorter last one.
 
@@ -26,13 +27,15 @@ def windows(
     estimate: whether the first state of the first window is unknown; those of the others always
         are.
     """
-    model = parameters.model
+    model = unknowns.parameters.model
     starts, inputs, _ = prepare(model, log.state, log.controls, log.forces, log.wrenches, log.mocap)
     T = inputs.controls.shape[1]
     length = T if length is None else length
     if length < T:
         _require_plain_state(model)
-    sensors = _sensors(model, name, log, T)
+    times = _times(model, name, log, T)
+    is_plain = log.sensor_times is None and unknowns.calibration is None
+    sensors = _sensors(model, name, log, len(times))
     states = _states(model, name, log, T)
     if not sensors.size + states.size:
         raise ArgumentError(f"{name} has no measurement: neither sensordata nor states")
@@ -43,17 +46,56 @@ def windows(
         given = _first_noise(name, log.first_state_noise, free) if estimate else np.zeros_like(free)
         start = starts[0].copy()
         start[0] += first * model.opt.timestep
+        # readings after the last step are interpolated between it and the next one
+        end = last if is_plain else min(last + 1, T)
+        if is_plain:
+            readings, reading = sensors.cut(first, last, rows=last - first), None
+        else:
+            readings, reading = _readings(unknowns, sensors, times, first, last, is_end=last == T)
         made.append(
             Window(
-                parameters,
+                unknowns,
                 FirstState(model, start, free if first else given),
-                _cut(inputs, first, last),
-                sensors.cut(first, last, rows=last - first),
+                _cut(inputs, first, end),
+                readings,
                 # the state between two windows belongs to the second one
-                states.cut(first, last + (last == T), rows=last - first + 1),
+                states.cut(first, last + (last == T), rows=end - first + 1),
+                reading,
+                last - first,
             )
         )
+    if not any(window.sensors.size + window.states.size for window in made):
+        raise ArgumentError(f"{name} has no measurement after the longest delay of its sensors")
     return made
+
+
+def _times(model: mujoco.MjModel, name: str, log: Log, steps: int) -> Array:
+    """Return the times of all readings; raise if the simulation does not contain them."""
+    h = float(model.opt.timestep)
+    if log.sensor_times is None:
+        return h * np.arange(steps, dtype=np.float64)
+    times = np.asarray(log.sensor_times, np.float64)
+    if len(times) and times[-1] > (steps - 1 + 1e-6) * h:
+        raise ArgumentError(
+            f"{name}: sensor_times must end at the last step, {(steps - 1) * h:g} s, got"
+            f" {times[-1]:g} s: append controls"
+        )
+    return times
+
+
+def _readings(
+    unknowns: Unknowns, sensors: Measurement, times: Array, first: int, last: int, *, is_end: bool
+) -> tuple[Measurement, Reading]:
+    """Return the readings between two steps, without those that may be older than the first one."""
+    h = unknowns.parameters.model.opt.timestep
+    begin, end = np.searchsorted(times, np.array([first, last]) * h)
+    end = len(times) if is_end else end
+    own = times[begin:end] - first * h
+    part = sensors.cut(begin, end, rows=end - begin)
+    if unknowns.calibration is not None:
+        early = own[:, None] < unknowns.calibration.dead_time()
+        part = Measurement(np.where(early, np.nan, part.values), part.noise, part.known)
+    return part, Reading(own, h, unknowns.calibration)
 
 
 def _require_plain_state(model: mujoco.MjModel) -> None:
