@@ -35,15 +35,6 @@ double surface_velocity_change(const SurfaceVelocity& s, const ContactGeometry& 
   return dot(contact_axis(g, r), change + cross(value, v.turn));
 }
 
-// Computes the components of a motion at the contact along the axes of all rows; those of the
-// angular rows only if the contact has such rows.
-void row_components(const ContactGeometry& g, int count, Motion motion, double out[kMaxRows]) {
-  const Vec3 axes[3] = {g.normal, g.tangent[0], g.tangent[1]};
-  for (int k = 0; k < 3; k++) out[k] = dot(axes[k], motion.lin);
-  if (count <= 3) return;
-  for (int k = 0; k < 3; k++) out[3 + k] = dot(axes[k], motion.ang);
-}
-
 // Computes -d aref / d(distance) of every row. Friction rows have no position of their own, but in
 // a pyramid they use the impedance of the normal row.
 void distance_slopes(const DataView& d, const Block& b, const ReferenceAcceleration& normal,
@@ -194,10 +185,10 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
   const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);
   for (int k = 0; k < b.n; k++) {
-    if (c.moves[k] == 3) continue;
-    double component[kMaxRows];
-    row_components(*b.geometry, b.count, c.sign(k) * c.axis[k], component);
-    for (int r = 0; r < b.count; r++) b.J[r * b.stride + k] = component[r];
+    for (int r = 0; r < b.count; r++) {
+      Vec3 motion = r < 3 ? c.axis[k].lin : c.axis[k].ang;
+      b.J[r * b.stride + k] = c.sign(k) * dot(contact_axis(*b.geometry, r), motion);
+    }
   }
 }
 
@@ -225,10 +216,9 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
     const Motion rate = c.sign(k) * motion.moved_rate[b.dofs[k]];
     const Motion dot_rate = c.sign(k) * load_motion(d.cdof_dot + 6 * b.dofs[k]);
     for (int kind = 0; kind < kinds; kind++) {
-      double component[kMaxRows];
-      row_components(g, b.count, about(rate + damping[kind] * dot_rate, offset), component);
+      const Motion sum = about(rate + damping[kind] * dot_rate, offset);
       for (int r = kind; r < (kind == kinds - 1 ? b.count : 1); r++) {
-        change.rho_q[r * stride + k] += component[r];
+        change.rho_q[r * stride + k] += dot(contact_axis(g, r), r < 3 ? sum.lin : sum.ang);
       }
     }
   }
