@@ -27,10 +27,9 @@ void add_tile(const ContactDofs& c, const double (*coefficients)[ContactMap::kCo
   for (int r = 0; r < rows; r++) sum[r] = load_lanes(out + r * c.stride + k);
   for (int side = 0; side < 2; side++) {
     if (!(moves >> side & 1)) continue;
-    const double* axes = c.axes + 6 * side * c.stride + k;
-    for (int i = 0; i < 6; i++) {
-      const Lanes axis = load_lanes(axes + i * c.stride);
-      for (int r = 0; r < rows; r++) sum[r] += broadcast(coefficients[r][6 * side + i]) * axis;
+    for (int i = 6 * side; i < 6 * side + 6; i++) {
+      const Lanes axis = load_lanes(c.axes + i * c.stride + k);
+      for (int r = 0; r < rows; r++) sum[r] += broadcast(coefficients[r][i]) * axis;
     }
   }
   for (int r = 0; r < rows; r++) store_lanes(out + r * c.stride + k, sum[r]);
@@ -131,21 +130,18 @@ void add_rows(const ContactDofs& c, const double (*coefficients)[ContactMap::kCo
 
 void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map, Force wrench,
                  double* out, Arena& arena) {
-  // by component, (6, n): the change of the wrench, and by how much it exceeds the change of a
-  // wrench that each body carries along
+  // by component, (6, n): the change of the wrench, and that of a wrench carried by each body
   const int size = 6 * c.stride;
   const Arena::Mark mark = arena.mark();
   double change[6][ContactMap::kColumns];
   move_wrench(wrench, map.turn[0], map.position[0], ContactMap::kColumns, change[0]);
   double* turned = arena.zeros<double>(size);
   add_rows(c, change, 6, turned);
-  double* excess = arena.take<double>(2 * size);
+  double* carried = arena.take<double>(2 * size);
   for (int side = 0; side < 2; side++) {
     if (!(c.all_moves >> side & 1)) continue;
     const double* axes = c.axes + side * size;
-    double* beyond = excess + side * size;
-    move_wrench(wrench, axes, axes + size / 2, c.stride, beyond);
-    for (int k = 0; k < size; k++) beyond[k] = turned[k] - beyond[k];
+    move_wrench(wrench, axes, axes + size / 2, c.stride, carried + side * size);
   }
 
   // rows of dofs that move one body; where a column carries that body and the row's axis, only what
@@ -155,20 +151,12 @@ void turn_wrench(const ModelView& m, const ContactDofs& c, const ContactMap& map
     int carrying = j + 1;  // columns that move the row's axis come first
     while (carrying < c.n && moves_axis(m, c.dofs[carrying], c.dofs[j])) carrying++;
     const Motion axis = c.sign(j) * c.axis[j];
-    const double* beyond = excess + (c.moves[j] >> 1) * size;
+    const double* with = carried + (c.moves[j] >> 1) * size;
     double* row = out + j * c.stride;
-    int k = 0;
-    for (; k + kLanes <= carrying; k += kLanes) {
-      store_lanes(row + k, load_lanes(row + k) + project(axis, beyond + k, c.stride));
-    }
-    if (k < carrying) {
-      const Lanes first = first_lanes(carrying - k), free = project(axis, turned + k, c.stride);
-      const Lanes bound = project(axis, beyond + k, c.stride);
-      store_lanes(row + k, load_lanes(row + k) + free + first * (bound - free));
-      k += kLanes;
-    }
-    for (; k < c.stride; k += kLanes) {
-      store_lanes(row + k, load_lanes(row + k) + project(axis, turned + k, c.stride));
+    for (int k = 0; k < c.stride; k += kLanes) {
+      Lanes sum = load_lanes(row + k) + project(axis, turned + k, c.stride);
+      if (k < carrying) sum -= first_lanes(carrying - k) * project(axis, with + k, c.stride);
+      store_lanes(row + k, sum);
     }
   }
   arena.rewind(mark);
