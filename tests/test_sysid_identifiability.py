@@ -82,7 +82,7 @@ def test_groups_in_words():
     J = np.outer(rng.normal(size=20), [1, 2, 3])
     fit = LinearFit(J, rng.normal(size=20))
     made = explain(fit, "abc", values, fit.covariance())
-    assert made == ("The logs determine only 1 combinations of a, b, c.",)
+    assert made == ("The logs determine only 1 combination of a, b, c.",)
     fit = LinearFit(J * [1, 0, 0], rng.normal(size=20))
     made = explain(fit, "abc", values, fit.covariance())
     assert made == ("The logs do not depend on b.", "The logs do not depend on c.")

@@ -36,7 +36,8 @@ def explain(
         else:
             listed = ", ".join(names[k] for k in group)
             count = len(group) - len(directions)
-            sentences.append(f"The logs determine only {count} combinations of {listed}.")
+            noun = "combination" if count == 1 else "combinations"
+            sentences.append(f"The logs determine only {count} {noun} of {listed}.")
     determined = np.flatnonzero(np.isfinite(np.diag(covariance)))
     for j, k in combinations(determined.tolist(), 2):
         if sentence := _of_pair(names, values, covariance, j, k):
