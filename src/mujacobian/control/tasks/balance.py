@@ -1,4 +1,4 @@
-"""The balance of a model that walks on two feet."""
+"""Terms of the cost of a model that walks on two feet."""
 
 from __future__ import annotations
 
@@ -36,6 +36,37 @@ def terms(
             ("right", lean, (False, True)),
             ("left", 1 - lean, (True, False)),
         )
+    ]
+
+
+def walking_terms(
+    gait: Gait,
+    up: Sequence[control.Rows],
+    ahead: Sequence[control.Rows],
+    feet: Sequence[control.Rows],
+) -> list[control.Term]:
+    """Return terms that keep axes vertical or pointing ahead, and lift the feet as the gait says.
+
+    Args:
+      gait: gait of the two feet.
+      up: axes that should point up.
+      ahead: axes that should not point to the side.
+      feet: positions of the feet, m, in the order of the gait.
+    """
+    return [
+        control.Term(
+            "upright", control.stack(*(axis[:2] for axis in up)), control.SmoothAbs(0.1), 0.3
+        ),
+        control.Term(
+            "ahead", control.stack(*(axis[1] for axis in ahead)), control.Quadratic(), 0.5
+        ),
+        control.Term(
+            "gait",
+            control.stack(*(foot[2] for foot in feet)),
+            control.SmoothAbs(0.03),
+            10.0,
+            gait.lift,
+        ),
     ]
 
 

@@ -48,19 +48,7 @@ def build() -> Task:
             0.5,
             (0, -0.1, 0, 0.1),
         ),
-        control.Term(
-            "upright", control.stack(*(axis[:2] for axis in up)), control.SmoothAbs(0.1), 0.3
-        ),
-        control.Term(
-            "ahead", control.stack(*(axis[1] for axis in ahead)), control.Quadratic(), 0.5
-        ),
-        control.Term(
-            "gait",
-            control.stack(*(foot[2] for foot in feet)),
-            control.SmoothAbs(0.03),
-            10.0,
-            WALK.lift,
-        ),
+        *balance.walking_terms(WALK, up, ahead, feet),
         control.Term("posture", angles, control.Quadratic(), 0.02, model.key("stand").qpos[7:]),
         control.Term("still", speeds, control.Quadratic(), 0.003),
         control.Term("effort", rows.controls(), control.Quadratic(), 0.03),
