@@ -136,7 +136,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
   require_limits(m, d, arena);
   const int most = d.nefc + room;
   Blocks blocks{arena.take<Block>(most), 0, arena.zeros<ForceSlopes>(most)};
-  const ContactGeometry* before = nullptr;
+  const Block* before = nullptr;  // the contact before this one
   // tie: row of MuJoCo
   for (int row = 0; row < d.nefc;) {
     Block& b = blocks.block[blocks.count++];
@@ -148,7 +148,7 @@ Blocks make_blocks(const ModelView& m, const DataView& d, Arena& arena, int room
     if (is_contact(b.type)) {
       const int k = blocks.count - 1;
       make_contact(m, d, b, before, known ? known->block[k].geometry : nullptr, arena);
-      before = b.geometry;
+      before = &b;
     } else if (b.type == constraint::kEquality) {
       make_equality(m, d, b, arena);
     } else {

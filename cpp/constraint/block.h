@@ -101,8 +101,8 @@ const double* jacobian_change(const ModelView& m, const DataView& d, const Block
 void take_jacobian(Block& block, int n, const int* dofs, Arena& arena);
 
 // The functions make_blocks and differentiate by kind of row.
-void make_contact(const ModelView& m, const DataView& d, Block& block,
-                  const ContactGeometry* before, const ContactGeometry* known, Arena& arena);
+void make_contact(const ModelView& m, const DataView& d, Block& block, const Block* before,
+                  const ContactGeometry* known, Arena& arena);
 void differentiate_contact(const ModelView& m, const DataView& d, const Block& block,
                            const BlockMotion& motion, BlockChange& change, Arena& arena);
 void make_equality(const ModelView& m, const DataView& d, Block& block, Arena& arena);

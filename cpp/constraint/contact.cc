@@ -168,7 +168,7 @@ ContactMotion contact_motion(const ModelView& m, const DataView& d, const Block&
   return r;
 }
 
-void make_contact(const ModelView& m, const DataView& d, Block& b, const ContactGeometry* before,
+void make_contact(const ModelView& m, const DataView& d, Block& b, const Block* before,
                   const ContactGeometry* known, Arena& arena) {
   // the contact and its features
   b.contact = view_contact(d, b.id);
@@ -176,12 +176,13 @@ void make_contact(const ModelView& m, const DataView& d, Block& b, const Contact
   b.edges = b.type == constraint::kContactPyramidal ? 2 * (b.count - 1) : b.count;
   b.geometry = known;
   if (!known) {
-    b.geometry =
-        new (arena.take<ContactGeometry>(1)) ContactGeometry(identify(m, d, b.contact, before));
+    b.geometry = new (arena.take<ContactGeometry>(1))
+        ContactGeometry(identify(m, d, b.contact, before ? before->geometry : nullptr));
   }
 
   // its dofs, and its Jacobian in contact coordinates
-  b.chain = new (arena.take<ContactDofs>(1)) ContactDofs(contact_dofs(m, d, b.contact, arena));
+  b.chain = new (arena.take<ContactDofs>(1))
+      ContactDofs(contact_dofs(m, d, b.contact, arena, before ? before->chain : nullptr));
   const ContactDofs& c = *b.chain;
   take_jacobian(b, c.n, c.dofs, arena);
   for (int k = 0; k < b.n; k++) {

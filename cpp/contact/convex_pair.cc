@@ -7,6 +7,7 @@
 
 #include "contact/agreement.h"
 #include "contact/clipped_polygon.h"
+#include "contact/kinematics.h"
 #include "contact/pair_table.h"
 #include "contact/vertex_pairs.h"
 #include "layout/engine.h"
@@ -53,27 +54,34 @@ struct BoundaryPoint {
 
 // Finds the vertex or edge of a face that x is on, in projection along `ray` (zero: no projection).
 bool on_boundary(const Polytope& p, int face, Vec3 x, Vec3 ray, BoundaryPoint& found) {
-  auto lateral = [&](Vec3 v) { return v - dot(v, ray) * ray; };
+  // search in the frame of the geom, because its vertices are known there
+  const int size = p.face_size(face);
+  const Vec3 local_x = p.geom().to_local(x), local_ray = transpose_mul(p.geom().frame, ray);
+  auto from = [&](int k) { return across(local_x - p.local_face_vertex(face, k), local_ray); };
   auto is_nil = [&](Vec3 v) { return dot(v, v) < kOn * kOn; };
-  int size = p.face_size(face);
-  bool on_edge = false;
-  Vec3 a = p.face_vertex(face, size - 1), from_a = lateral(x - a);
+  int edge = -1;  // by its end
+  Vec3 from_a = from(size - 1);
   for (int k = 0; k < size; k++) {
-    const Vec3 b = p.face_vertex(face, k), from_b = lateral(x - b);
+    const Vec3 from_b = from(k);
     if (is_nil(from_b)) {
-      found = {b, {0, 0, 0}};
+      found = {p.face_vertex(face, k), {0, 0, 0}};
       return true;
     }
-    const Vec3 across = from_a - from_b;
-    const double along = dot(across, from_a), length = dot(across, across);
-    if (!on_edge && along >= 0 && along <= length && length > 0) {
-      const double t = along / length;
-      on_edge = is_nil(from_a - t * across);
-      if (on_edge) found = {a + t * (b - a), (1 / norm(b - a)) * (b - a)};
+    const Vec3 ab = from_a - from_b;
+    const double along = dot(ab, from_a), length = dot(ab, ab);
+    if (edge < 0 && along >= 0 && along <= length && length > 0) {
+      if (is_nil(from_a - (along / length) * ab)) edge = k;
     }
-    a = b, from_a = from_b;
+    from_a = from_b;
   }
-  return on_edge;
+  if (edge < 0) return false;
+
+  // the point of the edge
+  const Vec3 a = p.face_vertex(face, edge ? edge - 1 : size - 1), b = p.face_vertex(face, edge);
+  const Vec3 start = across(x - a, ray), ab = start - across(x - b, ray);
+  const double t = dot(ab, start) / dot(ab, ab);
+  found = {a + t * (b - a), (1 / norm(b - a)) * (b - a)};
+  return true;
 }
 
 // Height of x over a face. Like MuJoCo, it is measured from the vertex with which clipping begins.

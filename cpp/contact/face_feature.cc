@@ -30,7 +30,7 @@ struct FaceMotionT {
 // moves with the cutter, and relative to it by `relative_motion`. (CON-23)
 template <class S>
 Vec3T<S> clipped_velocity(const Vec3T<S> relative_motion[6], int cutter, Vec3T<S> p,
-                          FaceMotionT<S> x) {
+                          const FaceMotionT<S>& x) {
   const MotionT<S> apart = x.motion[1 - cutter] + -1.0 * x.motion[cutter];
   const S relative[6] = {apart.ang.x, apart.ang.y, apart.ang.z,
                          apart.lin.x, apart.lin.y, apart.lin.z};
@@ -41,7 +41,7 @@ Vec3T<S> clipped_velocity(const Vec3T<S> relative_motion[6], int cutter, Vec3T<S
 
 // Velocity of the owner's point whose projection is the foot.
 template <class S>
-Vec3T<S> above_velocity(const FootPointT<S>& foot, FaceMotionT<S> x) {
+Vec3T<S> above_velocity(const FootPointT<S>& foot, const FaceMotionT<S>& x) {
   Vec3T<S> above = x.with_owner(foot.above);
   const S slope = dot(foot.side, foot.along);
   if (value(slope) == 0) return above;
@@ -49,7 +49,7 @@ Vec3T<S> above_velocity(const FootPointT<S>& foot, FaceMotionT<S> x) {
 }
 
 template <class S>
-Vec3T<S> above_velocity(const ClippedFootT<S>& foot, FaceMotionT<S> x) {
+Vec3T<S> above_velocity(const ClippedFootT<S>& foot, const FaceMotionT<S>& x) {
   return clipped_velocity(foot.motion, 1 - x.f.owner, foot.above, x);
 }
 
@@ -63,7 +63,7 @@ struct PointMotionT {
 // The foot, on the other's face, of the owner's point. Its distance is measured from the plane
 // through the owner's point, because faces of meshes are flat to 1e-7 only. (CON-13)
 template <class Foot, class S>
-PointMotionT<S> move_foot(const Foot& foot, FaceMotionT<S> x) {
+PointMotionT<S> move_foot(const Foot& foot, const FaceMotionT<S>& x) {
   const Vec3T<S> above = above_velocity(foot, x), below = x.with_other(foot.above);
   const S height = dot(foot.base, foot.above - x.f.center);
   const Vec3T<S> moved =
@@ -76,7 +76,7 @@ PointMotionT<S> move_foot(const Foot& foot, FaceMotionT<S> x) {
 
 // x = -S^2 n / |S n| in the frame of the ellipsoid
 template <class S>
-Vec3T<S> point_velocity(const EllipsoidPointT<S>& point, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const EllipsoidPointT<S>& point, const FaceMotionT<S>& x) {
   const GeomT<S>& other = point.ellipsoid;
   Vec3T<S> turn = x.owner().ang - x.other().ang;
   Vec3T<S> n = transpose_mul(other.frame, x.f.outward);
@@ -90,7 +90,7 @@ Vec3T<S> point_velocity(const EllipsoidPointT<S>& point, FaceMotionT<S> x) {
 
 // The direction e = -(n_x, n_y)/|.| turns about the axis of the cylinder.
 template <class S>
-Vec3T<S> point_velocity(const CylinderPointT<S>& point, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const CylinderPointT<S>& point, const FaceMotionT<S>& x) {
   const GeomT<S>& other = point.cylinder;
   Vec3T<S> turn = x.owner().ang - x.other().ang;
   Vec3T<S> n = transpose_mul(other.frame, x.f.outward);
@@ -107,14 +107,14 @@ Vec3T<S> point_velocity(const CylinderPointT<S>& point, FaceMotionT<S> x) {
 
 // The point slides along the edge so that it stays in the plane of the side. (CON-10)
 template <class S>
-Vec3T<S> point_velocity(const EdgeCrossingT<S>& edge, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const EdgeCrossingT<S>& edge, const FaceMotionT<S>& x) {
   const S gap = dot(edge.side, x.with_owner(x.f.center) - x.carried);
   return x.carried + (gap / dot(edge.side, edge.along)) * edge.along;
 }
 
 // The point stays over the corner and in the other's face.                                (CON-11)
 template <class S>
-Vec3T<S> point_velocity(const CornerPointT<S>& at, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const CornerPointT<S>& at, const FaceMotionT<S>& x) {
   const Vec3T<S> outward = x.f.outward;
   const S height = dot(x.f.center - at.corner, outward);
   Vec3T<S> base = x.with_owner(at.corner) + height * cross(x.owner().ang, outward);
@@ -122,12 +122,12 @@ Vec3T<S> point_velocity(const CornerPointT<S>& at, FaceMotionT<S> x) {
 }
 
 template <class S>
-Vec3T<S> point_velocity(const ClippedPointT<S>& point, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const ClippedPointT<S>& point, const FaceMotionT<S>& x) {
   return clipped_velocity(point.motion, x.f.owner, x.f.center, x);
 }
 
 template <class S>
-Vec3T<S> point_velocity(const SegmentPointT<S>& point, FaceMotionT<S> x) {
+Vec3T<S> point_velocity(const SegmentPointT<S>& point, const FaceMotionT<S>& x) {
   return segment_velocity(point, x.from, x.motion);
 }
 
@@ -135,25 +135,26 @@ Vec3T<S> point_velocity(const SegmentPointT<S>& point, FaceMotionT<S> x) {
 // On entry the velocity is that of a point that is fixed to the other geom.
 
 template <class Slide, class S>
-void move_point(const Slide& slide, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
+void move_point(const Slide& slide, const FaceMotionT<S>& x, Vec3T<S>& moved, S& distance) {
   if constexpr (!std::is_same_v<Slide, FixedPoint>) moved = point_velocity(slide, x);
   distance = dot(x.f.outward, moved - x.with_owner(x.f.center));
 }
 
 template <class S>
-void move_point(const FootPointT<S>& foot, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
+void move_point(const FootPointT<S>& foot, const FaceMotionT<S>& x, Vec3T<S>& moved, S& distance) {
   const PointMotionT<S> p = move_foot(foot, x);
   moved = p.velocity, distance = p.distance;
 }
 
 template <class S>
-void move_point(const ClippedFootT<S>& foot, FaceMotionT<S> x, Vec3T<S>& moved, S& distance) {
+void move_point(const ClippedFootT<S>& foot, const FaceMotionT<S>& x, Vec3T<S>& moved,
+                S& distance) {
   const PointMotionT<S> p = move_foot(foot, x);
   moved = p.velocity, distance = p.distance;
 }
 
 template <class S>
-PointMotionT<S> move_point(FaceMotionT<S> x) {
+PointMotionT<S> move_point(const FaceMotionT<S>& x) {
   PointMotionT<S> point{x.carried, 0};
   auto move = [&](const auto& slide) { move_point(slide, x, point.velocity, point.distance); };
   std::visit(move, x.f.slide);
@@ -214,37 +215,37 @@ FaceFeatureT<S> constant(const FaceFeature& f) {
 // contact.
 
 template <class S>
-FixedPoint move_slide(const FixedPoint&, FaceMotionT<S>, const ContactPoint&,
+FixedPoint move_slide(const FixedPoint&, const FaceMotionT<S>&, const ContactPoint&,
                       const ContactSource&) {
   return {};
 }
 
 template <class S>
-EllipsoidPointT<S> move_slide(const EllipsoidPoint& point, FaceMotionT<S> x, const ContactPoint&,
-                              const ContactSource&) {
+EllipsoidPointT<S> move_slide(const EllipsoidPoint& point, const FaceMotionT<S>& x,
+                              const ContactPoint&, const ContactSource&) {
   return {moved(point.ellipsoid, x.from, x.other())};
 }
 
 template <class S>
-CylinderPointT<S> move_slide(const CylinderPoint& point, FaceMotionT<S> x, const ContactPoint&,
-                             const ContactSource&) {
+CylinderPointT<S> move_slide(const CylinderPoint& point, const FaceMotionT<S>& x,
+                             const ContactPoint&, const ContactSource&) {
   return {moved(point.cylinder, x.from, x.other())};
 }
 
 template <class S>
-EdgeCrossingT<S> move_slide(const EdgeCrossing& edge, FaceMotionT<S> x, const ContactPoint&,
+EdgeCrossingT<S> move_slide(const EdgeCrossing& edge, const FaceMotionT<S>& x, const ContactPoint&,
                             const ContactSource&) {
   return {turned(x.other(), edge.along), turned(x.owner(), edge.side)};
 }
 
 template <class S>
-CornerPointT<S> move_slide(const CornerPoint& at, FaceMotionT<S> x, const ContactPoint&,
+CornerPointT<S> move_slide(const CornerPoint& at, const FaceMotionT<S>& x, const ContactPoint&,
                            const ContactSource&) {
   return {moved_point(x.owner(), x.from, at.corner), turned(x.other(), at.face)};
 }
 
 template <class S>
-FootPointT<S> move_slide(const FootPoint& foot, FaceMotionT<S> x, const ContactPoint&,
+FootPointT<S> move_slide(const FootPoint& foot, const FaceMotionT<S>& x, const ContactPoint&,
                          const ContactSource&) {
   return {foot.above + above_velocity(constant<S>(foot), x), turned(x.other(), foot.base),
           turned(x.owner(), foot.along), turned(x.other(), foot.side)};
@@ -252,13 +253,13 @@ FootPointT<S> move_slide(const FootPoint& foot, FaceMotionT<S> x, const ContactP
 
 // Position of the contact after the motions.
 template <class S>
-Vec3T<S> moved_position(FaceMotionT<S> x, const ContactPoint& at) {
+Vec3T<S> moved_position(const FaceMotionT<S>& x, const ContactPoint& at) {
   return at.position + vary(x.f, constant<S>(at), x.motion).position;
 }
 
 template <class S>
-ClippedPointT<S> move_slide(const ClippedPoint& point, FaceMotionT<S> x, const ContactPoint& at,
-                            const ContactSource& source) {
+ClippedPointT<S> move_slide(const ClippedPoint& point, const FaceMotionT<S>& x,
+                            const ContactPoint& at, const ContactSource& source) {
   ClippedPointT<S> result = constant<S>(point);
   const Vec3 vertex{value(x.f.center.x), value(x.f.center.y), value(x.f.center.z)};
   move_clipped(source, x.f.owner, point.face, vertex, at.position, x.motion, moved_position(x, at),
@@ -267,7 +268,7 @@ ClippedPointT<S> move_slide(const ClippedPoint& point, FaceMotionT<S> x, const C
 }
 
 template <class S>
-ClippedFootT<S> move_slide(const ClippedFoot& foot, FaceMotionT<S> x, const ContactPoint& at,
+ClippedFootT<S> move_slide(const ClippedFoot& foot, const FaceMotionT<S>& x, const ContactPoint& at,
                            const ContactSource& source) {
   ClippedFootT<S> result = constant<S>(foot);
   result.above += above_velocity(constant<S>(foot), x);
@@ -278,8 +279,8 @@ ClippedFootT<S> move_slide(const ClippedFoot& foot, FaceMotionT<S> x, const Cont
 }
 
 template <class S>
-SegmentPointT<S> move_slide(const SegmentPoint& point, FaceMotionT<S> x, const ContactPoint& at,
-                            const ContactSource& source) {
+SegmentPointT<S> move_slide(const SegmentPoint& point, const FaceMotionT<S>& x,
+                            const ContactPoint& at, const ContactSource& source) {
   return moved(point, at.position, x.motion, source);
 }
 

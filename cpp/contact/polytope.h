@@ -43,6 +43,7 @@ class Polytope {
   Vec3 face_normal(int face) const;  // world, outward
   int face_size(int face) const;
   Vec3 face_vertex(int face, int k) const;  // world
+  Vec3 local_face_vertex(int face, int k) const { return local_vertex(face_vertex_id(face, k)); }
   // the same, clockwise, which is the order in which MuJoCo clips
   Vec3 clip_vertex(int face, int k) const;
 

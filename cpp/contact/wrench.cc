@@ -44,6 +44,19 @@ Lanes project(Motion axis, const double* wrenches, int stride) {
   return sum;
 }
 
+// Returns the dofs that move one or both bodies, without their axes.
+ContactDofs merge_dofs(const ModelView& m, int body0, int body1, Arena& arena) {
+  ContactDofs c{};
+  c.body[0] = body0, c.body[1] = body1;
+  int* dofs = arena.take<int>(m.nv);
+  unsigned char* moves = arena.take<unsigned char>(m.nv);
+  c.n = merge_chains(m, body0, body1, dofs, moves);
+  c.stride = round_to_lanes(c.n);
+  for (int k = 0; k < c.n; k++) c.all_moves |= moves[k];
+  c.dofs = dofs, c.moves = moves;
+  return c;
+}
+
 // Returns ones for the first `count` of four numbers, zeros for the others.
 Lanes first_lanes(int count) {
   static constexpr double kOnes[2 * kLanes] = {1, 1, 1, 1, 0, 0, 0, 0};
@@ -53,37 +66,38 @@ Lanes first_lanes(int count) {
 }  // namespace
 
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
-                         Arena& arena) {
+                         Arena& arena, const ContactDofs* before) {
   const int *geom = contact.geom.v, *body = m.geom_bodyid;
-  return pair_dofs(m, d, body[geom[0]], body[geom[1]], load3(contact.pos.v), arena);
+  return pair_dofs(m, d, body[geom[0]], body[geom[1]], load3(contact.pos.v), arena, before);
 }
 
 ContactDofs pair_dofs(const ModelView& m, const DataView& d, int body0, int body1, Vec3 p,
-                      Arena& arena) {
+                      Arena& arena, const ContactDofs* before) {
+  // the dofs
   ContactDofs c;
-  c.body[0] = body0, c.body[1] = body1;
+  if (before && before->body[0] == body0 && before->body[1] == body1) {
+    c = *before;
+  } else {
+    c = merge_dofs(m, body0, body1, arena);
+  }
+
+  // their axes
   for (int side = 0; side < 2; side++) {
     c.offset[side] = p - load3(d.subtree_com + 3 * m.body_rootid[c.body[side]]);
   }
-  int* dofs = arena.take<int>(m.nv);
-  unsigned char* moves = arena.take<unsigned char>(m.nv);
-  c.n = merge_chains(m, c.body[0], c.body[1], dofs, moves);
-  c.stride = round_to_lanes(c.n);
   Motion* axis = arena.take<Motion>(c.n);
   double* axes = arena.zeros<double>(12 * c.stride);
-  c.all_moves = 0;
   for (int k = 0; k < c.n; k++) {
-    c.all_moves |= moves[k];
     // bodies moved by one dof are in one tree and have one reference point
-    axis[k] = about(load_motion(d.cdof + 6 * dofs[k]), c.offset[moves[k] >> 1]);
+    axis[k] = about(load_motion(d.cdof + 6 * c.dofs[k]), c.offset[c.moves[k] >> 1]);
     double component[6];
     store_motion(component, axis[k]);
     for (int side = 0; side < 2; side++) {
-      if (!(moves[k] >> side & 1)) continue;
+      if (!(c.moves[k] >> side & 1)) continue;
       for (int i = 0; i < 6; i++) axes[(6 * side + i) * c.stride + k] = component[i];
     }
   }
-  c.dofs = dofs, c.moves = moves, c.axis = axis, c.axes = axes;
+  c.axis = axis, c.axes = axes;
   return c;
 }
 

@@ -29,12 +29,14 @@ struct ContactDofs {
   double sign(int k) const { return moves[k] == 3 ? 0 : moves[k] == 2 ? 1 : -1; }
 };
 
+// Returns them. `before` may be those of another contact, whose chains serve again if its bodies
+// are the same.
 ContactDofs contact_dofs(const ModelView& m, const DataView& d, const ContactView& contact,
-                         Arena& arena);
+                         Arena& arena, const ContactDofs* before = nullptr);
 
 // The same for any two bodies, with axes about the point p.
 ContactDofs pair_dofs(const ModelView& m, const DataView& d, int body0, int body1, Vec3 p,
-                      Arena& arena);
+                      Arena& arena, const ContactDofs* before = nullptr);
 
 // Derivative of the contact with dof k.
 ContactVariation vary(const ContactGeometry& geometry, const ContactDofs& c, int k);
