@@ -59,7 +59,7 @@ FEATURES = """
   contact/agreement.h:3 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
   contact/center_pair.cc:4 contact/curvature.cc:1
   contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:16
-  contact/convex_pair.cc:23 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
+  contact/convex_pair.cc:24 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
   contact/height_field_pair.cc:9 contact/identification.cc:11 contact/pair_table.cc:1
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:4
   contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
