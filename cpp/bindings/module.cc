@@ -252,10 +252,10 @@ std::vector<int> batch_into(nb::handle model, nb::handle states, nb::handle cont
 using Rows =
     std::vector<std::tuple<std::string, std::string, double, double, double, double, std::string>>;
 using Clamps = std::vector<std::tuple<std::string, std::string, double>>;
-std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handle model,
-                                                                       nb::handle data,
-                                                                       nb::handle K,
-                                                                       bool run_forward) {
+std::tuple<Rows, Clamps, double, double, double, double, double> diagnose_into(nb::handle model,
+                                                                               nb::handle data,
+                                                                               nb::handle K,
+                                                                               bool run_forward) {
   const Pair pair(model, data);
   const ModelView m = view_model(pair.model);
   DataView d = view_data(pair.data);
@@ -282,6 +282,7 @@ std::tuple<Rows, Clamps, double, double, double, double> diagnose_into(nb::handl
           result.residual_before,
           result.residual,
           result.solver_error,
+          result.solver_limit,
           result.collider_error};
 }
 
@@ -340,7 +341,6 @@ NB_MODULE(_core, module) {
   module.def("batch_into", &batch_into, arg("model").none(), arg("states"), arg("controls"),
              arg("nstate"), arg("n"), arg("A"), arg("B"), arg("C").none(), arg("D").none(),
              arg("threads"), arg("may_refuse"));
-  module.def("solver_limit", [] { return kSolverLimit; });
   module.def("collider_limit", [] { return kColliderLimit; });
   module.def("slope_length", [] { return kSlopeLength; });
   module.def("contact_limit", [] { return kContactLimit; });

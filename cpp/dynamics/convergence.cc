@@ -42,6 +42,12 @@ const double* exact_acceleration(const DataView& d, const ForwardDynamics& f) {
 
 }  // namespace
 
+double solver_limit(const ModelView& m, const DataView& d) {
+  const auto& iterations = d.solver_niter.v;  // of each island; zero if there is none
+  const bool capped = *std::ranges::max_element(iterations) >= m.opt.iterations;
+  return capped ? kCappedSolverLimit : kSolverLimit;
+}
+
 double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,
                              const double* given, const double* exact) {
   double worst = 0;
@@ -106,7 +112,7 @@ void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
   };
   f.solver_error = solver_share(m, d, f, measure, arena);
-  notices().add(Notices::kSolver, {f.solver_error, kSolverLimit});
+  notices().add(Notices::kSolver, {f.solver_error, solver_limit(m, d)});
 
   // if the collider was run again: the distance of the caller's acceleration
   const double* given = given_acceleration(d);

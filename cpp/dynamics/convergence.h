@@ -13,6 +13,13 @@ namespace mujacobian {
 // solver has not converged. The relative error of its derivative is about the square root. (SOL-5)
 constexpr double kSolverLimit = 2.5e-5;
 
+// The limit for a solver that has used all of its iterations, so that no test of convergence has
+// accepted its last iterate.
+constexpr double kCappedSolverLimit = 0.1 * kSolverLimit;
+
+// Returns the one of these limits that applies.
+double solver_limit(const ModelView& m, const DataView& d);
+
 // An estimate (SOL-4) is accepted up to this share of the limit.
 constexpr double kSure = 0.1;
 
@@ -45,11 +52,11 @@ const double* estimate_optimum(const ModelView& m, const DataView& d, const Forw
 template <class F>
 double solver_share(const ModelView& m, const DataView& d, const ForwardDynamics& f, F measure,
                     Arena& arena) {
-  const double both = measure(nullptr);
-  if (both <= kSolverLimit || !is_unsolved(d)) return both;
+  const double both = measure(nullptr), limit = solver_limit(m, d);
+  if (both <= limit || !is_unsolved(d)) return both;
   if (m.opt.solver != solver::kPGS) {
     const double alone = measure(estimate_optimum(m, d, f, arena));
-    if (alone <= kSure * kSolverLimit) return alone;
+    if (alone <= kSure * limit) return alone;
   }
   solve_again(d);
   return measure(nullptr);

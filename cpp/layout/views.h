@@ -38,6 +38,9 @@ struct NUM9 {
 struct INT2 {
   int v[2];
 };
+struct INT20 {
+  int v[20];
+};
 struct WARNINGS {
   struct {
     int last, number;

@@ -5,6 +5,7 @@
 
 #include "contact/collider.h"
 #include "contact/identification.h"
+#include "dynamics/convergence.h"
 #include "dynamics/forward.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
@@ -107,6 +108,7 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
   all.solver_error = f.solver_error;
+  all.solver_limit = solver_limit(m, d);
   all.collider_error = f.collider_error;
   if (m.opt.integrator != integrator::kRK4) {
     all.solver_error = solver_error(m, d, f, integrate(m, d, f, arena), arena);

@@ -30,6 +30,7 @@ struct Diagnostics {
   double residual_before,
       residual;           // of the constraint problem at MuJoCo's qacc and at the optimum
   double solver_error;    // distance of MuJoCo's qacc from the optimum
+  double solver_limit;    // above which the solver counts as not converged
   double collider_error;  // distance of MuJoCo's qacc from that of a converged collider
 };
 

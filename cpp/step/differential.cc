@@ -75,7 +75,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   const ForwardDynamics& f = s.forward;
   const DofRows& residual = f.residual;
   s.step = integrate(m, d, f, arena);
-  notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), kSolverLimit});
+  notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), solver_limit(m, d)});
   // the acceleration of the optimum and the one after the sweeps of the noslip solver differ
   const bool sweeps = f.noslip.first;
   s.two_systems = (f.blocks.count || senses) && (!s.step.explicit_ || sweeps);

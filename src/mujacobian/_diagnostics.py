@@ -14,7 +14,6 @@ from mujacobian._arguments import require_model
 from mujacobian._notices import collider_text, solver_text
 from mujacobian._summary import describe, html_table
 
-SOLVER_LIMIT = _core.solver_limit()
 COLLIDER_LIMIT = _core.collider_limit()
 CONTACT_LIMIT = _core.contact_limit()
 
@@ -65,12 +64,13 @@ class Diagnostics:
       residual: the same after Newton steps from `qacc`.
       solver_error: distance of MuJoCo's `qacc` from the optimum, relative to the largest
         acceleration of the bodies that constraints couple.
+      solver_limit: 2.5e-5, or 2.5e-6 if the solver has used all of its iterations.
       collider_error: distance between MuJoCo's `qacc` and that of a step with a converged collider,
         relative to the largest acceleration of the same tree.
       K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
 
-    Functions that differentiate the step warn if `solver_error` exceeds 2.5e-5, `collider_error`
-    exceeds 1e-3, or the error of a contact exceeds 1e-4. The error of the derivative is about the
+    Functions that differentiate the step warn if `solver_error` exceeds `solver_limit`,
+    `collider_error` exceeds 1e-3, or the error of a contact exceeds 1e-4. The error of the derivative is about the
     square root of `solver_error`.
     """
 
@@ -79,12 +79,13 @@ class Diagnostics:
     residual_before: float
     residual: float
     solver_error: float
+    solver_limit: float
     collider_error: float
     K: NDArray[np.float64]
 
     def __repr__(self) -> str:
         facts = [
-            f"solver error {self.solver_error:.1e} (limit {SOLVER_LIMIT:.0e})",
+            f"solver error {self.solver_error:.1e} (limit {self.solver_limit:.1e})",
             f"collider error {self.collider_error:.1e} (limit {COLLIDER_LIMIT:.0e})",
             f"contact error {self.contact_error:.1e} (limit {CONTACT_LIMIT:.0e})",
             f"residual {self.residual_before:.1e}, {self.residual:.1e} after polishing",
@@ -133,7 +134,7 @@ class Diagnostics:
     @property
     def converged(self) -> bool:
         """True if MuJoCo's solver and collider converged in this state, up to their limits."""
-        return self.solver_error <= SOLVER_LIMIT and self.collider_converged
+        return self.solver_error <= self.solver_limit and self.collider_converged
 
     @property
     def collider_converged(self) -> bool:
@@ -143,8 +144,8 @@ class Diagnostics:
     @property
     def solver(self) -> str:
         """A sentence that says whether MuJoCo's solver converged in this state."""
-        verdict = "converged" if self.solver_error <= SOLVER_LIMIT else "not converged"
-        return f"{verdict}: {solver_text(self.solver_error, SOLVER_LIMIT)}"
+        verdict = "converged" if self.solver_error <= self.solver_limit else "not converged"
+        return f"{verdict}: {solver_text(self.solver_error, self.solver_limit)}"
 
     @property
     def collider(self) -> str:
@@ -180,7 +181,7 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
     """
     require_model(model)
     K = np.empty((model.nv, model.nv))
-    rows, clamps, before, residual, solver, collider = _core.diagnose_into(
+    rows, clamps, before, residual, solver, limit, collider = _core.diagnose_into(
         model, data, K=K, forward=forward
     )
     return Diagnostics(
@@ -189,6 +190,7 @@ def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True
         residual_before=before,
         residual=residual,
         solver_error=solver,
+        solver_limit=limit,
         collider_error=collider,
         K=K,
     )

@@ -69,6 +69,7 @@ _KINDS = {
     "NUM5": {"mjtNum [5]", "double [5]"},
     "NUM9": {"mjtNum [9]", "double [9]"},
     "INT2": {"int [2]"},
+    "INT20": {"int [20]"},
     "STATISTIC": {"mjStatistic"},
     "WARNINGS": {"mjWarningStat [7]"},
     "TEXT": {"char [1024]"},

@@ -14,7 +14,6 @@ from mujacobian._core import transition
 from mujacobian._diagnostics import (
     COLLIDER_LIMIT,
     CONTACT_LIMIT,
-    SOLVER_LIMIT,
     Diagnostics,
     diagnose,
 )
@@ -144,10 +143,10 @@ class Study:
         left = max(state.converged.values(), default=0.0)
         share = max(0.0, 1 - left / result.error)
         causes, texts, advice = [], [], []
-        if state.solver > SOLVER_LIMIT:
+        if state.solver > found.solver_limit:
             state.solver_share = share
             causes.append("the solver")
-            texts.append(solver_text(state.solver, SOLVER_LIMIT))
+            texts.append(solver_text(state.solver, found.solver_limit))
             advice.append(solver_advice(self.model))
         if not found.collider_converged:
             state.collider_share = share
