@@ -70,8 +70,8 @@ class Diagnostics:
       K: the matrix `M + J^T H J` of the linear system for derivatives of the acceleration.
 
     Functions that differentiate the step warn if `solver_error` exceeds `solver_limit`,
-    `collider_error` exceeds 1e-3, or the error of a contact exceeds 1e-4. The error of the derivative is about the
-    square root of `solver_error`.
+    `collider_error` exceeds 1e-3, or the error of a contact exceeds 1e-4. The error of the
+    derivative is about the square root of `solver_error`.
     """
 
     rows: list[Row]
