@@ -6,7 +6,7 @@ import pytest
 
 import mujacobian
 from mujacobian import reference
-from tests.oracle.second_order import judge_brackets, judge_columns
+from tests.oracle.second_order import cotangent, joined, judge_brackets, judge_columns
 from tests.scenes.cases import CONTACT_MODELS, FOLDER, INTEGRATORS, sample, simulated_states
 from tests.scenes.contact_scenes import PAIRS, STATES
 from tests.scenes.random_scenes import random_scene
@@ -16,7 +16,8 @@ from tests.test_contacts import CONES, OPTION_PAIRS, OPTIONS, prepare
 # entry.
 TOLERANCE = 1e-7
 # The collider's normal of a curved contact has an error of 3e-7, and A contains it, multiplied by
-# the stiffness of the contact.
+# the stiffness of the contact. This error changes smoothly with the state, so that differences of A
+# settle at a wrong slope: between crossed cylinders, the slope of the position's error is 5e-8.
 CURVED_TOLERANCE = 1e-5
 CURVED = ("plane-cylinder standing",)
 BRACKET_TOLERANCE = 1e-11  # of the antisymmetric part, relative to the largest entry
@@ -157,6 +158,74 @@ def test_random_scenes(seed):
     except mujacobian.UnsupportedFeatureError as error:
         pytest.skip(str(error))
     judge_columns(model, data, tolerance=CURVED_TOLERANCE)
+
+
+# Geoms whose contacts the convex collider finds, and geoms with the same surface there, for which
+# MuJoCo has closed forms.
+TWINS = {"cylinder": "capsule", "ellipsoid": "sphere"}
+TWIN_SIZES = {
+    "cylinder": 'size=".03 .1"',
+    "capsule": 'size=".03 .1"',
+    "ellipsoid": 'size=".03 .03 .03"',
+    "sphere": 'size=".03"',
+    "box": 'size=".1 .2 .03"',
+}
+# Error of H, relative to its largest entry, per error of the converged collider (1e-9 to 2e-6 m or
+# rad): H contains the contact itself.
+SENSITIVITY = 100
+
+
+def crossed(lower, upper):
+    """Return a free geom that is 4 mm deep in the geom of a hinged body below it."""
+    lying = 'euler="0 90 0"' if lower in ("cylinder", "capsule") else ""
+    model = mujoco.MjModel.from_xml_string(f"""
+      <mujoco>
+        <option timestep=".002" tolerance="1e-15" cone="elliptic"/>
+        <default><geom condim="4" friction=".6 .02 .01" mass="0"/></default>
+        <worldbody>
+          <body pos=".02 -.03 0">
+            <joint axis="1 .2 0"/><joint axis="0 1 .1"/>
+            <geom name="lower" type="{lower}" {TWIN_SIZES[lower]} pos="0 .02 0" {lying}/>
+            <geom size=".1" mass="1" pos=".3 .2 -.1" contype="0" conaffinity="0"/>
+          </body>
+          <body pos=".03 -.01 .056">
+            <freejoint/>
+            <geom name="upper" type="{upper}" {TWIN_SIZES[upper]} euler="90 20 10"/>
+            <geom size=".1" mass="1" pos=".1 .3 .2" contype="0" conaffinity="0"/>
+          </body>
+        </worldbody>
+      </mujoco>""")
+    model = reference.converge(model)
+    data = mujoco.MjData(model)
+    data.qvel[:] = 0.1 * np.random.default_rng(5).normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1
+    return model, data
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ("cylinder", "cylinder"),
+        ("capsule", "cylinder"),
+        ("ellipsoid", "ellipsoid"),
+        ("box", "ellipsoid"),
+        ("capsule", "ellipsoid"),
+    ],
+)
+def test_curved_contacts_agree_with_closed_forms(lower, upper):
+    """Differences of A contain the slope of the collider's error; this comparison does not."""
+    curved = crossed(lower, upper)
+    exact = crossed(*(TWINS.get(kind, kind) for kind in (lower, upper)))
+    contacts = [scene[1].contact for scene in (curved, exact)]
+    # the order of the geoms may change, and the sign of the normal with it
+    off = abs(abs(contacts[0].frame) - abs(contacts[1].frame)).max()
+    off += abs(contacts[0].pos - contacts[1].pos).max()
+    given = cotangent(curved[0])
+    found, expected = (joined(mujacobian.hessian(*scene, given)) for scene in (curved, exact))
+    assert abs(expected).max() > 1
+    assert off < 1e-5
+    np.testing.assert_allclose(found, expected, atol=SENSITIVITY * off * abs(expected).max())
 
 
 STACK = """

@@ -12,6 +12,7 @@ const char* center_name(CenterPair::Slide slide) {
     case CenterPair::kFixed:
       return "point";
     case CenterPair::kLine:
+    case CenterPair::kMiddle:
       return "line";
     case CenterPair::kCircle:
       return "rim";

@@ -21,12 +21,13 @@ void slide_both(const CenterPairT<S>& c, const MotionT<S> motion[2], Vec3T<S> mo
   moved[1] += ((b * r0 - r1) / det) * c.axis[1];
 }
 
-// Center s slides along a line so that a . (other - center) = 0.                           (CON-3)
+// Center s slides along a line so that a . (other - center) = 0, or by a share of that.    (CON-3)
 template <class S>
-void slide_on_line(const CenterPairT<S>& c, int s, const MotionT<S> motion[2], Vec3T<S> moved[2]) {
+void slide_on_line(const CenterPairT<S>& c, int s, const MotionT<S> motion[2], double share,
+                   Vec3T<S> moved[2]) {
   Vec3T<S> to_other = c.center[1 - s] - c.center[s], a = c.axis[s];
   const S t = dot(a, moved[1 - s] - moved[s]) + dot(cross(motion[s].ang, a), to_other);
-  moved[s] += t * a;
+  moved[s] += (share * t) * a;
 }
 
 // Center s slides around a circle so that its tangent t = a x e stays perpendicular to the vector
@@ -61,7 +62,10 @@ void vary_centers(const CenterPairT<S>& c, Vec3T<S> from, const MotionT<S> motio
       case CenterSlide::kSegment:
         break;
       case CenterSlide::kLine:
-        slide_on_line(c, s, motion, moved);
+        slide_on_line(c, s, motion, 1, moved);
+        break;
+      case CenterSlide::kMiddle:
+        slide_on_line(c, s, motion, c.share, moved);
         break;
       case CenterSlide::kCircle:
         slide_on_circle(c, s, from, motion, moved);

@@ -8,6 +8,7 @@ namespace mujacobian {
 enum class CenterSlide {
   kFixed,    // fixed to its body
   kLine,     // slides along a line of its body                                    (CON-3, CON-4)
+  kMiddle,   // slides along a line of its body by `share` of the same                   (CON-35)
   kCircle,   // slides around a circle of its body                                        (CON-5)
   kSegment,  // a SegmentPoint, whose velocity the caller computes                       (CON-15)
 };
@@ -20,6 +21,7 @@ struct CenterPairT {
   Slide slide[2] = {kFixed, kFixed};
   Vec3T<S> axis[2]{};    // unit direction of the line, or axis of the circle
   Vec3T<S> middle[2]{};  // kCircle: its middle
+  double share = 0;      // kMiddle
 };
 using CenterPair = CenterPairT<double>;
 
@@ -35,7 +37,8 @@ CenterPairT<S> constant(const CenterPair& c) {
   return {.center = {c.center[0], c.center[1]},
           .slide = {c.slide[0], c.slide[1]},
           .axis = {c.axis[0], c.axis[1]},
-          .middle = {c.middle[0], c.middle[1]}};
+          .middle = {c.middle[0], c.middle[1]},
+          .share = c.share};
 }
 
 // The pair after infinitesimal motions of its geoms about `from`; `velocities` are those of the

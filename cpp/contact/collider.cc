@@ -7,6 +7,7 @@
 
 #include "contact/pair_table.h"
 #include "contact/recollision.h"
+#include "contact/standing_cylinder.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/notice.h"
@@ -47,6 +48,16 @@ bool depends_on_contacts_early(const ModelView& m) {
 bool needs_solution(const ModelView& m) {
   return m.opt.noslip_iterations > 0 || m.opt.integrator == integrator::kRK4 ||
          (m.opt.enableflags & enable::kDiagExact);
+}
+
+// Whether a contact depends on the user's ccd_tolerance.
+bool depends_on_tolerance(const ModelView& m, const DataView& d) {
+  if (has_converged_collider(m)) return false;
+  for (int k = 0; k < d.ncon; k++) {
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
+  }
+  return false;
 }
 
 // The model and data of one thread with a converged collider.
@@ -91,6 +102,7 @@ class Converged {
   // Evaluates the caller's state again; `view` returns the result.
   void evaluate(const ModelView& m, const DataView& d) {
     const Quiet quiet;
+    is_tolerant_ = depends_on_tolerance(m, d);
     if (depends_on_contacts_early(m)) {
       require_awake(m, d);
       forward(model_.address(), data(m, d));
@@ -105,6 +117,9 @@ class Converged {
     make_constraints(model_.address(), data_.get());
     unsolved_ = true;
   }
+
+  // Whether the contacts of the caller's data depend on its ccd_tolerance.
+  bool is_tolerant() const { return is_tolerant_; }
 
   // Returns the caller's data if `d` is this one, otherwise null.
   const DataView* given(const DataView& d) const {
@@ -131,6 +146,7 @@ class Converged {
   std::string sizes_;
   std::vector<double> state_;
   const DataView* given_ = nullptr;
+  bool is_tolerant_ = false;
   bool unsolved_ = false;  // qacc and forces are still the caller's
 };
 
@@ -183,17 +199,13 @@ const ModelView& converged_model(const ModelView& m) {
   return has_converged_collider(m) ? m : converged().model(m);
 }
 
-bool depends_on_tolerance(const ModelView& m, const DataView& d) {
-  if (has_converged_collider(m)) return false;
-  for (int k = 0; k < d.ncon; k++) {
-    const ContactView contact = view_contact(d, k);
-    if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
-  }
-  return false;
+bool has_inexact_contacts(const ModelView& m, const DataView& d) {
+  return depends_on_tolerance(m, d) ||
+         (!depends_on_contacts_early(m) && has_standing_cylinder(m, d));
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
-  if (!depends_on_tolerance(m, d)) return {m, d};
+  if (!has_inexact_contacts(m, d)) return {m, d};
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);
   mine.evaluate(m, d);
@@ -230,7 +242,7 @@ bool find_faceted(const ModelView& m, const DataView& d, int geoms[2]) {
 }
 
 void notice_collider(const DataView& d, double error) {
-  if (error <= kColliderLimit) return;
+  if (error <= kColliderLimit || !converged().is_tolerant()) return;
   Notice notice{error, kColliderLimit};
   double largest = -1;
   for (int k = 0; k < d.ncon; k++) {

@@ -30,10 +30,11 @@ struct Evaluation {
   const DataView& d;
 };
 
-// Returns whether a contact of `d` depends on the user's ccd_tolerance.
-bool depends_on_tolerance(const ModelView& m, const DataView& d);
+// Returns whether a contact of `d` depends on the user's ccd_tolerance, or on rounding errors that
+// the tilt of a standing cylinder amplifies (standing_cylinder.h).
+bool has_inexact_contacts(const ModelView& m, const DataView& d);
 
-// Returns `d`, on which mj_forward has just run, or the same state with a converged collider. The
+// Returns `d`, on which mj_forward has just run, or the same state with accurate contacts. The
 // latter belongs to the calling thread and lives until its next call. Unless it must be `solved`,
 // its qacc, constraint forces and sensors may still be those of `d`: find_optimum begins at that
 // qacc. Sensors, parameters and diagnostics need a solved evaluation.

@@ -3,6 +3,7 @@
 
 #include "contact/pair_table.h"
 #include "contact/polytope.h"
+#include "contact/standing_cylinder.h"
 #include "layout/enums.h"
 
 namespace mujacobian {
@@ -25,29 +26,6 @@ Vec3 lowest(const Geom& ellipsoid, Vec3 n) {
   double length = norm(scaled);
   return ellipsoid.to_world(
       {-s[0] * scaled.x / length, -s[1] * scaled.y / length, -s[2] * scaled.z / length});
-}
-
-// Whether p is one of the four points at which MuJoCo lets a cylinder touch a plane: both ends of
-// the lowest line, and two points of the lower rim that form an equilateral triangle with its lower
-// end.                                                                                     (CON-8)
-bool on_cylinder(const Geom& cylinder, Vec3 n, Vec3 p) {
-  Vec3 local = transpose_mul(cylinder.frame, n);
-  double flat = std::sqrt(local.x * local.x + local.y * local.y);
-  double radius = cylinder.size[0], height = cylinder.size[1];
-  // tie: upright cylinder
-  Vec3 e = flat < 1e-15 ? Vec3{1, 0, 0} : Vec3{-local.x / flat, -local.y / flat, 0};
-  Vec3 f = {-e.y, e.x, 0};
-  Vec3 q = cylinder.to_local(p);
-  // tie: lower cap of a cylinder
-  double lower = local.z > 0 ? -height : height;
-  // for a cylinder that is nearly upright, rounding of the frame turns the lowest line
-  double slack = 1e-9 + (flat < 1e-15 ? 0 : radius * 1e-14 / flat);
-  auto is = [&](double along, double across, double z) {
-    Vec3 gap = radius * (along * e + across * f) + Vec3{0, 0, z} - q;
-    return dot(gap, gap) < slack * slack;
-  };
-  const double side = std::sqrt(3.0) / 2;
-  return is(1, 0, lower) || is(1, 0, -lower) || is(-0.5, side, lower) || is(-0.5, -side, lower);
 }
 
 }  // namespace
@@ -90,7 +68,7 @@ bool identify_plane(const ModelView& m, const DataView& d, const ContactView& co
       break;
     case geom::kCylinder:
       face.slide = CylinderPoint{other};
-      if (!on_cylinder(other, plane.axis(), touch)) return false;
+      if (!touching_point(other, plane.axis(), touch)) return false;
       face.center = touch;
       break;
     default:

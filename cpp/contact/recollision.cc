@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "contact/pair_table.h"
+#include "contact/standing_cylinder.h"
 #include "layout/engine.h"
 #include "layout/enums.h"
 
@@ -67,10 +68,12 @@ bool replace_pairs(const ModelView& m, const DataView& d) {
 }  // namespace
 
 void find_contacts_again(const ModelView& m, DataView& d) {
-  if (replace_pairs(m, d)) return;
-  void* data = const_cast<void*>(d.address);
-  collide(m.address, data);
-  d = view_data(data);
+  if (!replace_pairs(m, d)) {
+    void* data = const_cast<void*>(d.address);
+    collide(m.address, data);
+    d = view_data(data);
+  }
+  place_standing_cylinders(m, d);
 }
 
 }  // namespace mujacobian

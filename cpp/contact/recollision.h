@@ -12,7 +12,8 @@ inline bool is_same_pair(const ContactView& a, const ContactView& b) {
 
 // Replaces the contacts that depend on the collider's tolerance by those that the collider of `m`
 // finds. Only their pairs of geoms collide again. All pairs do if the number of contacts changes,
-// or if a contact begins or ceases to act. `d`, a view of an mjData of our own, is updated.
+// or if a contact begins or ceases to act. Contacts of standing cylinders become accurate. `d`, a
+// view of an mjData of our own, is updated.
 void find_contacts_again(const ModelView& m, DataView& d);
 
 }  // namespace mujacobian

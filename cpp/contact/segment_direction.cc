@@ -40,7 +40,8 @@ bool over(const Polytope& mesh, int face, Vec3 p) {
 
 // Finds the middle of the part of a segment that is beside an edge parallel to it. A tilt moves the
 // nearest point to one of the ends of this part, and the direction changes linearly with its place.
-// The middle therefore has the average of the derivatives of both sides.                  (CON-35)
+// The middle therefore has the average of the derivatives of both sides. It moves with the ends,
+// each of which belongs to the segment or to the edge. (CON-35)
 bool middle_beside(const Geom& geom, Vec3 from, Vec3 to, CenterPair& nearest) {
   constexpr double kParallel = 1e-12;
   const Vec3 a = geom.axis(), e = (1 / norm(to - from)) * (to - from);
@@ -54,7 +55,8 @@ bool middle_beside(const Geom& geom, Vec3 from, Vec3 to, CenterPair& nearest) {
   nearest.center[0] = geom.position + (low + high) / 2 * a;
   nearest.center[1] = from + dot(nearest.center[0] - from, e) * e;
   nearest.axis[0] = a, nearest.axis[1] = e;
-  nearest.slide[1] = CenterPair::kLine;
+  nearest.slide[0] = CenterPair::kMiddle, nearest.slide[1] = CenterPair::kLine;
+  nearest.share = 0.5 * (low > -half) + 0.5 * (high < half);
   return true;
 }
 
@@ -82,7 +84,7 @@ void direct_to_edge(const Geom& geom, Vec3 from, Vec3 to, bool beyond, SegmentPo
 
 // Whether the nearest point of the segment was found by middle_beside.
 bool is_beside(const SegmentPoint& s) {
-  return s.direction == SegmentPoint::kNearest && s.nearest.slide[0] == CenterPair::kFixed &&
+  return s.direction == SegmentPoint::kNearest && s.nearest.slide[0] != CenterPair::kLine &&
          s.nearest.slide[1] == CenterPair::kLine &&
          norm(cross(s.nearest.axis[0], s.nearest.axis[1])) < kOn;
 }

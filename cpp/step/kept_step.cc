@@ -27,7 +27,7 @@ void KeptStep::differentiate(const ModelView& m, const DataView& d, bool forces)
 }
 
 bool KeptStep::is_possible(const ModelView& m, const DataView& d) const {
-  return m.opt.integrator != integrator::kRK4 && !depends_on_tolerance(m, d);
+  return m.opt.integrator != integrator::kRK4 && !has_inexact_contacts(m, d);
 }
 
 }  // namespace mujacobian
