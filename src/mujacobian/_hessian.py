@@ -228,4 +228,5 @@ def hvp(
     )
     if here is None:
         return made
-    return replace(made, params=second @ chain + here.curve(here.values, along, first, model))
+    curved = here.curve(here.values, along, first, model, chain)
+    return replace(made, params=second @ chain + curved)

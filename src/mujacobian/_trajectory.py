@@ -183,7 +183,8 @@ class Trajectory:
         moved = np.zeros((n, T + 1, manifold.nx))
         moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
         sensed = np.zeros((n, T, self.model.nsensordata)) if sensors else None
-        self._push_direction(controls, self._core_direction(params), moved, sensed)
+        core = self._core_direction(params, self._chain(params))
+        self._push_direction(controls, core, moved, sensed)
         made = moved if tangent else manifold.push(states, moved)
         if self.is_batch:
             return made, sensed
@@ -240,7 +241,8 @@ class Trajectory:
         moved_state, controls, params = self._direction(manifold, direction, tangent)
         moved = np.zeros((n, T + 1, manifold.nx))
         moved[:, 0] = moved_state if tangent else manifold.reduce(states[:, 0], moved_state)
-        core, raw = self._core_direction(params)
+        chain = self._chain(params)
+        core, raw = self._core_direction(params, chain)
         self._push_direction(controls, (core, raw), moved, None)
 
         changes = None if tangent else manifold.curve(states, rows, moved)
@@ -256,10 +258,9 @@ class Trajectory:
             )
             made = replace(made, state=lifted)
         if params is not None and self.params is not None:
-            chain = self.params[0].jacobian(self.params[1], self.model)
             curve = self.params[0].curve
             products = [
-                second @ chain + curve(self.params[1], along, first, self.model)
+                second @ chain + curve(self.params[1], along, first, self.model, chain)
                 for along, first, second in zip(
                     params, adjoint.by_params, adjoint.made_params, strict=True
                 )
@@ -362,11 +363,18 @@ class Trajectory:
             params = shaped("direction[2]", direction[2], (*lead, size)).reshape(n, size)
         return state, controls, params
 
-    def _core_direction(self, params: Array | None) -> tuple[list[tuple[int, int, int]], Array]:
+    def _chain(self, params: Array | None) -> Array:
+        """Return the derivatives of the core's parameters, if a direction changes parameters."""
+        if params is None or self.params is None:
+            return np.zeros((0, 0))
+        return self.params[0].jacobian(self.params[1], self.model)
+
+    def _core_direction(
+        self, params: Array | None, chain: Array
+    ) -> tuple[list[tuple[int, int, int]], Array]:
         """Return the parameters of the core that may change, and their changes."""
         if params is None or self.params is None:
             return [], np.zeros((self.batch, 0))
-        chain = self.params[0].jacobian(self.params[1], self.model)
         # row by row, so that the products of a batch are bitwise those of single rollouts
         return self.params[0].core, np.array([chain @ row for row in params])
 

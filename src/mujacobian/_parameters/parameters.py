@@ -255,31 +255,39 @@ class Parameters:
         )
 
     def curve(
-        self, values: Array, direction: Array, cotangent: Array, applied: mujoco.MjModel
+        self,
+        values: Array,
+        direction: Array,
+        cotangent: Array,
+        applied: mujoco.MjModel,
+        jacobian: Array,
     ) -> Array:
-        """Return the change of `cotangent @ jacobian(values)` along a direction of the vector.
+        """Return the change of `cotangent @ jacobian` along a direction of the vector.
 
         This is the second derivative of the core's parameters, contracted with a cotangent
         (PAR-26). The core raises for quaternions and muscles, for which it is not defined here.
+        `jacobian` is `jacobian(values, applied)`, which callers have already.
         """
-        slopes = self.jacobian(values, applied)
         raw = len(self._raw)
         changes = self._inertial_rows(lambda e: self._slope_changes(applied, values, direction, e))
         result = cotangent[:raw] @ changes
         constants = cotangent[raw : raw + len(self._derived.constants)]
         if not constants.any():
             return np.asarray(result)
-        chain = slopes[:raw]
+        chain = jacobian[:raw]
+        centers = self._center_chain(applied, chain)
+        bent = self._center_changes(applied, chain, changes, direction)
         with borrowed(self.model) as data:
-            first = self._derived.slopes(applied, data)
-            centers = self._center_chain(applied, chain)
             second = self._derived.slope_changes(
                 applied, data, chain @ direction, centers @ direction
             )
-        core = constants @ second.core @ chain + constants @ first.core @ changes
-        bent = self._center_changes(applied, chain, changes, direction)
-        result += core + np.einsum("i,ibj,bjk->k", constants, second.centers, centers)
-        return np.asarray(result + np.einsum("i,ibj,bjk->k", constants, first.centers, bent))
+            result += constants @ second.core @ chain
+            result += np.einsum("i,ibj,bjk->k", constants, second.centers, centers)
+            if changes.any() or bent.any():  # masses and armatures are linear
+                first = self._derived.slopes(applied, data)
+                result += constants @ first.core @ changes
+                result += np.einsum("i,ibj,bjk->k", constants, first.centers, bent)
+        return np.asarray(result)
 
     def _inertial_rows(self, slopes: Callable[[Entry], Array]) -> Array:
         """Return rows of the raw parameters, filled with `slopes` of a body's ten numbers."""
