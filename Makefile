@@ -116,16 +116,13 @@ docs: check-docs .venv/.docs .venv/.installed build/mathjax/.installed  ## build
 	$(BIN)/python -m sphinx -b html -d build/doctrees -j auto --quiet --fail-on-warning --keep-going docs build/html
 	$(BIN)/python tools/check_site.py build/html
 
-# skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
-# tests cover
-UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
-  sysid_first_states sysid_samples sysid_identifiability parameter_frames
+UNSANITIZED := $(shell grep '^tests/' tests/unsanitized.txt)
 sanitize: .venv/.tools build/sanitized/.installed build/sanitize/primitives/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
 	PYTHONPATH="$(CURDIR)/build/sanitized:$(CURDIR)/build/sanitize/primitives" \
 	$(BIN)/python $(PYTEST) -m "not slow" \
-	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	  $(foreach t,$(UNSANITIZED),$(if $(findstring ::,$(t)),--deselect,--ignore)=$(t)) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 GENERIC_TESTS := tests/unit tests/test_contacts.py tests/test_smooth_models.py tests/test_transition.py \
   tests/test_rollout.py tests/test_control_ilqr.py tests/test_rods_simulation.py
