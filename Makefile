@@ -37,13 +37,13 @@ help:  ## this list
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
 
-test: .venv/.tools .venv/.installed build/primitives/.built  ## the test suite on the newest MuJoCo
+test: .venv/.tools .venv/.installed build/release/primitives/.built  ## the test suite on the newest MuJoCo
 	$(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-test-all: .venv/.tools .venv/.installed build/primitives/.built  ## the slow tests too: all combinations, large populations
+test-all: .venv/.tools .venv/.installed build/release/primitives/.built  ## the slow tests too: all combinations, large populations
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-test-315: .venv/.tools .venv/.installed build/primitives/.built build/mujoco-3.15/.installed  ## the test suite on MuJoCo 3.15
+test-315: .venv/.tools .venv/.installed build/release/primitives/.built build/mujoco-3.15/.installed  ## the test suite on MuJoCo 3.15
 	PYTHONPATH="$(CURDIR)/build/mujoco-3.15" $(BIN)/python $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-versions: export MENAGERIE_ROOT ?= $(wildcard ../shared/menagerie)
@@ -116,21 +116,18 @@ docs: check-docs .venv/.docs .venv/.installed build/mathjax/.installed  ## build
 	$(BIN)/python -m sphinx -b html -d build/doctrees -j auto --quiet --fail-on-warning --keep-going docs build/html
 	$(BIN)/python tools/check_site.py build/html
 
-# skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
-# tests cover
-UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
-  sysid_first_states sysid_samples sysid_identifiability parameter_frames
-sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
+UNSANITIZED := $(shell grep '^tests/' tests/unsanitized.txt)
+sanitize: .venv/.tools build/sanitized/.installed build/sanitize/primitives/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
-	PYTHONPATH="$(CURDIR)/build/sanitized:$(CURDIR)/build/primitives-sanitized" \
+	PYTHONPATH="$(CURDIR)/build/sanitized:$(CURDIR)/build/sanitize/primitives" \
 	$(BIN)/python $(PYTEST) -m "not slow" \
-	  $(UNSANITIZED:%=--ignore tests/test_%.py) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
+	  $(foreach t,$(UNSANITIZED),$(if $(findstring ::,$(t)),--deselect,--ignore)=$(t)) --cases 3 -p no:cacheprovider --capture=sys $(PYTEST_ARGS)
 
 GENERIC_TESTS := tests/unit tests/test_contacts.py tests/test_smooth_models.py tests/test_transition.py \
   tests/test_rollout.py tests/test_control_ilqr.py tests/test_rods_simulation.py
-test-generic: .venv/.tools build/generic/.installed build/primitives-generic/.built  ## a sample of the tests on a build without AVX2
-	PYTHONPATH="$(CURDIR)/build/generic:$(CURDIR)/build/primitives-generic" \
+test-generic: .venv/.tools build/generic/.installed build/cmake-generic/primitives/.built  ## a sample of the tests on a build without AVX2
+	PYTHONPATH="$(CURDIR)/build/generic:$(CURDIR)/build/cmake-generic/primitives" \
 	$(BIN)/python $(PYTEST) -m "not slow" $(GENERIC_TESTS) $(PYTEST_ARGS)
 
 compile-clang: .venv/.release  ## compile the core with Clang for Linux, macOS and Windows, or for CLANG_TARGETS; nothing is linked
@@ -159,6 +156,7 @@ clean:  ## remove everything that make created, including the environments
 
 # one wheel for all environments, one with sanitizers, one without AVX2
 DEFINE := --config-settings=cmake.define.MUJACOBIAN
+build/wheels/.built: SETTINGS := --config-settings=build-dir=build/release
 build/wheels-sanitize/.built: SETTINGS := --config-settings=build-dir=build/sanitize \
   --config-settings=cmake.build-type=Debug $(DEFINE)_SANITIZE=ON $(DEFINE)_WERROR=ON
 build/wheels-generic/.built: SETTINGS := --config-settings=build-dir=build/cmake-generic \
@@ -167,18 +165,16 @@ build/wheels/.built build/wheels-sanitize/.built build/wheels-generic/.built: .v
 	@echo "building the core into $(@D)"
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip -qq wheel . --no-deps --no-build-isolation \
-	  --wheel-dir $(@D) $(SETTINGS)
+	  --wheel-dir $(@D) $(DEFINE)_PRIMITIVES=ON $(SETTINGS)
 	@touch $@
 
-# the module of tests/unit, which is part of no wheel; Ninja finds what has changed
-build/primitives-sanitized/.built: OPTIONS := -DCMAKE_BUILD_TYPE=Debug -DMUJACOBIAN_SANITIZE=ON \
-  -DMUJACOBIAN_WERROR=ON
-build/primitives-generic/.built: OPTIONS := -DMUJACOBIAN_GENERIC=ON
-build/primitives/.built build/primitives-sanitized/.built build/primitives-generic/.built: .venv/.basis $(SOURCES) $(UNIT)
+# the module of tests/unit, which is part of no wheel, from the objects of a wheel
+build/release/primitives/.built: build/wheels/.built
+build/sanitize/primitives/.built: build/wheels-sanitize/.built
+build/cmake-generic/primitives/.built: build/wheels-generic/.built
+build/%/primitives/.built: $(UNIT)
 	@echo "building the primitives for tests/unit"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B $(@D) -G Ninja -DMUJACOBIAN_PRIMITIVES=ON \
-	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 $(OPTIONS) > /dev/null
-	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(@D) -- --quiet
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/$* --target primitives -- --quiet
 	@touch $@
 
 .venv/.installed: build/wheels/.built

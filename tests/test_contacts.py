@@ -103,7 +103,7 @@ def check(model, data, label, *, least=TRUSTED_SHARE, **options):
     assert share >= least, f"{label}: the reference trusts only {share:.3f}"
 
 
-@pytest.mark.parametrize(("pair", "cone", "condim"), sample(2, PAIRS, CONES, STATES))
+@pytest.mark.parametrize(("pair", "cone", "condim"), sample(4, PAIRS, CONES, STATES))
 def test_pairs(pair, cone, condim):
     for state in STATES[condim]:
         model, data = prepare(pair, cone, condim, state)

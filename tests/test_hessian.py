@@ -140,7 +140,7 @@ def test_smooth_models(name, integrator):
     assert judge(model, data, tolerance=SMOOTH_TOLERANCE) > 0
 
 
-@pytest.mark.parametrize("first", sample(10, range(0, 600, 30)))
+@pytest.mark.parametrize("first", sample(20, range(0, 600, 30)))
 def test_random_trees(first):
     """Columns near a kink, such as the dead band of a tendon, are left out."""
     shares = []

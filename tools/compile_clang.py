@@ -2,7 +2,7 @@
 
 The compiler is that of the package ziglang: Clang with libc++ and the headers of Linux, macOS and
 Windows. For Linux on x86-64, the bindings and the module of tests/unit are compiled, too. Nothing
-is linked.
+is linked. Most of the time is that of the standard headers, so the common ones are precompiled.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FLAGS = (
 )
 # Python and nanobind; their own warnings do not count
 BINDINGS = (f"-isystem{sysconfig.get_path('include')}", f"-isystem{nanobind.include_dir()}")
+# standard headers that at least four of five files include, directly or through headers of ours
+COMMON = ("cmath", "cstddef", "cstdint", "cstring", "new", "string", "type_traits", "vector")
 
 
 def sources(target: str) -> list[Path]:
@@ -41,16 +43,34 @@ def sources(target: str) -> list[Path]:
     return [path for path in everything if path.parent.name != "bindings"]
 
 
-def compile_one(target: str, folder: str, source: Path) -> str:
-    """Return the messages of the compiler, empty if it accepts the file."""
+def run_clang(target: str, *arguments: str | Path) -> str:
+    """Return the messages of the compiler, empty if it succeeds."""
     flags = (*FLAGS, *BINDINGS, "-march=x86_64_v3") if target == HERE else FLAGS
-    output = Path(folder) / f"{'_'.join(source.relative_to(ROOT).parts)}.o"
-    command = [ZIG, "c++", "-target", target, *flags, "-c", source, "-o", output]
     cache = {"ZIG_GLOBAL_CACHE_DIR": str(ROOT / "build" / "zig")}  # `make clean` removes it
     result = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **cache}, capture_output=True, text=True
+        [ZIG, "c++", "-target", target, *flags, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **cache},
+        capture_output=True,
+        text=True,
     )
     return result.stderr if result.returncode else ""
+
+
+def precompile(target: str, folder: Path) -> Path:
+    """Return the precompiled header of the common standard headers."""
+    header, output = folder / "common.h", folder / "common.pch"
+    header.write_text("".join(f"#include <{name}>\n" for name in COMMON))
+    message = run_clang(target, "-x", "c++-header", header, "-o", output)
+    if message:
+        raise RuntimeError(f"the standard headers do not compile for {target}:\n{message}")
+    return output
+
+
+def compile_one(target: str, common: Path, source: Path) -> str:
+    """Return the messages of the compiler, empty if it accepts the file."""
+    output = common.parent / f"{'_'.join(source.relative_to(ROOT).parts)}.o"
+    return run_clang(target, "-include-pch", common, "-c", source, "-o", output)
 
 
 def main(targets: list[str]) -> None:
@@ -62,7 +82,8 @@ def main(targets: list[str]) -> None:
             tempfile.TemporaryDirectory() as folder,
             ThreadPoolExecutor(os.cpu_count()) as pool,
         ):
-            messages = pool.map(partial(compile_one, target, folder), files)
+            common = precompile(target, Path(folder))
+            messages = pool.map(partial(compile_one, target, common), files)
             failed = [message for message in messages if message]
         print(*failed, sep="\n", end="")
         seconds = time.perf_counter() - begin
