@@ -88,3 +88,16 @@ def test_products_use_the_same_points_and_the_data_keeps_its_own():
     assert (data.contact.dist == before).all()
     mujoco.mj_forward(model, data)
     assert (data.contact.dist == before).all()
+
+
+def test_evaluations_that_use_the_points_of_mujoco_raise():
+    reason = "tilt below 1e-5 rad"
+    model, data = standing(1e-8)
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match=reason):
+        mujacobian.inverse(model, data, np.zeros((model.nv, model.nv)))
+    if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
+        with pytest.raises(mujacobian.UnsupportedFeatureError, match=reason):
+            mujacobian.linearize(*standing(1e-8, integrator="discrete"))
+        assert np.isfinite(mujacobian.linearize(*standing(1e-4, integrator="discrete")).A).all()
+    model, data = standing(1e-4)
+    mujacobian.inverse(model, data, np.zeros((model.nv, model.nv)))

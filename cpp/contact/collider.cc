@@ -205,6 +205,7 @@ bool has_inexact_contacts(const ModelView& m, const DataView& d) {
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
+  if (depends_on_contacts_early(m)) require_no_standing_cylinder(m, d);
   if (!has_inexact_contacts(m, d)) return {m, d};
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);
@@ -256,6 +257,7 @@ void notice_collider(const DataView& d, double error) {
 }
 
 Evaluation converge_inverse(const ModelView& m, const DataView& d, bool actuation) {
+  require_no_standing_cylinder(m, d);
   if (!depends_on_tolerance(m, d)) return {m, d};
   Converged& mine = converged();
   const ModelView& converging = mine.model(m);

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "layout/engine.h"
 #include "layout/enums.h"
+#include "layout/unsupported.h"
 
 namespace mujacobian {
 namespace {
@@ -14,8 +16,12 @@ constexpr double kFlat = 1e-15;
 // distances is less than 1e-8 of their dependence on the tilt.
 constexpr double kStanding = 1e-4;
 
-// Whether a contact is one of a plane and a cylinder that almost stands on it.
-bool is_standing(const ModelView& m, const DataView& d, const ContactView& contact) {
+// Tilt below which this error exceeds 1e-6.
+constexpr double kInaccurate = 1e-5;
+
+// Whether a contact is one of a plane and a cylinder that almost stands on it, up to a tilt.
+bool is_standing(const ModelView& m, const DataView& d, const ContactView& contact,
+                 double most = kStanding) {
   const int* id = contact.geom.v;
   if (id[0] < 0 || id[1] < 0 || m.geom_type[id[0]] != geom::kPlane ||
       m.geom_type[id[1]] != geom::kCylinder) {
@@ -23,7 +29,7 @@ bool is_standing(const ModelView& m, const DataView& d, const ContactView& conta
   }
   const Vec3 n = load_geom(m, d, id[0]).axis(), axis = load_geom(m, d, id[1]).axis();
   const double tilt = norm(cross(axis, n));
-  return tilt >= kFlat && tilt < kStanding;
+  return tilt >= kFlat && tilt < most;
 }
 
 }  // namespace
@@ -54,6 +60,17 @@ bool has_standing_cylinder(const ModelView& m, const DataView& d) {
     if (contact.efc_address >= 0 && is_standing(m, d, contact)) return true;
   }
   return false;
+}
+
+void require_no_standing_cylinder(const ModelView& m, const DataView& d) {
+  for (int k = 0; k < d.ncon; k++) {
+    const ContactView contact = view_contact(d, k);
+    if (contact.efc_address < 0 || !is_standing(m, d, contact, kInaccurate)) continue;
+    throw Unsupported(contact_name(m, contact),
+                      "the cylinder stands with a tilt below 1e-5 rad, which amplifies MuJoCo's "
+                      "rounding errors; only forward dynamics without plugins, flexes, body "
+                      "transmissions and the discrete integrator avoids them");
+  }
 }
 
 void place_standing_cylinders(const ModelView& m, const DataView& d) {

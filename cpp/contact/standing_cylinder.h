@@ -18,6 +18,10 @@ std::optional<Vec3> touching_point(const Geom& cylinder, Vec3 n, Vec3 p);
 // Whether rounding matters in an active contact between a plane and a standing cylinder.
 bool has_standing_cylinder(const ModelView& m, const DataView& d);
 
+// Throws Unsupported if these rounding errors exceed 1e-6 of a derivative, for evaluations that use
+// MuJoCo's own points.
+void require_no_standing_cylinder(const ModelView& m, const DataView& d);
+
 // Writes accurate contacts of standing cylinders into `d`, an mjData of our own.
 void place_standing_cylinders(const ModelView& m, const DataView& d);
 
