@@ -2,8 +2,8 @@
 
 `__all__` lists the functions and classes of this package. The submodules `check`, `control`,
 `errors`, `reference` and `rods`, and those that need an optional package (`jax`, `mujoco_sysid`,
-`newton`, `sysid`, `torch`), are imported at their first use: `import mujacobian` is enough for
-`mujacobian.sysid.identify`.
+`newton`, `optimize`, `ray`, `sysid`, `torch`), are imported at their first use: `import mujacobian`
+is enough for `mujacobian.sysid.identify`.
 """
 
 from importlib import import_module as _import_module
@@ -84,7 +84,7 @@ __all__ = [
 
 _SUBMODULES = ("check", "control", "errors", "reference", "rods")
 # They need optional packages. `dir` does not list them: `help` imports everything that it lists.
-_BRIDGES = ("jax", "mujoco_sysid", "newton", "optimize", "sysid", "torch")
+_BRIDGES = ("jax", "mujoco_sysid", "newton", "optimize", "ray", "sysid", "torch")
 
 # Messages and pickled results name the public path of a class.
 for _name in __all__:
@@ -99,6 +99,7 @@ if _TYPE_CHECKING:
     from mujacobian import mujoco_sysid as mujoco_sysid
     from mujacobian import newton as newton
     from mujacobian import optimize as optimize
+    from mujacobian import ray as ray
     from mujacobian import reference as reference
     from mujacobian import rods as rods
     from mujacobian import sysid as sysid

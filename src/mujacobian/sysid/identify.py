@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, count, shaped
 from mujacobian._parameters import Parameters
+from mujacobian._workers import Workers
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 from mujacobian.sysid.bounds import Bounds, read_bounds
 from mujacobian.sysid.calibration import Calibration
@@ -51,6 +52,7 @@ def identify(
     tolerance: float = 1e-8,
     max_evaluations: int = 200,
     threads: int | None = None,
+    workers: Workers | None = None,
 ) -> Identification:
     """Return the parameter values that minimize the squared errors between simulation and logs.
 
@@ -84,6 +86,9 @@ def identify(
         `sqrt(tolerance)` standard errors.
       max_evaluations: maximum number of simulations of all logs, by default 200.
       threads: number of windows simulated in parallel, by default one per available core.
+      workers: a map-like callable, such as the method `map` of an executor, that distributes the
+        windows over processes or machines; by default threads of this process are used. The result
+        does not depend on it.
 
     Measured quaternions are compared by the nearer of q and -q. If a log diverges at a trial value,
     the optimizer takes a shorter step; if it diverges at the initial values, `identify` raises
@@ -143,6 +148,7 @@ def identify(
             max_evaluations=most_evaluations,
             prior=prior,
             loss=robust,
+            workers=workers,
         )
 
     problem = problem_of(estimate=estimate, tolerance=tolerance)
