@@ -6,5 +6,14 @@ from mujacobian.sysid.log import Log
 from mujacobian.sysid.problem import Iterate
 from mujacobian.sysid.quality import IdentificationWarning
 from mujacobian.sysid.result import Identification
+from mujacobian.sysid.starts import Start
 
-__all__ = ["Calibration", "Identification", "IdentificationWarning", "Iterate", "Log", "identify"]
+__all__ = [
+    "Calibration",
+    "Identification",
+    "IdentificationWarning",
+    "Iterate",
+    "Log",
+    "Start",
+    "identify",
+]

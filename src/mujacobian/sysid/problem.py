@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from mujacobian._arguments import Array
 from mujacobian._threads import thread_count
-from mujacobian._workers import Workers
+from mujacobian._workers import Outcome, Workers
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -25,6 +26,8 @@ from mujacobian.sysid.simulations import LogSet, Simulations, Task
 from mujacobian.sysid.unknowns import Unknowns
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
+
+Run = Callable[[Simulations, Sequence[Task]], list[Outcome]]
 
 
 @dataclass(frozen=True)
@@ -126,13 +129,23 @@ class Problem:
             )
         log_set = LogSet(unknowns, self.logs, loss)
         self.simulations = Simulations(log_set, thread_count(threads), workers)
-        self.steps = 0
         self.max_steps = max_evaluations * sum(w.steps for log in self.logs for w in log)
+        self._begin(Simulations.outcomes)
+
+    def _begin(self, run: Run) -> None:
+        self.run = run
+        self.steps = 0
         self.history: list[Iterate] = []
         # the last evaluation, and the last one whose Jacobian the optimizer requested: a candidate
         # for the optimum
         self._last: Evaluation | None = None
         self._differentiated: Evaluation | None = None
+
+    def again(self, run: Run) -> Problem:
+        """Return the same problem without a history, whose tasks this function runs."""
+        other = copy.copy(self)
+        other._begin(run)
+        return other
 
     def follow(self, other: Problem) -> None:
         """Add the steps and the history of a problem that was solved before this one."""
@@ -229,7 +242,7 @@ class Problem:
 
     def _simulate(self, tasks: Sequence[Task]) -> list[list[Point]]:
         """Return the windows of each log; raise the first error, which names its log."""
-        outcomes = self.simulations.outcomes(tasks)
+        outcomes = self.run(self.simulations, tasks)
         points: list[list[Point]] = [[] for _ in self.logs]
         for task, outcome in zip(tasks, outcomes, strict=True):
             if outcome.error is not None:
