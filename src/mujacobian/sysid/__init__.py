@@ -1,6 +1,7 @@
-"""System identification: fit model parameters to logs by least squares with exact Jacobians."""
+"""System identification: parameters of a model from logs, and the design of experiments."""
 
 from mujacobian.sysid.calibration import Calibration
+from mujacobian.sysid.excitation import Excitation, excite
 from mujacobian.sysid.identify import identify
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.problem import Iterate
@@ -10,10 +11,12 @@ from mujacobian.sysid.starts import Start
 
 __all__ = [
     "Calibration",
+    "Excitation",
     "Identification",
     "IdentificationWarning",
     "Iterate",
     "Log",
     "Start",
+    "excite",
     "identify",
 ]
