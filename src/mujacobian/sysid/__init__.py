@@ -2,6 +2,7 @@
 
 from mujacobian.sysid.calibration import Calibration
 from mujacobian.sysid.excitation import Excitation, excite
+from mujacobian.sysid.fit import Fit
 from mujacobian.sysid.identify import identify
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.problem import Iterate
@@ -12,6 +13,7 @@ from mujacobian.sysid.starts import Start
 __all__ = [
     "Calibration",
     "Excitation",
+    "Fit",
     "Identification",
     "IdentificationWarning",
     "Iterate",

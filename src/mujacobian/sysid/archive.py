@@ -14,6 +14,7 @@ from mujacobian._arguments import Array
 from mujacobian._files import FileError, require_file
 from mujacobian._parameters import Parameters
 from mujacobian.errors import ArgumentError
+from mujacobian.sysid.fit import Fit
 from mujacobian.sysid.problem import Iterate
 from mujacobian.sysid.starts import Start
 
@@ -88,9 +89,17 @@ def _starts(value: list[Any]) -> tuple[Start, ...]:
     return tuple(made)
 
 
+def _fits(value: list[Any]) -> tuple[Fit, ...]:
+    names = ("times", "measured", "predicted", "noise")
+    return tuple(
+        Fit(tuple(each["names"]), *(_array(each[name]) for name in names)) for each in value
+    )
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("values", "standard_errors", "covariance"), _array),
     **dict.fromkeys(("first_states", "residuals"), _arrays),
+    "fits": _fits,
     "history": _iterates,
     "starts": _starts,
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from mujacobian._arguments import Array
 from mujacobian.sysid.attempts import Attempt
+from mujacobian.sysid.fit import fit_of_log
 from mujacobian.sysid.identifiability import explain
 from mujacobian.sysid.problem import Iterate, Problem
 from mujacobian.sysid.quality import (
@@ -71,6 +72,10 @@ def assess(
         converged=converged and not unsettled,
         message=message,
         warnings=tuple(text for text in texts if text is not None),
+        fits=tuple(
+            fit_of_log(unknowns.parameters.model, windows, points)
+            for windows, points in zip(problem.logs, plain.points, strict=True)
+        ),
         starts=starts,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -12,10 +13,15 @@ from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
 from mujacobian._summary import html_table
 from mujacobian.errors import ArgumentError
-from mujacobian.sysid import archive
+from mujacobian.sysid import archive, plot
+from mujacobian.sysid.fit import Fit
 from mujacobian.sysid.numerics import stdtrit
 from mujacobian.sysid.problem import Iterate
+from mujacobian.sysid.report import write_report
 from mujacobian.sysid.starts import Start, describe_starts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +54,7 @@ class Identification:
       converged: whether the optimizer and all first states converged.
       message: message of the optimizer.
       warnings: texts of the issued `IdentificationWarning`s.
+      fits: the readings of the sensors of each log, measured and simulated.
       starts: all starts, the given one first. The values are those of the start with the least
         cost.
     """
@@ -72,6 +79,7 @@ class Identification:
     converged: bool
     message: str
     warnings: tuple[str, ...]
+    fits: tuple[Fit, ...]
     starts: tuple[Start, ...]
 
     def intervals(self, level: float = 0.95) -> Array:
@@ -106,6 +114,42 @@ class Identification:
             Their names must be those in the file.
         """
         return archive.load(cls, Path(path), parameters)
+
+    def plot_fit(self, log: int = 0) -> Figure:
+        """Return a figure of the measured and simulated readings of a log over time.
+
+        Args:
+          log: index of the log, by default 0.
+        """
+        if not 0 <= log < len(self.fits):
+            raise ArgumentError(f"log must be from 0 to {len(self.fits) - 1}, got {log}")
+        if np.isnan(self.fits[log].measured).all():
+            raise ArgumentError(f"log {log} has no readings of sensors")
+        return plot.draw_fit(self.fits[log])
+
+    def plot_residuals(self) -> Figure:
+        """Return a figure of the residuals of sensors over time, and a histogram of all residuals.
+
+        Residuals of a right model look like noise, and their histogram like the normal density.
+        """
+        return plot.draw_residuals(self.fits, np.concatenate(self.residuals))
+
+    def plot_intervals(self, level: float = 0.95) -> Figure:
+        """Return a figure of the values with their confidence intervals and initial values.
+
+        Args:
+          level: as for `intervals`.
+        """
+        return plot.draw_intervals(self, level)
+
+    def report(self, path: str | Path, *, title: str = "Identification") -> None:
+        """Write all results with all figures to one HTML file, which needs no other file.
+
+        Args:
+          path: the file, which is replaced if it exists.
+          title: title of the page.
+        """
+        write_report(self, Path(path), title)
 
     @property
     def spread(self) -> Array:
