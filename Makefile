@@ -122,7 +122,8 @@ docs: check-docs .venv/.docs .venv/.installed build/mathjax/.installed  ## build
 # skip test_leak (it measures the size of the process, which sanitizers change) and long simulations whose code other
 # tests cover
 UNSANITIZED := leak tasks examples examples_rods random_trees random_scenes zoo sysid sysid_quality \
-  sysid_first_states sysid_samples sysid_identifiability parameter_frames
+  sysid_first_states sysid_samples sysid_identifiability sysid_starts sysid_excitation sysid_report workers \
+  parameter_frames
 sanitize: .venv/.tools build/sanitized/.installed build/primitives-sanitized/.built  ## a sample of the tests under the address and undefined-behavior sanitizers
 	LD_PRELOAD="$(foreach l,libasan.so libubsan.so libstdc++.so.6,$(shell $(CXX) -print-file-name=$(l)))" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \

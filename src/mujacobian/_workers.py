@@ -6,7 +6,6 @@ worker that does not have the content yet says so, and receives it with the same
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -41,6 +40,8 @@ class Content:
     @cached_property
     def key(self) -> str:
         """The hash of the pickled object."""
+        import hashlib  # it loads OpenSSL, which most programs do not need
+
         return hashlib.sha256(self.data).hexdigest()
 
 
