@@ -59,14 +59,15 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_a_missing_package_is_named_with_the_pip_line():
     """Importing mujacobian does not import the package either."""
     code = (
-        "import sys, mujacobian; assert not {'torch', 'jax', 'newton', 'ray'} & set(sys.modules);"
-        "sys.modules.update(torch=None, jax=None, newton=None, ray=None)\n"
-        "for name in ('torch', 'jax', 'newton', 'ray'):\n"
+        "import sys, mujacobian\n"
+        "assert not {'torch', 'jax', 'newton', 'ray', 'gymnasium'} & set(sys.modules)\n"
+        "sys.modules.update(torch=None, jax=None, newton=None, ray=None, gymnasium=None)\n"
+        "for name in ('torch', 'jax', 'newton', 'ray', 'gym'):\n"
         "  for load in (lambda: __import__('mujacobian.' + name),\n"
         "               lambda: getattr(mujacobian, name)):\n"
         "    try: load()\n"
         "    except ImportError as error: print(error)\n"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name in ("torch", "jax", "newton", "ray"):
+    for name in ("torch", "jax", "newton", "ray", "gym"):
         assert made.stdout.count(f"pip install 'mujacobian[{name}]'") == 2

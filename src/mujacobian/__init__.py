@@ -1,9 +1,9 @@
 """Exact, analytic derivatives of MuJoCo's step.
 
 `__all__` lists the functions and classes of this package. The submodules `check`, `control`,
-`errors`, `reference` and `rods`, and those that need an optional package (`jax`, `mujoco_sysid`,
-`newton`, `optimize`, `ray`, `sysid`, `torch`), are imported at their first use: `import mujacobian`
-is enough for `mujacobian.sysid.identify`.
+`errors`, `reference` and `rods`, and those that need an optional package (`gym`, `jax`,
+`mujoco_sysid`, `newton`, `optimize`, `ray`, `sysid`, `torch`), are imported at their first use:
+`import mujacobian` is enough for `mujacobian.sysid.identify`.
 """
 
 from importlib import import_module as _import_module
@@ -84,7 +84,7 @@ __all__ = [
 
 _SUBMODULES = ("check", "control", "errors", "reference", "rods")
 # They need optional packages. `dir` does not list them: `help` imports everything that it lists.
-_BRIDGES = ("jax", "mujoco_sysid", "newton", "optimize", "ray", "sysid", "torch")
+_BRIDGES = ("gym", "jax", "mujoco_sysid", "newton", "optimize", "ray", "sysid", "torch")
 
 # Messages and pickled results name the public path of a class.
 for _name in __all__:
@@ -95,6 +95,7 @@ if _TYPE_CHECKING:
     from mujacobian import check as check
     from mujacobian import control as control
     from mujacobian import errors as errors
+    from mujacobian import gym as gym
     from mujacobian import jax as jax
     from mujacobian import mujoco_sysid as mujoco_sysid
     from mujacobian import newton as newton
