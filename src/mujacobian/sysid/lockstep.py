@@ -12,6 +12,10 @@ from mujacobian.sysid.simulations import Simulations, Task
 Solution = TypeVar("Solution")
 
 
+class Interrupted(Exception):
+    """Raised in all threads to end their functions after the calling thread was interrupted."""
+
+
 class Lockstep(Generic[Solution]):
     """Runs functions in threads and joins the tasks that they wait for.
 
@@ -64,7 +68,7 @@ class Lockstep(Generic[Solution]):
             self._changed.notify_all()
             self._changed.wait_for(lambda: k in self._answers or self._is_stopped)
             if k not in self._answers:
-                raise RuntimeError("the simulations were interrupted")
+                raise Interrupted
             return self._answers.pop(k)
 
     def _serve(self) -> bool:
