@@ -16,8 +16,8 @@ NAMES = [
     *("SolverNotConvergedWarning", "Trajectory", "Unsupported", "UnsupportedFeatureError"),
     *("callbacks", "converged", "diagnose", "fd_count", "hessian", "hessian_batch"),
     *("hessian_into", "hvp", "inverse"),
-    *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
-    *("support", "transition", "vjp", "wrench"),
+    *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "single"),
+    *("smoothed", "support", "transition", "vjp", "wrench"),
 ]
 SUBMODULES = ["check", "control", "errors", "reference", "rods"]
 
