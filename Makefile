@@ -27,7 +27,7 @@ PIP := -m pip -qq install --upgrade --no-compile
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio \
+.PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio test-ray \
   lint format type bench bench-rods bench-newton table3 \
   menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
@@ -58,6 +58,9 @@ test-crocoddyl: .venv/.bench .venv/.installed  ## the tests of the Crocoddyl ada
 
 test-pinocchio: .venv/.bench .venv/.installed  ## second derivatives against the tensors of Pinocchio
 	$(BIN)/python -m pytest tests/test_pinocchio.py -n 0 $(PYTEST_ARGS)
+
+test-ray: .venv/.tools .venv/.installed build/ray/.installed  ## workers on a Ray cluster of several nodes on this machine
+	PYTHONPATH="$(CURDIR)/build/ray" $(BIN)/python -m pytest tests/test_ray.py tests/test_pages.py -k "ray or scale" $(PYTEST_ARGS)
 
 notebooks: .venv/.tools .venv/.installed  ## execute the notebooks; PYTEST_ARGS="-n 0 --overwrite" stores their outputs
 	$(BIN)/python $(PYTEST) --nbmake notebooks $(PYTEST_ARGS)
@@ -201,10 +204,15 @@ build/mathjax/.installed: .venv/.docs tools/install_mathjax.py
 	@$(BIN)/python tools/install_mathjax.py build/mathjax
 	@touch $@
 
-# packages that replace those of .venv; PYTHONPATH puts them in front
+# packages that replace those of .venv or that few targets need; PYTHONPATH puts them in front
 build/mujoco-%/.installed: .venv/.basis
 	@echo "installing MuJoCo $*"
 	@$(BIN)/python $(PIP) --no-warn-conflicts --target $(@D) 'mujoco==$*.*'
+	@touch $@
+
+build/ray/.installed: .venv/.basis
+	@echo "installing Ray"
+	@$(BIN)/python $(PIP) --no-warn-conflicts --target $(@D) $$($(REQUIREMENTS) ray)
 	@touch $@
 
 build/sanitized/.installed: build/wheels-sanitize/.built

@@ -54,7 +54,9 @@ autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Tensors")
 python_use_unqualified_type_names = True
 # Packages that do not fit into one environment with the others are mocked. Newton's joint types are
 # enumerations, which mujacobian.newton converts to numbers.
-autodoc_mock_imports = [name for name in ("crocoddyl", "newton", "warp") if not find_spec(name)]
+autodoc_mock_imports = [
+    name for name in ("crocoddyl", "newton", "ray", "warp") if not find_spec(name)
+]
 _MockObject.__int__ = lambda self: 0
 
 # the pages

@@ -11,7 +11,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT = Path(__file__).resolve().parent.parent
 NEWTON = {"newton", "warp"}  # Newton needs an environment of its own
-OPTIONAL = {*NEWTON, "crocoddyl"}
+OPTIONAL = {*NEWTON, "crocoddyl", "ray"}
 
 
 def pages() -> list[str]:

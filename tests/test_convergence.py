@@ -127,6 +127,7 @@ USES = {
     "jvp": lambda m, d: mujacobian.jvp(m, d, np.ones(2 * m.nv)),
     "gradient": differentiate_rollout,
     "gradient in threads": lambda m, d: differentiate_rollout(m, d, threads=2),
+    "gradient by workers": lambda m, d: differentiate_rollout(m, d, workers=map),
     "gradient of parameters": lambda m, d: differentiate_rollout(
         m, d, params=mujacobian.Parameters(m, ["body_mass"])
     ),
@@ -137,6 +138,7 @@ USES = {
     "planner in threads": plan(2),
     "identification": lambda m, d: sysid.identify(**logged(m, d), threads=1),
     "identification in threads": lambda m, d: sysid.identify(**logged(m, d), threads=2),
+    "identification by workers": lambda m, d: sysid.identify(**logged(m, d), workers=map),
 }
 
 

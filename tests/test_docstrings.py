@@ -9,7 +9,7 @@ import pytest
 import mujacobian
 
 # modules that need optional packages
-BRIDGES = ("torch", "jax", "mujoco_sysid", "crocoddyl", "newton")
+BRIDGES = ("torch", "jax", "mujoco_sysid", "crocoddyl", "newton", "ray", "gym")
 MODULES = [
     "mujacobian",
     *(

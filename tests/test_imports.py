@@ -16,8 +16,8 @@ NAMES = [
     *("SolverNotConvergedWarning", "Trajectory", "Unsupported", "UnsupportedFeatureError"),
     *("callbacks", "converged", "diagnose", "fd_count", "hessian", "hessian_batch"),
     *("hessian_into", "hvp", "inverse"),
-    *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "smoothed"),
-    *("support", "transition", "vjp", "wrench"),
+    *("jvp", "linearize", "linearize_batch", "rollout", "selfcheck_count", "single"),
+    *("smoothed", "support", "transition", "vjp", "wrench"),
 ]
 SUBMODULES = ["check", "control", "errors", "reference", "rods"]
 
@@ -59,14 +59,15 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_a_missing_package_is_named_with_the_pip_line():
     """Importing mujacobian does not import the package either."""
     code = (
-        "import sys, mujacobian; assert not {'torch', 'jax', 'newton'} & set(sys.modules);"
-        "sys.modules.update(torch=None, jax=None, newton=None)\n"
-        "for name in ('torch', 'jax', 'newton'):\n"
+        "import sys, mujacobian\n"
+        "assert not {'torch', 'jax', 'newton', 'ray', 'gymnasium'} & set(sys.modules)\n"
+        "sys.modules.update(torch=None, jax=None, newton=None, ray=None, gymnasium=None)\n"
+        "for name in ('torch', 'jax', 'newton', 'ray', 'gym'):\n"
         "  for load in (lambda: __import__('mujacobian.' + name),\n"
         "               lambda: getattr(mujacobian, name)):\n"
         "    try: load()\n"
         "    except ImportError as error: print(error)\n"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name in ("torch", "jax", "newton"):
+    for name in ("torch", "jax", "newton", "ray", "gym"):
         assert made.stdout.count(f"pip install 'mujacobian[{name}]'") == 2

@@ -1,9 +1,9 @@
 """Exact, analytic derivatives of MuJoCo's step.
 
 `__all__` lists the functions and classes of this package. The submodules `check`, `control`,
-`errors`, `reference` and `rods`, and those that need an optional package (`jax`, `mujoco_sysid`,
-`newton`, `sysid`, `torch`), are imported at their first use: `import mujacobian` is enough for
-`mujacobian.sysid.identify`.
+`errors`, `reference` and `rods`, and those that need an optional package (`gym`, `jax`,
+`mujoco_sysid`, `newton`, `optimize`, `ray`, `sysid`, `torch`), are imported at their first use:
+`import mujacobian` is enough for `mujacobian.sysid.identify`.
 """
 
 from importlib import import_module as _import_module
@@ -33,6 +33,7 @@ from mujacobian._linearization import (  # noqa: E402
 from mujacobian._parameters import Parameters  # noqa: E402
 from mujacobian._product import Pullback, jvp, vjp  # noqa: E402
 from mujacobian._rollout import rollout  # noqa: E402
+from mujacobian._single import single  # noqa: E402
 from mujacobian._smoothing import smoothed  # noqa: E402
 from mujacobian._trajectory import Jacobian, Trajectory  # noqa: E402
 from mujacobian.check._selfcheck import selfcheck_count  # noqa: E402
@@ -75,6 +76,7 @@ __all__ = [
     "linearize_batch",
     "rollout",
     "selfcheck_count",
+    "single",
     "smoothed",
     "support",
     "transition",
@@ -84,7 +86,7 @@ __all__ = [
 
 _SUBMODULES = ("check", "control", "errors", "reference", "rods")
 # They need optional packages. `dir` does not list them: `help` imports everything that it lists.
-_BRIDGES = ("jax", "mujoco_sysid", "newton", "optimize", "sysid", "torch")
+_BRIDGES = ("gym", "jax", "mujoco_sysid", "newton", "optimize", "ray", "sysid", "torch")
 
 # Messages and pickled results name the public path of a class.
 for _name in __all__:
@@ -95,10 +97,12 @@ if _TYPE_CHECKING:
     from mujacobian import check as check
     from mujacobian import control as control
     from mujacobian import errors as errors
+    from mujacobian import gym as gym
     from mujacobian import jax as jax
     from mujacobian import mujoco_sysid as mujoco_sysid
     from mujacobian import newton as newton
     from mujacobian import optimize as optimize
+    from mujacobian import ray as ray
     from mujacobian import reference as reference
     from mujacobian import rods as rods
     from mujacobian import sysid as sysid

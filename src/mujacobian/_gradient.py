@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 
-from mujacobian import _core
+from mujacobian import _core, _notices
 from mujacobian._arguments import Array
 from mujacobian._differenced import Differenced
 from mujacobian._inputs import Inputs
@@ -192,12 +191,12 @@ class Adjoint:
             exploded = np.flatnonzero(row > EXPLOSION * size)
             if len(exploded):
                 t = exploded[-1]
-                warnings.warn(
-                    f"{_rollout(k, is_batch)}the gradient explodes: in step {t}, on its way back, "
-                    f"the derivative is {row[t] / size:.1e} times as large as where it began. "
-                    "docs/rollouts.md says what to do",
-                    RuntimeWarning,
-                    stacklevel=4,
+                _notices.warn(
+                    RuntimeWarning(
+                        f"{_rollout(k, is_batch)}the gradient explodes: in step {t}, on its way "
+                        f"back, the derivative is {row[t] / size:.1e} times as large as where it "
+                        "began. docs/rollouts.md says what to do"
+                    )
                 )
                 return
 

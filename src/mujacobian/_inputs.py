@@ -36,6 +36,16 @@ class Inputs:
             "mocap": cut(self.mocap),
         }
 
+    def one(self, k: int) -> Inputs:
+        """Return the inputs of rollout k, with a leading axis of length 1."""
+
+        def cut(values: Rows) -> Rows:
+            return None if values is None else values[k : k + 1]
+
+        return Inputs(
+            self.controls[k : k + 1], cut(self.forces), cut(self.wrenches), cut(self.mocap)
+        )
+
     def poses(self) -> Array:
         """Return the poses of mocap bodies, `(n, T, nmocap, 7)`."""
         assert self.mocap is not None

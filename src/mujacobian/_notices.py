@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -24,6 +24,9 @@ from mujacobian.errors import ColliderNotConvergedWarning, SolverNotConvergedWar
 PACKAGE = str(Path(__file__).parent)
 CCD_TOLERANCE, CCD_ITERATIONS = _core.converged_collider()
 SLOPE_LENGTH = _core.slope_length()
+
+# a warning, with the model that it is about or None
+Found = tuple[mujoco.MjModel | None, Warning]
 
 # classes of the warnings shown so far, per model; copies of a model share its set
 _seen: WeakKeyDictionary[mujoco.MjModel, set[type[Warning]]] = WeakKeyDictionary()
@@ -49,16 +52,24 @@ def notice(
     if category in _seen.get(model, ()):
         return  # fast, because in a loop every call comes here
     warning = make(model, value, limit, first, second, excess)
-    waiting = getattr(_thread, "waiting", None)
-    if waiting is None:
-        show([(model, warning)])
-    else:
-        waiting.append((model, warning))
+    show([(model, warning)])
 
 
-def show(found: list[tuple[mujoco.MjModel, Warning]]) -> None:
-    """Show the warnings that are new, at the line that called this package."""
+def warn(warning: Warning) -> None:
+    """Show a warning that is not about a model, at the line that called this package."""
+    show([(None, warning)])
+
+
+def show(found: Sequence[Found]) -> None:
+    """Show the warnings that are new, or keep them if the thread has a list of warnings."""
+    kept = getattr(_thread, "waiting", None)
+    if kept is not None:
+        kept.extend(found)
+        return
     for model, warning in found:
+        if model is None:
+            warnings.warn(warning, stacklevel=_level())
+            continue
         with _lock:
             seen = _seen.setdefault(model, set())
             known = type(warning) in seen
@@ -68,13 +79,14 @@ def show(found: list[tuple[mujoco.MjModel, Warning]]) -> None:
 
 
 @contextmanager
-def waiting(found: list[tuple[mujoco.MjModel, Warning]]) -> Iterator[None]:
+def waiting(found: list[Found]) -> Iterator[None]:
     """Keep the warnings of this thread in `found` for another thread to `show`."""
+    before = getattr(_thread, "waiting", None)
     _thread.waiting = found
     try:
         yield
     finally:
-        _thread.waiting = None
+        _thread.waiting = before
 
 
 def share(model: mujoco.MjModel, copy: mujoco.MjModel) -> None:

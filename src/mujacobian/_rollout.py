@@ -16,9 +16,11 @@ from mujacobian._differenced import require_fallback
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold
 from mujacobian._parameters import Parameters
+from mujacobian._parts import Model
 from mujacobian._product import bind
 from mujacobian._threads import borrowed, each, thread_count
 from mujacobian._trajectory import Trajectory
+from mujacobian._workers import Distribution, Workers
 from mujacobian.errors import ArgumentError, MujacobianError
 
 INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -39,6 +41,7 @@ def rollout(
     params: Parameters | tuple[Parameters, ArrayLike] | None = None,
     checkpoint: int | None = None,
     threads: int | None = None,
+    workers: Workers | None = None,
     fallback: str | None = None,
 ) -> Trajectory:
     """Simulate T steps and return the trajectory, which has methods for gradients.
@@ -58,6 +61,10 @@ def rollout(
         gradient. The gradient is bitwise the same and needs one more simulation; memory grows with
         T / k + k instead of T. By default every state is kept.
       threads: number of threads, by default one per available core. Results do not depend on it.
+      workers: a map-like callable, such as the method `map` of an executor, that distributes the
+        rollouts of a batch over processes or machines, also for the methods of the result; by
+        default threads of this process are used. Results do not depend on it. If rollouts fail, the
+        others end, and `mujacobian.errors.FailedItemsError` names those that failed.
       fallback: "fd" differentiates a step without an exact derivative by finite differences in
         `gradient` and `jacobian`, whose results list it in `differenced`. It does not apply to
         gradients with respect to `params` and `mocap`. By default None.
@@ -83,7 +90,11 @@ def rollout(
     require_fallback(fallback)
 
     starts, inputs, n = prepare(model, state, controls, forces, wrenches, mocap)
-    made = _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+    distribution = None if workers is None else Distribution(workers, (model, chosen))
+    if distribution is None or n is None:
+        made = _simulate(model, starts, inputs, every, chosen, threads, is_batch=n is not None)
+    else:
+        made = _distribute(model, starts, inputs, every, chosen, distribution)
     return made if fallback is None else replace(made, fallback=fallback)
 
 
@@ -162,6 +173,42 @@ def _simulate(
     if not is_batch:
         states, sensordata = states[0], sensordata[0]
     return Trajectory(model, states, sensordata, inputs, kept, every, params, threads)
+
+
+def _distribute(
+    model: mujoco.MjModel,
+    starts: Array,
+    inputs: Inputs,
+    every: int,
+    params: tuple[Parameters, Array] | None,
+    distribution: Distribution,
+) -> Trajectory:
+    """Simulate a batch by workers."""
+
+    def finish(k: int, made: tuple[Array, Array, Array]) -> Trajectory:
+        states, sensordata, kept = made
+        return Trajectory(model, states, sensordata, inputs.one(k), kept, every, params, 1)
+
+    items = [(starts[k : k + 1], inputs.one(k), every) for k in range(len(starts))]
+    parts = distribution.run(_simulate_one, items, "rollout", model, finish)
+    return Trajectory(
+        model,
+        np.stack([part.states for part in parts]),
+        np.stack([part.sensordata for part in parts]),
+        inputs,
+        np.concatenate([part.kept for part in parts]),
+        every,
+        params,
+        1,
+        distribution=distribution,
+    )
+
+
+def _simulate_one(content: Model, item: tuple[Array, Inputs, int]) -> tuple[Array, Array, Array]:
+    """Return the states, the sensors and the kept states of one rollout; runs in a worker."""
+    starts, inputs, every = item
+    made = _simulate(content[0], starts, inputs, every, None, 1, is_batch=False)
+    return made.states, made.sensordata, made.kept
 
 
 def apply(

@@ -66,7 +66,7 @@ def each(
     the other threads stop.
     """
     threads = max(1, min(threads, n))
-    found: list[tuple[mujoco.MjModel, Warning]] = []
+    found: list[_notices.Found] = []
     errors: dict[int, Exception] = {}
     stop = _core.StopFlag()
     left = iter(range(n))  # each thread takes the next one, because some take longer than others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import mujoco
 import numpy as np
@@ -17,9 +17,11 @@ from mujacobian._gradient import Adjoint, Gradient, SecondAdjoint, Segment
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
+from mujacobian._parts import call_by_workers
 from mujacobian._refused import RefusedSteps
 from mujacobian._summary import describe
 from mujacobian._threads import each
+from mujacobian._workers import Distribution
 from mujacobian.errors import ArgumentError, ArgumentTypeError, MujacobianError
 
 Result = TypeVar("Result", "Gradient", "Jacobian")
@@ -72,6 +74,7 @@ class Trajectory:
     params: tuple[Parameters, Array] | None
     threads: int
     fallback: str | None = None
+    distribution: Distribution | None = None
 
     def __repr__(self) -> str:
         steps = self.sensordata.shape[-2]
@@ -123,6 +126,12 @@ class Trajectory:
         given = rows if tangent else manifold.pull(states, rows)
         if window is not None:
             window = count("window", window)
+        if self.distribution is not None:
+            cotangents = (None if d_states is None else rows, sensed)
+            distributed = call_by_workers(
+                self, "gradient", cotangents, tangent=tangent, window=window
+            )
+            return cast(Gradient, distributed)
 
         core = None if self.params is None else self.params[0].core
         # differences are offered with respect to the state, controls and forces only
@@ -180,6 +189,10 @@ class Trajectory:
         n, T = self.batch, self.steps
         states = self.states.reshape(n, T + 1, manifold.size)
         along, controls, params = self._direction(manifold, direction, tangent)
+        if self.distribution is not None:
+            change = (along, controls, *(() if params is None else (params,)))
+            distributed = call_by_workers(self, "jvp", (change,), tangent=tangent, sensors=sensors)
+            return cast("tuple[Array, Array | None]", distributed)
         moved = np.zeros((n, T + 1, manifold.nx))
         moved[:, 0] = along if tangent else manifold.reduce(states[:, 0], along)
         sensed = np.zeros((n, T, self.model.nsensordata)) if sensors else None
@@ -239,6 +252,12 @@ class Trajectory:
         states, rows, sensed = self._cotangents(manifold, d_states, d_sensors, tangent)
         given = rows if tangent else manifold.pull(states, rows)
         moved_state, controls, params = self._direction(manifold, direction, tangent)
+        if self.distribution is not None:
+            change = (moved_state, controls, *(() if params is None else (params,)))
+            distributed = call_by_workers(
+                self, "hvp", (change, None if d_states is None else rows, sensed), tangent=tangent
+            )
+            return cast(Gradient, distributed)
         moved = np.zeros((n, T + 1, manifold.nx))
         moved[:, 0] = moved_state if tangent else manifold.reduce(states[:, 0], moved_state)
         chain = self._chain(params)
@@ -439,6 +458,12 @@ class Trajectory:
             raise ArgumentError(f'wrt must be "params" or "state", got {wrt!r}')
         if wrt == "params" and self.params is None:
             raise ArgumentError("the rollout was given no params: use rollout(..., params=...)")
+        chosen = self._chosen_sensors(sensors)
+        if self.distribution is not None:
+            distributed = call_by_workers(
+                self, "jacobian", (), wrt=wrt, tangent=tangent, sensors=sensors
+            )
+            return cast(Jacobian, distributed)
         manifold = Manifold(self.model)
         n, T, ns = self.batch, self.steps, self.model.nsensordata
         core, directions, columns = [], None, manifold.nx
@@ -450,7 +475,6 @@ class Trajectory:
         moved = np.zeros((n, T + 1, columns, manifold.nx))
         if wrt == "state":
             moved[:, 0] = np.eye(manifold.nx)
-        chosen = self._chosen_sensors(sensors)
         sensed = None if chosen is None else np.zeros((n, T, columns, ns))
         weights = np.isin(np.arange(ns), [] if chosen is None else chosen).astype(np.float64)
 

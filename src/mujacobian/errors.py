@@ -11,6 +11,7 @@ __all__ = [
     "ArgumentTypeError",
     "DifferencedWarning",
     "DomainError",
+    "FailedItemsError",
     "MissingPackageError",
     "NotConvergedWarning",
     "NotFiniteError",
@@ -72,6 +73,24 @@ class UnsupportedFeatureError(MujacobianError):
 
     def __str__(self) -> str:
         return f"{self.element} has no exact derivative here: {self.reason}"
+
+
+class FailedItemsError(MujacobianError):
+    """Some of the items that `workers=` distributed have failed, and all others have ended.
+
+    Attributes:
+      noun: the kind of an item, such as "rollout".
+      errors: the error of each failed item, by its index.
+      results: the results of all items, in their order; None for failed items.
+    """
+
+    def __init__(self, noun: str, errors: dict[int, Exception], results: list[object]) -> None:
+        super().__init__(noun, errors, results)
+        self.noun, self.errors, self.results = noun, errors, results
+
+    def __str__(self) -> str:
+        texts = [f"{self.noun} {k}: {error}" for k, error in self.errors.items()]
+        return f"{len(texts)} of {len(self.results)} {self.noun}s failed: {'; '.join(texts)}"
 
 
 class SelfCheckError(MujacobianError):

@@ -9,31 +9,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mujacobian._arguments import Array, count, shaped
+from mujacobian._arguments import count, shaped
 from mujacobian._parameters import Parameters
+from mujacobian._workers import Workers
 from mujacobian.errors import ArgumentError, ArgumentTypeError
+from mujacobian.sysid.assessment import assess
+from mujacobian.sysid.attempts import attempt_all, best, record
 from mujacobian.sysid.bounds import Bounds, read_bounds
 from mujacobian.sysid.calibration import Calibration
-from mujacobian.sysid.identifiability import explain
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.loss import read_loss
-from mujacobian.sysid.numerics import least_squares
 from mujacobian.sysid.prior import Prior, Priors
-from mujacobian.sysid.problem import Evaluation, Iterate, Problem, Stop
-from mujacobian.sysid.quality import (
-    IdentificationWarning,
-    judge_bounds,
-    judge_chi_square,
-    judge_errors,
-    judge_rank,
-    on_bounds,
-)
+from mujacobian.sysid.problem import Problem
+from mujacobian.sysid.quality import IdentificationWarning
 from mujacobian.sysid.result import Identification
+from mujacobian.sysid.starts import draw
 from mujacobian.sysid.unknowns import Unknowns
 
 # tolerance of the first fit, which holds the first states at their given values
 ROUGH = 1e-4
-_REMEDY = "Use a better start=, window= for long logs, or a larger max_evaluations"
 
 
 def identify(
@@ -50,7 +44,10 @@ def identify(
     window: int | None = None,
     tolerance: float = 1e-8,
     max_evaluations: int = 200,
+    starts: int = 1,
+    seed: int = 0,
     threads: int | None = None,
+    workers: Workers | None = None,
 ) -> Identification:
     """Return the parameter values that minimize the squared errors between simulation and logs.
 
@@ -83,7 +80,14 @@ def identify(
         default 1e-8. The optimizer also stops if the predicted distance to the optimum is below
         `sqrt(tolerance)` standard errors.
       max_evaluations: maximum number of simulations of all logs, by default 200.
+      starts: number of starts, by default 1. The first one is `start`. The others are drawn from
+        the priors, or else uniformly between the bounds, which must then be finite. The result is
+        that of the least cost, and its attribute `starts` lists all of them.
+      seed: seed of the starts: that of start k is `(seed, k)`, whatever the number of starts.
       threads: number of windows simulated in parallel, by default one per available core.
+      workers: a map-like callable, such as the method `map` of an executor, that distributes the
+        windows of all starts over processes or machines; by default threads of this process are
+        used. The result does not depend on it.
 
     Measured quaternions are compared by the nearer of q and -q. If a log diverges at a trial value,
     the optimizer takes a shorter step; if it diverges at the initial values, `identify` raises
@@ -143,113 +147,18 @@ def identify(
             max_evaluations=most_evaluations,
             prior=prior,
             loss=robust,
+            workers=workers,
         )
 
-    problem = problem_of(estimate=estimate, tolerance=tolerance)
+    problems = [problem_of(estimate=estimate, tolerance=tolerance)]
     if estimate and window is None:
         # far from the optimum, free first states would compensate for wrong parameters
-        given_problem = problem_of(estimate=False, tolerance=max(tolerance, ROUGH))
-        first = _solve(given_problem, first, box, most_evaluations)[0]
-        problem.follow(given_problem)
-    values, converged, message = _solve(problem, first, box, most_evaluations)
-    result = _report(problem, problem.evaluate(values), box, converged, message)
+        problems.insert(0, problem_of(estimate=False, tolerance=max(tolerance, ROUGH)))
+    seeds = [(seed, k) for k in range(1, count("starts", starts))]
+    firsts = [first, *(draw(unknowns, box, prior, pair) for pair in seeds)]
+    attempts = attempt_all(problems, firsts, box, most_evaluations)
+    records = [record(*each) for each in zip([None, *seeds], firsts, attempts, strict=True)]
+    result = assess(best(attempts), box, tuple(records))
     for text in result.warnings:
         warnings.warn(text, IdentificationWarning, stacklevel=2)
     return result
-
-
-def _solve(
-    problem: Problem, first: Array, bounds: tuple[Array, Array], max_evaluations: int
-) -> tuple[Array, bool, str]:
-    """Return the values, whether they have converged, and the message of the optimizer."""
-    problem.evaluate(first)  # raises if the initial values diverge
-    # the optimizer receives a triangular factor with the same norms and products, not all rows
-    try:
-        found = least_squares(
-            problem.residuals,
-            first,
-            problem.jacobian,
-            bounds=bounds,
-            x_scale="jac",
-            ftol=problem.tolerance,
-            xtol=problem.tolerance,
-            gtol=problem.tolerance,
-            max_nfev=max_evaluations,
-        )
-    except Stop as end:
-        return end.values, end.converged, str(end)
-    return found.x, bool(found.status > 0), str(found.message)
-
-
-def _report(
-    problem: Problem,
-    optimum: Evaluation,
-    bounds: tuple[Array, Array],
-    converged: bool,
-    message: str,
-) -> Identification:
-    """Return the result at the optimum, with all warnings."""
-    unknowns, values, plain = problem.unknowns, optimum.values, problem.without_loss(optimum)
-    fit, residuals = plain.fit, plain.residuals()
-    names = unknowns.names
-    freedom = problem.degrees_of_freedom(plain)
-    reduced = optimum.squares / freedom if freedom > 0 else np.nan
-    if problem.loss is not None and freedom > 0:
-        reduced = problem.loss.variance(np.concatenate(residuals), freedom)
-    covariance = reduced * fit.covariance() if freedom > 0 else np.full((len(values),) * 2, np.inf)
-    errors = np.sqrt(np.diag(covariance))
-    bound = on_bounds(optimum.fit, values, errors, *bounds)
-    unsettled = problem.unsettled(optimum)
-    texts = [
-        None if converged else f"the optimizer did not converge: {message} {_REMEDY}",
-        _judge_first_states(unsettled),
-        _judge_residuals(problem, reduced, freedom),
-        judge_rank(fit, names),
-        judge_errors(names, values, errors, problem.history[0].values, unknowns.lower),
-        judge_bounds(names, values, bound),
-    ]
-    undetermined = sorted(k for group in fit.undetermined() for k in group)
-    return Identification(
-        parameters=unknowns.parameters,
-        names=names,
-        units=unknowns.units,
-        values=values,
-        standard_errors=errors,
-        covariance=covariance,
-        model=unknowns.apply(values),
-        first_states=tuple(np.array([p.state for p in of_log]) for of_log in optimum.points),
-        residuals=residuals,
-        cost=optimum.squares / 2,
-        degrees_of_freedom=freedom,
-        reduced_chi_square=reduced,
-        undetermined=tuple(names[k] for k in undetermined),
-        identifiability=explain(fit, names, values, covariance),
-        on_bounds=tuple(names[k] for k in bound),
-        history=(*problem.history, Iterate(optimum.squares / 2, values)),
-        steps=problem.steps,
-        converged=converged and not unsettled,
-        message=message,
-        warnings=tuple(text for text in texts if text is not None),
-    )
-
-
-def _judge_first_states(unsettled: Sequence[int]) -> str | None:
-    """Return a warning about first states that are not at their optimum, or None."""
-    if not unsettled:
-        return None
-    return (
-        f"the first states of logs {', '.join(map(str, unsettled))} did not converge: use shorter"
-        " windows (window=), better first states in these logs, or first_state_noise"
-    )
-
-
-def _judge_residuals(problem: Problem, reduced: float, freedom: int) -> str | None:
-    """Return a warning about the size of the residuals, or None."""
-    if freedom < 1:
-        return (
-            f"the {problem.size} measured numbers are as many as the unknowns that they determine,"
-            " so the noise cannot be estimated and all standard errors are inf. Record more"
-        )
-    if not problem.is_noise_known:
-        return None
-    return judge_chi_square(reduced, freedom, estimate=problem.is_estimated, window=problem.window)

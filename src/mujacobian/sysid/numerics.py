@@ -3,11 +3,11 @@
 from mujacobian.errors import MissingPackageError
 
 try:
-    from scipy.optimize import least_squares
+    from scipy.optimize import least_squares, minimize
     from scipy.special import gammaincinv, stdtrit
 except ImportError as error:
     raise MissingPackageError(
         "mujacobian.sysid needs scipy: pip install 'mujacobian[sysid]'", name="scipy"
     ) from error
 
-__all__ = ["gammaincinv", "least_squares", "stdtrit"]
+__all__ = ["gammaincinv", "least_squares", "minimize", "stdtrit"]

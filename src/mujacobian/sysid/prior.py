@@ -15,11 +15,15 @@ Priors = Mapping[str, tuple[float, float]]
 
 
 class Prior:
-    """Residuals `(value - mean) / deviation` of some unknowns (SID-10)."""
+    """Residuals `(value - mean) / deviation` of some unknowns (SID-10).
+
+    Attributes:
+      given: mean and standard deviation by the place of the unknown.
+    """
 
     def __init__(self, unknowns: Unknowns, given: Priors | None) -> None:
         self._count = len(unknowns)
-        means: dict[int, tuple[float, float]] = {}
+        self.given: dict[int, tuple[float, float]] = {}
         for key, pair in (given or {}).items():
             if np.shape(pair) != (2,) or not np.isfinite(pair).all() or not pair[1] > 0:
                 raise ArgumentError(
@@ -27,9 +31,9 @@ class Prior:
                     f" got {pair!r}"
                 )
             for k in places_by_name("priors", unknowns, key):
-                means[k] = pair
-        self._places = np.array(list(means), dtype=int)
-        self._means, self._deviations = np.array(list(means.values())).reshape(-1, 2).T
+                self.given[k] = pair
+        self._places = np.array(list(self.given), dtype=int)
+        self._means, self._deviations = np.array(list(self.given.values())).reshape(-1, 2).T
 
     def __len__(self) -> int:
         return len(self._places)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
-import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
-from mujacobian._threads import each, thread_count
+from mujacobian._threads import thread_count
+from mujacobian._workers import Outcome, Workers
 from mujacobian.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -22,12 +22,12 @@ from mujacobian.sysid.linear_fit import LinearFit, triangular
 from mujacobian.sysid.log import Log
 from mujacobian.sysid.loss import Loss
 from mujacobian.sysid.prior import Prior
-from mujacobian.sysid.unknowns import Trial, Unknowns
+from mujacobian.sysid.simulations import LogSet, Simulations, Task
+from mujacobian.sysid.unknowns import Unknowns
 from mujacobian.sysid.window import Point
 from mujacobian.sysid.windows import windows
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+Run = Callable[[Simulations, Sequence[Task]], list[Outcome]]
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Problem:
         max_evaluations: int = 200,
         prior: Prior | None = None,
         loss: Loss | None = None,
+        workers: Workers | None = None,
     ) -> None:
         several = [logs] if isinstance(logs, Log) else list(logs)
         if not several:
@@ -126,14 +127,25 @@ class Problem:
             raise ArgumentError(
                 f"the logs have {self.size} measured numbers for {len(unknowns)} parameters"
             )
-        self._threads = thread_count(threads)
-        self.steps = 0
+        log_set = LogSet(unknowns, self.logs, loss)
+        self.simulations = Simulations(log_set, thread_count(threads), workers)
         self.max_steps = max_evaluations * sum(w.steps for log in self.logs for w in log)
+        self._begin(Simulations.outcomes)
+
+    def _begin(self, run: Run) -> None:
+        self.run = run
+        self.steps = 0
         self.history: list[Iterate] = []
         # the last evaluation, and the last one whose Jacobian the optimizer requested: a candidate
         # for the optimum
         self._last: Evaluation | None = None
         self._differentiated: Evaluation | None = None
+
+    def again(self, run: Run) -> Problem:
+        """Return the same problem without a history, whose tasks this function runs."""
+        other = copy.copy(self)
+        other._begin(run)
+        return other
 
     def follow(self, other: Problem) -> None:
         """Add the steps and the history of a problem that was solved before this one."""
@@ -190,12 +202,9 @@ class Problem:
         for known in (self._last, self._differentiated):
             if known is not None and known.values.tobytes() == values.tobytes():
                 return known
-        trial = self.unknowns.trial(values, self.loss)
         near = self._differentiated or self._last
-        if near is None:
-            points = self._first_points(trial)
-        else:
-            points = self._points_near(near, values, trial)
+        tasks = self._first_tasks(values) if near is None else self._tasks_near(near, values)
+        points = self._simulate(tasks)
         self._last = Evaluation(values.copy(), points, self.prior.rows(values))
         return self._last
 
@@ -203,65 +212,43 @@ class Problem:
         """Return the same windows with the same first states, and with plain residuals."""
         if self.loss is None:
             return evaluation
-        trial = self.unknowns.trial(evaluation.values)
+        values, before = evaluation.values, self.steps
+        tasks = [
+            Task(k, j, 1, values, evaluation.points[k][j].state, None, is_robust=False)
+            for k, j in self.places
+        ]
+        points = self._simulate(tasks)
+        self.steps = before  # the optimizer needs no such simulations
+        return Evaluation(values, points, self.prior.rows(values))
 
-        def again(place: tuple[int, int], data: mujoco.MjData) -> Point:
-            state = evaluation.points[place[0]][place[1]].state
-            return self.logs[place[0]][place[1]].at(trial, data, state)
+    def _first_tasks(self, values: Array) -> list[Task]:
+        """Return one task per log: each window begins at the last state of the one before."""
+        return [
+            Task(k, 0, len(log), values, log[0].first.given, self.tolerance)
+            for k, log in enumerate(self.logs)
+        ]
 
-        points: list[list[Point]] = [[] for _ in self.logs]
-        made = self._each(self.places, again, lambda place: place[0])
-        for (k, _), point in zip(self.places, made, strict=True):
-            points[k].append(point)
-        return Evaluation(evaluation.values, points, self.prior.rows(evaluation.values))
-
-    def _first_points(self, trial: Trial) -> list[list[Point]]:
-        """Simulate the windows of each log in turn, each from the last state of the one before."""
-
-        def follow(k: int, data: mujoco.MjData) -> tuple[list[Point], int]:
-            points: list[Point] = []
-            steps = 0
-            for window in self.logs[k]:
-                state = points[-1].last if points else window.first.given
-                point, taken = window.settle(trial, data, state, self.tolerance)
-                points.append(point)
-                steps += taken * window.steps
-            return points, steps
-
-        made = self._each(range(len(self.logs)), follow, lambda k: k)
-        self.steps += sum(steps for _, steps in made)
-        return [points for points, _ in made]
-
-    def _points_near(self, near: Evaluation, values: Array, trial: Trial) -> list[list[Point]]:
-        """Simulate all windows from the first states that the linearized problem predicts."""
+    def _tasks_near(self, near: Evaluation, values: Array) -> list[Task]:
+        """Return one task per window, from the first state that the linearized problem predicts."""
         change = values - near.values
-
-        def follow(place: tuple[int, int], data: mujoco.MjData) -> tuple[Point, int]:
-            window, before = self.logs[place[0]][place[1]], near.points[place[0]][place[1]]
+        tasks = []
+        for k, j in self.places:
+            window, before = self.logs[k][j], near.points[k][j]
             state = before.state
             if len(window.first.unknown) and before.is_finite:
                 state = window.first.moved(state, before.response() @ change)
-            return window.settle(trial, data, state, self.tolerance)
+            tasks.append(Task(k, j, 1, values, state, self.tolerance))
+        return tasks
 
-        made = self._each(self.places, follow, lambda place: place[0])
+    def _simulate(self, tasks: Sequence[Task]) -> list[list[Point]]:
+        """Return the windows of each log; raise the first error, which names its log."""
+        outcomes = self.run(self.simulations, tasks)
         points: list[list[Point]] = [[] for _ in self.logs]
-        for (k, j), (point, taken) in zip(self.places, made, strict=True):
-            points[k].append(point)
-            self.steps += taken * self.logs[k][j].steps
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            if outcome.error is not None:
+                outcome.error.add_note(f"in log {task.log}")
+                raise outcome.error
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            points[task.log] += outcome.value[0]
+            self.steps += outcome.value[1]
         return points
-
-    def _each(
-        self,
-        items: Sequence[Item],
-        work: Callable[[Item, mujoco.MjData], Result],
-        log: Callable[[Item], int],
-    ) -> list[Result]:
-        """Return `work` of every item, in threads with one `MjData` each; errors name the log."""
-        made: dict[int, Result] = {}
-
-        def make(k: int, data: mujoco.MjData) -> None:
-            made[k] = work(items[k], data)
-
-        model = self.unknowns.parameters.model
-        each(model, len(items), self._threads, make, lambda k: f"in log {log(items[k])}")
-        return [made[k] for k in range(len(items))]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -11,8 +13,15 @@ from mujacobian._arguments import Array
 from mujacobian._parameters import Parameters
 from mujacobian._summary import html_table
 from mujacobian.errors import ArgumentError
+from mujacobian.sysid import archive, plot
+from mujacobian.sysid.fit import Fit
 from mujacobian.sysid.numerics import stdtrit
 from mujacobian.sysid.problem import Iterate
+from mujacobian.sysid.report import write_report
+from mujacobian.sysid.starts import Start, describe_starts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +54,9 @@ class Identification:
       converged: whether the optimizer and all first states converged.
       message: message of the optimizer.
       warnings: texts of the issued `IdentificationWarning`s.
+      fits: the readings of the sensors of each log, measured and simulated.
+      starts: all starts, the given one first. The values are those of the start with the least
+        cost.
     """
 
     parameters: Parameters
@@ -67,6 +79,8 @@ class Identification:
     converged: bool
     message: str
     warnings: tuple[str, ...]
+    fits: tuple[Fit, ...]
+    starts: tuple[Start, ...]
 
     def intervals(self, level: float = 0.95) -> Array:
         """Return confidence intervals `(n, 2)` of the values, from Student's t distribution.
@@ -81,6 +95,67 @@ class Identification:
             return np.tile([-np.inf, np.inf], (len(self.values), 1))
         half = stdtrit(self.degrees_of_freedom, (1 + level) / 2) * self.standard_errors
         return np.column_stack([self.values - half, self.values + half])
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a file in JSON, with all digits but without the model.
+
+        Args:
+          path: the file, which is replaced if it exists.
+        """
+        archive.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, parameters: Parameters) -> Identification:
+        """Return a result that `save` has written; all its numbers are bitwise the same.
+
+        Args:
+          path: the file.
+          parameters: the parameters that were identified, of a model from which `model` is made.
+            Their names must be those in the file.
+        """
+        return archive.load(cls, Path(path), parameters)
+
+    def plot_fit(self, log: int = 0) -> Figure:
+        """Return a figure of the measured and simulated readings of a log over time.
+
+        Args:
+          log: index of the log, by default 0.
+        """
+        if not 0 <= log < len(self.fits):
+            raise ArgumentError(f"log must be from 0 to {len(self.fits) - 1}, got {log}")
+        if np.isnan(self.fits[log].measured).all():
+            raise ArgumentError(f"log {log} has no readings of sensors")
+        return plot.draw_fit(self.fits[log])
+
+    def plot_residuals(self) -> Figure:
+        """Return a figure of the residuals of sensors over time, and a histogram of all residuals.
+
+        Residuals of a right model look like noise, and their histogram like the normal density.
+        """
+        return plot.draw_residuals(self.fits, np.concatenate(self.residuals))
+
+    def plot_intervals(self, level: float = 0.95) -> Figure:
+        """Return a figure of the values with their confidence intervals and initial values.
+
+        Args:
+          level: as for `intervals`.
+        """
+        return plot.draw_intervals(self, level)
+
+    def report(self, path: str | Path, *, title: str = "Identification") -> None:
+        """Write all results with all figures to one HTML file, which needs no other file.
+
+        Args:
+          path: the file, which is replaced if it exists.
+          title: title of the page.
+        """
+        write_report(self, Path(path), title)
+
+    @property
+    def spread(self) -> Array:
+        """The largest minus the smallest value of each parameter among the optima of all starts."""
+        found = np.array([start.values for start in self.starts if np.isfinite(start.cost)])
+        return np.asarray(np.ptp(found, axis=0))
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
@@ -116,5 +191,7 @@ class Identification:
             f"not determined: {', '.join(self.undetermined) or 'none'}",
             f"on bounds: {', '.join(self.on_bounds) or 'none'}",
         ]
+        if len(self.starts) > 1:
+            lines.append(describe_starts(self.starts, self.reduced_chi_square))
         lines += self.identifiability
         return "\n".join(lines + [f"warning: {text}" for text in self.warnings])
