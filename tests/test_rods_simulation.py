@@ -263,3 +263,15 @@ def test_a_step_that_does_not_converge_is_an_error_or_a_status():
     assert trajectory.report.status[0] == "too many iterations"
     with pytest.raises(Exception, match="did not converge"):
         trajectory.gradient()
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_the_inertia_of_a_rod_is_not_counted_twice(n):
+    """Lumped masses have the factor 1 + 2 / n^2 of the transverse inertia (ROD-37)."""
+    rod = straight(n)
+    masses, inertias = rod.lumped()
+    x = rod.nodes[:, 0] - 0.5
+    transverse = (masses * x**2).sum() + inertias[:, 0, 0].sum()
+    exact = 0.3 * (1 / 12 * (1 + 2 / n**2) + 0.01**2 / 4)
+    assert abs(transverse - exact) < 1e-14
+    assert abs(inertias[:, 2, 2].sum() - 0.3 * 0.01**2 / 2) < 1e-14

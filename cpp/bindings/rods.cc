@@ -121,7 +121,7 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
 void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
                        int body_point, int body_frame, double radius, double stiffness,
                        double friction, double slip) {
-  (void)m.shapes.at(shape);  // throws for a wrong number of a class that a user derives from Shape
+  (void)m.shapes.at(shape);  // `added` in Python has checked it
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
@@ -202,7 +202,7 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
   InputRows rows = read_inputs(m, T, inputs);
   double* x = data(positions, (T + 1) * 3 * m.mass.size());
   double* R = data(rotations, (T + 1) * 9 * m.moment.size());
-  double* report = data(reports, 4 * static_cast<size_t>(T));
+  double* report = data(reports, 6 * static_cast<size_t>(T));
   std::vector<Report> made(T);
   int taken = 0;
   run([&] {
@@ -211,6 +211,7 @@ int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, 
   for (const Report& r : made) {
     *report++ = static_cast<double>(r.status), *report++ = r.iterations;
     *report++ = r.correction, *report++ = r.residual;
+    *report++ = r.slot, *report++ = r.contact;
   }
   return taken;
 }
@@ -378,6 +379,7 @@ void bind_rods(nb::module_& module) {
            [](Model& m, int shape) {
              return keep(m, std::make_shared<Complement>(m.shapes.at(shape)));
            })
+      .def("shapes", [](const Model& m) { return m.shapes.size(); })
       .def("hessian_blocks",
            [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
   module.def("rods_simulate_into", &simulate_into, arg("model"), arg("step_x"), arg("step_R"),

@@ -108,6 +108,20 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
   }
 }
 
+int deepest_contact(const Problem& p, const State& q, int slot) {
+  const Model& m = p.model;
+  int deepest = -1;
+  double most = 0;
+  for (size_t i = 0; i < m.contacts.size(); i++) {
+    const Touch t(p, i, q);
+    if (t.depth <= most) continue;
+    const std::vector<int> slots = slots_of(m, t.contact);
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) continue;
+    most = t.depth, deepest = static_cast<int>(i);
+  }
+  return deepest;
+}
+
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
   const Model& m = p.model;
   for (size_t i = 0; i < m.contacts.size(); i++) {

@@ -58,6 +58,15 @@ Bars::Bars(const Model& m)
       rest(nullptr),
       targets(nullptr) {}
 
+std::vector<int> slots_of(const Model& m, const Contact& c) {
+  const Surface& s = m.surfaces[c.surface];
+  std::vector<int> slots;
+  list(m, c.sample, slots);
+  if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
+  if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
+  return slots;
+}
+
 std::vector<std::pair<int, int>> couplings(const Model& m) {
   std::vector<std::pair<int, int>> all;
   std::vector<int> slots;
@@ -96,10 +105,7 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
   }
   // contacts
   for (const Contact& c : m.contacts) {
-    const Surface& s = m.surfaces[c.surface];
-    list(m, c.sample, slots);
-    if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
-    if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
+    slots = slots_of(m, c);
     couple();
   }
   return all;

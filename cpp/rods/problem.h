@@ -61,6 +61,9 @@ struct Bars {
   explicit Bars(const Model& m);
 };
 
+// Returns the slots that a contact depends on
+std::vector<int> slots_of(const Model& m, const Contact& c);
+
 // Returns the pairs of slots that have a block in the Hessian
 std::vector<std::pair<int, int>> couplings(const Model& m);
 
@@ -102,6 +105,8 @@ void pull_back_cables(const Problem& p, const State& q, const Tangent& z, Bars& 
 // Returns the state of a contact at the beginning of the step
 Grip grip(const Problem& p, const Contact& c);
 void add_contacts(const Problem& p, const State& q, Sum& sum);
+// Returns the index of the deepest contact that moves with a slot, or -1
+int deepest_contact(const Problem& p, const State& q, int slot);
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 }  // namespace mujacobian::rods

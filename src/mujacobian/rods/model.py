@@ -12,6 +12,7 @@ from mujacobian._arguments import Array
 from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
 from mujacobian.rods.point import Point
+from mujacobian.rods.shape import added
 from mujacobian.rods.state import Parameters
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Integers = NDArray[np.int32]
 
 def compiled(world: World, p: Parameters) -> _core.RodModel:
     """Return the core's model of the world with these parameters."""
-    point_slots, frame_slots = _slots(world)
+    point_slots, frame_slots = slots(world)
     fixed_points, fixed_frames = world.fixed()
     model = _core.RodModel(
         timestep=world.timestep,
@@ -42,7 +43,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
     for cable in world.cables:
         model.add_cable(*_placed(world, *cable.path))
     for each, stiffness, friction in zip(world.contacts, p.contact, p.friction, strict=True):
-        shape = each.shape.add_to(model)
+        shape = added(each.shape, model)
         body = -1, -1
         if each.body is not None:
             body = world.points(each.body).start, world.frames(each.body).start
@@ -61,7 +62,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
     return model
 
 
-def _slots(world: World) -> tuple[Integers, Integers]:
+def slots(world: World) -> tuple[Integers, Integers]:
     """Return the slots of points and frames: alternating along each rod, then those of bodies."""
     points, frames, slot = [], [], 0
     for each in world.owners:

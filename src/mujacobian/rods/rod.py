@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import freeze, index, instances
+from mujacobian.rods.description import Description, freeze, index, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
 from mujacobian.rods.rotation import darboux, frames_along, rotations
 
 
 @dataclass(frozen=True, eq=False)
-class Rod:
+class Rod(Description):
     """An elastic rod with n edges.
 
     It has a position at each node and a frame at each edge. The third axis of the frame follows the
@@ -149,15 +149,18 @@ class Rod:
         return Frame(self, index("edge", edge, self.edges))
 
     def lumped(self) -> tuple[Array, Array]:
-        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`, solid cylinders."""
+        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`.
+
+        The edges have the inertia of their cross sections only. The masses of the nodes already
+        have the inertia of the mass along the edges (ROD-37).
+        """
         lengths, r = np.asarray(self.rest_lengths), np.float64(self.radius)
         m = self.mass * lengths / lengths.sum()
         nodes = np.zeros(len(lengths) + 1)
         nodes[:-1] += 0.5 * m
         nodes[1:] += 0.5 * m
         with np.errstate(all="ignore"):  # the world raises if a value is not finite
-            across = m * (r**2 / 4 + lengths**2 / 12)
-            about = np.stack([across, across, m * r**2 / 2], axis=-1)
+            about = np.stack([m * r**2 / 4, m * r**2 / 4, m * r**2 / 2], axis=-1)
             return nodes, about[:, :, None] * np.eye(3)
 
 

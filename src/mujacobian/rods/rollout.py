@@ -84,7 +84,7 @@ def rollout(
     positions = np.empty((T + 1, world.n_points, 3))
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
-    reports = np.zeros((T, 4))
+    reports = np.zeros((T, 6))
     step_x, step_R = first_step(world, first)
     taken = _core.rods_simulate_into(
         model,
@@ -100,18 +100,43 @@ def rollout(
         reports=reports,
     )
     # report the convergence
-    report = Report.read(reports)
     if taken < T:
-        raise ConvergenceError(
-            f"step {taken} does not converge: {report.status[taken]} after "
-            f"{report.iterations[taken]} iterations, Newton step {report.corrections[taken]:.1e}, "
-            f"residual {report.residuals[taken]:.1e}",
-            taken,
-            float(report.residuals[taken]),
-        )
+        raise failure(world, Report.read(reports[: taken + 1], world), rotations_[taken])
+    report = Report.read(reports, world)
     for states in (positions, rotations_):
         states.flags.writeable = False  # `Trajectory.gradient` reads them later
     return Trajectory(world, first, positions, rotations_, report, inputs, chosen, model)
+
+
+def failure(world: World, report: Report, before: Array) -> ConvergenceError:
+    """Return the error of the last step, given the rotations at its beginning."""
+    step, residual = len(report.status) - 1, float(report.residuals[-1])
+    unknown, contact = report.unknowns[-1], report.contacts[-1]
+    message = (
+        f"step {step} does not converge: {report.status[-1]} after {report.iterations[-1]} "
+        f"iterations, Newton step {report.corrections[-1]:.1e}, residual {residual:.1e}"
+    )
+    if unknown:
+        message += f"; the largest correction is at {unknown}"
+    if contact is not None:
+        message += f", where point {contact[1]} of contact {contact[0]} is deepest"
+    return ConvergenceError(message + folded(world, before), step, residual, unknown, contact)
+
+
+def folded(world: World, rotations: Array) -> str:
+    """Return a sentence that names a node with a bending angle above 90 degrees, or nothing."""
+    for number, rod in enumerate(world.rods):
+        R = rotations[world.frames(rod)]
+        between = np.swapaxes(R[:-1], -1, -2) @ R[1:]
+        cosines = 0.5 * (np.trace(between, axis1=-2, axis2=-1) - 1)
+        if cosines.min(initial=1) < 0:
+            node = int(np.argmin(cosines)) + 1
+            angle = np.degrees(np.arccos(np.clip(cosines[node - 1], -1, 1)))
+            return (
+                f". Rod {number} is bent by {angle:.0f} degrees at node {node}; above 90 degrees, "
+                "its bending energy softens: use shorter edges"
+            )
+    return ""
 
 
 def first_step(world: World, first: State) -> tuple[Array, Array]:

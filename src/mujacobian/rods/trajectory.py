@@ -18,7 +18,13 @@ from mujacobian.rods.rotation import lift, project
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
 
-STATUS = ("converged", "too many iterations", "no decrease along a line", "not finite")
+STATUS = (
+    "converged",
+    "too many iterations",
+    "no decrease along a line",
+    "not finite",
+    "no progress",
+)
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,18 @@ class Report:
       iterations: numbers of Newton iterations; each assembles and factors one Hessian.
       corrections: largest entries of the last Newton steps, m or rad.
       residuals: largest entries of the gradients before these Newton steps, N or N m.
+      unknowns: for steps that did not converge, the node, edge or body with the largest entry of
+        the last Newton step; otherwise, or if this step is not finite, empty.
+      contacts: the deepest contact there: its index in `World.contacts` and that of its point; None
+        if nothing touches.
     """
 
     status: list[str]
     iterations: NDArray[np.int64]
     corrections: Array
     residuals: Array
+    unknowns: list[str]
+    contacts: list[tuple[int, int] | None]
 
     @property
     def converged(self) -> NDArray[np.bool_]:
@@ -43,10 +55,16 @@ class Report:
         return np.array([each == STATUS[0] for each in self.status], dtype=bool)
 
     @staticmethod
-    def read(rows: Array) -> Report:
+    def read(rows: Array, world: World) -> Report:
         """Return the report that the rows of the core contain."""
-        status = [STATUS[int(k)] for k in rows[:, 0]]
-        return Report(status, rows[:, 1].astype(np.int64), rows[:, 2].copy(), rows[:, 3].copy())
+        return Report(
+            [STATUS[int(k)] for k in rows[:, 0]],
+            rows[:, 1].astype(np.int64),
+            rows[:, 2].copy(),
+            rows[:, 3].copy(),
+            [world.unknown(int(slot)) for slot in rows[:, 4]],
+            [world.contact(int(k)) for k in rows[:, 5]],
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +123,11 @@ class Trajectory:
     inputs: Inputs = field(repr=False)
     params: Parameters = field(repr=False)
     model: _core.RodModel = field(repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # the compiled model is made again
+        kept = self.world, self.first, self.positions, self.rotations, self.report
+        return restore, (*kept, self.inputs, self.params)
 
     @property
     def steps(self) -> int:
@@ -239,6 +262,22 @@ class Trajectory:
         params = replace(params, inertia=moments(params.inertia))
         x, R, step_x, step_R = first
         return Bars(x, R, step_x, step_R, inputs, params, norms)
+
+
+def restore(
+    world: World,
+    first: State,
+    positions: Array,
+    rotations: Array,
+    report: Report,
+    inputs: Inputs,
+    params: Parameters,
+) -> Trajectory:
+    """Return a trajectory with read-only states and a compiled model."""
+    for states in (positions, rotations):
+        states.flags.writeable = False  # `Trajectory.gradient` reads them later
+    model = world.model(params)
+    return Trajectory(world, first, positions, rotations, report, inputs, params, model)
 
 
 def core_inputs(world: World, inputs: Inputs) -> list[Array | None]:

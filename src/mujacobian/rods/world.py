@@ -14,7 +14,7 @@ from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody, inertias
 from mujacobian.rods.contact import Contact
 from mujacobian.rods.description import freeze, instance, instances
-from mujacobian.rods.model import compiled
+from mujacobian.rods.model import compiled, slots
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
@@ -86,6 +86,11 @@ class World:
         self._parameters = self.checked(self._own_parameters())
         self._model = compiled(self, self._parameters)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # the compiled model and the rows of rods and bodies are made again
+        parts = self.rods, self.bodies, self.attachments, self.cables, self.contacts
+        return _made, (self.timestep, self.gravity, *parts)
+
     @property
     def owners(self) -> tuple[Rod | RigidBody, ...]:
         """All rods, then all bodies."""
@@ -114,6 +119,24 @@ class World:
     def frame(self, frame: Frame) -> int:
         """Return the row of a frame in arrays of frames."""
         return self._find(frame.owner)[1] + frame.frame
+
+    def unknown(self, slot: int) -> str:
+        """Return the name of the node, edge or body in a slot of the core, such as "body 0"."""
+        if slot < 0:
+            return ""
+        for what, all_slots in zip(("node", "edge"), slots(self), strict=True):
+            row = np.flatnonzero(all_slots == slot)
+            if len(row):
+                return self._name(what, int(row[0]))
+        raise AssertionError(slot)
+
+    def contact(self, number: int) -> tuple[int, int] | None:
+        """Return the indices of a contact and of its point, given its number in the core."""
+        for k, each in enumerate(self.contacts):
+            if 0 <= number < len(each.points):
+                return k, number
+            number -= len(each.points)
+        return None
 
     def place(self, point: Point, positions: Array, rotations: Array) -> Array:
         """Return the position of a material point, m, in one state or in many states.
@@ -167,7 +190,13 @@ class World:
         for name, shape in self._shapes().items():
             given = shaped(name, getattr(parameters, name), shape)
             if name == "inertia":
-                made[name] = inertias(name, given, shape)
+                parts = np.split(given, [self.n_edges])
+                made[name] = np.concatenate(
+                    [
+                        inertias(name, part, part.shape, alone=alone)
+                        for part, alone in zip(parts, (False, True), strict=True)
+                    ]
+                )
                 continue
             made[name] = nonnegatives(name, given, shape)
             if name in ("mass", "length") and not (given > 0).all():
@@ -224,6 +253,17 @@ class World:
             raise ArgumentError(f"this {type(owner).__name__} is not in the world: {owner!r:.60}")
         return found
 
+    def _name(self, what: str, row: int) -> str:
+        rows = self.points if what == "node" else self.frames
+        for number, rod in enumerate(self.rods):
+            at = rows(rod)
+            if at.start <= row < at.stop:
+                return f"{what} {row - at.start} of rod {number}"
+        for number, body in enumerate(self.bodies):
+            if rows(body).start == row:
+                return f"body {number}"
+        raise AssertionError(row)
+
     def _gather(self, of_rods: str, of_bodies: str, shape: tuple[int, ...]) -> Array:
         bodies = [np.asarray(getattr(body, of_bodies))[None] for body in self.bodies]
         return np.concatenate([self._of_rods(of_rods, shape), *bodies])
@@ -232,6 +272,27 @@ class World:
         """Return a quantity of all rods, whose entries have this shape."""
         parts = [np.asarray(getattr(rod, name)) for rod in self.rods]
         return np.concatenate([np.zeros((0, *shape)), *parts])
+
+
+def _made(
+    timestep: float,
+    gravity: Array,
+    rods: Sequence[Rod],
+    bodies: Sequence[RigidBody],
+    attachments: Sequence[Attachment | Weld],
+    cables: Sequence[Cable],
+    contacts: Sequence[Contact],
+) -> World:
+    """Return the world of these parts."""
+    return World(
+        timestep=timestep,
+        gravity=gravity,
+        rods=rods,
+        bodies=bodies,
+        attachments=attachments,
+        cables=cables,
+        contacts=contacts,
+    )
 
 
 def _each(given: Sequence[object], name: str) -> Array:
