@@ -49,6 +49,17 @@ def make(kind):
         return rods.World(**world, rods=[rod(stretch_damping=0.4)]), inputs
     if kind == "bend":
         return rods.World(**world, rods=[rod(bend_damping=[0.01, 0.02, 0.03])]), {"rest": (1, 3)}
+    if kind in ("clamp", "tangent clamp", "tangent"):
+        ends = {} if kind == "tangent" else {"clamp_start": True, "clamp_end": True}
+        count = 1 + len(ends)
+        made = rod(
+            bend=RNG.uniform(0.1, 0.5, (count, 3)),
+            bend_damping=RNG.uniform(0.01, 0.03, (count, 3)),
+            rest_curvature=RNG.normal(size=(count, 3)),
+            bending="sine" if kind == "clamp" else "tangent",
+            **ends,
+        )
+        return rods.World(**world, rods=[made]), {"rest": (count, 3)}
     if kind == "attachment":
         springs = [
             rods.Attachment(a.at([0.1, 0.2, 0.3]), b.at([-0.2, 0.1, 0]), 30),
@@ -84,6 +95,7 @@ def make(kind):
 
 
 ELEMENTS = ["inertia", "edge", "bend", "weld"]
+BENDS = ["clamp", "tangent clamp", "tangent"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
 SHAPES += ["union", "outside"]
@@ -92,6 +104,7 @@ ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-
 # parameters that no other element depends on
 OF_INERTIA = ("mass", "inertia", "drag", "spin_drag", "step_x", "step_R")
 CASES = [(kind, angle) for kind in ELEMENTS for angle in ANGLES]
+CASES += [(kind, "random") for kind in BENDS] + [("tangent", "near 0")]
 CASES += [(kind, angle) for kind in POINTS for angle in ("random", "near pi")]
 CASES += [(kind, "random") for kind in SHAPES]
 

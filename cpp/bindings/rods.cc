@@ -85,13 +85,16 @@ void append_edges(Model& m, const Integers& ids, const Numbers& values) {
   }
 }
 
+// Per bend: the indices of two edges (-1: the wall of a clamp) and whether the measure is a
+// tangent; stiffness, damping and the axes of the wall.
 void append_bends(Model& m, const Integers& ids, const Numbers& values) {
-  data(values, 6 * (ids.size() / 2));
-  for (size_t k = 0; 2 * k < ids.size(); k++) {
-    const int* i = ids.data() + 2 * k;
-    const double* x = values.data() + 6 * k;
-    const double length = 0.5 * (m.edges[i[0]].length + m.edges[i[1]].length);
-    m.bends.push_back({i[0], i[1], length, load3(x), load3(x + 3)});
+  data(values, 15 * (ids.size() / 3));
+  auto length = [&](int edge) { return edge < 0 ? 0 : m.edges[edge].length; };
+  for (size_t k = 0; 3 * k < ids.size(); k++) {
+    const int* i = ids.data() + 3 * k;
+    const double* x = values.data() + 15 * k;
+    m.bends.push_back({i[0], i[1], 0.5 * (length(i[0]) + length(i[1])), load3(x), load3(x + 3),
+                       i[2] != 0, load9(x + 6)});
   }
 }
 

@@ -19,11 +19,14 @@ struct Edge {
   double stretch, shear, damping;
 };
 
-// An inner node of a rod, which resists bending and twist between the frames of two adjacent edges.
+// An inner node of a rod, which resists bending and twist between the frames of two adjacent edges,
+// or a clamped end, which resists them between its edge and the axes of a wall.
 struct Bend {
-  int first, second;  // edges
-  double length;      // mean of their rest lengths
+  int first, second;  // edges; -1 is the wall of a clamp
+  double length;      // half of the sum of their rest lengths
   Vec3 stiffness, damping;
+  bool is_tangent;  // measure of the angle: 2 tan(angle / 2) instead of its sine
+  Mat3 wall;        // axes of the wall
 };
 
 // A point at weight[0] x[point[0]] + weight[1] x[point[1]] + R[frame] offset. An index of -1 means

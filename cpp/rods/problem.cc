@@ -82,7 +82,9 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     couple();
   }
   for (const Bend& b : m.bends) {
-    slots = {m.frame_slot[m.edges[b.first].frame], m.frame_slot[m.edges[b.second].frame]};
+    for (int edge : {b.first, b.second}) {
+      if (edge >= 0) slots.push_back(m.frame_slot[m.edges[edge].frame]);
+    }
     couple();
   }
   // attachments and cables

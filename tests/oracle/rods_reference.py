@@ -200,13 +200,22 @@ def elastic(world, rod, v, h):
         total += v["stretch_damping"][edges + k] / (2 * h) * (norm(e) - before) ** 2 / rest
         aligned = dot(e, v["R"][frames + k][:, 2]) / norm(e)
         total += v["shear"][edges + k] / 2 * rest * (1 - aligned)
-    for k in range(rod.edges - 1):
-        mean = (lengths[k] + lengths[k + 1]) / 2
+    ends = [None] * rod.clamp_start, [None] * rod.clamp_end  # walls
+    chain = [*ends[0], *range(rod.edges), *ends[1]]
+    for k, pair in enumerate(pairwise(chain)):
+        mean = sum(lengths[i] for i in pair if i is not None) / 2
 
-        def omega(R, k=k, mean=mean):
-            A, B = R[frames + k], R[frames + k + 1]
+        def omega(R, pair=pair, mean=mean):
+            walls = precise(rod.frames[0]), precise(rod.frames[-1])
+            A, B = (
+                orthonormal(wall) if i is None else R[frames + i]
+                for i, wall in zip(pair, walls, strict=True)
+            )
             average, slope = (A + B) / 2, (B - A) / mean
             S = average.T.dot(slope)
+            if rod.bending == "tangent":
+                # 4 cos^2(angle / 2) from |A - B|^2 = 8 sin^2(angle / 2)
+                S = S * 4 / (4 - dot((A - B).flat, (A - B).flat) / 2)
             return np.array([S[2, 1], S[0, 2], S[1, 0]])
 
         now, before = omega(v["R"]), omega(v["previous_R"])

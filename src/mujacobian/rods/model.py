@@ -75,15 +75,25 @@ def slots(world: World) -> tuple[Integers, Integers]:
 
 def _add_rods(model: _core.RodModel, world: World, p: Parameters) -> None:
     # arrays of frames begin with the edges of rods, so a frame has the index of its edge
-    edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 2))
+    edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 3))
+    walls = np.zeros((world.n_bends, 9))
     for rod in world.rods:
         k = np.arange(rod.edges)
         point, frame = world.points(rod).start + k, world.frames(rod).start + k
         edges[world.edges(rod)] = np.stack([point, point + 1, frame], axis=1)
-        bends[world.bends(rod)] = np.stack([frame[:-1], frame[1:]], axis=1)
+        # pairs of edges; the wall of a clamp has the index -1
+        at, own = world.bends(rod), np.asarray(rod.frames).reshape(-1, 9)
+        ends = [-1] * rod.clamp_start, [-1] * rod.clamp_end
+        chain = np.concatenate([ends[0], frame, ends[1]])
+        bends[at] = np.stack([chain[:-1], chain[1:], 0 * chain[1:]], axis=1)
+        bends[at, 2] = rod.bending == "tangent"
+        if rod.clamp_start:
+            walls[at.start] = own[0]
+        if rod.clamp_end:
+            walls[at.stop - 1] = own[-1]
     values = p.length, p.stretch, p.shear, p.stretch_damping
     model.add_edges(_integers(edges), np.stack(values, axis=1))
-    model.add_bends(_integers(bends), np.hstack([p.bend, p.bend_damping]))
+    model.add_bends(_integers(bends), np.hstack([p.bend, p.bend_damping, walls]))
 
 
 def _add_attachments(model: _core.RodModel, world: World, p: Parameters) -> None:

@@ -126,6 +126,8 @@ def failure(world: World, report: Report, before: Array) -> ConvergenceError:
 def folded(world: World, rotations: Array) -> str:
     """Return a sentence that names a node with a bending angle above 90 degrees, or nothing."""
     for number, rod in enumerate(world.rods):
+        if rod.bending == "tangent":
+            continue
         R = rotations[world.frames(rod)]
         between = np.swapaxes(R[:-1], -1, -2) @ R[1:]
         cosines = 0.5 * (np.trace(between, axis1=-2, axis2=-1) - 1)
@@ -134,7 +136,7 @@ def folded(world: World, rotations: Array) -> str:
             angle = np.degrees(np.arccos(np.clip(cosines[node - 1], -1, 1)))
             return (
                 f". Rod {number} is bent by {angle:.0f} degrees at node {node}; above 90 degrees, "
-                "its bending energy softens: use shorter edges"
+                "its bending energy softens: use shorter edges or bending='tangent'"
             )
     return ""
 

@@ -26,7 +26,7 @@ class World:
 
     Arrays have one row per point, frame, edge or bend. The points are the nodes of all rods, then
     the bodies. The frames are the edges of all rods, then the bodies. The bends are the inner nodes
-    of all rods.
+    and clamped ends of all rods.
 
     Args:
       timestep: time step, s.
@@ -76,7 +76,7 @@ class World:
             points, frames = points + each.sizes[0], frames + each.sizes[1]
         self.n_points, self.n_frames = points, frames
         self.n_edges = sum(rod.edges for rod in self.rods)
-        self.n_bends = self.n_edges - len(self.rods)
+        self.n_bends = sum(rod.bends for rod in self.rods)
         if not points:
             raise ArgumentError("a world needs a rod or a body")
         springs = (each for each in self.attachments if isinstance(each, Attachment))
@@ -111,10 +111,11 @@ class World:
         return self.frames(instance("rod", rod, Rod))
 
     def bends(self, rod: Rod) -> slice:
-        """Return the rows of a rod, one per inner node, in arrays of bends."""
-        edges = self.edges(rod)
+        """Return the rows of a rod, one per inner node and clamped end, in arrays of bends."""
+        self._find(instance("rod", rod, Rod))
         before = next(k for k, each in enumerate(self.rods) if each is rod)
-        return slice(edges.start - before, edges.stop - before - 1)
+        first = sum(each.bends for each in self.rods[:before])
+        return slice(first, first + rod.bends)
 
     def frame(self, frame: Frame) -> int:
         """Return the row of a frame in arrays of frames."""
