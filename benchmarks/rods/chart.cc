@@ -112,7 +112,7 @@ void add_stretch(const Problem& p, const State& q, Sum& sum) {
   for (size_t i = 0; i < m.edges.size(); i++) {
     const Edge& e = m.edges[i];
     Vec3 along = q.x[e.end] - q.x[e.start];
-    const double length = norm(along), rate = e.damping / m.timestep;
+    const double length = norm(along), rate = e.damping * p.rate;
     const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
     const double tension = e.stretch * strain + rate * change;
     sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));
@@ -165,7 +165,7 @@ void add_bend(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
       psi = psi + (0.5 * b.length * K[k]) * (strain * strain);
       if (D[k] == 0) continue;
       T change = omega[k] - T(before[k]);
-      psi = psi + (0.5 * b.length * D[k] / m.timestep) * (change * change);
+      psi = psi + (0.5 * b.length * D[k] * p.rate) * (change * change);
     }
     add<2>(sum, {m.frame_slot[first], m.frame_slot[second]}, psi);
   }

@@ -83,14 +83,14 @@ struct Joint {
 struct Deformation {
   Vec3 omega;      // Darboux vector
   Vec3 strain;     // difference from the rest shape
-  Vec3 change;     // difference from the beginning of the step
-  Vec3 viscosity;  // damping / time step
+  Vec3 change;     // difference from the earlier shape that rates refer to
+  Vec3 viscosity;  // damping times the weight of a rate
 
   Deformation(const Problem& p, size_t i, const Joint& joint)
       : omega(joint.darboux()),
         strain(omega - load3(p.inputs.rest + 3 * i)),
         change(omega - p.curvatures[i]),
-        viscosity((1 / p.model.timestep) * joint.bend.damping) {}
+        viscosity(p.rate * joint.bend.damping) {}
 };
 
 }  // namespace
@@ -141,17 +141,19 @@ void pull_back_bends(const Problem& p, const State& q, const Tangent& z, Bars& b
     Vec3 s = b.length * (joint.jacobian() * joint.motion(z));
     // stiffness, damping and rest shape
     bars.bend[i] += times(s, d.strain);
-    bars.bend_damping[i] += (1 / m.timestep) * times(s, d.change);
+    bars.bend_damping[i] += p.rate * times(s, d.change);
     if (bars.rest) store3(bars.rest + 3 * i, load3(bars.rest + 3 * i) - times(b.stiffness, s));
     // rest lengths: Darboux vectors are angles divided by the length                    (ROD-30)
     Vec3 slope = (-1 / b.length) * (times(b.stiffness, d.omega) + times(d.viscosity, d.change));
     for (int edge : {b.first, b.second}) {
       if (edge >= 0) bars.length[edge] += 0.5 * dot(s, slope);
     }
-    // the state at the beginning of the step
-    Joint before(m, b, p.previous);
-    before.add_torque(transpose_mul(before.jacobian(), -1.0 * times(d.viscosity, s)),
-                      bars.previous);
+    // earlier states, through the rate
+    for (int j = 0; j < 2; j++) {
+      Joint before(m, b, *p.past[j]);
+      Vec3 omega_bar = (-p.scheme.lag[j]) * times(d.viscosity, s);
+      before.add_torque(transpose_mul(before.jacobian(), omega_bar), *bars.past[j]);
+    }
   }
 }
 

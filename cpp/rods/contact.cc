@@ -47,7 +47,7 @@ struct Touch {
         at(local(contact, surface, q)),
         distance(p.model.shapes[surface.shape]->distance(at)),
         depth(std::max(0.0, surface.radius - distance.value)),
-        pressure(surface.friction * surface.stiffness * grip.depth) {}
+        pressure(p.scheme.is_static ? 0 : surface.friction * surface.stiffness * grip.depth) {}
 };
 
 // Sliding during a step, and the smoothed direction of friction                          (ROD-24)
@@ -127,14 +127,15 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
   for (size_t i = 0; i < m.contacts.size(); i++) {
     Touch t(p, i, q);
     const Surface& s = t.surface;
-    if (t.depth == 0 && t.grip.depth == 0) continue;
+    const double grip_depth = p.scheme.is_static ? 0 : t.grip.depth;
+    if (t.depth == 0 && grip_depth == 0) continue;
     Vec3 v = transpose_mul(axes(s, q), offset(m, t.contact, q).motion(z));
     // stiffness and coefficient of friction
     Slide slide(p, t);
     const double power = dot(v, slide.along) / slide.length;
     double& stiffness_bar = bars.contact[t.contact.surface];
-    stiffness_bar += s.friction * t.grip.depth * power - t.depth * dot(t.distance.normal, v);
-    bars.friction[t.contact.surface] += s.stiffness * t.grip.depth * power;
+    stiffness_bar += s.friction * grip_depth * power - t.depth * dot(t.distance.normal, v);
+    bars.friction[t.contact.surface] += s.stiffness * grip_depth * power;
     // beginning of the step, through pressure, displacement and normal of friction      (ROD-25)
     if (t.pressure == 0) continue;
     Vec3 n = t.grip.distance.normal, moved = t.at - t.grip.at;
@@ -142,7 +143,7 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
     Vec3 at_bar = (-s.friction * s.stiffness * power) * n - t.pressure * (w - dot(n, w) * n);
     Vec3 normal_bar = -t.pressure * (dot(n, moved) * w + dot(w, n) * moved);
     at_bar += t.grip.distance.curvature * normal_bar;
-    offset(m, t.contact, p.previous).pull_back(axes(s, p.previous) * at_bar, bars.previous);
+    offset(m, t.contact, p.previous).pull_back(axes(s, p.previous) * at_bar, *bars.past[0]);
   }
 }
 

@@ -75,6 +75,7 @@ struct Contact {
 
 struct Model {
   double timestep;
+  int order = 1;  // of the integrator: 1 is backward Euler, 2 is BDF2
   Vec3 gravity;
   // points
   std::vector<double> mass, drag;

@@ -81,10 +81,11 @@ void Newton::guess(const Problem& p, State& q) {
   Sum rest, again;
   evaluate(p, q, rest);
   for (size_t i = 0; i < q.x.size(); i++) {
-    trial_.x[i] = model_.point_fixed[i] ? q.x[i] : q.x[i] + p.step.x[i];
+    trial_.x[i] = model_.point_fixed[i] ? q.x[i] : 2.0 * q.x[i] - p.past[1]->x[i];
   }
   for (size_t i = 0; i < q.R.size(); i++) {
-    trial_.R[i] = model_.frame_fixed[i] ? q.R[i] : p.step.R[i] * q.R[i];
+    const Mat3 step = times_transposed(q.R[i], orthonormal(p.past[1]->R[i]));
+    trial_.R[i] = model_.frame_fixed[i] ? q.R[i] : orthonormal(step * q.R[i]);
   }
   evaluate(p, trial_, again);
   if (again.energy <= rest.energy) std::swap(q, trial_);

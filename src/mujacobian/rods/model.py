@@ -37,6 +37,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         frame_fixed=_integers(fixed_frames),
         frame_slot=frame_slots,
         targets=len(world.anchors),
+        order=world.order,
     )
     _add_rods(model, world, p)
     _add_attachments(model, world, p)

@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
-from mujacobian._rotation import exp
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 from mujacobian.rods.state import Inputs, Parameters, State
-from mujacobian.rods.trajectory import Report, Trajectory, core_inputs
+from mujacobian.rods.trajectory import Report, Trajectory, core_inputs, state_before
 from mujacobian.rods.world import World
 
 
@@ -35,7 +34,7 @@ def rollout(
     iterations: int = 100,
     strict: bool = True,
 ) -> Trajectory:
-    """Return the trajectory of T steps of backward Euler. Its method `gradient` differentiates it.
+    """Return the trajectory of T steps. Its method `gradient` differentiates it.
 
     Args:
       world: world to simulate.
@@ -85,11 +84,11 @@ def rollout(
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
     reports = np.zeros((T, 6))
-    step_x, step_R = first_step(world, first)
+    before_x, before_R = state_before(world, first)
     taken = _core.rods_simulate_into(
         model,
-        step_x=step_x,
-        step_R=step_R,
+        before_x=before_x,
+        before_R=before_R,
         steps=T,
         inputs=core_inputs(world, inputs),
         tolerance=positive("tolerance", tolerance),
@@ -139,12 +138,6 @@ def folded(world: World, rotations: Array) -> str:
                 "its bending energy softens: use shorter edges or bending='tangent'"
             )
     return ""
-
-
-def first_step(world: World, first: State) -> tuple[Array, Array]:
-    """Return the changes of positions and rotations in the step before the first one (ROD-2)."""
-    h = world.timestep
-    return h * first.velocities, np.ascontiguousarray(exp(h * first.angular_velocities))
 
 
 def check_state(world: World, state: State) -> State:

@@ -20,6 +20,8 @@ from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.state import Parameters, State
 
+ORDERS = {"backward_euler": 1, "bdf2": 2}  # of the integrators
+
 
 class World:
     """Rigid bodies and rods with attachments, cables and contacts, in SI units. It is immutable.
@@ -37,6 +39,8 @@ class World:
         none.
       cables: cables through points of rods and bodies; by default none.
       contacts: contacts of points with shapes; by default none.
+      integrator: "backward_euler", the default, which is of first order in the time step and damps
+        strongly; or "bdf2", the backward differentiation formula of second order (ROD-39).
 
     Example:
       >>> from mujacobian import rods
@@ -56,7 +60,11 @@ class World:
         attachments: Sequence[Attachment | Weld] = (),
         cables: Sequence[Cable] = (),
         contacts: Sequence[Contact] = (),
+        integrator: str = "backward_euler",
     ) -> None:
+        if integrator not in ORDERS:
+            raise ArgumentError(f"integrator must be in {tuple(ORDERS)}, got {integrator!r}")
+        self.integrator = integrator
         self.timestep = positive("timestep", timestep)
         self.gravity = shaped("gravity", gravity, (3,))
         self.rods: tuple[Rod, ...] = instances("rods", rods, Rod)
@@ -89,7 +97,12 @@ class World:
     def __reduce__(self) -> tuple[object, ...]:
         # the compiled model and the rows of rods and bodies are made again
         parts = self.rods, self.bodies, self.attachments, self.cables, self.contacts
-        return _made, (self.timestep, self.gravity, *parts)
+        return _made, (self.timestep, self.gravity, *parts, self.integrator)
+
+    @property
+    def order(self) -> int:
+        """The order of the integrator in the time step."""
+        return ORDERS[self.integrator]
 
     @property
     def owners(self) -> tuple[Rod | RigidBody, ...]:
@@ -283,6 +296,7 @@ def _made(
     attachments: Sequence[Attachment | Weld],
     cables: Sequence[Cable],
     contacts: Sequence[Contact],
+    integrator: str,
 ) -> World:
     """Return the world of these parts."""
     return World(
@@ -293,6 +307,7 @@ def _made(
         attachments=attachments,
         cables=cables,
         contacts=contacts,
+        integrator=integrator,
     )
 
 
