@@ -79,6 +79,7 @@ def make(kind):
         return rods.World(**world, rods=[r], cables=[rods.Cable(path)]), {"tensions": (1,)}
     shape = {
         "plane": rods.Plane([0.2, 0.1, 1], 3.0),
+        "rolling rod": None,
         "frictionless": rods.Plane([0.2, 0.1, 1], 3.0),
         "sphere": rods.Sphere(1.2, [0.1, 0.2, 0.3]),
         "capsule": rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 1.2),
@@ -88,6 +89,12 @@ def make(kind):
         "union": rods.Union([rods.Sphere(0.3, [2, 0, 0]), rods.Sphere(1.2, [-0.3, 0, 0])]),
         "outside": rods.Outside(rods.Capsule([-1, 0.2, 0], [1, 0, 0.3], 0.2)),
     }[kind]
+    if kind == "rolling rod":
+        # both kinds of points, at the ends and between them; the shape belongs to a body
+        r = rod(3)
+        points = [r.node(0), r.node(1), r.node(3), r.beside(1, [0.05, 0, 0])]
+        contact = rods.Contact(points, rods.Sphere(1.2), 40, 0.6, 0.3, slip=0.5, body=b)
+        return rods.World(**world, rods=[r], bodies=[b], contacts=[contact]), inputs
     radius = 1.5 if kind == "box outside" else 0.3
     friction = 0 if kind == "frictionless" else 0.6  # also zero friction has a derivative
     contact = rods.Contact([a.at([0.1, 0.2, 0.1])], shape, 40, friction, radius, slip=0.5, body=b)
@@ -98,7 +105,7 @@ ELEMENTS = ["inertia", "edge", "bend", "weld"]
 BENDS = ["clamp", "tangent clamp", "tangent"]
 POINTS = ["attachment", "cable"]
 SHAPES = ["plane", "frictionless", "sphere", "capsule", "box inside", "box outside", "tube"]
-SHAPES += ["union", "outside"]
+SHAPES += ["union", "outside", "rolling rod"]
 # angles between frames, and between the beginning and the end of the step
 ANGLES = {"random": (1.0, 0.5), "near 0": (1e-9, 1e-10), "near pi": (np.pi - 1e-9, np.pi - 1e-6)}
 # parameters that no other element depends on
@@ -244,6 +251,8 @@ def test_contacts_touch_and_slide(kind):
     case = Case(kind, "random")
     gradient, _ = case.evaluate()
     world = case.world
-    free = rods.World(timestep=world.timestep, gravity=world.gravity, bodies=world.bodies)
+    free = rods.World(
+        timestep=world.timestep, gravity=world.gravity, rods=world.rods, bodies=world.bodies
+    )
     case.model = free.model(free.parameters())
     assert np.abs(gradient - case.evaluate()[0]).max() > 1

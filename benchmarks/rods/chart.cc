@@ -187,7 +187,7 @@ void refuse_frames(const Model& m) {
   bool found = !m.welds.empty() || !m.cables.empty();
   for (const Bend& b : m.bends) found |= b.first < 0 || b.second < 0 || b.is_tangent;
   for (const Spring& s : m.springs) found |= s.first.frame >= 0 || s.second.frame >= 0;
-  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0;
+  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0 || c.rolling[0] >= 0;
   for (const Surface& s : m.surfaces) found |= s.body_frame >= 0;
   if (found) throw std::runtime_error("the baseline has springs and contacts of nodes only");
 }

@@ -122,14 +122,17 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
 }
 
 // Adds a surface, and spheres about material points that can touch it
-void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
-                       int body_point, int body_frame, double radius, double stiffness,
-                       double friction, double slip) {
+void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
+                       const Integers& rolling, int shape, int body_point, int body_frame,
+                       double radius, double stiffness, double friction, double slip) {
+  const int* frames = data(rolling, 2 * (ids.size() / 3));
   (void)m.shapes.at(shape);  // `added` in Python has checked it
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
-    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k), surface});
+    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k),
+                          surface,
+                          {frames[2 * k], frames[2 * k + 1]}});
   }
 }
 
@@ -383,9 +386,9 @@ void bind_rods(nb::module_& module) {
       .def("add_spring", &add_spring)
       .def("add_weld", &add_weld)
       .def("add_cable", &add_cable)
-      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("shape"),
-           arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"), arg("friction"),
-           arg("slip"))
+      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("rolling"),
+           arg("shape"), arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"),
+           arg("friction"), arg("slip"))
       .def("add_plane",
            [](Model& m, const Numbers& normal, double offset) {
              return keep(m, std::make_shared<Plane>(vec3(normal), offset));

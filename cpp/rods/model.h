@@ -67,10 +67,12 @@ struct Surface {
   double stiffness, friction, slip;
 };
 
-// A sphere around a material point that may touch a surface.
+// A sphere around a material point that may touch a surface. It rotates with one or two frames, or
+// friction acts at its center if there is none (-1).
 struct Contact {
   MaterialPoint sample;
   int surface;
+  int rolling[2];
 };
 
 struct Model {

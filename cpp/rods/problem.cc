@@ -102,6 +102,9 @@ std::vector<int> slots_of(const Model& m, const Contact& c) {
   list(m, c.sample, slots);
   if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
   if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
+  for (int frame : c.rolling) {
+    if (frame >= 0) slots.push_back(m.frame_slot[frame]);
+  }
   return slots;
 }
 

@@ -16,6 +16,7 @@ struct Grip {
   Vec3 at;            // position of the sample
   Distance distance;  // of the sample from the shape
   double depth;       // penetration of the sphere, or 0
+  Vec3 arm;           // from the sample to the touching point of the sphere, in world axes
 };
 
 // The earlier states that a step depends on, newest first: q_{k-1}, q_{k-2}, ...

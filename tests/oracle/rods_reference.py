@@ -272,6 +272,22 @@ def place(world, p, x, R):
     return at
 
 
+def rolled(world, contact, point, v, arm):
+    """Return the displacement of the touching point relative to the center, in the body's axes."""
+    first = world.frames(point.owner).start
+    if point.frame is not None:
+        frames = [point.frame]
+    else:
+        node, edges = point.points[0], point.owner.edges
+        frames = [k for k in (node - 1, node) if 0 <= k < edges]
+    R, before = v["R"], v["past_R"][0]
+    body = None if contact.body is None else world.frames(contact.body).start
+    out = arm if body is None else before[body].dot(arm)  # in world axes
+    ends = [R[first + k].dot(before[first + k].T.dot(out)) for k in frames]
+    end = sum(ends[1:], ends[0]) / len(ends)
+    return end - arm if body is None else R[body].T.dot(end) - arm
+
+
 def touch(world, contact, point, v, h, stiffness, friction):
     def local(x, R):
         at = place(world, point, x, R)
@@ -295,6 +311,8 @@ def touch(world, contact, point, v, h, stiffness, friction):
     pressure = stiffness * max(mp.mpf(0), radius - distance(contact.shape, before))
     if pressure > 0:
         n, moved, scale = normal(before), y - before, h * mp.mpf(contact.slip)
+        if contact.rolling:
+            moved = moved + rolled(world, contact, point, v, -radius * n)
         u = moved - dot(n, moved) * n
         total += friction * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
     return total

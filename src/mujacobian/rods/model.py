@@ -11,6 +11,7 @@ from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
+from mujacobian.rods.contact import Contact
 from mujacobian.rods.point import Point
 from mujacobian.rods.shape import added
 from mujacobian.rods.state import Parameters
@@ -52,6 +53,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         model.add_contacts(
             ids=ids,
             values=values,
+            rolling=_rolling(world, each),
             shape=shape,
             body_point=body[0],
             body_frame=body[1],
@@ -124,6 +126,22 @@ def _placed(world: World, *points: Point) -> tuple[Integers, Array]:
         if p.frame is not None:
             ids[k, 2] = frame + p.frame
     return _integers(ids).ravel(), values.ravel()
+
+
+def _rolling(world: World, contact: Contact) -> Integers:
+    """Return the frames that each sphere rotates with, `(points, 2)`; -1 means none."""
+    frames = np.full((len(contact.points), 2), -1)
+    if not contact.rolling or contact.radius == 0:
+        return _integers(frames)
+    for k, p in enumerate(contact.points):
+        first, edges = world.frames(p.owner).start, p.owner.sizes[1]
+        if p.frame is not None:
+            frames[k, 0] = first + p.frame
+            continue
+        # the edges beside a node
+        beside = sorted({max(p.points[0] - 1, 0), min(p.points[-1], edges - 1)})
+        frames[k, : len(beside)] = [first + edge for edge in beside]
+    return _integers(frames)
 
 
 def _integers(values: ArrayLike) -> Integers:
