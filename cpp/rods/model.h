@@ -77,7 +77,7 @@ struct Contact {
 
 struct Model {
   double timestep;
-  int order = 1;  // of the integrator: 1 is backward Euler, 2 is BDF2
+  int order = 1;  // of the integrator: 1 is backward Euler, 2 is BDF2, 0 is statics
   Vec3 gravity;
   // points
   std::vector<double> mass, drag;

@@ -27,6 +27,7 @@ void add_elements(const Problem& p, const State& q, Sum& sum) {
 }
 
 Scheme Scheme::at(const Model& m, int step) {
+  if (m.order == 0) return rest();
   // backward Euler, which also begins a simulation by BDF2
   if (m.order == 1 || step == 0) return {1, {2, -1, 0, 0}, 1, {1, 0}, {1, 0}, false};
   Scheme s{9.0 / 4, {}, 3.0 / 2, {4.0 / 3, -1.0 / 3}, {2, -1}, false};

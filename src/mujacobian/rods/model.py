@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int32]
 
 
-def compiled(world: World, p: Parameters) -> _core.RodModel:
-    """Return the core's model of the world with these parameters."""
+def compiled(world: World, p: Parameters, order: int | None = None) -> _core.RodModel:
+    """Return the core's model of the world with these parameters.
+
+    `order` is that of the integrator, by default that of the world; 0 is statics.
+    """
     point_slots, frame_slots = slots(world)
     fixed_points, fixed_frames = world.fixed()
     model = _core.RodModel(
@@ -38,7 +41,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         frame_fixed=_integers(fixed_frames),
         frame_slot=frame_slots,
         targets=len(world.anchors),
-        order=world.order,
+        order=world.order if order is None else order,
     )
     _add_rods(model, world, p)
     _add_attachments(model, world, p)

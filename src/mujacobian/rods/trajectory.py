@@ -246,7 +246,7 @@ class Trajectory:
             k = int(np.argmin(self.report.converged))
             raise MujacobianError(f"step {k} did not converge, so it has no gradient")
         world, T, h = self.world, self.steps, self.world.timestep
-        inputs = Inputs(**{name: _zeros(values) for name, values in vars(self.inputs).items()})
+        inputs = Inputs(**{name: zeros(values) for name, values in vars(self.inputs).items()})
         params = Parameters(**{name: np.zeros_like(x) for name, x in vars(self.params).items()})
         first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames, world.n_points)]
         first.append(np.zeros((world.n_frames, 3, 3)))
@@ -333,5 +333,6 @@ def _repeat_first(rows: list[Array | None]) -> list[Array | None]:
     return made
 
 
-def _zeros(values: Array | None) -> Array | None:
+def zeros(values: Array | None) -> Array | None:
+    """Return zeros in the shape of an input, or None if there is no such input."""
     return None if values is None else np.zeros_like(values)
