@@ -216,7 +216,7 @@ void move(const Model& m, const State& q, const Tangent& d, double scale, State&
 }
 
 void evaluate(const Problem& p, const State& q, Sum& sum) {
-  sum.energy = sum.magnitude = 0;
+  sum.energy = sum.magnitude = sum.leverage = 0;
   if (!sum.gradient && !sum.hessian) {  // energies are the same in all coordinates
     add_points(p, q, sum);
     add_frames(p, q, sum);

@@ -115,7 +115,7 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
     // normal force, which acts at the sample                                            (ROD-21)
     if (t.depth > 0) {
       Vec3 n = t.distance.normal;
-      sum.add(0.5 * stiffness * t.depth * t.depth);
+      sum.add(0.5 * stiffness * t.depth * t.depth, stiffness * t.depth * norm(t.at));
       Vec3 gradient = (-stiffness * t.depth) * n;
       Mat3 hessian = stiffness * outer(n, n) + (-stiffness * t.depth) * t.distance.curvature;
       if (sum.gradient || sum.hessian) {

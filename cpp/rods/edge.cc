@@ -15,11 +15,12 @@ void add_edges(const Problem& p, const State& q, Sum& sum) {
     const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
     Vec3 d = inverse * along, u = column(q.R[e.frame], 2);
     const double c = 0.5 * e.shear * e.length, cosine = dot(d, u);
-    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));
+    const double tension = e.stretch * strain + rate * change;
+    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change),
+            tension * (length + norm(q.x[e.start])));
     Vec3 skewed = u - d;
     sum.add(0.5 * c * dot(skewed, skewed));  // c (1 - cosine) without cancellation
     // gradient: forces on the ends, torque on the frame
-    const double tension = e.stretch * strain + rate * change;
     if (sum.gradient) {
       Tangent& g = *sum.gradient;
       Vec3 force = tension * d - (c * inverse) * (u - cosine * d);

@@ -1,4 +1,6 @@
 // Potentials of single points and frames: inertia, gravity, drag, forces and torques.
+#include <cmath>
+
 #include "rods/algebra.h"
 #include "rods/problem.h"
 
@@ -34,7 +36,8 @@ void add_points(const Problem& p, const State& q, Sum& sum) {
     Vec3 off = q.x[i] - p.ahead[i], change = q.x[i] - p.lagging[i];
     Vec3 load = m.mass[i] * m.gravity;
     if (p.inputs.forces) load += load3(p.inputs.forces + 3 * i);
-    sum.add(0.5 * (inertia * dot(off, off) + drag * dot(change, change)));
+    sum.add(0.5 * (inertia * dot(off, off) + drag * dot(change, change)),
+            inertia * norm(off) * norm(q.x[i]));
     sum.add(-dot(load, q.x[i] - p.previous.x[i]));
     const int slot = m.point_slot[i];
     if (sum.gradient) (*sum.gradient)[slot] += inertia * off + drag * change - load;
@@ -46,7 +49,9 @@ void add_frames(const Problem& p, const State& q, Sum& sum) {
   const Model& m = p.model;
   for (size_t i = 0; i < q.R.size(); i++) {
     Mat3 M = times_transposed(q.R[i], p.pull[i]);
-    sum.add(-trace(M));
+    // minus its value at the beginning of the step, which is large
+    sum.add(-inner(difference(q.R[i], p.previous.R[i]), p.pull[i]),
+            std::sqrt(inner(p.pull[i], p.pull[i])));
     const int slot = m.frame_slot[i];
     if (sum.gradient) (*sum.gradient)[slot] += axial(M);  // (ROD-10)
     if (sum.hessian) {

@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kDecrease = 1e-4;   // fraction of the predicted decrease that a step must reach
 constexpr double kRounding = 1e-13;  // rounding error of the energy, relative to its summands
-constexpr double kSlack = 1e-6;      // increase of the energy, relative to its summands, at which
-                                     // the slope still decides about a step
+constexpr double kSlack = 1e-15;     // the same, relative to forces times positions
 constexpr double kFlatter = 0.5;     // fraction of the slope that may remain after such a step
 constexpr double kTurn = 1;          // maximum rotation of a frame per iteration, rad
 constexpr int kHalvings = 40;        // of the step size in a line search
@@ -127,7 +126,8 @@ bool Newton::search(const Problem& p, State& q) {
       return true;
     }
     // where rounding hides the decrease, the slope decides
-    if (there.energy <= sum_.energy + kSlack * (sum_.magnitude + there.magnitude) &&
+    rounding += kSlack * (sum_.leverage + there.leverage);
+    if (there.energy <= sum_.energy + rounding &&
         std::abs(slope_at(p, trial_)) <= kFlatter * std::abs(slope)) {
       std::swap(q, trial_);
       return true;

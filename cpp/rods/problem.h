@@ -60,12 +60,15 @@ struct Problem {
 struct Sum {
   double energy = 0;     // sum of all terms
   double magnitude = 0;  // sum of their absolute values
+  double leverage = 0;   // sum of forces times positions: rounding of positions changes the energy
+                         // by the unit roundoff times this number
   Tangent* gradient = nullptr;
   Skyline* hessian = nullptr;
 
-  void add(double term) {
+  void add(double term, double force_times_position = 0) {
     energy += term;
     magnitude += term < 0 ? -term : term;
+    leverage += force_times_position < 0 ? -force_times_position : force_times_position;
   }
 };
 
