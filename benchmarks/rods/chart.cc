@@ -83,6 +83,7 @@ void add_spin(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
     psi = psi + W(0, 1) * b.x + W(1, 1) * b.y + W(2, 1) * b.z;
     psi = psi + W(0, 2) * c.x + W(1, 2) * c.y + W(2, 2) * c.z;
     add<1>(sum, {p.model.frame_slot[i]}, -1.0 * psi);
+    sum.add(inner(p.previous.R[i], W));  // the same constant as in add_frames
   }
 }
 
@@ -93,10 +94,11 @@ void add_spin_analytic(const Problem& p, const std::vector<Vec3>& rs, Sum& sum) 
     Mat3 S = symmetric_part(p.pull[i]);
     Mat3 B = difference(scaled_identity(trace(S)), S);
     Vec3 a = -axial(p.pull[i]), Br = B * r;
-    const Coefficients c(mujacobian::dot(r, r));
-    const double ar = mujacobian::dot(a, r), rBr = mujacobian::dot(r, Br);
+    const Coefficients c(dot(r, r));
+    const double ar = dot(a, r), rBr = dot(r, Br);
     const int slot = p.model.frame_slot[i];
     sum.add(c.c1 * ar + c.c2 * rBr - trace(S));
+    sum.add(inner(p.previous.R[i], p.pull[i]));  // the same constant as in add_frames
     const double along = 2 * (c.d1 * ar + c.d2 * rBr);
     if (sum.gradient) (*sum.gradient)[slot] += c.c1 * a + (2 * c.c2) * Br + along * r;
     if (!sum.hessian) continue;

@@ -1,6 +1,4 @@
 // Potentials of single points and frames: inertia, gravity, drag, forces and torques.
-#include <cmath>
-
 #include "rods/algebra.h"
 #include "rods/problem.h"
 
@@ -50,8 +48,7 @@ void add_frames(const Problem& p, const State& q, Sum& sum) {
   for (size_t i = 0; i < q.R.size(); i++) {
     Mat3 M = times_transposed(q.R[i], p.pull[i]);
     // minus its value at the beginning of the step, which is large
-    sum.add(-inner(difference(q.R[i], p.previous.R[i]), p.pull[i]),
-            std::sqrt(inner(p.pull[i], p.pull[i])));
+    sum.add(-inner(difference(q.R[i], p.previous.R[i]), p.pull[i]), p.leverage[i]);
     const int slot = m.frame_slot[i];
     if (sum.gradient) (*sum.gradient)[slot] += axial(M);  // (ROD-10)
     if (sum.hessian) {

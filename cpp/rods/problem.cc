@@ -1,6 +1,7 @@
 #include "rods/problem.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rods/algebra.h"
 
@@ -53,13 +54,17 @@ Problem::Problem(const Model& m, const Scheme& weights, const Past& states, cons
       ahead(m.mass.size()),
       lagging(m.mass.size()),
       pull(m.moment.size()),
+      leverage(m.moment.size()),
       lengths(m.edges.size()),
       curvatures(m.bends.size()) {
   for (int j = 0; j < kPast; j++) {
     if (scheme.past[j] == 0) continue;
     for (size_t i = 0; i < ahead.size(); i++) ahead[i] += scheme.past[j] * past[j]->x[i];
   }
-  for (size_t i = 0; i < pull.size(); i++) pull[i] = frame_pull(*this, static_cast<int>(i));
+  for (size_t i = 0; i < pull.size(); i++) {
+    pull[i] = frame_pull(*this, static_cast<int>(i));
+    leverage[i] = std::sqrt(inner(pull[i], pull[i]));
+  }
   for (int j = 0; j < 2; j++) {
     const double weight = scheme.lag[j];
     const State& q = *past[j];

@@ -51,6 +51,7 @@ struct Problem {
   std::vector<Vec3> ahead;       // of points: free motion without forces
   std::vector<Vec3> lagging;     // of points: position that rates refer to
   std::vector<Mat3> pull;        // of frames: the matrix W of (ROD-9)
+  std::vector<double> leverage;  // of frames: its norm
   std::vector<double> lengths;   // of edges, which rates refer to
   std::vector<Vec3> curvatures;  // of bends, which rates refer to
   std::vector<Grip> grips;       // of contacts
