@@ -28,7 +28,7 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio test-ray \
-  lint format type bench bench-rods bench-newton table3 \
+  lint format type bench bench-rods validate-rods bench-newton table3 \
   menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
@@ -91,6 +91,9 @@ bench-rods: .venv/.installed  ## rods by left perturbations against rotation vec
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -DSKBUILD_PROJECT_VERSION=0 > /dev/null
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/bench-rods > /dev/null
 	$(BIN)/python -m benchmarks.rods
+
+validate-rods: .venv/.installed  ## rods against closed forms and differential equations, with orders of convergence
+	$(BIN)/python -m benchmarks.rods_validation
 
 bench-newton: .venv-newton/.installed  ## time of a step of the Newton bridge, forward and backward
 	.venv-newton/bin/python -m benchmarks.newton_bridge

@@ -40,7 +40,12 @@ def world(timestep: float, edges: int) -> rods.World:
     rod = rods.Rod(nodes, mass=1, radius=RADIUS, stretch=5e3, shear=1e2, bend=[2e3] * 3, drag=0.01)
     wall = rods.Outside(rods.Tube(axis(), BORE))
     touch = rods.Contact(
-        [rod.node(i) for i in range(edges + 1)], wall, stiffness=1e4, friction=0.05, radius=RADIUS
+        [rod.node(i) for i in range(edges + 1)],
+        wall,
+        stiffness=1e4,
+        friction=0.05,
+        radius=RADIUS,
+        rolling=False,  # as in the paper, whose friction acts on nodes
     )
     return rods.World(timestep=timestep, gravity=(0, 0, 0), rods=[rod], contacts=[touch])
 

@@ -114,16 +114,27 @@ def test_objects_of_the_wrong_kind(wrong):
 
 
 def test_shapes_of_other_classes():
-    """A subclass of Shape that returns an invalid index of a shape does no harm."""
+    """A subclass of Shape combines other shapes, or an error names the subclass."""
 
     class Strange(rods.Shape):
+        def __init__(self, answer):
+            self.answer = answer
+
         def add_to(self, model):
-            return 7
+            return self.answer(model)
 
     rod = rods.Rod(NODES, **ROD)
-    for shape in (Strange(), rods.Outside(Strange()), rods.Union([Strange()])):
-        with pytest.raises(IndexError):
-            rods.World(timestep=1, rods=[rod], contacts=[rods.Contact([rod.node(0)], shape, 1)])
+
+    def world(shape):
+        contacts = [rods.Contact([rod.node(0)], shape, 1)]
+        return rods.World(timestep=1, rods=[rod], contacts=contacts)
+
+    for wrong, error in ((7, IndexError), (-1, IndexError), (None, TypeError), (0.0, TypeError)):
+        strange = Strange(lambda model, wrong=wrong: wrong)
+        for shape in (strange, rods.Outside(strange), rods.Union([strange])):
+            with pytest.raises(error, match=r"Strange\.add_to must return"):
+                world(shape)
+    world(Strange(rods.Plane().add_to))
 
 
 def test_descriptions_do_not_change():

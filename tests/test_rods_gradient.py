@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from mujacobian import _core, rods
-from mujacobian._rotation import right_jacobian
+from mujacobian._rotation import axial, right_jacobian, skew
 from mujacobian.rods.body import moments
 from mujacobian.rods.rotation import project
 from mujacobian.rods.state import INPUTS, PARAMETERS, STATE, Inputs
-from mujacobian.rods.trajectory import core_inputs
+from mujacobian.rods.trajectory import core_inputs, state_before
 from tests.scenes.rods_cases import STEPS, everything, inputs, weights
 
 DIFFERENCES = 1e-7  # relative to the gradient, along random directions of each family
 SENSITIVITIES = 1e-10
 
 
-@pytest.fixture(scope="module")
-def case():
-    world = everything()
+@pytest.fixture(scope="module", params=["backward_euler", "bdf2"])
+def case(request):
+    world = everything(integrator=request.param)
     given = inputs(world)
     trajectory = rods.rollout(world, **given)
     return world, given, trajectory, weights(trajectory)
@@ -112,14 +112,13 @@ def test_gradient_against_central_differences(case, family):
 def step_matrices(case, k):
     """Return the dense Hessian and mixed derivatives of step k, from products of the core."""
     world, given, trajectory, _ = case
-    h, n = world.timestep, 3 * (world.n_points + world.n_frames)
+    n = 3 * (world.n_points + world.n_frames)
     x, R = trajectory.positions, trajectory.rotations
-    if k:
-        step = x[k] - x[k - 1], np.ascontiguousarray(R[k] @ np.swapaxes(R[k - 1], 1, 2))
-    else:
-        step = h * trajectory.first.velocities, rods.exp(h * trajectory.first.angular_velocities)
+    before = state_before(world, trajectory.first)
+    past = [(x[j], R[j]) if j >= 0 else before for j in range(k, max(k - 4, -2), -1)]
+    past_x, past_R = (np.stack(each) for each in zip(*past, strict=True))
     rows = core_inputs(world, Inputs(**{name: u[k : k + 1] for name, u in given.items()}))
-    at = (trajectory.model, x[k], R[k], *step, rows, x[k + 1], R[k + 1])
+    at = (trajectory.model, k, past_x, past_R, rows, x[k + 1], R[k + 1])
     hessian = np.empty((n, n))
     halves = np.empty((world.n_points, 3)), np.empty((world.n_frames, 3))
     _core.rods_evaluate_into(*at, *halves, hessian)
@@ -127,14 +126,23 @@ def step_matrices(case, k):
     for z in np.eye(n):
         inputs_ = [np.zeros((1, *given[name].shape[1:])) for name in INPUTS]
         params = [np.zeros(np.shape(p)) for p in vars(world.parameters()).values()]
-        first = [np.zeros((m, 3)) for m in (world.n_points, world.n_frames) * 2]
+        bars = [tuple(np.zeros((m, 3)) for m in (world.n_points, world.n_frames)) for _ in past]
         points, frames = np.split(z, [3 * world.n_points])
-        _core.rods_pull_back_step_into(*at, points, frames, inputs_, params, first)
+        _core.rods_pull_back_step_into(*at, points, frames, inputs_, params, bars)
         params[1] = moments(params[1])
-        made = {"state": np.concatenate(first[:2]), "step": np.concatenate(first[2:])}
+        made = {f"past {j}": np.concatenate(bar) for j, bar in enumerate(bars)}
         made |= dict(zip((*INPUTS, *PARAMETERS), (*inputs_, *params), strict=True))
         lines.append({name: values.ravel() for name, values in made.items()})
     return hessian, {name: np.array([line[name] for line in lines]) for name in lines[0]}
+
+
+def skew_columns(vectors):
+    """Return `[v]x` for each column of vectors `(frames, 3, columns)`."""
+    return np.moveaxis(skew(np.swapaxes(vectors, 1, 2)), 1, -1)
+
+
+def axial_columns(matrices):
+    return np.swapaxes(axial(np.moveaxis(matrices, -1, 1)), 1, 2)
 
 
 def test_adjoint_equals_forward_sensitivities(case):
@@ -148,34 +156,54 @@ def test_adjoint_equals_forward_sensitivities(case):
     sizes |= {name: values.size for name, values in vars(world.parameters()).items()}
     ends = np.cumsum(list(sizes.values()))
     columns = {name: slice(e - sizes[name], e) for name, e in zip(sizes, ends, strict=True)}
-    state, step = np.zeros((n, ends[-1])), np.zeros((n, ends[-1]))
-    state[:, columns["state"]], step[:, columns["step"]] = np.eye(n), np.eye(n)
+    first, before = np.zeros((n, ends[-1])), np.zeros((n, ends[-1]))
+    first[:, columns["state"]] = before[:, columns["state"]] = np.eye(n)
+    before[:, columns["step"]] = -np.eye(n)
+    # derivatives of the matrices of the frames before the first state, (frames, 3, 3, columns)
+    turn = before[points:].reshape(-1, 3, ends[-1])
+    matrices = np.zeros((world.n_frames, 3, 3, ends[-1]))
+    if world.order == 1:
+        change = rods.exp(h * trajectory.first.angular_velocities)
+        turned = np.swapaxes(change, 1, 2) @ turn
+        before[points:] = turned.reshape(-1, ends[-1])
+    else:
+        # R - h [w]x R: only the inertia of frames depends on it
+        R, spin = trajectory.first.rotations, h * trajectory.first.angular_velocities
+        left = first[points:].reshape(-1, 3, ends[-1])
+        rotated = np.einsum("fijc,fjk->fikc", skew_columns(left), R)
+        matrices = rotated - np.einsum("fij,fjkc->fikc", skew(spin), rotated)
+        matrices -= np.einsum("fijc,fjk->fikc", skew_columns(left - turn), R)
+        before[points:] = 0
     R_bar = project(trajectory.rotations, scalar[1])
 
     def at(k):
         return np.concatenate([scalar[0][k].ravel(), R_bar[k].ravel()])
 
-    total = at(0) @ state
+    states = [first, before]  # sensitivities, newest first
+    total = at(0) @ first
     for k in range(STEPS):
         hessian, mixed = step_matrices(case, k)
-        right = mixed["state"] @ state + mixed["step"] @ step + hessian[:, fixed] @ state[fixed]
+        right = hessian[:, fixed] @ states[0][fixed]
+        for j, state in enumerate(states[:4]):
+            right += mixed[f"past {j}"] @ state
+        # weights of the matrices before the first state in the steps 0 and 1           (ROD-39)
+        weight = {0: -1.0, 1: 0.5}.get(k, 0.0) / h**2
+        J = moments(world.parameters().inertia)
+        W = weight * np.einsum("fijc,fjk->fikc", matrices, J)
+        M = np.einsum("fij,fkjc->fikc", trajectory.rotations[k + 1], W)
+        right[points:] += axial_columns(M).reshape(-1, ends[-1])
         for name in (*PARAMETERS, *(INPUTS if k == 2 else ())):
             right[:, columns[name]] += mixed[name]
-        new = state.copy()
+        new = states[0].copy()
         new[free] = -np.linalg.solve(hessian[np.ix_(free, free)], right[free])
-        step = new - state
-        taken = trajectory.rotations[k + 1] @ np.swapaxes(trajectory.rotations[k], 1, 2)
-        turned = new[points:].reshape(-1, 3, ends[-1])
-        before = state[points:].reshape(-1, 3, ends[-1])
-        step[points:] = (turned - taken @ before).reshape(-1, ends[-1])
-        state = new
-        total = total + at(k + 1) @ state
+        states.insert(0, new)
+        total = total + at(k + 1) @ new
     adjoint = trajectory.gradient(scalar[0], R_bar, tangent=True)
     first = adjoint.state
-    spins = np.linalg.solve(
-        right_jacobian(h * trajectory.first.angular_velocities),
-        first.angular_velocities[:, :, None],
-    )
+    spins = first.angular_velocities[:, :, None]
+    if world.order == 1:
+        turning = right_jacobian(h * trajectory.first.angular_velocities)
+        spins = np.linalg.solve(turning, spins)
     made = {
         "state": np.concatenate([first.positions, first.rotations]),
         "step": np.concatenate([first.velocities, spins[:, :, 0]]) / h,

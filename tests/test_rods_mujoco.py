@@ -186,5 +186,10 @@ def test_bad_links(scene):
     with pytest.raises(ValueError, match="controls must have shape"):
         rollout(model, data, controls[:, :1], world, links)
     slow = rods.World(timestep=0.01, rods=world.rods, attachments=world.attachments)
+    second = rods.World(
+        timestep=0.002, rods=world.rods, attachments=world.attachments, integrator="bdf2"
+    )
+    with pytest.raises(ValueError, match="needs integrator='backward_euler'"):
+        rollout(model, data, controls, second, links)
     with pytest.raises(ValueError, match="time steps differ"):
         rollout(model, data, controls, slow, links)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from mujacobian import rods
 from mujacobian._rotation import axial, log
@@ -263,3 +265,118 @@ def test_a_step_that_does_not_converge_is_an_error_or_a_status():
     assert trajectory.report.status[0] == "too many iterations"
     with pytest.raises(Exception, match="did not converge"):
         trajectory.gradient()
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_the_inertia_of_a_rod_is_not_counted_twice(n):
+    """Lumped masses have the factor 1 + 2 / n^2 of the transverse inertia (ROD-37)."""
+    rod = straight(n)
+    masses, inertias = rod.lumped()
+    x = rod.nodes[:, 0] - 0.5
+    transverse = (masses * x**2).sum() + inertias[:, 0, 0].sum()
+    exact = 0.3 * (1 / 12 * (1 + 2 / n**2) + 0.01**2 / 4)
+    assert abs(transverse - exact) < 1e-14
+    assert abs(inertias[:, 2, 2].sum() - 0.3 * 0.01**2 / 2) < 1e-14
+
+
+def elastica(load):
+    """Return the tip of an inextensible cantilever of length and stiffness one, by shooting."""
+
+    def bent(s, y):
+        return [y[1], -load * np.cos(y[0]), np.cos(y[0]), np.sin(y[0])]
+
+    def moment_at_tip(first):
+        made = solve_ivp(bent, (0, 1), [0, first, 0, 0], rtol=1e-12, atol=1e-12)
+        return made.y[1, -1]
+
+    first = brentq(moment_at_tip, 0, load + 1, xtol=1e-13)
+    made = solve_ivp(bent, (0, 1), [0, first, 0, 0], rtol=1e-12, atol=1e-12)
+    return made.y[2:, -1]
+
+
+def orders(errors):
+    return np.log2(np.array(errors[:-1]) / errors[1:])
+
+
+def settled(world, force):
+    """Return the tip under a force that grows in long steps."""
+    forces = np.zeros((30, world.n_points, 3))
+    forces[:, -1] = np.minimum(np.arange(1, 31)[:, None] / 20, 1) * force
+    return rods.rollout(world, forces=forces, iterations=300).positions[-1, -1]
+
+
+@pytest.mark.parametrize("bending", ["sine", "tangent"])
+@pytest.mark.parametrize("load", [1.0, 5.0])
+def test_the_clamp_is_second_order(bending, load):
+    """Half a bend against the wall (ROD-38) converges to the elastica with the second order."""
+    exact, errors = elastica(load), []
+    for n in (20, 40, 80):
+        beam = straight(n, stretch=1e7, shear=1e7, clamp_start=True, bending=bending)
+        world = rods.World(timestep=1e4, gravity=(0, 0, 0), rods=[beam])
+        tip = settled(world, np.array([0, 0, load]))
+        errors.append(np.hypot(tip[0] - exact[0], tip[2] - exact[1]))
+    assert errors[0] < 4e-3
+    assert orders(errors)[-1] > 1.9
+
+
+def test_a_clamped_end_mirrors_a_clamped_start():
+    start = straight(10, bend=[1, 2, 3], clamp_start=True)
+    nodes, turn = np.asarray(start.nodes)[::-1], rods.exp([0, np.pi, 0])
+    end = rods.Rod(
+        nodes,
+        mass=0.3,
+        radius=0.01,
+        stretch=2e3,
+        shear=2e3,
+        bend=[1, 2, 3],
+        frames=np.asarray(start.frames)[::-1] @ turn,
+        clamp_end=True,
+    )
+    one, other = (
+        rods.rollout(rods.World(timestep=0.01, rods=[rod]), steps=10).positions[-1]
+        for rod in (start, end)
+    )
+    assert one[-1, 2] < -1e-3
+    assert np.abs(one - other[::-1]).max() < 1e-12
+
+
+def test_both_ends_of_a_rod_are_clamped():
+    """The middle of a clamped beam sinks by q L^4 / (384 EI) under a small uniform load."""
+    load, errors = 1e-3, []
+    for n in (20, 40, 80):
+        beam = straight(n, stretch=1e7, shear=1e7, clamp_start=True, clamp_end=True)
+        assert beam.bends == n + 1
+        assert list(beam.fixed_nodes) == [0, n]
+        world = rods.World(timestep=1e4, gravity=(0, 0, -load / 0.3), rods=[beam])
+        middle = rods.rollout(world, steps=8).positions[-1, n // 2, 2]
+        errors.append(abs(-384 * middle / load - 1))
+    assert errors[0] < 0.03
+    assert (orders(errors) > 1.9).all()
+
+
+def test_a_tangent_bends_beyond_ninety_degrees():
+    """The cantilever whose clamp folds with the sine converges in a few iterations per step."""
+    area, second = np.pi * 2.5e-3**2, np.pi * 2.5e-3**4 / 4
+    options = {"stretch": 1e7 * area, "shear": 2 / 3 * 1e7 * area, "radius": 2.5e-3}
+    bend = [1e7 * second, 1e7 * second, 2 / 3 * 1e7 * second]
+    beam = straight(50, **options, mass=1e3 * area, bend=bend, clamp_start=True, bending="tangent")
+    report = rods.rollout(rods.World(timestep=0.01, rods=[beam]), steps=100).report
+    assert report.iterations.max() < 40
+    # a joint under a growing moment: 2 EI tan(a / 2) / cos(a / 2)^2 = M l
+    pair = straight(2, bend=[1, 1, 1], stretch=1e5, shear=1e5, bending="tangent", fixed_edges=[0])
+    world = rods.World(timestep=1e4, gravity=(0, 0, 0), rods=[pair])
+    torques = np.zeros((40, 2, 3))
+    torques[:, 1, 1] = np.minimum(np.linspace(0, 20, 40), 16)
+    R = rods.rollout(world, torques=torques, iterations=300).rotations[-1]
+    angle = np.linalg.norm(log(R[0].T @ R[1]))
+    assert np.degrees(angle) > 95
+    assert abs(2 * np.tan(angle / 2) / np.cos(angle / 2) ** 2 - 16 * 0.5) < 1e-6
+
+
+def test_arguments_of_clamps():
+    with pytest.raises(ValueError, match="with clamp_start, edge 0 must not be fixed"):
+        straight(3, clamp_start=True, fixed_edges=[0])
+    with pytest.raises(ValueError, match="bending must be 'sine' or 'tangent'"):
+        straight(3, bending="cosine")
+    with pytest.raises(TypeError, match="clamp_end must be"):
+        straight(3, clamp_end=2)

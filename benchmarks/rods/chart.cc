@@ -83,6 +83,7 @@ void add_spin(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
     psi = psi + W(0, 1) * b.x + W(1, 1) * b.y + W(2, 1) * b.z;
     psi = psi + W(0, 2) * c.x + W(1, 2) * c.y + W(2, 2) * c.z;
     add<1>(sum, {p.model.frame_slot[i]}, -1.0 * psi);
+    sum.add(inner(p.previous.R[i], W));  // the same constant as in add_frames
   }
 }
 
@@ -93,10 +94,11 @@ void add_spin_analytic(const Problem& p, const std::vector<Vec3>& rs, Sum& sum) 
     Mat3 S = symmetric_part(p.pull[i]);
     Mat3 B = difference(scaled_identity(trace(S)), S);
     Vec3 a = -axial(p.pull[i]), Br = B * r;
-    const Coefficients c(mujacobian::dot(r, r));
-    const double ar = mujacobian::dot(a, r), rBr = mujacobian::dot(r, Br);
+    const Coefficients c(dot(r, r));
+    const double ar = dot(a, r), rBr = dot(r, Br);
     const int slot = p.model.frame_slot[i];
     sum.add(c.c1 * ar + c.c2 * rBr - trace(S));
+    sum.add(inner(p.previous.R[i], p.pull[i]));  // the same constant as in add_frames
     const double along = 2 * (c.d1 * ar + c.d2 * rBr);
     if (sum.gradient) (*sum.gradient)[slot] += c.c1 * a + (2 * c.c2) * Br + along * r;
     if (!sum.hessian) continue;
@@ -112,7 +114,7 @@ void add_stretch(const Problem& p, const State& q, Sum& sum) {
   for (size_t i = 0; i < m.edges.size(); i++) {
     const Edge& e = m.edges[i];
     Vec3 along = q.x[e.end] - q.x[e.start];
-    const double length = norm(along), rate = e.damping / m.timestep;
+    const double length = norm(along), rate = e.damping * p.rate;
     const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
     const double tension = e.stretch * strain + rate * change;
     sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));
@@ -165,7 +167,7 @@ void add_bend(const Problem& p, const std::vector<Vec3>& r, Sum& sum) {
       psi = psi + (0.5 * b.length * K[k]) * (strain * strain);
       if (D[k] == 0) continue;
       T change = omega[k] - T(before[k]);
-      psi = psi + (0.5 * b.length * D[k] / m.timestep) * (change * change);
+      psi = psi + (0.5 * b.length * D[k] * p.rate) * (change * change);
     }
     add<2>(sum, {m.frame_slot[first], m.frame_slot[second]}, psi);
   }
@@ -185,8 +187,9 @@ void add_rotating(const Problem& p, const State& q, const std::vector<Vec3>& r, 
 // The other elements must not depend on rotations
 void refuse_frames(const Model& m) {
   bool found = !m.welds.empty() || !m.cables.empty();
+  for (const Bend& b : m.bends) found |= b.first < 0 || b.second < 0 || b.is_tangent;
   for (const Spring& s : m.springs) found |= s.first.frame >= 0 || s.second.frame >= 0;
-  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0;
+  for (const Contact& c : m.contacts) found |= c.sample.frame >= 0 || c.rolling[0] >= 0;
   for (const Surface& s : m.surfaces) found |= s.body_frame >= 0;
   if (found) throw std::runtime_error("the baseline has springs and contacts of nodes only");
 }
@@ -215,7 +218,7 @@ void move(const Model& m, const State& q, const Tangent& d, double scale, State&
 }
 
 void evaluate(const Problem& p, const State& q, Sum& sum) {
-  sum.energy = sum.magnitude = 0;
+  sum.energy = sum.magnitude = sum.leverage = 0;
   if (!sum.gradient && !sum.hessian) {  // energies are the same in all coordinates
     add_points(p, q, sum);
     add_frames(p, q, sum);

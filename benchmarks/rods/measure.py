@@ -28,11 +28,13 @@ class Step:
     R: np.ndarray
 
     def arrays(self) -> list[object]:
-        """Return the arguments of the cores: previous state, previous step, inputs, and (x, R)."""
+        """Return the arguments of the cores: step, two earlier states, inputs, and (x, R)."""
         h, p = self.world.timestep, self.previous
-        step = np.ascontiguousarray(rods.exp(h * p.angular_velocities))
+        step = rods.exp(h * p.angular_velocities)
+        past_x = np.stack([p.positions, p.positions - h * p.velocities])
+        past_R = np.stack([p.rotations, np.swapaxes(step, -1, -2) @ p.rotations])
         inputs = [None, None, None, self.world.rest(), None]
-        return [p.positions, p.rotations, h * p.velocities, step, inputs, self.x, self.R]
+        return [0, past_x, past_R, inputs, self.x, self.R]
 
     def time(self, core: ModuleType, repeats: int) -> tuple[float, float]:
         """Return the seconds of one assembly, and of one factorization and solve."""

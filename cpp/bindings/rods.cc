@@ -62,7 +62,7 @@ MaterialPoint material_point(const int* i, const double* x) {
 void construct(Model* m, double timestep, const Numbers& gravity, const Numbers& mass,
                const Numbers& drag, const Integers& point_fixed, const Integers& point_slot,
                const Numbers& moment, const Numbers& spin_drag, const Integers& frame_fixed,
-               const Integers& frame_slot, int targets) {
+               const Integers& frame_slot, int targets, int order) {
   const size_t points = mass.size(), frames = spin_drag.size();
   data(drag, points), data(point_fixed, points), data(point_slot, points);
   data(moment, 9 * frames), data(frame_fixed, frames), data(frame_slot, frames);
@@ -74,6 +74,7 @@ void construct(Model* m, double timestep, const Numbers& gravity, const Numbers&
   m->moment = matrices(moment), m->spin_drag = doubles(spin_drag);
   m->frame_fixed = flags(frame_fixed), m->frame_slot = integers(frame_slot);
   m->targets = targets;
+  m->order = order;
 }
 
 void append_edges(Model& m, const Integers& ids, const Numbers& values) {
@@ -85,13 +86,16 @@ void append_edges(Model& m, const Integers& ids, const Numbers& values) {
   }
 }
 
+// Per bend: the indices of two edges (-1: the wall of a clamp) and whether the measure is a
+// tangent; stiffness, damping and the axes of the wall.
 void append_bends(Model& m, const Integers& ids, const Numbers& values) {
-  data(values, 6 * (ids.size() / 2));
-  for (size_t k = 0; 2 * k < ids.size(); k++) {
-    const int* i = ids.data() + 2 * k;
-    const double* x = values.data() + 6 * k;
-    const double length = 0.5 * (m.edges[i[0]].length + m.edges[i[1]].length);
-    m.bends.push_back({i[0], i[1], length, load3(x), load3(x + 3)});
+  data(values, 15 * (ids.size() / 3));
+  auto length = [&](int edge) { return edge < 0 ? 0 : m.edges[edge].length; };
+  for (size_t k = 0; 3 * k < ids.size(); k++) {
+    const int* i = ids.data() + 3 * k;
+    const double* x = values.data() + 15 * k;
+    m.bends.push_back({i[0], i[1], 0.5 * (length(i[0]) + length(i[1])), load3(x), load3(x + 3),
+                       i[2] != 0, load9(x + 6)});
   }
 }
 
@@ -118,14 +122,17 @@ void add_cable(Model& m, const Integers& ids, const Numbers& values) {
 }
 
 // Adds a surface, and spheres about material points that can touch it
-void add_contacts_with(Model& m, const Integers& ids, const Numbers& values, int shape,
-                       int body_point, int body_frame, double radius, double stiffness,
-                       double friction, double slip) {
-  (void)m.shapes.at(shape);  // throws for a wrong number of a class that a user derives from Shape
+void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
+                       const Integers& rolling, int shape, int body_point, int body_frame,
+                       double radius, double stiffness, double friction, double slip) {
+  const int* frames = data(rolling, 2 * (ids.size() / 3));
+  (void)m.shapes.at(shape);  // `added` in Python has checked it
   const int surface = static_cast<int>(m.surfaces.size());
   m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
   for (size_t k = 0; 3 * k < ids.size(); k++) {
-    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k), surface});
+    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k),
+                          surface,
+                          {frames[2 * k], frames[2 * k + 1]}});
   }
 }
 
@@ -195,34 +202,35 @@ void write_parameters(const Bars& bars, const std::vector<Doubles>& to) {
   write(bars.attachment, to[10]), write(bars.contact, to[11]), write(bars.friction, to[12]);
 }
 
-int simulate_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
+int simulate_into(const Model& m, const Numbers& before_x, const Numbers& before_R, int T,
                   const InputArrays& inputs, double tolerance, int iterations, bool persist,
                   const Doubles& positions, const Doubles& rotations, const Doubles& reports) {
-  State step = read_state(m, step_x, step_R);
+  State before = read_state(m, before_x, before_R);
   InputRows rows = read_inputs(m, T, inputs);
   double* x = data(positions, (T + 1) * 3 * m.mass.size());
   double* R = data(rotations, (T + 1) * 9 * m.moment.size());
-  double* report = data(reports, 4 * static_cast<size_t>(T));
+  double* report = data(reports, 6 * static_cast<size_t>(T));
   std::vector<Report> made(T);
   int taken = 0;
   run([&] {
-    taken = simulate(m, step, T, rows, {tolerance, iterations}, persist, x, R, made.data());
+    taken = simulate(m, before, T, rows, {tolerance, iterations}, persist, x, R, made.data());
   });
   for (const Report& r : made) {
     *report++ = static_cast<double>(r.status), *report++ = r.iterations;
     *report++ = r.correction, *report++ = r.residual;
+    *report++ = r.slot, *report++ = r.contact;
   }
   return taken;
 }
 
-void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R, int T,
+void pull_back_into(const Model& m, const Numbers& before_x, const Numbers& before_R, int T,
                     const InputArrays& inputs, const Numbers& positions, const Numbers& rotations,
                     const Numbers& d_positions, const Numbers& d_rotations, const Numbers& d_step_x,
                     const Numbers& d_step_R, const BarArrays& input_bars,
                     const std::vector<Doubles>& parameter_bars,
                     const std::vector<Doubles>& first_bars, const Doubles& norms) {
   const size_t points = 3 * m.mass.size(), frames = 3 * m.moment.size();
-  State step = read_state(m, step_x, step_R);
+  State before = read_state(m, before_x, before_R);
   InputRows rows = read_inputs(m, T, inputs);
   StateRows states{data(positions, (T + 1) * points), data(rotations, (T + 1) * 3 * frames)};
   const double *dx = data(d_positions, (T + 1) * points), *dR = data(d_rotations, (T + 1) * frames);
@@ -231,21 +239,46 @@ void pull_back_into(const Model& m, const Numbers& step_x, const Numbers& step_R
   for (int k = 0; k <= T; k++) given.push_back(read_tangent(m, dx + k * points, dR + k * frames));
   Tangent given_step = read_tangent(m, data(d_step_x, points), data(d_step_R, frames));
   Bars made(m);
+  Tangent first_bar(m.slots()), before_bar(m.slots());
   double* sizes = data(norms, T + 1);
-  run([&] { pull_back_steps(m, step, T, rows, states, given, given_step, bars, sizes, made); });
+  run([&] {
+    pull_back_steps(m, before, T, rows, states, given, given_step, bars, sizes, made, first_bar,
+                    before_bar);
+  });
   write_parameters(made, parameter_bars);
-  write_tangent(m, made.previous, first_bars[0], first_bars[1]);
-  write_tangent(m, made.step, first_bars[2], first_bars[3]);
+  write_tangent(m, first_bar, first_bars[0], first_bars[1]);
+  double* points_bar = data(first_bars[2], points);
+  for (int slot : m.point_slot) store3(points_bar, before_bar[slot]), points_bar += 3;
+  write(made.ambient, first_bars[3]);
 }
 
-// Returns the potential of one step at (x, R). Writes its gradient and its Hessian
+// The states before step k of a simulation, newest first. The arrays have at least two rows; the
+// last one is repeated.
+struct PastStates {
+  std::vector<State> rows;
+
+  PastStates(const Model& m, const Numbers& x, const Numbers& R) {
+    const size_t points = 3 * m.mass.size(), frames = 9 * m.moment.size();
+    const size_t count = points ? x.size() / points : R.size() / frames;
+    StateRows all{data(x, count * points), data(R, count * frames)};
+    rows.resize(count, {std::vector<Vec3>(m.mass.size()), std::vector<Mat3>(m.moment.size())});
+    for (size_t j = 0; j < count; j++) all.get(m, static_cast<int>(j), rows[j]);
+  }
+  Past states() const {
+    Past all;
+    for (size_t j = 0; j < kPast; j++) all[j] = &rows[std::min(j, rows.size() - 1)];
+    return all;
+  }
+};
+
+// Returns the potential of step k at (x, R). Writes its gradient and its Hessian
 // (3 slots, 3 slots), points first, then frames.
-double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
-                     const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
-                     const Numbers& x, const Numbers& R, const Doubles& d_points,
-                     const Doubles& d_frames, const Maybe<Doubles>& hessian) {
-  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
-  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+double evaluate_into(const Model& m, int k, const Numbers& past_x, const Numbers& past_R,
+                     const InputArrays& inputs, const Numbers& x, const Numbers& R,
+                     const Doubles& d_points, const Doubles& d_frames,
+                     const Maybe<Doubles>& hessian) {
+  const PastStates past(m, past_x, past_R);
+  Problem problem(m, Scheme::at(m, k), past.states(), read_inputs(m, 1, inputs).at(m, 0));
   Tangent gradient(m.slots());
   Skyline H(m.slots(), couplings(m));
   Sum sum;
@@ -275,12 +308,11 @@ double evaluate_into(const Model& m, const Numbers& previous_x, const Numbers& p
 
 // Returns the processor seconds of one assembly of gradient and Hessian at (x, R), and of one
 // factorization and solution.
-std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
-                                  const Numbers& previous_R, const Numbers& step_x,
-                                  const Numbers& step_R, const InputArrays& inputs,
+std::pair<double, double> timings(const Model& m, int k, const Numbers& past_x,
+                                  const Numbers& past_R, const InputArrays& inputs,
                                   const Numbers& x, const Numbers& R, int repeats) {
-  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
-  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+  const PastStates past(m, past_x, past_R);
+  Problem problem(m, Scheme::at(m, k), past.states(), read_inputs(m, 1, inputs).at(m, 0));
   State q = read_state(m, x, R);
   Tangent gradient(m.slots()), solution;
   Skyline H(m.slots(), couplings(m));
@@ -290,9 +322,9 @@ std::pair<double, double> timings(const Model& m, const Numbers& previous_x,
   sum.hessian = &H;
   const std::vector<char> fixed = m.fixed();
   const long long begin = processor_time();  // other processes do not change it
-  for (int k = 0; k < repeats; k++) evaluate(problem, q, sum);
+  for (int i = 0; i < repeats; i++) evaluate(problem, q, sum);
   const long long middle = processor_time();
-  for (int k = 0; k < repeats; k++) {
+  for (int i = 0; i < repeats; i++) {
     factor.compute(H, fixed, 0, true);
     solution = gradient;
     factor.solve(solution);
@@ -317,26 +349,28 @@ void stored_energies_into(const Model& m, int rows, const InputArrays& inputs,
   }
 }
 
-// Adds the derivatives of z . gradient of one step's potential with respect to everything except
-// for (x, R).
-void pull_back_step_into(const Model& m, const Numbers& previous_x, const Numbers& previous_R,
-                         const Numbers& step_x, const Numbers& step_R, const InputArrays& inputs,
-                         const Numbers& x, const Numbers& R, const Numbers& z_points,
-                         const Numbers& z_frames, const BarArrays& input_bars,
-                         const std::vector<Doubles>& parameter_bars,
-                         const std::vector<Doubles>& first_bars) {
-  State previous = read_state(m, previous_x, previous_R), step = read_state(m, step_x, step_R);
-  Problem problem(m, previous, step, read_inputs(m, 1, inputs).at(m, 0));
+// Adds the derivatives of z . gradient of the potential of step k with respect to everything except
+// for (x, R). `past_bars` are those of the earlier states: points and frames of each.
+void pull_back_step_into(const Model& m, int k, const Numbers& past_x, const Numbers& past_R,
+                         const InputArrays& inputs, const Numbers& x, const Numbers& R,
+                         const Numbers& z_points, const Numbers& z_frames,
+                         const BarArrays& input_bars, const std::vector<Doubles>& parameter_bars,
+                         const std::vector<std::pair<Doubles, Doubles>>& past_bars) {
+  const PastStates past(m, past_x, past_R);
+  Problem problem(m, Scheme::at(m, k), past.states(), read_inputs(m, 1, inputs).at(m, 0));
   Tangent z =
       read_tangent(m, data(z_points, 3 * m.mass.size()), data(z_frames, 3 * m.moment.size()));
   Bars bars(m);
   InputBars rows = read_bars(m, 1, input_bars);
   bars.forces = rows.forces, bars.torques = rows.torques, bars.tensions = rows.tensions;
   bars.rest = rows.rest, bars.targets = rows.targets;
+  std::vector<Tangent> made(kPast, Tangent(m.slots()));
+  for (int j = 0; j < kPast; j++) bars.past[j] = &made[j];
   pull_back(problem, read_state(m, x, R), z, bars);
   write_parameters(bars, parameter_bars);
-  write_tangent(m, bars.previous, first_bars[0], first_bars[1]);
-  write_tangent(m, bars.step, first_bars[2], first_bars[3]);
+  for (size_t j = 0; j < past_bars.size(); j++) {
+    write_tangent(m, made.at(j), past_bars[j].first, past_bars[j].second);
+  }
 }
 
 }  // namespace
@@ -346,15 +380,15 @@ void bind_rods(nb::module_& module) {
   nb::class_<Model>(module, "RodModel")
       .def("__init__", &construct, arg("timestep"), arg("gravity"), arg("mass"), arg("drag"),
            arg("point_fixed"), arg("point_slot"), arg("moment"), arg("spin_drag"),
-           arg("frame_fixed"), arg("frame_slot"), arg("targets"))
+           arg("frame_fixed"), arg("frame_slot"), arg("targets"), arg("order"))
       .def("add_edges", &append_edges)
       .def("add_bends", &append_bends)
       .def("add_spring", &add_spring)
       .def("add_weld", &add_weld)
       .def("add_cable", &add_cable)
-      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("shape"),
-           arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"), arg("friction"),
-           arg("slip"))
+      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("rolling"),
+           arg("shape"), arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"),
+           arg("friction"), arg("slip"))
       .def("add_plane",
            [](Model& m, const Numbers& normal, double offset) {
              return keep(m, std::make_shared<Plane>(vec3(normal), offset));
@@ -378,12 +412,13 @@ void bind_rods(nb::module_& module) {
            [](Model& m, int shape) {
              return keep(m, std::make_shared<Complement>(m.shapes.at(shape)));
            })
+      .def("shapes", [](const Model& m) { return m.shapes.size(); })
       .def("hessian_blocks",
            [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
-  module.def("rods_simulate_into", &simulate_into, arg("model"), arg("step_x"), arg("step_R"),
+  module.def("rods_simulate_into", &simulate_into, arg("model"), arg("before_x"), arg("before_R"),
              arg("steps"), arg("inputs"), arg("tolerance"), arg("iterations"), arg("persist"),
              arg("positions"), arg("rotations"), arg("reports"));
-  module.def("rods_pull_back_into", &pull_back_into, arg("model"), arg("step_x"), arg("step_R"),
+  module.def("rods_pull_back_into", &pull_back_into, arg("model"), arg("before_x"), arg("before_R"),
              arg("steps"), arg("inputs"), arg("positions"), arg("rotations"), arg("d_positions"),
              arg("d_rotations"), arg("d_step_x"), arg("d_step_R"), arg("input_bars"),
              arg("parameter_bars"), arg("first_bars"), arg("norms"));

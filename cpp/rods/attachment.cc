@@ -35,7 +35,8 @@ void add_springs(const Problem& p, const State& q, Sum& sum) {
   for (const Spring& s : p.model.springs) {
     Levers w = between(p, s, q);
     Vec3 gap = stretched(p, s, w);
-    sum.add(0.5 * s.stiffness * dot(gap, gap));
+    sum.add(0.5 * s.stiffness * dot(gap, gap),
+            s.stiffness * norm(gap) * norm(position(s.first, q)));
     w.add_to(sum, s.stiffness * gap, scaled_identity(s.stiffness));
   }
 }

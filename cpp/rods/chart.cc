@@ -16,7 +16,7 @@ void move(const Model& m, const State& q, const Tangent& d, double scale, State&
 }
 
 void evaluate(const Problem& p, const State& q, Sum& sum) {
-  sum.energy = sum.magnitude = 0;
+  sum.energy = sum.magnitude = sum.leverage = 0;
   if (sum.gradient) std::fill(sum.gradient->begin(), sum.gradient->end(), Vec3{});
   if (sum.hessian) sum.hessian->clear();
   add_points(p, q, sum);

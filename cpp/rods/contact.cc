@@ -23,6 +23,28 @@ Levers offset(const Model& m, const Contact& c, const State& q) {
   return w;
 }
 
+// Number of frames that the sphere rotates with
+int count(const Contact& c) { return (c.rolling[0] >= 0) + (c.rolling[1] >= 0); }
+
+// Part of the arm of the touching point that rotates with one of these frames, at q      (ROD-42)
+Vec3 turned_arm(const Problem& p, const Contact& c, const Grip& g, int frame, const State& q) {
+  Vec3 local = transpose_mul(p.previous.R[frame], g.arm);
+  return (1.0 / count(c)) * (q.R[frame] * local);
+}
+
+// Vector from the origin of the body to the material point that touched the shape at the beginning
+Levers foot(const Problem& p, const Contact& c, const Grip& g, const State& q) {
+  const Surface& s = p.model.surfaces[c.surface];
+  Levers w(p.model, q);
+  w.add(c.sample, 1);
+  for (int frame : c.rolling) {
+    if (frame >= 0) w.add_arm(frame, turned_arm(p, c, g, frame, q));
+  }
+  if (s.body_point >= 0) w.add_point(s.body_point, -1);
+  if (s.body_frame >= 0) w.express_in(s.body_frame);
+  return w;
+}
+
 // Returns the position of the sample in the axes of the shape
 Vec3 local(const Contact& c, const Surface& s, const State& q) {
   Vec3 w = position(c.sample, q);
@@ -47,17 +69,24 @@ struct Touch {
         at(local(contact, surface, q)),
         distance(p.model.shapes[surface.shape]->distance(at)),
         depth(std::max(0.0, surface.radius - distance.value)),
-        pressure(surface.friction * surface.stiffness * grip.depth) {}
+        pressure(p.scheme.is_static ? 0 : surface.friction * surface.stiffness * grip.depth) {}
 };
 
 // Sliding during a step, and the smoothed direction of friction                          (ROD-24)
 struct Slide {
-  Vec3 along;     // tangential displacement of the sample
+  Vec3 moved;     // displacement of the touching point
+  Vec3 along;     // its tangential part
   double scale;   // displacement below which friction is viscous
   double length;  // sqrt(along^2 + scale^2)
 
-  Slide(const Problem& p, const Touch& t) {
-    Vec3 moved = t.at - t.grip.at, n = t.grip.distance.normal;
+  Slide(const Problem& p, const Touch& t, const State& q) {
+    moved = t.at - t.grip.at;
+    Vec3 n = t.grip.distance.normal;
+    for (int frame : t.contact.rolling) {
+      if (frame < 0) continue;
+      moved += transpose_mul(axes(t.surface, q), turned_arm(p, t.contact, t.grip, frame, q));
+    }
+    if (count(t.contact) > 0) moved += t.surface.radius * n;  // minus the arm at the beginning
     along = moved - dot(n, moved) * n;
     scale = p.model.timestep * t.surface.slip;
     length = std::sqrt(dot(along, along) + scale * scale);
@@ -72,6 +101,7 @@ Grip grip(const Problem& p, const Contact& c) {
   g.at = local(c, s, p.previous);
   g.distance = p.model.shapes[s.shape]->distance(g.at);
   g.depth = std::max(0.0, s.radius - g.distance.value);
+  g.arm = -s.radius * (axes(s, p.previous) * g.distance.normal);
   return g;
 }
 
@@ -81,31 +111,44 @@ void add_contacts(const Problem& p, const State& q, Sum& sum) {
     Touch t(p, i, q);
     const double stiffness = t.surface.stiffness;
     if (t.depth == 0 && t.pressure == 0) continue;
-    // derivatives with respect to the sample, in the axes of the shape
-    Vec3 gradient{};
-    Mat3 hessian{};
-    // normal force                                                                      (ROD-21)
+    Mat3 R = axes(t.surface, q);
+    // normal force, which acts at the sample                                            (ROD-21)
     if (t.depth > 0) {
       Vec3 n = t.distance.normal;
-      sum.add(0.5 * stiffness * t.depth * t.depth);
-      gradient = (-stiffness * t.depth) * n;
-      hessian = stiffness * outer(n, n) + (-stiffness * t.depth) * t.distance.curvature;
+      sum.add(0.5 * stiffness * t.depth * t.depth, stiffness * t.depth * norm(t.at));
+      Vec3 gradient = (-stiffness * t.depth) * n;
+      Mat3 hessian = stiffness * outer(n, n) + (-stiffness * t.depth) * t.distance.curvature;
+      if (sum.gradient || sum.hessian) {
+        offset(m, t.contact, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
+      }
     }
-    // friction                                                                          (ROD-24)
+    // friction, which acts at the touching point                                        (ROD-24)
     if (t.pressure > 0) {
-      Slide slide(p, t);
+      Slide slide(p, t, q);
       Vec3 n = t.grip.distance.normal, u = slide.along;
       sum.add(t.pressure * dot(u, u) / (slide.length + slide.scale));
-      gradient += (t.pressure / slide.length) * u;
+      if (!sum.gradient && !sum.hessian) continue;
+      Vec3 gradient = (t.pressure / slide.length) * u;
       Mat3 tangential = difference(identity3(), outer(n, n));
       Mat3 slid = (1 / (slide.length * slide.length)) * outer(u, u);
-      hessian = hessian + (t.pressure / slide.length) * difference(tangential, slid);
+      Mat3 hessian = (t.pressure / slide.length) * difference(tangential, slid);
+      foot(p, t.contact, t.grip, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
     }
-    // chain rule to the slots, in world axes
-    if (!sum.gradient && !sum.hessian) continue;
-    Mat3 R = axes(t.surface, q);
-    offset(m, t.contact, q).add_to(sum, R * gradient, R * times_transposed(hessian, R));
   }
+}
+
+int deepest_contact(const Problem& p, const State& q, int slot) {
+  const Model& m = p.model;
+  int deepest = -1;
+  double most = 0;
+  for (size_t i = 0; i < m.contacts.size(); i++) {
+    const Touch t(p, i, q);
+    if (t.depth <= most) continue;
+    const std::vector<int> slots = slots_of(m, t.contact);
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) continue;
+    most = t.depth, deepest = static_cast<int>(i);
+  }
+  return deepest;
 }
 
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars) {
@@ -113,22 +156,45 @@ void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars
   for (size_t i = 0; i < m.contacts.size(); i++) {
     Touch t(p, i, q);
     const Surface& s = t.surface;
-    if (t.depth == 0 && t.grip.depth == 0) continue;
-    Vec3 v = transpose_mul(axes(s, q), offset(m, t.contact, q).motion(z));
+    const double grip_depth = p.scheme.is_static ? 0 : t.grip.depth;
+    if (t.depth == 0 && grip_depth == 0) continue;
+    const Mat3 S = axes(s, q), S_before = axes(s, p.previous);
+    Vec3 v = transpose_mul(S, offset(m, t.contact, q).motion(z));
+    Vec3 v_foot = transpose_mul(S, foot(p, t.contact, t.grip, q).motion(z));
     // stiffness and coefficient of friction
-    Slide slide(p, t);
-    const double power = dot(v, slide.along) / slide.length;
+    Slide slide(p, t, q);
+    const double power = dot(v_foot, slide.along) / slide.length;
     double& stiffness_bar = bars.contact[t.contact.surface];
-    stiffness_bar += s.friction * t.grip.depth * power - t.depth * dot(t.distance.normal, v);
-    bars.friction[t.contact.surface] += s.stiffness * t.grip.depth * power;
+    stiffness_bar += s.friction * grip_depth * power - t.depth * dot(t.distance.normal, v);
+    bars.friction[t.contact.surface] += s.stiffness * grip_depth * power;
     // beginning of the step, through pressure, displacement and normal of friction      (ROD-25)
     if (t.pressure == 0) continue;
-    Vec3 n = t.grip.distance.normal, moved = t.at - t.grip.at;
-    Vec3 w = (1 / slide.length) * (v - (power / slide.length) * slide.along);
-    Vec3 at_bar = (-s.friction * s.stiffness * power) * n - t.pressure * (w - dot(n, w) * n);
+    Vec3 n = t.grip.distance.normal, moved = slide.moved;
+    Vec3 w = (1 / slide.length) * (v_foot - (power / slide.length) * slide.along);
+    Vec3 moved_bar = t.pressure * (w - dot(n, w) * n);
+    Vec3 at_bar = (-s.friction * s.stiffness * power) * n - moved_bar;
     Vec3 normal_bar = -t.pressure * (dot(n, moved) * w + dot(w, n) * moved);
+    // arm of the touching point                                                         (ROD-43)
+    Vec3 pushed = S * moved_bar, pulled = S * ((t.pressure / slide.length) * slide.along);
+    const Vec3 observer = s.body_frame < 0 ? Vec3{} : z[m.frame_slot[s.body_frame]];
+    Tangent& previous = *bars.past[0];
+    Vec3 arm_bar{};
+    for (int frame : t.contact.rolling) {
+      if (frame < 0) continue;
+      const int slot = m.frame_slot[frame];
+      const double weight = 1.0 / count(t.contact);
+      // the arm rotates from the beginning to the end of the step
+      Vec3 end_bar = weight * (pushed + cross(pulled, z[slot] - observer));
+      Vec3 begin_bar = p.previous.R[frame] * transpose_mul(q.R[frame], end_bar);
+      previous[slot] += cross(begin_bar, t.grip.arm);
+      arm_bar += begin_bar;
+    }
+    if (count(t.contact) > 0) normal_bar += s.radius * moved_bar;
+    // the arm is opposite to the normal in the axes of the body
+    normal_bar += (-s.radius) * transpose_mul(S_before, arm_bar);
+    if (s.body_frame >= 0) previous[m.frame_slot[s.body_frame]] += cross(t.grip.arm, arm_bar);
     at_bar += t.grip.distance.curvature * normal_bar;
-    offset(m, t.contact, p.previous).pull_back(axes(s, p.previous) * at_bar, bars.previous);
+    offset(m, t.contact, p.previous).pull_back(S_before * at_bar, previous);
   }
 }
 

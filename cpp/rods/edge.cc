@@ -11,15 +11,16 @@ void add_edges(const Problem& p, const State& q, Sum& sum) {
     const int a = m.point_slot[e.start], b = m.point_slot[e.end], f = m.frame_slot[e.frame];
     // energy of stretch and its rate (ROD-13), and of the angle between edge and director (ROD-14)
     Vec3 along = q.x[e.end] - q.x[e.start];
-    const double length = norm(along), inverse = 1 / length, rate = e.damping / m.timestep;
+    const double length = norm(along), inverse = 1 / length, rate = e.damping * p.rate;
     const double strain = length / e.length - 1, change = (length - p.lengths[i]) / e.length;
     Vec3 d = inverse * along, u = column(q.R[e.frame], 2);
     const double c = 0.5 * e.shear * e.length, cosine = dot(d, u);
-    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change));
+    const double tension = e.stretch * strain + rate * change;
+    sum.add(0.5 * e.length * (e.stretch * strain * strain + rate * change * change),
+            tension * (length + norm(q.x[e.start])));
     Vec3 skewed = u - d;
     sum.add(0.5 * c * dot(skewed, skewed));  // c (1 - cosine) without cancellation
     // gradient: forces on the ends, torque on the frame
-    const double tension = e.stretch * strain + rate * change;
     if (sum.gradient) {
       Tangent& g = *sum.gradient;
       Vec3 force = tension * d - (c * inverse) * (u - cosine * d);
@@ -53,10 +54,10 @@ void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& b
     const double length = norm(along);
     Vec3 d = (1 / length) * along, u = column(q.R[e.frame], 2);
     // stretch stiffness and damping
-    const double tension_bar = dot(z_along, d), rate = e.damping / m.timestep;
+    const double tension_bar = dot(z_along, d), rate = e.damping * p.rate;
     const double change = (length - p.lengths[i]) / e.length;
     bars.stretch[i] += (length / e.length - 1) * tension_bar;
-    bars.stretch_damping[i] += change / m.timestep * tension_bar;
+    bars.stretch_damping[i] += change * p.rate * tension_bar;
     // shear stiffness
     Vec3 force = (-1 / length) * (u - dot(d, u) * d);
     const double c_bar = dot(z_along, force) + dot(z[f], cross(d, u));
@@ -64,11 +65,14 @@ void pull_back_edges(const Problem& p, const State& q, const Tangent& z, Bars& b
     // rest length                                                                       (ROD-30)
     const double slope = -(e.stretch * length / e.length + rate * change) / e.length;
     bars.length[i] += slope * tension_bar + 0.5 * e.shear * c_bar;
-    // positions at the beginning of the step, through the rate
-    Vec3 before = p.previous.x[e.end] - p.previous.x[e.start];
-    Vec3 before_bar = (-rate / e.length * tension_bar / p.lengths[i]) * before;
-    bars.previous[b] += before_bar;
-    bars.previous[a] += -before_bar;
+    // earlier positions, through the rate
+    for (int j = 0; j < 2; j++) {
+      Vec3 before = p.past[j]->x[e.end] - p.past[j]->x[e.start];
+      const double length_bar = -rate * p.scheme.lag[j] / e.length * tension_bar;
+      Vec3 before_bar = (length_bar / norm(before)) * before;
+      (*bars.past[j])[b] += before_bar;
+      (*bars.past[j])[a] += -before_bar;
+    }
   }
 }
 

@@ -17,9 +17,12 @@ void Levers::add(const MaterialPoint& p, double sign) {
     value_ += sign * p.offset;
     return;
   }
-  Vec3 arm = sign * (state_.R[p.frame] * p.offset);
+  add_arm(p.frame, sign * (state_.R[p.frame] * p.offset));
+}
+
+void Levers::add_arm(int frame, Vec3 arm) {
   value_ += arm;
-  push({model_.frame_slot[p.frame], skew(-arm), arm, true, false});
+  push({model_.frame_slot[frame], skew(-arm), arm, true, false});
 }
 
 void Levers::express_in(int frame) {

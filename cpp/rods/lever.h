@@ -16,6 +16,8 @@ class Levers {
   void add(const MaterialPoint& point, double sign);
   // w += sign * x[point]
   void add_point(int point, double sign);
+  // w += arm, a vector that rotates with a frame
+  void add_arm(int frame, Vec3 arm);
   // Express w in the axes of a frame: the potential is a function of R[frame]^T w         (ROD-8)
   void express_in(int frame);
 

@@ -19,11 +19,14 @@ struct Edge {
   double stretch, shear, damping;
 };
 
-// An inner node of a rod, which resists bending and twist between the frames of two adjacent edges.
+// An inner node of a rod, which resists bending and twist between the frames of two adjacent edges,
+// or a clamped end, which resists them between its edge and the axes of a wall.
 struct Bend {
-  int first, second;  // edges
-  double length;      // mean of their rest lengths
+  int first, second;  // edges; -1 is the wall of a clamp
+  double length;      // half of the sum of their rest lengths
   Vec3 stiffness, damping;
+  bool is_tangent;  // measure of the angle: 2 tan(angle / 2) instead of its sine
+  Mat3 wall;        // axes of the wall
 };
 
 // A point at weight[0] x[point[0]] + weight[1] x[point[1]] + R[frame] offset. An index of -1 means
@@ -64,14 +67,17 @@ struct Surface {
   double stiffness, friction, slip;
 };
 
-// A sphere around a material point that may touch a surface.
+// A sphere around a material point that may touch a surface. It rotates with one or two frames, or
+// friction acts at its center if there is none (-1).
 struct Contact {
   MaterialPoint sample;
   int surface;
+  int rolling[2];
 };
 
 struct Model {
   double timestep;
+  int order = 1;  // of the integrator: 1 is backward Euler, 2 is BDF2, 0 is statics
   Vec3 gravity;
   // points
   std::vector<double> mass, drag;

@@ -10,6 +10,7 @@ enum class Status {
   kIterations,  // the limit of iterations was reached
   kLineSearch,  // the potential does not decrease along the direction
   kNotFinite,   // the potential or the direction is not finite
+  kStalled,  // neither the Newton step nor the potential decreases, and rounding is not the reason
 };
 
 struct Report {
@@ -17,6 +18,8 @@ struct Report {
   int iterations;
   double correction;  // largest entry of the last Newton step, m or rad
   double residual;    // largest entry of the gradient before this step, N or N m
+  int slot;           // with the largest entry of the last Newton step; -1 if it is not finite
+  int contact;        // deepest contact of this slot, or -1
 };
 
 struct Options {
@@ -43,14 +46,20 @@ class Newton {
   // Compute the simplified Newton step at q with the Hessian of the last iterate, which estimates
   // the remaining error without the assembly of a Hessian. Returns its largest entry.
   double chord(const Problem& p, const State& q);
+  // Returns the directional derivative of the potential at q along the direction
+  double slope_at(const Problem& p, const State& q);
+  // Returns whether rounding errors of the gradient explain a Newton step of this size  (ROD-33)
+  bool is_rounding(const State& q);
   // Returns the largest absolute entry in slots that are not fixed
   double largest(const Tangent& d) const;
+  // Returns the slot with this entry
+  int worst(const Tangent& d) const;
 
   const Model& model_;
   const std::vector<char> fixed_;
   Skyline hessian_;
   Factor factor_;
-  Tangent gradient_, direction_;
+  Tangent gradient_, direction_, scratch_;
   State trial_;
   Sum sum_;
   bool shifted_ = false;  // whether the factored Hessian has a shifted diagonal

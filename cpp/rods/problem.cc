@@ -1,6 +1,7 @@
 #include "rods/problem.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rods/algebra.h"
 
@@ -26,19 +27,62 @@ void add_elements(const Problem& p, const State& q, Sum& sum) {
   add_contacts(p, q, sum);
 }
 
-Problem::Problem(const Model& m, const State& previous_state, const State& previous_step,
-                 const Inputs& given)
-    : model(m), previous(previous_state), step(previous_step), inputs(given) {
-  pull.resize(m.moment.size());
-  for (size_t i = 0; i < pull.size(); i++) pull[i] = frame_pull(*this, static_cast<int>(i));
-  for (const Edge& e : m.edges) lengths.push_back(norm(previous.x[e.end] - previous.x[e.start]));
-  for (const Bend& b : m.bends) curvatures.push_back(darboux(m, b, previous));
+Scheme Scheme::at(const Model& m, int step) {
+  if (m.order == 0) return rest();
+  // backward Euler, which also begins a simulation by BDF2
+  if (m.order == 1 || step == 0) return {1, {2, -1, 0, 0}, 1, {1, 0}, {1, 0}, false};
+  Scheme s{9.0 / 4, {}, 3.0 / 2, {4.0 / 3, -1.0 / 3}, {2, -1}, false};
+  if (step == 1) {
+    s.past = {20.0 / 9, -13.0 / 9, 2.0 / 9, 0};
+  } else if (step == 2) {
+    s.past = {24.0 / 9, -21.0 / 9, 6.0 / 9, 0};
+  } else {
+    s.past = {24.0 / 9, -22.0 / 9, 8.0 / 9, -1.0 / 9};
+  }
+  return s;
+}
+
+Scheme Scheme::rest() { return {0, {1, 0, 0, 0}, 0, {1, 0}, {1, 0}, true}; }
+
+Problem::Problem(const Model& m, const Scheme& weights, const Past& states, const Inputs& given)
+    : model(m),
+      scheme(weights),
+      past(states),
+      previous(*states[0]),
+      inputs(given),
+      rate(weights.rate / m.timestep),
+      ahead(m.mass.size()),
+      lagging(m.mass.size()),
+      pull(m.moment.size()),
+      leverage(m.moment.size()),
+      lengths(m.edges.size()),
+      curvatures(m.bends.size()) {
+  for (int j = 0; j < kPast; j++) {
+    if (scheme.past[j] == 0) continue;
+    for (size_t i = 0; i < ahead.size(); i++) ahead[i] += scheme.past[j] * past[j]->x[i];
+  }
+  for (size_t i = 0; i < pull.size(); i++) {
+    pull[i] = frame_pull(*this, static_cast<int>(i));
+    leverage[i] = std::sqrt(inner(pull[i], pull[i]));
+  }
+  for (int j = 0; j < 2; j++) {
+    const double weight = scheme.lag[j];
+    const State& q = *past[j];
+    if (weight == 0) continue;
+    for (size_t i = 0; i < lagging.size(); i++) lagging[i] += weight * q.x[i];
+    for (size_t i = 0; i < lengths.size(); i++) {
+      lengths[i] += weight * norm(q.x[m.edges[i].end] - q.x[m.edges[i].start]);
+    }
+    for (size_t i = 0; i < curvatures.size(); i++) {
+      curvatures[i] += weight * darboux(m, m.bends[i], q);
+    }
+  }
   for (const Contact& c : m.contacts) grips.push_back(grip(*this, c));
 }
 
 Bars::Bars(const Model& m)
-    : previous(m.slots()),
-      step(m.slots()),
+    : past{},
+      ambient(m.moment.size()),
       mass(m.mass.size()),
       drag(m.mass.size()),
       moment(m.moment.size()),
@@ -58,6 +102,18 @@ Bars::Bars(const Model& m)
       rest(nullptr),
       targets(nullptr) {}
 
+std::vector<int> slots_of(const Model& m, const Contact& c) {
+  const Surface& s = m.surfaces[c.surface];
+  std::vector<int> slots;
+  list(m, c.sample, slots);
+  if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
+  if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
+  for (int frame : c.rolling) {
+    if (frame >= 0) slots.push_back(m.frame_slot[frame]);
+  }
+  return slots;
+}
+
 std::vector<std::pair<int, int>> couplings(const Model& m) {
   std::vector<std::pair<int, int>> all;
   std::vector<int> slots;
@@ -73,7 +129,9 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
     couple();
   }
   for (const Bend& b : m.bends) {
-    slots = {m.frame_slot[m.edges[b.first].frame], m.frame_slot[m.edges[b.second].frame]};
+    for (int edge : {b.first, b.second}) {
+      if (edge >= 0) slots.push_back(m.frame_slot[m.edges[edge].frame]);
+    }
     couple();
   }
   // attachments and cables
@@ -96,17 +154,14 @@ std::vector<std::pair<int, int>> couplings(const Model& m) {
   }
   // contacts
   for (const Contact& c : m.contacts) {
-    const Surface& s = m.surfaces[c.surface];
-    list(m, c.sample, slots);
-    if (s.body_point >= 0) slots.push_back(m.point_slot[s.body_point]);
-    if (s.body_frame >= 0) slots.push_back(m.frame_slot[s.body_frame]);
+    slots = slots_of(m, c);
     couple();
   }
   return all;
 }
 
 double stored_energy(const Model& m, const State& q, const Inputs& inputs) {
-  Problem standing(m, q, q, inputs);  // nothing moves, so there is no damping and no friction
+  Problem standing(m, Scheme::rest(), {&q, &q, &q, &q}, inputs);
   Sum sum;
   add_elements(standing, q, sum);
   return sum.energy;

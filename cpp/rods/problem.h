@@ -3,6 +3,7 @@
 // gradient with respect to everything else: the previous state, inputs and parameters.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "rods/model.h"
@@ -15,20 +16,44 @@ struct Grip {
   Vec3 at;            // position of the sample
   Distance distance;  // of the sample from the shape
   double depth;       // penetration of the sphere, or 0
+  Vec3 arm;           // from the sample to the touching point of the sphere, in world axes
+};
+
+// The earlier states that a step depends on, newest first: q_{k-1}, q_{k-2}, ...
+constexpr int kPast = 4;
+using Past = std::array<const State*, kPast>;
+
+// Weights of the multistep formula of a step (ROD-39).
+struct Scheme {
+  double inertia;               // of inertia, times h^2
+  std::array<double, 4> past;   // of the earlier states in the free motion
+  double rate;                  // of q_k in a rate, times h
+  std::array<double, 2> lag;    // of q_{k-1} and q_{k-2} in the state that q_k minus it is a rate
+  std::array<double, 2> lever;  // the same in the frame that torques rotate
+  bool is_static;               // nothing moves, and there is no friction
+
+  // Returns the scheme of a step, which is counted from the beginning of the simulation
+  static Scheme at(const Model& m, int step);
+  // Returns the scheme of a state at rest
+  static Scheme rest();
 };
 
 // Data at the beginning of a step, with quantities that do not change during the iterations.
 struct Problem {
-  Problem(const Model& m, const State& previous_state, const State& previous_step,
-          const Inputs& given);
+  Problem(const Model& m, const Scheme& weights, const Past& states, const Inputs& given);
 
   const Model& model;
+  const Scheme scheme;
+  const Past past;
   const State& previous;  // state q_{k-1}
-  const State& step;      // change that led to it
   Inputs inputs;
+  double rate;                   // of q_k in a rate, 1/s
+  std::vector<Vec3> ahead;       // of points: free motion without forces
+  std::vector<Vec3> lagging;     // of points: position that rates refer to
   std::vector<Mat3> pull;        // of frames: the matrix W of (ROD-9)
-  std::vector<double> lengths;   // of edges, at the beginning
-  std::vector<Vec3> curvatures;  // of bends, at the beginning
+  std::vector<double> leverage;  // of frames: its norm
+  std::vector<double> lengths;   // of edges, which rates refer to
+  std::vector<Vec3> curvatures;  // of bends, which rates refer to
   std::vector<Grip> grips;       // of contacts
 };
 
@@ -36,21 +61,26 @@ struct Problem {
 struct Sum {
   double energy = 0;     // sum of all terms
   double magnitude = 0;  // sum of their absolute values
+  double leverage = 0;   // sum of forces times positions: rounding of positions changes the energy
+                         // by the unit roundoff times this number
   Tangent* gradient = nullptr;
   Skyline* hessian = nullptr;
 
-  void add(double term) {
+  void add(double term, double force_times_position = 0) {
     energy += term;
     magnitude += term < 0 ? -term : term;
+    leverage += force_times_position < 0 ? -force_times_position : force_times_position;
   }
 };
 
 // Cotangents of everything that a step depends on. All functions add to them.
 struct Bars {
-  Tangent previous, step;          // by slot; of the previous state and of the change before it
-  std::vector<double> mass, drag;  // by point
-  std::vector<Mat3> moment;        // by frame
-  std::vector<double> spin_drag;   // by frame
+  std::array<Tangent*, kPast> past;  // by slot; of the earlier states
+  int before = -1;                   // index in `past` of the state before the first one, or -1
+  std::vector<Mat3> ambient;  // by frame; of the matrices of this state, which may be no rotations
+  std::vector<double> mass, drag;                               // by point
+  std::vector<Mat3> moment;                                     // by frame
+  std::vector<double> spin_drag;                                // by frame
   std::vector<double> length, stretch, shear, stretch_damping;  // by edge
   std::vector<Vec3> bend, bend_damping;                         // by bend
   std::vector<double> attachment;                               // stiffness
@@ -60,6 +90,9 @@ struct Bars {
 
   explicit Bars(const Model& m);
 };
+
+// Returns the slots that a contact depends on
+std::vector<int> slots_of(const Model& m, const Contact& c);
 
 // Returns the pairs of slots that have a block in the Hessian
 std::vector<std::pair<int, int>> couplings(const Model& m);
@@ -80,6 +113,8 @@ void add_points(const Problem& p, const State& q, Sum& sum);
 void pull_back_points(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 void add_frames(const Problem& p, const State& q, Sum& sum);
 void pull_back_frames(const Problem& p, const State& q, const Tangent& z, Bars& bars);
+// Returns the free motion of a frame (ROD-9)
+Mat3 frame_ahead(const Problem& p, int frame);
 // Returns the matrix W of (ROD-9)
 Mat3 frame_pull(const Problem& p, int frame);
 
@@ -102,6 +137,8 @@ void pull_back_cables(const Problem& p, const State& q, const Tangent& z, Bars& 
 // Returns the state of a contact at the beginning of the step
 Grip grip(const Problem& p, const Contact& c);
 void add_contacts(const Problem& p, const State& q, Sum& sum);
+// Returns the index of the deepest contact that moves with a slot, or -1
+int deepest_contact(const Problem& p, const State& q, int slot);
 void pull_back_contacts(const Problem& p, const State& q, const Tangent& z, Bars& bars);
 
 }  // namespace mujacobian::rods

@@ -1,6 +1,8 @@
 #include "rods/skyline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "rods/algebra.h"
 
@@ -32,6 +34,29 @@ void Skyline::add(int row, int column, const Mat3& block) {
       for (int c = 0; c < 3; c++) place.m[3 * r + c] += block.m[3 * c + r];
   } else {
     for (int i = 0; i < 9; i++) place.m[i] += block.m[i];
+  }
+}
+
+void Skyline::bound(const std::vector<Vec3>& positions, const std::vector<int>& rows,
+                    std::vector<Vec3>& bounds) const {
+  constexpr double kUnit = std::numeric_limits<double>::epsilon();
+  std::vector<double> size(first_.size(), kUnit);
+  for (size_t i = 0; i < positions.size(); i++) {
+    const Vec3 x = positions[i];
+    size[rows[i]] = kUnit * std::max({std::abs(x.x), std::abs(x.y), std::abs(x.z)});
+  }
+  // absolute values of a row of a block, times the size of the unknowns of its columns
+  auto add = [](const Mat3& block, bool transpose, double scale, Vec3& sum) {
+    double rows[3] = {};
+    for (int k = 0; k < 9; k++) rows[transpose ? k % 3 : k / 3] += scale * std::abs(block.m[k]);
+    sum += load3(rows);
+  };
+  std::fill(bounds.begin(), bounds.end(), Vec3{});
+  for (int i = 0; i < this->rows(); i++) {
+    for (int j = first_[i]; j <= i; j++) {
+      add(at(i, j), false, size[j], bounds[i]);
+      if (j < i) add(at(i, j), true, size[i], bounds[j]);
+    }
   }
 }
 

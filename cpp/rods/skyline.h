@@ -19,6 +19,10 @@ class Skyline {
   void clear();
   // Add a block at (row, column) and its transpose at (column, row); add a diagonal block once.
   void add(int row, int column, const Mat3& block);
+  // Write bounds of the rounding errors of A x per row, where x is rounded: the positions of
+  // points, and rotations, whose entries are at most one.
+  void bound(const std::vector<Vec3>& positions, const std::vector<int>& rows,
+             std::vector<Vec3>& bounds) const;
   // y = A x
   void multiply(const std::vector<Vec3>& x, std::vector<Vec3>& y) const;
 

@@ -20,9 +20,10 @@ struct StateRows {
   void get(const Model& m, int row, State& q) const;
 };
 
-// Take T steps from the state in row 0. Write their states into the following rows, and one report
-// per step. Returns the number of steps, which is less than T if a step fails and not `persist`.
-int simulate(const Model& m, const State& first_step, int T, const InputRows& inputs,
+// Take T steps from the state in row 0, given the state `before` it (ROD-40). Write their states
+// into the following rows, and one report per step. Returns the number of steps, which is less than
+// T if a step fails and not `persist`.
+int simulate(const Model& m, const State& before, int T, const InputRows& inputs,
              const Options& options, bool persist, double* positions, double* rotations,
              Report* reports);
 
@@ -34,11 +35,12 @@ struct InputBars {
 // Reverse pass over all steps (ROD-26). Given are the cotangents of all states (`given`, one
 // tangent per row) and of the last change of state (`given_step`). Adds the cotangents of the
 // inputs, which the caller has set to zero, and of the parameters (`bars`). Writes those of the
-// first state and the first change into `bars`, and the norms of the cotangents of each state into
+// first state, of the points before it (`before_bar`), of the matrices of the frames before it
+// (`bars.ambient`), and the norms of the cotangents of each state and the changes before it into
 // `norms` (T + 1). Throws std::runtime_error if a Hessian is singular.
-void pull_back_steps(const Model& m, const State& first_step, int T, const InputRows& inputs,
+void pull_back_steps(const Model& m, const State& before, int T, const InputRows& inputs,
                      const StateRows& states, const std::vector<Tangent>& given,
                      const Tangent& given_step, const InputBars& input_bars, double* norms,
-                     Bars& bars);
+                     Bars& bars, Tangent& first_bar, Tangent& before_bar);
 
 }  // namespace mujacobian::rods

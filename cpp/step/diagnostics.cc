@@ -95,7 +95,9 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   const Sleep sleep(given_m, given_d, false, nullptr, arena);
   const auto& [m, evaluated] = converge_collider(given_m, given_d, true);
   const DataView& d = sleep.at_rest(m, evaluated, arena);
-  Diagnostics all{{}, diagnose_clamps(m, d), 0, 0, 0, 0};
+  Diagnostics all{};
+  all.clamps = diagnose_clamps(m, d);
+  all.solver_limit = solver_limit(m, d);
   if (d.nefc == 0 && !has_metric(m)) {
     fill_hessian(m, d, {}, K);
     return all;
@@ -108,7 +110,6 @@ Diagnostics diagnose(const ModelView& given_m, const DataView& given_d, double* 
   all.residual_before = optimum.residual_before;
   all.residual = optimum.residual;
   all.solver_error = f.solver_error;
-  all.solver_limit = solver_limit(m, d);
   all.collider_error = f.collider_error;
   if (m.opt.integrator != integrator::kRK4) {
     all.solver_error = solver_error(m, d, f, integrate(m, d, f, arena), arena);

@@ -81,15 +81,16 @@ def segment(y, a, b):
 class Variables:
     """Everything that the potential of a step depends on, by name, with forty digits."""
 
-    def __init__(self, world, state, previous, step, inputs, params):
-        self.world = world
+    def __init__(self, world, k, state, past, inputs, params):
+        """`k` is the index of the step, and `past` has the earlier states, newest first."""
+        self.world, self.k = world, k
         self.values = {
             "x": precise(state[0]),
             "R": np.array([orthonormal(R) for R in state[1]]).reshape(-1, 3, 3),
-            "previous_x": precise(previous[0]),
-            "previous_R": np.array([orthonormal(R) for R in previous[1]]).reshape(-1, 3, 3),
-            "step_x": precise(step[0]),
-            "step_R": np.array([orthonormal(R) for R in step[1]]).reshape(-1, 3, 3),
+            "past_x": precise(past[0]),
+            "past_R": np.array([orthonormal(R) for R in past[1].reshape(-1, 3, 3)]).reshape(
+                past[1].shape
+            ),
             **{name: precise(values) for name, values in vars(params).items()},
             **{name: precise(values) for name, values in inputs.items()},
         }
@@ -99,7 +100,7 @@ class Variables:
         values, turns = dict(self.values), {}
         for name, index, amount in changes:
             if name.endswith("R"):
-                turns.setdefault((name, index[0]), precise(np.zeros(3)))[index[1]] += amount
+                turns.setdefault((name, index[:-1]), precise(np.zeros(3)))[index[-1]] += amount
                 continue
             values[name] = values[name].copy()
             values[name][index] += amount
@@ -112,7 +113,7 @@ class Variables:
         return values
 
     def energy(self, *changes):
-        return potential(self.world, self.moved(changes))
+        return potential(self.world, self.k, self.moved(changes))
 
     def slope(self, variable):
         """Return the first derivative with respect to a (name, index)."""
@@ -130,12 +131,42 @@ class Variables:
         return float(total / (4 * STEP**2))
 
 
-def potential(world, v):
-    """Return the incremental potential."""
-    h, total = mp.mpf(world.timestep), mp.mpf(0)
-    total += inertia(world, v, h)
+class Formula:
+    """The difference formulas of step k for first and second derivatives at its end."""
+
+    def __init__(self, world, k):
+        self.h, self.second = mp.mpf(world.timestep), world.integrator == "bdf2"
+        self.k = k
+
+    def velocity(self, states, k):
+        """Return the derivative at state k of a list of states, newest first."""
+        if self.second and k > 1:
+            return (3 * states[0] - 4 * states[1] + states[2]) / (2 * self.h)
+        return (states[0] - states[1]) / self.h
+
+    def rate(self, states):
+        return self.velocity(states, self.k + 1)
+
+    def acceleration(self, states):
+        k = self.k + 1
+        v = [self.velocity(states[j:], k - j) for j in range(min(k + 1, 3))]
+        return self.velocity(v, k)
+
+    def weight(self):
+        """Return the derivative of a rate with respect to the newest state."""
+        return self.rate([mp.mpf(1), mp.mpf(0), mp.mpf(0)])
+
+
+def newest_first(v, name):
+    return [v[name], *v[f"past_{name}"]]
+
+
+def potential(world, k, v):
+    """Return the incremental potential of step k."""
+    h, total, formula = mp.mpf(world.timestep), mp.mpf(0), Formula(world, k)
+    total += inertia(world, v, formula)
     for rod in world.rods:
-        total += elastic(world, rod, v, h)
+        total += elastic(world, rod, v, formula)
     target = 0
     for a, stiffness in zip(world.attachments, v["attachment"], strict=True):
         if isinstance(a, rods.Weld):
@@ -161,24 +192,27 @@ def potential(world, v):
     return total
 
 
-def inertia(world, v, h):
-    total = mp.mpf(0)
+def inertia(world, v, formula):
+    total, w = mp.mpf(0), formula.weight()
+    positions, rotations = newest_first(v, "x"), newest_first(v, "R")
     for i, x in enumerate(v["x"]):
-        change = x - v["previous_x"][i]
-        off = change - v["step_x"][i]
-        total += v["mass"][i] / (2 * h**2) * dot(off, off)
-        total += v["drag"][i] / (2 * h) * dot(change, change)
+        # the derivatives of these squares are the inertial force and the drag
+        a = formula.acceleration([each[i] for each in positions])
+        change = formula.rate([each[i] for each in positions])
+        total += v["mass"][i] / (2 * w**2) * dot(a, a)
+        total += v["drag"][i] / (2 * w) * dot(change, change)
         total -= v["mass"][i] * dot(precise(world.gravity), x)
         if "forces" in v:
             total -= dot(v["forces"][i], x)
     for i, R in enumerate(v["R"]):
-        before = v["previous_R"][i]
-        ahead = 2 * before - v["step_R"][i].T.dot(before)
-        J, off, change = moment(v["inertia"][i]), R - ahead, R - before
-        total += dot(off.dot(J).flat, off.flat) / (2 * h**2)
-        total += v["spin_drag"][i] / (4 * h) * dot(change.flat, change.flat)
+        J, a = moment(v["inertia"][i]), formula.acceleration([each[i] for each in rotations])
+        change = formula.rate([each[i] for each in rotations])
+        total += dot(a.dot(J).flat, a.flat) / (2 * w**2)
+        total += v["spin_drag"][i] / (4 * w) * dot(change.flat, change.flat)
         if "torques" in v:
-            D = R.dot(before.T)
+            second = formula.second and formula.k > 0
+            lever = 2 * rotations[1][i] - rotations[2][i] if second else rotations[1][i]
+            D = R.dot(lever.T)
             turned = [D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]]
             total -= dot(v["torques"][i], turned) / 2
     return total
@@ -188,33 +222,43 @@ def moment(inertia):
     return sum(inertia[i, i] for i in range(3)) / 2 * precise(np.eye(3)) - inertia
 
 
-def elastic(world, rod, v, h):
-    total = mp.mpf(0)
+def elastic(world, rod, v, formula):
+    total, w = mp.mpf(0), formula.weight()
+    positions, rotations = newest_first(v, "x"), newest_first(v, "R")
     points, frames = world.points(rod).start, world.frames(rod).start
     edges, bends = world.edges(rod).start, world.bends(rod).start
     lengths = v["length"][world.edges(rod)]
     for k, rest in enumerate(lengths):
         e = v["x"][points + k + 1] - v["x"][points + k]
-        before = norm(v["previous_x"][points + k + 1] - v["previous_x"][points + k])
+        rate = formula.rate([norm(x[points + k + 1] - x[points + k]) for x in positions])
         total += v["stretch"][edges + k] / 2 * rest * (1 - norm(e) / rest) ** 2
-        total += v["stretch_damping"][edges + k] / (2 * h) * (norm(e) - before) ** 2 / rest
+        total += v["stretch_damping"][edges + k] / (2 * w) * rate**2 / rest
         aligned = dot(e, v["R"][frames + k][:, 2]) / norm(e)
         total += v["shear"][edges + k] / 2 * rest * (1 - aligned)
-    for k in range(rod.edges - 1):
-        mean = (lengths[k] + lengths[k + 1]) / 2
+    ends = [None] * rod.clamp_start, [None] * rod.clamp_end  # walls
+    chain = [*ends[0], *range(rod.edges), *ends[1]]
+    for k, pair in enumerate(pairwise(chain)):
+        mean = sum(lengths[i] for i in pair if i is not None) / 2
 
-        def omega(R, k=k, mean=mean):
-            A, B = R[frames + k], R[frames + k + 1]
+        def omega(R, pair=pair, mean=mean):
+            walls = precise(rod.frames[0]), precise(rod.frames[-1])
+            A, B = (
+                orthonormal(wall) if i is None else R[frames + i]
+                for i, wall in zip(pair, walls, strict=True)
+            )
             average, slope = (A + B) / 2, (B - A) / mean
             S = average.T.dot(slope)
+            if rod.bending == "tangent":
+                # 4 cos^2(angle / 2) from |A - B|^2 = 8 sin^2(angle / 2)
+                S = S * 4 / (4 - dot((A - B).flat, (A - B).flat) / 2)
             return np.array([S[2, 1], S[0, 2], S[1, 0]])
 
-        now, before = omega(v["R"]), omega(v["previous_R"])
+        now, rate = omega(v["R"]), formula.rate([omega(R) for R in rotations])
         rest = v["rest"][bends + k] if "rest" in v else precise(rod.rest_curvature)[k]
         for c in range(3):
             total += mean / 2 * v["bend"][bends + k][c] * (now[c] - rest[c]) ** 2
             viscous = v["bend_damping"][bends + k][c]
-            total += mean / (2 * h) * viscous * (now[c] - before[c]) ** 2
+            total += mean / (2 * w) * viscous * rate[c] ** 2
     return total
 
 
@@ -226,6 +270,22 @@ def place(world, p, x, R):
     if p.frame is not None:
         at = at + R[world.frames(p.owner).start + p.frame].dot(precise(p.offset))
     return at
+
+
+def rolled(world, contact, point, v, arm):
+    """Return the displacement of the touching point relative to the center, in the body's axes."""
+    first = world.frames(point.owner).start
+    if point.frame is not None:
+        frames = [point.frame]
+    else:
+        node, edges = point.points[0], point.owner.edges
+        frames = [k for k in (node - 1, node) if 0 <= k < edges]
+    R, before = v["R"], v["past_R"][0]
+    body = None if contact.body is None else world.frames(contact.body).start
+    out = arm if body is None else before[body].dot(arm)  # in world axes
+    ends = [R[first + k].dot(before[first + k].T.dot(out)) for k in frames]
+    end = sum(ends[1:], ends[0]) / len(ends)
+    return end - arm if body is None else R[body].T.dot(end) - arm
 
 
 def touch(world, contact, point, v, h, stiffness, friction):
@@ -245,12 +305,14 @@ def touch(world, contact, point, v, h, stiffness, friction):
             made[k] = (up - down) / (2 * d[k])
         return made
 
-    y, before = local(v["x"], v["R"]), local(v["previous_x"], v["previous_R"])
+    y, before = local(v["x"], v["R"]), local(v["past_x"][0], v["past_R"][0])
     radius = mp.mpf(contact.radius)
     total = stiffness / 2 * max(mp.mpf(0), radius - distance(contact.shape, y)) ** 2
     pressure = stiffness * max(mp.mpf(0), radius - distance(contact.shape, before))
     if pressure > 0:
         n, moved, scale = normal(before), y - before, h * mp.mpf(contact.slip)
+        if contact.rolling:
+            moved = moved + rolled(world, contact, point, v, -radius * n)
         u = moved - dot(n, moved) * n
         total += friction * pressure * (mp.sqrt(dot(u, u) + scale**2) - scale)
     return total

@@ -8,7 +8,7 @@ STEPS = 8
 HEIGHT = 0.322  # height at which the ball touches the table, m
 
 
-def everything(timestep=0.01):
+def everything(timestep=0.01, integrator="backward_euler"):
     """Return a clamped rod with a body, which slides on another body on the floor."""
     nodes = np.linspace([0, 0, HEIGHT], [0.5, 0, HEIGHT], 6)
     rod = rods.Rod(
@@ -41,6 +41,7 @@ def everything(timestep=0.01):
     samples = [ball.at([0.03, 0.02, -0.1]), ball.at([-0.04, 0.01, -0.1])]
     return rods.World(
         timestep=timestep,
+        integrator=integrator,
         rods=[rod],
         bodies=[ball, table],
         attachments=[

@@ -4,6 +4,7 @@ from mujacobian._rotation import exp
 from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody
 from mujacobian.rods.contact import Contact
+from mujacobian.rods.equilibrium import Equilibrium, equilibrium
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.gradient import Gradient
 from mujacobian.rods.point import Frame, Point
@@ -23,6 +24,7 @@ __all__ = [
     "Contact",
     "ConvergenceError",
     "Energies",
+    "Equilibrium",
     "Frame",
     "Gradient",
     "Inputs",
@@ -42,6 +44,7 @@ __all__ = [
     "Weld",
     "World",
     "darboux",
+    "equilibrium",
     "exp",
     "frames_along",
     "rollout",

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import freeze, instance, instances
+from mujacobian.rods.description import Description, freeze, instance, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative
 from mujacobian.rods.rotation import rotations
 
 
 @dataclass(frozen=True, eq=False)
-class Attachment:
+class Attachment(Description):
     """A spring of rest length zero between two points, or between a point and a fixed position.
 
     The energy is stiffness/2 |first - second|^2.
@@ -42,7 +42,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, eq=False)
-class Weld:
+class Weld(Description):
     """A torsion spring that aligns two frames, or a frame with axes that are fixed in the world.
 
     The energy is stiffness (1 - cos angle) (ROD-18). The angle is that of the rotation between

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import flag, freeze
+from mujacobian.rods.description import Description, flag, freeze
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.rotation import rotations
 
 
 @dataclass(frozen=True, eq=False)
-class RigidBody:
+class RigidBody(Description):
     """A rigid body. Its position is the position of its center of mass.
 
     Attributes:
@@ -80,8 +80,12 @@ class RigidBody:
         return Frame(self, 0)
 
 
-def inertias(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return `values` as inertia matrices `(..., 3, 3)`, or raise if they are not physical."""
+def inertias(name: str, values: ArrayLike, shape: tuple[int, ...], *, alone: bool = True) -> Array:
+    """Return `values` as inertia matrices `(..., 3, 3)`, or raise if they are not physical.
+
+    If `alone` is False, other masses have a part of the inertia, as the nodes of rods have. Then
+    the principal moments need not satisfy the triangle inequality.
+    """
     given = shaped(name, values, shape)
     if given.size == 0:
         return given
@@ -94,7 +98,8 @@ def inertias(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
         raise ArgumentError(
             f"{name} must be positive definite, its smallest moment is {principal.min()}"
         )
-    if (principal[..., 2] > (principal[..., 0] + principal[..., 1]) * (1 + 1e-9)).any():
+    most = (principal[..., 0] + principal[..., 1]) * (1 + 1e-9)
+    if alone and (principal[..., 2] > most).any():
         raise ArgumentError(
             f"no body has this {name}: a principal moment exceeds the sum of the other two"
         )

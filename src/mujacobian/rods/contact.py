@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.body import RigidBody
-from mujacobian.rods.description import instance, instances
+from mujacobian.rods.description import flag, instance, instances
 from mujacobian.rods.point import Point
 from mujacobian.rods.quantity import nonnegative, positive
 from mujacobian.rods.shape import Shape
@@ -19,7 +19,9 @@ class Contact:
 
     The energy of a penetrating sphere is stiffness/2 depth^2. The friction force is
     friction * force * v / sqrt(|v|^2 + slip^2) with the sliding velocity v over the step (ROD-24).
-    The normal and the normal force are those at the beginning of the step.
+    The normal and the normal force are those at the beginning of the step. Friction acts at the
+    point of the sphere that touches the shape, so that spheres and round rods roll (ROD-42). This
+    point rotates with the frame of the material point; at a node, with the edges beside it.
 
     Attributes:
       points: material points of bodies and rods.
@@ -30,6 +32,8 @@ class Contact:
       radius: radius of the spheres, m; by default 0.
       slip: sliding velocity, m/s, at which friction changes from viscous to dry; by default 1e-3.
       body: body that the shape is fixed to; by default None, the world.
+      rolling: whether friction acts at the touching point, the default. If False, it acts at the
+        centers of the spheres, without a torque.
 
     Example:
       >>> from mujacobian import rods
@@ -47,6 +51,7 @@ class Contact:
     radius: float = 0
     slip: float = 1e-3
     body: RigidBody | None = None
+    rolling: bool = True
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -59,3 +64,4 @@ class Contact:
         for name in ("stiffness", "friction", "radius"):
             set_(self, name, nonnegative(name, getattr(self, name)))
         set_(self, "slip", positive("slip", self.slip))
+        set_(self, "rolling", flag("rolling", self.rolling))

@@ -30,6 +30,14 @@ def accept_former(old: str, new: str) -> Callable[[Function], Function]:
     return decorate
 
 
+class Description:
+    """Base class of descriptions: their arrays stay read-only in copies and pickles."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        freeze(self)
+
+
 def freeze(description: object) -> None:
     """Replace the arrays of a description by read-only copies."""
     for name, value in vars(description).items():

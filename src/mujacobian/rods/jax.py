@@ -92,7 +92,7 @@ def _function(world: World, T: int, options: Values) -> Any:  # noqa: ANN401
     def pull_back(values: Values, x: Array, R: Array, x_bar: Array, R_bar: Array) -> Values:
         state, params, given = _split(values)
         _, inputs = check_inputs(world, T, given)
-        report = Report(["converged"] * T, np.zeros(T, np.int64), np.zeros(T), np.zeros(T))
+        report = Report.read(np.tile([0.0, 0, 0, 0, -1, -1], (T, 1)), world)  # all converged
         trajectory = Trajectory(
             world,
             check_state(world, state),

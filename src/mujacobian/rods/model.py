@@ -11,7 +11,9 @@ from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian.rods.attachment import Weld
 from mujacobian.rods.body import moments
+from mujacobian.rods.contact import Contact
 from mujacobian.rods.point import Point
+from mujacobian.rods.shape import added
 from mujacobian.rods.state import Parameters
 
 if TYPE_CHECKING:
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int32]
 
 
-def compiled(world: World, p: Parameters) -> _core.RodModel:
-    """Return the core's model of the world with these parameters."""
-    point_slots, frame_slots = _slots(world)
+def compiled(world: World, p: Parameters, order: int | None = None) -> _core.RodModel:
+    """Return the core's model of the world with these parameters.
+
+    `order` is that of the integrator, by default that of the world; 0 is statics.
+    """
+    point_slots, frame_slots = slots(world)
     fixed_points, fixed_frames = world.fixed()
     model = _core.RodModel(
         timestep=world.timestep,
@@ -36,13 +41,14 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         frame_fixed=_integers(fixed_frames),
         frame_slot=frame_slots,
         targets=len(world.anchors),
+        order=world.order if order is None else order,
     )
     _add_rods(model, world, p)
     _add_attachments(model, world, p)
     for cable in world.cables:
         model.add_cable(*_placed(world, *cable.path))
     for each, stiffness, friction in zip(world.contacts, p.contact, p.friction, strict=True):
-        shape = each.shape.add_to(model)
+        shape = added(each.shape, model)
         body = -1, -1
         if each.body is not None:
             body = world.points(each.body).start, world.frames(each.body).start
@@ -50,6 +56,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
         model.add_contacts(
             ids=ids,
             values=values,
+            rolling=_rolling(world, each),
             shape=shape,
             body_point=body[0],
             body_frame=body[1],
@@ -61,7 +68,7 @@ def compiled(world: World, p: Parameters) -> _core.RodModel:
     return model
 
 
-def _slots(world: World) -> tuple[Integers, Integers]:
+def slots(world: World) -> tuple[Integers, Integers]:
     """Return the slots of points and frames: alternating along each rod, then those of bodies."""
     points, frames, slot = [], [], 0
     for each in world.owners:
@@ -74,15 +81,25 @@ def _slots(world: World) -> tuple[Integers, Integers]:
 
 def _add_rods(model: _core.RodModel, world: World, p: Parameters) -> None:
     # arrays of frames begin with the edges of rods, so a frame has the index of its edge
-    edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 2))
+    edges, bends = np.zeros((world.n_edges, 3)), np.zeros((world.n_bends, 3))
+    walls = np.zeros((world.n_bends, 9))
     for rod in world.rods:
         k = np.arange(rod.edges)
         point, frame = world.points(rod).start + k, world.frames(rod).start + k
         edges[world.edges(rod)] = np.stack([point, point + 1, frame], axis=1)
-        bends[world.bends(rod)] = np.stack([frame[:-1], frame[1:]], axis=1)
+        # pairs of edges; the wall of a clamp has the index -1
+        at, own = world.bends(rod), np.asarray(rod.frames).reshape(-1, 9)
+        ends = [-1] * rod.clamp_start, [-1] * rod.clamp_end
+        chain = np.concatenate([ends[0], frame, ends[1]])
+        bends[at] = np.stack([chain[:-1], chain[1:], 0 * chain[1:]], axis=1)
+        bends[at, 2] = rod.bending == "tangent"
+        if rod.clamp_start:
+            walls[at.start] = own[0]
+        if rod.clamp_end:
+            walls[at.stop - 1] = own[-1]
     values = p.length, p.stretch, p.shear, p.stretch_damping
     model.add_edges(_integers(edges), np.stack(values, axis=1))
-    model.add_bends(_integers(bends), np.hstack([p.bend, p.bend_damping]))
+    model.add_bends(_integers(bends), np.hstack([p.bend, p.bend_damping, walls]))
 
 
 def _add_attachments(model: _core.RodModel, world: World, p: Parameters) -> None:
@@ -112,6 +129,22 @@ def _placed(world: World, *points: Point) -> tuple[Integers, Array]:
         if p.frame is not None:
             ids[k, 2] = frame + p.frame
     return _integers(ids).ravel(), values.ravel()
+
+
+def _rolling(world: World, contact: Contact) -> Integers:
+    """Return the frames that each sphere rotates with, `(points, 2)`; -1 means none."""
+    frames = np.full((len(contact.points), 2), -1)
+    if not contact.rolling or contact.radius == 0:
+        return _integers(frames)
+    for k, p in enumerate(contact.points):
+        first, edges = world.frames(p.owner).start, p.owner.sizes[1]
+        if p.frame is not None:
+            frames[k, 0] = first + p.frame
+            continue
+        # the edges beside a node
+        beside = sorted({max(p.points[0] - 1, 0), min(p.points[-1], edges - 1)})
+        frames[k, : len(beside)] = [first + edge for edge in beside]
+    return _integers(frames)
 
 
 def _integers(values: ArrayLike) -> Integers:

@@ -127,6 +127,10 @@ def rollout(
         raise ArgumentError(f"controls must have shape (T, {model.nu}), got {u.shape}")
     if abs(model.opt.timestep - world.timestep) > 1e-12:
         raise ArgumentError(f"time steps differ: {model.opt.timestep} and {world.timestep}")
+    if world.order > 1:
+        raise ArgumentError(
+            "a world that is coupled with a model needs integrator='backward_euler'"
+        )
     start, here = copy(data), copy(data)
     carried = _carry(model, world, links)
     rods_state = world.state() if state is None else state

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, shaped
 from mujacobian.errors import ArgumentError, ArgumentTypeError
-from mujacobian.rods.description import freeze, index
+from mujacobian.rods.description import Description, freeze, index
 
 if TYPE_CHECKING:
     from mujacobian.rods.body import RigidBody
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Point(Description):
     """A material point of a body, or of a rod at a node or beside an edge.
 
     `RigidBody.at`, `Rod.node` and `Rod.beside` make such points. The position is a weighted sum of

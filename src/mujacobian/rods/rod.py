@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import freeze, index, instances
+from mujacobian.rods.description import Description, flag, freeze, index, instances
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegative, nonnegatives, positive, spread
-from mujacobian.rods.rotation import darboux, frames_along, rotations
+from mujacobian.rods.rotation import darboux, frames_along, require_measure, rotations
 
 
 @dataclass(frozen=True, eq=False)
-class Rod:
+class Rod(Description):
     """An elastic rod with n edges.
 
     It has a position at each node and a frame at each edge. The third axis of the frame follows the
@@ -30,31 +30,37 @@ class Rod:
       stretch: stiffness in N, a number or `(n,)`; the energy is stretch/2 l (|edge|/l - 1)^2.
       shear: stiffness in N, a number or `(n,)`; the energy is shear/2 l (1 - cos a) with the angle
         a between the edge and the third axis of its frame.
-      bend: stiffness in N m^2, `(3,)` or `(n - 1, 3)`, against bending about the first two axes and
-        twist about the third; the energy is l/2 sum_i bend_i (Darboux vector - rest)_i^2.
+      bend: stiffness in N m^2, `(3,)` or `(bends, 3)`, against bending about the first two axes and
+        twist about the third; the energy is l/2 sum_i bend_i (Darboux vector - rest)_i^2. There is
+        a bend at a clamped start, at each inner node, and at a clamped end, in this order.
       frames: `(n, 3, 3)`, initial frames; by default `rods.frames_along(nodes)`, without twist.
       rest_lengths: `(n,)`, m; by default the initial lengths.
-      rest_curvature: `(3,)` or `(n - 1, 3)`, 1/m, Darboux vectors at rest; by default those of the
-        initial frames. They are zero for a rod that is straight at rest.
+      rest_curvature: `(3,)` or `(bends, 3)`, 1/m, Darboux vectors at rest; by default those of the
+        initial frames, and zero at clamped ends. They are zero for a rod that is straight at rest.
       velocities: `(3,)` or `(n + 1, 3)`, m/s, initial velocities of the nodes in world axes; by
         default zero.
       angular_velocities: `(3,)` or `(n, 3)`, rad/s, initial angular velocities of the edges in
         world axes; by default zero.
       stretch_damping: Kelvin-Voigt damping of the stretch rate, N s; by default 0.
       bend_damping: Kelvin-Voigt damping of the rate of the Darboux vector, N m^2 s, a number,
-        `(3,)` or `(n - 1, 3)`; by default 0.
+        `(3,)` or `(bends, 3)`; by default 0.
       drag: damping of the velocity of each node, N s/m; by default 0.
       spin_drag: damping of the angular velocity of each edge, N m s; by default 0.
       fixed_nodes: indices of nodes that keep their initial position; by default none.
-      fixed_edges: indices of edges that keep their initial orientation; by default none. A clamp
-        fixes a node and its edge.
+      fixed_edges: indices of edges that keep their initial orientation; by default none.
+      clamp_start: whether a wall holds the first node and, by half a bend, the first edge (ROD-38);
+        the axes of the wall are `frames[0]`. By default False. Fixing the node and its edge instead
+        makes the rod stiffer, by half an edge that does not bend.
+      clamp_end: the same for the last node and the last edge; by default False.
+      bending: measure of the angles between adjacent edges: "sine", the default, or "tangent", 2
+        tan(angle / 2), whose energy does not soften above 90 degrees.
 
     Example:
       >>> import numpy as np
       >>> from mujacobian import rods
       >>> x = np.linspace([0, 0, 0], [1, 0, 0], 11)
       >>> beam = rods.Rod(x, mass=0.1, radius=0.01, stretch=1e3, shear=1e3, bend=[1, 1, 1],
-      ...                 fixed_nodes=[0], fixed_edges=[0])
+      ...                 clamp_start=True)
       >>> world = rods.World(timestep=0.01, rods=[beam])
       >>> bool(rods.rollout(world, steps=20).positions[-1, -1, 2] < 0)
       True
@@ -77,6 +83,9 @@ class Rod:
     spin_drag: float = 0
     fixed_nodes: Sequence[int] = ()
     fixed_edges: Sequence[int] = ()
+    clamp_start: bool = False
+    clamp_end: bool = False
+    bending: str = "sine"
 
     def __post_init__(self) -> None:
         # nodes and lengths of edges
@@ -90,9 +99,13 @@ class Rod:
         # masses, stiffnesses and damping
         for name in ("mass", "radius"):
             set_(self, name, positive(name, getattr(self, name)))
-        for name, shape in (("stretch", (n,)), ("shear", (n,)), ("bend", (n - 1, 3))):
-            set_(self, name, nonnegatives(name, getattr(self, name), shape))
-        set_(self, "bend_damping", nonnegatives("bend_damping", self.bend_damping, (n - 1, 3)))
+        for name in ("clamp_start", "clamp_end"):
+            set_(self, name, flag(name, getattr(self, name)))
+        bends = n - 1 + self.clamp_start + self.clamp_end
+        for name in ("stretch", "shear"):
+            set_(self, name, nonnegatives(name, getattr(self, name), (n,)))
+        for name in ("bend", "bend_damping"):
+            set_(self, name, nonnegatives(name, getattr(self, name), (bends, 3)))
         for name in ("stretch_damping", "drag", "spin_drag"):
             set_(self, name, nonnegative(name, getattr(self, name)))
         # frames and rest shape
@@ -107,8 +120,9 @@ class Rod:
         set_(self, "rest_lengths", rest)
         curvature = self.rest_curvature
         if curvature is None:
-            curvature = darboux(np.asarray(self.frames), rest)
-        set_(self, "rest_curvature", spread("rest_curvature", curvature, (n - 1, 3)))
+            inner = darboux(np.asarray(self.frames), rest, require_measure(self.bending))
+            curvature = np.pad(inner, ((self.clamp_start, self.clamp_end), (0, 0)))
+        set_(self, "rest_curvature", spread("rest_curvature", curvature, (bends, 3)))
         # velocities
         set_(self, "velocities", spread("velocities", self.velocities, (n + 1, 3)))
         spin = spread("angular_velocities", self.angular_velocities, (n, 3))
@@ -117,6 +131,12 @@ class Rod:
         for name, count in (("fixed_nodes", n + 1), ("fixed_edges", n)):
             chosen = instances(name, getattr(self, name), int, np.integer)
             set_(self, name, [index(name, i, count) for i in chosen])
+        for name, node, edge in (("clamp_start", 0, 0), ("clamp_end", n, n - 1)):
+            if not getattr(self, name):
+                continue
+            if edge in self.fixed_edges:
+                raise ArgumentError(f"with {name}, edge {edge} must not be fixed, too")
+            set_(self, "fixed_nodes", sorted({*self.fixed_nodes, node}))
         moving = (
             np.asarray(self.velocities)[self.fixed_nodes].any()
             or np.asarray(self.angular_velocities)[self.fixed_edges].any()
@@ -129,6 +149,11 @@ class Rod:
     def edges(self) -> int:
         """The number of edges."""
         return len(np.asarray(self.frames))
+
+    @property
+    def bends(self) -> int:
+        """The number of bends: inner nodes and clamped ends."""
+        return len(np.asarray(self.bend))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -149,15 +174,18 @@ class Rod:
         return Frame(self, index("edge", edge, self.edges))
 
     def lumped(self) -> tuple[Array, Array]:
-        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`, solid cylinders."""
+        """Return masses of nodes `(n + 1,)` and inertias of edges `(n, 3, 3)`.
+
+        The edges have the inertia of their cross sections only. The masses of the nodes already
+        have the inertia of the mass along the edges (ROD-37).
+        """
         lengths, r = np.asarray(self.rest_lengths), np.float64(self.radius)
         m = self.mass * lengths / lengths.sum()
         nodes = np.zeros(len(lengths) + 1)
         nodes[:-1] += 0.5 * m
         nodes[1:] += 0.5 * m
         with np.errstate(all="ignore"):  # the world raises if a value is not finite
-            across = m * (r**2 / 4 + lengths**2 / 12)
-            about = np.stack([across, across, m * r**2 / 2], axis=-1)
+            about = np.stack([m * r**2 / 4, m * r**2 / 4, m * r**2 / 2], axis=-1)
             return nodes, about[:, :, None] * np.eye(3)
 
 

@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
-from mujacobian._rotation import exp
 from mujacobian.errors import ArgumentError
 from mujacobian.rods.description import flag, instance
 from mujacobian.rods.errors import ConvergenceError
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 from mujacobian.rods.state import Inputs, Parameters, State
-from mujacobian.rods.trajectory import Report, Trajectory, core_inputs
+from mujacobian.rods.trajectory import Report, Trajectory, core_inputs, state_before
 from mujacobian.rods.world import World
 
 
@@ -35,7 +34,7 @@ def rollout(
     iterations: int = 100,
     strict: bool = True,
 ) -> Trajectory:
-    """Return the trajectory of T steps of backward Euler. Its method `gradient` differentiates it.
+    """Return the trajectory of T steps. Its method `gradient` differentiates it.
 
     Args:
       world: world to simulate.
@@ -84,12 +83,12 @@ def rollout(
     positions = np.empty((T + 1, world.n_points, 3))
     rotations_ = np.empty((T + 1, world.n_frames, 3, 3))
     positions[0], rotations_[0] = first.positions, first.rotations
-    reports = np.zeros((T, 4))
-    step_x, step_R = first_step(world, first)
+    reports = np.zeros((T, 6))
+    before_x, before_R = state_before(world, first)
     taken = _core.rods_simulate_into(
         model,
-        step_x=step_x,
-        step_R=step_R,
+        before_x=before_x,
+        before_R=before_R,
         steps=T,
         inputs=core_inputs(world, inputs),
         tolerance=positive("tolerance", tolerance),
@@ -100,24 +99,45 @@ def rollout(
         reports=reports,
     )
     # report the convergence
-    report = Report.read(reports)
     if taken < T:
-        raise ConvergenceError(
-            f"step {taken} does not converge: {report.status[taken]} after "
-            f"{report.iterations[taken]} iterations, Newton step {report.corrections[taken]:.1e}, "
-            f"residual {report.residuals[taken]:.1e}",
-            taken,
-            float(report.residuals[taken]),
-        )
+        raise failure(world, Report.read(reports[: taken + 1], world), rotations_[taken])
+    report = Report.read(reports, world)
     for states in (positions, rotations_):
         states.flags.writeable = False  # `Trajectory.gradient` reads them later
     return Trajectory(world, first, positions, rotations_, report, inputs, chosen, model)
 
 
-def first_step(world: World, first: State) -> tuple[Array, Array]:
-    """Return the changes of positions and rotations in the step before the first one (ROD-2)."""
-    h = world.timestep
-    return h * first.velocities, np.ascontiguousarray(exp(h * first.angular_velocities))
+def failure(world: World, report: Report, before: Array) -> ConvergenceError:
+    """Return the error of the last step, given the rotations at its beginning."""
+    step, residual = len(report.status) - 1, float(report.residuals[-1])
+    unknown, contact = report.unknowns[-1], report.contacts[-1]
+    message = (
+        f"step {step} does not converge: {report.status[-1]} after {report.iterations[-1]} "
+        f"iterations, Newton step {report.corrections[-1]:.1e}, residual {residual:.1e}"
+    )
+    if unknown:
+        message += f"; the largest correction is at {unknown}"
+    if contact is not None:
+        message += f", where point {contact[1]} of contact {contact[0]} is deepest"
+    return ConvergenceError(message + folded(world, before), step, residual, unknown, contact)
+
+
+def folded(world: World, rotations: Array) -> str:
+    """Return a sentence that names a node with a bending angle above 90 degrees, or nothing."""
+    for number, rod in enumerate(world.rods):
+        if rod.bending == "tangent":
+            continue
+        R = rotations[world.frames(rod)]
+        between = np.swapaxes(R[:-1], -1, -2) @ R[1:]
+        cosines = 0.5 * (np.trace(between, axis1=-2, axis2=-1) - 1)
+        if cosines.min(initial=1) < 0:
+            node = int(np.argmin(cosines)) + 1
+            angle = np.degrees(np.arccos(np.clip(cosines[node - 1], -1, 1)))
+            return (
+                f". Rod {number} is bent by {angle:.0f} degrees at node {node}; above 90 degrees, "
+                "its bending energy softens: use shorter edges or bending='tangent'"
+            )
+    return ""
 
 
 def check_state(world: World, state: State) -> State:

@@ -67,23 +67,35 @@ def frames_along(nodes: ArrayLike, up: ArrayLike | None = None) -> Array:
     return np.array(frames)
 
 
-def darboux(frames: ArrayLike, lengths: ArrayLike) -> Array:
+def darboux(frames: ArrayLike, lengths: ArrayLike, bending: str = "sine") -> Array:
     """Return the Darboux vectors `(n - 1, 3)`, rad/m, between frames of adjacent edges (ROD-15).
 
     (R_a^T R_b - R_b^T R_a) / (2 l) = [omega]x, where l is the mean length of the two edges. The
-    first two components are curvatures, the third is the twist.
+    first two components are curvatures, the third is the twist. This is the sine of the angle
+    between the frames, divided by l.
 
     Args:
       frames: `(n, 3, 3)`, frames of the edges.
       lengths: `(n,)`, m, lengths of the edges.
+      bending: measure of the angle: "sine", the default, or "tangent", 2 tan(angle / 2) (ROD-34).
     """
+    require_measure(bending)
     length = numbers("lengths", lengths)
     if length.ndim != 1 or not (length > 0).all():
         raise ArgumentError("lengths must be positive and have shape (n,)")
     R = shaped("frames", frames, (len(length), 3, 3))
     Q = np.swapaxes(R[:-1], -1, -2) @ R[1:]
     made: Array = axial(Q) / (length[:-1] + length[1:])[:, None]
+    if bending == "tangent":
+        made *= 4 / (1 + np.trace(Q, axis1=-2, axis2=-1))[:, None]
     return made
+
+
+def require_measure(bending: str) -> str:
+    """Return the name of a measure of bending angles, or raise if there is no such measure."""
+    if bending not in ("sine", "tangent"):
+        raise ArgumentError(f"bending must be 'sine' or 'tangent', got {bending!r}")
+    return bending
 
 
 def project(R: Array, bar: Array) -> Array:

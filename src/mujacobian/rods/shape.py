@@ -11,19 +11,41 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian import _core
-from mujacobian._arguments import numbers, shaped
-from mujacobian.errors import ArgumentError
-from mujacobian.rods.description import accept_former, freeze, instance, instances
+from mujacobian._arguments import Array, numbers, shaped
+from mujacobian.errors import ArgumentError, ArgumentIndexError, ArgumentTypeError
+from mujacobian.rods.description import Description, accept_former, freeze, instance, instances
 from mujacobian.rods.quantity import positive
 from mujacobian.rods.rotation import rotations
 
+LARGEST_GRID = 10_000_000  # cells of a box that is sampled
 
-class Shape(ABC):
-    """A solid. Points inside it have a negative distance."""
+
+class Shape(Description, ABC):
+    """A solid. Points inside it have a negative distance.
+
+    A class of your own can combine the shapes of this module: its `add_to` returns what their
+    `add_to` has returned. The core has no other shapes.
+    """
 
     @abstractmethod
     def add_to(self, model: _core.RodModel) -> int:
         """Add this shape to the model and return its index there."""
+
+
+def added(shape: Shape, model: _core.RodModel) -> int:
+    """Add a shape to the model and return its index, or raise if its class returns none."""
+    index, kind = shape.add_to(model), type(shape).__name__
+    if not isinstance(index, int):
+        raise ArgumentTypeError(
+            f"{kind}.add_to must return the index of a shape in the model, got "
+            f"{type(index).__name__}"
+        )
+    if not 0 <= index < model.shapes():
+        raise ArgumentIndexError(
+            f"{kind}.add_to must return what add_to of another shape has returned, got {index}, "
+            f"but the model has {model.shapes()} shapes"
+        )
+    return index
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +141,23 @@ class Box(Shape):
         warnings.warn("centre is now center", DeprecationWarning, stacklevel=2)
         return self.center
 
+    def samples(self, spacing: float) -> Array:
+        """Return points on the surface, `(m, 3)`, m, for contacts of a body of this shape.
+
+        They form a grid on each face, whose points are at most `spacing` apart along the edges. The
+        edges and corners of the box have points, too. If the spacing is at most half of the width
+        of the shape that the body touches, this shape cannot pass between the points.
+        """
+        apart, half = positive("spacing", spacing), np.asarray(self.half)
+        counts = np.maximum(np.ceil(2 * half / apart), 1)
+        if counts.prod() > LARGEST_GRID:
+            raise ArgumentError(f"spacing {apart} is too small for a box of half {half}")
+        sides = [np.linspace(-1, 1, int(n) + 1) for n in counts]
+        grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3)
+        local = half * grid[np.abs(grid).max(axis=1) == 1]
+        made: Array = local @ np.asarray(self.axes).T + self.center
+        return made
+
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
         half, center, axes = map(np.asarray, (self.half, self.center, self.axes))
         return model.add_box(half, center, axes)
@@ -144,7 +183,7 @@ class Union(Shape):
             raise ArgumentError("parts must have at least one shape")
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
-        return model.add_union([part.add_to(model) for part in self.parts])
+        return model.add_union([added(part, model) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,4 +200,4 @@ class Outside(Shape):
         instance("shape", self.shape, Shape)
 
     def add_to(self, model: _core.RodModel) -> int:  # noqa: D102
-        return model.add_complement(self.shape.add_to(model))
+        return model.add_complement(added(self.shape, model))

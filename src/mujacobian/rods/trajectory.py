@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mujacobian import _core
 from mujacobian._arguments import Array, shaped
-from mujacobian._rotation import exp, log, right_jacobian
+from mujacobian._rotation import axial, exp, log, right_jacobian, skew
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
 from mujacobian.rods.description import flag
@@ -18,7 +18,13 @@ from mujacobian.rods.rotation import lift, project
 from mujacobian.rods.state import Inputs, Parameters, State
 from mujacobian.rods.world import World
 
-STATUS = ("converged", "too many iterations", "no decrease along a line", "not finite")
+STATUS = (
+    "converged",
+    "too many iterations",
+    "no decrease along a line",
+    "not finite",
+    "no progress",
+)
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,18 @@ class Report:
       iterations: numbers of Newton iterations; each assembles and factors one Hessian.
       corrections: largest entries of the last Newton steps, m or rad.
       residuals: largest entries of the gradients before these Newton steps, N or N m.
+      unknowns: for steps that did not converge, the node, edge or body with the largest entry of
+        the last Newton step; otherwise, or if this step is not finite, empty.
+      contacts: the deepest contact there: its index in `World.contacts` and that of its point; None
+        if nothing touches.
     """
 
     status: list[str]
     iterations: NDArray[np.int64]
     corrections: Array
     residuals: Array
+    unknowns: list[str]
+    contacts: list[tuple[int, int] | None]
 
     @property
     def converged(self) -> NDArray[np.bool_]:
@@ -43,10 +55,16 @@ class Report:
         return np.array([each == STATUS[0] for each in self.status], dtype=bool)
 
     @staticmethod
-    def read(rows: Array) -> Report:
+    def read(rows: Array, world: World) -> Report:
         """Return the report that the rows of the core contain."""
-        status = [STATUS[int(k)] for k in rows[:, 0]]
-        return Report(status, rows[:, 1].astype(np.int64), rows[:, 2].copy(), rows[:, 3].copy())
+        return Report(
+            [STATUS[int(k)] for k in rows[:, 0]],
+            rows[:, 1].astype(np.int64),
+            rows[:, 2].copy(),
+            rows[:, 3].copy(),
+            [world.unknown(int(slot)) for slot in rows[:, 4]],
+            [world.contact(int(k)) for k in rows[:, 5]],
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +72,7 @@ class Energies:
     """Energies of a trajectory, J, each `(T + 1,)`.
 
     Attributes:
-      kinetic: kinetic energy with the mean velocities of the preceding step.
+      kinetic: kinetic energy with the velocities of the integrator.
       stored: elastic energy of edges, bends, attachments, cables and contacts.
       gravity: potential energy in the gravity field.
     """
@@ -106,6 +124,11 @@ class Trajectory:
     params: Parameters = field(repr=False)
     model: _core.RodModel = field(repr=False)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # the compiled model is made again
+        kept = self.world, self.first, self.positions, self.rotations, self.report
+        return restore, (*kept, self.inputs, self.params)
+
     @property
     def steps(self) -> int:
         """The number of steps T."""
@@ -113,31 +136,40 @@ class Trajectory:
 
     @property
     def velocities(self) -> Array:
-        """The initial velocities, then the mean ones of each step, `(T + 1, points, 3)`, m/s."""
-        moved = np.diff(self.positions, axis=0) / self.world.timestep
-        return np.concatenate([self.first.velocities[None], moved])
+        """The initial velocities, then those of the integrator, `(T + 1, points, 3)`, m/s.
+
+        With backward Euler they are the mean velocities of the steps, with BDF2 the derivatives at
+        their ends (ROD-39).
+        """
+        return np.concatenate([self.first.velocities[None], self._rates(self.positions)])
 
     @property
     def state(self) -> State:
-        """The last state, from which another rollout can continue."""
-        h = self.world.timestep
-        turned = self.rotations[-1] @ np.swapaxes(self.rotations[-2], -1, -2)
-        return State(
-            self.positions[-1].copy(),
-            self.rotations[-1].copy(),
-            (self.positions[-1] - self.positions[-2]) / h,
-            log(turned) / h,
-        )
+        """The last state, from which another rollout can continue.
+
+        With backward Euler, both rollouts together are one longer rollout. BDF2 begins each rollout
+        with a step of backward Euler, which does not change its order.
+        """
+        h, R = self.world.timestep, self.rotations
+        turned = log(R[-1] @ np.swapaxes(R[-2], -1, -2)) / h
+        if self.world.order > 1 and self.steps > 1:
+            before = log(R[-2] @ np.swapaxes(R[-3], -1, -2)) / h
+            turned = 1.5 * turned - 0.5 * before
+        return State(self.positions[-1].copy(), R[-1].copy(), self.velocities[-1], turned)
+
+    def _rates(self, states: Array) -> Array:
+        """Return the derivatives of arrays of states with respect to time after each step."""
+        rates: Array = np.diff(states, axis=0) / self.world.timestep
+        if self.world.order > 1:
+            rates[1:] = 1.5 * rates[1:] - 0.5 * rates[:-1].copy()
+        return rates
 
     def energies(self) -> Energies:
         """Return the kinetic, stored and gravitational energy of each state."""
         world, T, h = self.world, self.steps, self.world.timestep
         p = self.params
-        step = exp(h * self.first.angular_velocities)
-        before = np.concatenate(
-            [(np.swapaxes(step, -1, -2) @ self.rotations[0])[None], self.rotations]
-        )
-        rate = np.diff(before, axis=0) / h
+        first = (self.rotations[0] - state_before(world, self.first)[1])[None] / h
+        rate = np.concatenate([first, self._rates(self.rotations)])
         kinetic = 0.5 * np.einsum("p,tpi,tpi->t", p.mass, self.velocities, self.velocities)
         kinetic += 0.5 * np.einsum("tfij,fjk,tfik->t", rate, moments(p.inertia), rate)
         stored = np.empty(T + 1)
@@ -197,8 +229,10 @@ class Trajectory:
         no_step = np.zeros((world.n_points, 3)), np.zeros((world.n_frames, 3))
         bars = self.pull_back(x_bar, R_bar, no_step)
         turned = bars.rotations if tangent else lift(self.rotations[0], bars.rotations)
-        turning = right_jacobian(h * self.first.angular_velocities)
-        spin = h * np.einsum("fij,fj->fi", turning, bars.step_rotations)
+        spin = h * bars.step_rotations
+        if world.order == 1:
+            turning = right_jacobian(h * self.first.angular_velocities)
+            spin = np.einsum("fij,fj->fi", turning, spin)
         return Gradient(
             State(bars.positions, turned, h * bars.step_positions, spin),
             **vars(bars.inputs),
@@ -212,14 +246,16 @@ class Trajectory:
             k = int(np.argmin(self.report.converged))
             raise MujacobianError(f"step {k} did not converge, so it has no gradient")
         world, T, h = self.world, self.steps, self.world.timestep
-        inputs = Inputs(**{name: _zeros(values) for name, values in vars(self.inputs).items()})
+        inputs = Inputs(**{name: zeros(values) for name, values in vars(self.inputs).items()})
         params = Parameters(**{name: np.zeros_like(x) for name, x in vars(self.params).items()})
-        first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames) * 2]
+        first = [np.zeros((n, 3)) for n in (world.n_points, world.n_frames, world.n_points)]
+        first.append(np.zeros((world.n_frames, 3, 3)))
         norms = np.empty(T + 1)
+        before_x, before_R = state_before(world, self.first)
         _core.rods_pull_back_into(
             self.model,
-            step_x=h * self.first.velocities,
-            step_R=np.ascontiguousarray(exp(h * self.first.angular_velocities)),
+            before_x=before_x,
+            before_R=before_R,
             steps=T,
             inputs=core_inputs(world, self.inputs),
             positions=self.positions,
@@ -237,8 +273,45 @@ class Trajectory:
             raise MujacobianError("the gradient overflows in the reverse pass: see docs/rods.md")
         # the map from inertias to moments is its own adjoint                        (ROD-5)
         params = replace(params, inertia=moments(params.inertia))
-        x, R, step_x, step_R = first
-        return Bars(x, R, step_x, step_R, inputs, params, norms)
+        # the state before the first one                                             (ROD-40)
+        x, R, before_x_bar, before_R_bar = first
+        own, step = self.first.rotations, h * self.first.angular_velocities
+        pulled = own @ np.swapaxes(before_R_bar, -1, -2)
+        if world.order == 1:
+            change = exp(step)
+            R = R + project(own, change @ before_R_bar)
+            step_R = project(change, pulled)
+        else:
+            R = R + project(own, before_R_bar + skew(step) @ before_R_bar)
+            step_R = axial(pulled)
+        return Bars(x + before_x_bar, R, -before_x_bar, step_R, inputs, params, norms)
+
+
+def state_before(world: World, first: State) -> tuple[Array, Array]:
+    """Return the positions and the matrices of the frames one step before the first state (ROD-40).
+
+    With BDF2, these matrices are no rotations: they move straight on with the initial velocity.
+    """
+    h, R = world.timestep, first.rotations
+    spin = h * first.angular_velocities
+    turned = exp(-spin) @ R if world.order == 1 else R - skew(spin) @ R
+    return first.positions - h * first.velocities, np.ascontiguousarray(turned)
+
+
+def restore(
+    world: World,
+    first: State,
+    positions: Array,
+    rotations: Array,
+    report: Report,
+    inputs: Inputs,
+    params: Parameters,
+) -> Trajectory:
+    """Return a trajectory with read-only states and a compiled model."""
+    for states in (positions, rotations):
+        states.flags.writeable = False  # `Trajectory.gradient` reads them later
+    model = world.model(params)
+    return Trajectory(world, first, positions, rotations, report, inputs, params, model)
 
 
 def core_inputs(world: World, inputs: Inputs) -> list[Array | None]:
@@ -260,5 +333,6 @@ def _repeat_first(rows: list[Array | None]) -> list[Array | None]:
     return made
 
 
-def _zeros(values: Array | None) -> Array | None:
+def zeros(values: Array | None) -> Array | None:
+    """Return zeros in the shape of an input, or None if there is no such input."""
     return None if values is None else np.zeros_like(values)

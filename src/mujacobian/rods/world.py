@@ -14,11 +14,13 @@ from mujacobian.rods.attachment import Attachment, Cable, Weld
 from mujacobian.rods.body import RigidBody, inertias
 from mujacobian.rods.contact import Contact
 from mujacobian.rods.description import freeze, instance, instances
-from mujacobian.rods.model import compiled
+from mujacobian.rods.model import compiled, slots
 from mujacobian.rods.point import Frame, Point
 from mujacobian.rods.quantity import nonnegatives, positive
 from mujacobian.rods.rod import Rod
 from mujacobian.rods.state import Parameters, State
+
+ORDERS = {"backward_euler": 1, "bdf2": 2}  # of the integrators
 
 
 class World:
@@ -26,7 +28,7 @@ class World:
 
     Arrays have one row per point, frame, edge or bend. The points are the nodes of all rods, then
     the bodies. The frames are the edges of all rods, then the bodies. The bends are the inner nodes
-    of all rods.
+    and clamped ends of all rods.
 
     Args:
       timestep: time step, s.
@@ -37,6 +39,8 @@ class World:
         none.
       cables: cables through points of rods and bodies; by default none.
       contacts: contacts of points with shapes; by default none.
+      integrator: "backward_euler", the default, which is of first order in the time step and damps
+        strongly; or "bdf2", the backward differentiation formula of second order (ROD-39).
 
     Example:
       >>> from mujacobian import rods
@@ -56,7 +60,11 @@ class World:
         attachments: Sequence[Attachment | Weld] = (),
         cables: Sequence[Cable] = (),
         contacts: Sequence[Contact] = (),
+        integrator: str = "backward_euler",
     ) -> None:
+        if integrator not in ORDERS:
+            raise ArgumentError(f"integrator must be in {tuple(ORDERS)}, got {integrator!r}")
+        self.integrator = integrator
         self.timestep = positive("timestep", timestep)
         self.gravity = shaped("gravity", gravity, (3,))
         self.rods: tuple[Rod, ...] = instances("rods", rods, Rod)
@@ -76,7 +84,7 @@ class World:
             points, frames = points + each.sizes[0], frames + each.sizes[1]
         self.n_points, self.n_frames = points, frames
         self.n_edges = sum(rod.edges for rod in self.rods)
-        self.n_bends = self.n_edges - len(self.rods)
+        self.n_bends = sum(rod.bends for rod in self.rods)
         if not points:
             raise ArgumentError("a world needs a rod or a body")
         springs = (each for each in self.attachments if isinstance(each, Attachment))
@@ -85,6 +93,16 @@ class World:
         freeze(self)
         self._parameters = self.checked(self._own_parameters())
         self._model = compiled(self, self._parameters)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # the compiled model and the rows of rods and bodies are made again
+        parts = self.rods, self.bodies, self.attachments, self.cables, self.contacts
+        return _made, (self.timestep, self.gravity, *parts, self.integrator)
+
+    @property
+    def order(self) -> int:
+        """The order of the integrator in the time step."""
+        return ORDERS[self.integrator]
 
     @property
     def owners(self) -> tuple[Rod | RigidBody, ...]:
@@ -106,14 +124,33 @@ class World:
         return self.frames(instance("rod", rod, Rod))
 
     def bends(self, rod: Rod) -> slice:
-        """Return the rows of a rod, one per inner node, in arrays of bends."""
-        edges = self.edges(rod)
+        """Return the rows of a rod, one per inner node and clamped end, in arrays of bends."""
+        self._find(instance("rod", rod, Rod))
         before = next(k for k, each in enumerate(self.rods) if each is rod)
-        return slice(edges.start - before, edges.stop - before - 1)
+        first = sum(each.bends for each in self.rods[:before])
+        return slice(first, first + rod.bends)
 
     def frame(self, frame: Frame) -> int:
         """Return the row of a frame in arrays of frames."""
         return self._find(frame.owner)[1] + frame.frame
+
+    def unknown(self, slot: int) -> str:
+        """Return the name of the node, edge or body in a slot of the core, such as "body 0"."""
+        if slot < 0:
+            return ""
+        for what, all_slots in zip(("node", "edge"), slots(self), strict=True):
+            row = np.flatnonzero(all_slots == slot)
+            if len(row):
+                return self._name(what, int(row[0]))
+        raise AssertionError(slot)
+
+    def contact(self, number: int) -> tuple[int, int] | None:
+        """Return the indices of a contact and of its point, given its number in the core."""
+        for k, each in enumerate(self.contacts):
+            if 0 <= number < len(each.points):
+                return k, number
+            number -= len(each.points)
+        return None
 
     def place(self, point: Point, positions: Array, rotations: Array) -> Array:
         """Return the position of a material point, m, in one state or in many states.
@@ -167,7 +204,13 @@ class World:
         for name, shape in self._shapes().items():
             given = shaped(name, getattr(parameters, name), shape)
             if name == "inertia":
-                made[name] = inertias(name, given, shape)
+                parts = np.split(given, [self.n_edges])
+                made[name] = np.concatenate(
+                    [
+                        inertias(name, part, part.shape, alone=alone)
+                        for part, alone in zip(parts, (False, True), strict=True)
+                    ]
+                )
                 continue
             made[name] = nonnegatives(name, given, shape)
             if name in ("mass", "length") and not (given > 0).all():
@@ -224,6 +267,17 @@ class World:
             raise ArgumentError(f"this {type(owner).__name__} is not in the world: {owner!r:.60}")
         return found
 
+    def _name(self, what: str, row: int) -> str:
+        rows = self.points if what == "node" else self.frames
+        for number, rod in enumerate(self.rods):
+            at = rows(rod)
+            if at.start <= row < at.stop:
+                return f"{what} {row - at.start} of rod {number}"
+        for number, body in enumerate(self.bodies):
+            if rows(body).start == row:
+                return f"body {number}"
+        raise AssertionError(row)
+
     def _gather(self, of_rods: str, of_bodies: str, shape: tuple[int, ...]) -> Array:
         bodies = [np.asarray(getattr(body, of_bodies))[None] for body in self.bodies]
         return np.concatenate([self._of_rods(of_rods, shape), *bodies])
@@ -232,6 +286,29 @@ class World:
         """Return a quantity of all rods, whose entries have this shape."""
         parts = [np.asarray(getattr(rod, name)) for rod in self.rods]
         return np.concatenate([np.zeros((0, *shape)), *parts])
+
+
+def _made(
+    timestep: float,
+    gravity: Array,
+    rods: Sequence[Rod],
+    bodies: Sequence[RigidBody],
+    attachments: Sequence[Attachment | Weld],
+    cables: Sequence[Cable],
+    contacts: Sequence[Contact],
+    integrator: str,
+) -> World:
+    """Return the world of these parts."""
+    return World(
+        timestep=timestep,
+        gravity=gravity,
+        rods=rods,
+        bodies=bodies,
+        attachments=attachments,
+        cables=cables,
+        contacts=contacts,
+        integrator=integrator,
+    )
 
 
 def _each(given: Sequence[object], name: str) -> Array:
