@@ -297,9 +297,9 @@ double evaluate_into(const Model& m, int k, const Numbers& past_x, const Numbers
   std::fill_n(out, 9 * n * n, 0.0);
   for (int i = 0; i < n; i++) {
     for (int j = H.first(i); j <= i; j++) {
-      for (int k = 0; k < 9; k++) {
-        int r = 3 * place[i] + k / 3, c = 3 * place[j] + k % 3;
-        out[3 * n * r + c] = out[3 * n * c + r] = H.at(i, j).m[k];
+      for (int e = 0; e < 9; e++) {
+        int r = 3 * place[i] + e / 3, c = 3 * place[j] + e % 3;
+        out[3 * n * r + c] = out[3 * n * c + r] = H.at(i, j).m[e];
       }
     }
   }

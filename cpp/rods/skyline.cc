@@ -47,9 +47,9 @@ void Skyline::bound(const std::vector<Vec3>& positions, const std::vector<int>& 
   }
   // absolute values of a row of a block, times the size of the unknowns of its columns
   auto add = [](const Mat3& block, bool transpose, double scale, Vec3& sum) {
-    double rows[3] = {};
-    for (int k = 0; k < 9; k++) rows[transpose ? k % 3 : k / 3] += scale * std::abs(block.m[k]);
-    sum += load3(rows);
+    double total[3] = {};
+    for (int k = 0; k < 9; k++) total[transpose ? k % 3 : k / 3] += scale * std::abs(block.m[k]);
+    sum += load3(total);
   };
   std::fill(bounds.begin(), bounds.end(), Vec3{});
   for (int i = 0; i < this->rows(); i++) {
