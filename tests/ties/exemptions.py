@@ -64,7 +64,7 @@ FEATURES = """
   contact/parallel_features.cc:3 contact/perturbed_manifold.cc:2 contact/plane_pair.cc:2
   contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
   contact/segment_direction.cc:40 contact/segment_on_face.cc:2 contact/segment_point.cc:1
-  contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/standing_cylinder.cc:5
+  contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/standing_cylinder.cc:6
   contact/support_feature.cc:2 contact/variation.cc:4 contact/vertex_pairs.cc:18
 """
 # They choose between ways to compute the same number, or check the result.

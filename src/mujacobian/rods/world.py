@@ -138,11 +138,11 @@ class World:
         """Return the name of the node, edge or body in a slot of the core, such as "body 0"."""
         if slot < 0:
             return ""
-        for what, all_slots in zip(("node", "edge"), slots(self), strict=True):
-            row = np.flatnonzero(all_slots == slot)
-            if len(row):
-                return self._name(what, int(row[0]))
-        raise AssertionError(slot)
+        return next(
+            self._name(what, int(row))
+            for what, places in zip(("node", "edge"), slots(self), strict=True)
+            for row in np.flatnonzero(places == slot)
+        )
 
     def contact(self, number: int) -> tuple[int, int] | None:
         """Return the indices of a contact and of its point, given its number in the core."""
@@ -273,10 +273,8 @@ class World:
             at = rows(rod)
             if at.start <= row < at.stop:
                 return f"{what} {row - at.start} of rod {number}"
-        for number, body in enumerate(self.bodies):
-            if rows(body).start == row:
-                return f"body {number}"
-        raise AssertionError(row)
+        number = next(k for k, body in enumerate(self.bodies) if rows(body).start == row)
+        return f"body {number}"
 
     def _gather(self, of_rods: str, of_bodies: str, shape: tuple[int, ...]) -> Array:
         bodies = [np.asarray(getattr(body, of_bodies))[None] for body in self.bodies]
