@@ -43,9 +43,13 @@ const double* exact_acceleration(const DataView& d, const ForwardDynamics& f) {
 }  // namespace
 
 double solver_limit(const ModelView& m, const DataView& d) {
-  const auto& iterations = d.solver_niter.v;  // of each island; zero if there is none
-  const bool capped = *std::ranges::max_element(iterations) >= m.opt.iterations;
+  const int* iterations = d.solver_niter.v;  // of each island; zero if there is none
+  const bool capped = *std::max_element(iterations, iterations + 20) >= m.opt.iterations;
   return capped ? kCappedSolverLimit : kSolverLimit;
+}
+
+void notice_solver(const ModelView& m, const DataView& d, double error) {
+  if (error > kCappedSolverLimit) notices().add(Notices::kSolver, {error, solver_limit(m, d)});
 }
 
 double acceleration_distance(const ModelView& m, const DataView& d, const ForwardDynamics& f,
@@ -112,7 +116,7 @@ void check_convergence(const ModelView& m, const DataView& d, ForwardDynamics& f
     return acceleration_distance(m, d, f, d.qacc, optimum ? optimum : f.acc);
   };
   f.solver_error = solver_share(m, d, f, measure, arena);
-  notices().add(Notices::kSolver, {f.solver_error, solver_limit(m, d)});
+  notice_solver(m, d, f.solver_error);
 
   // if the collider was run again: the distance of the caller's acceleration
   const double* given = given_acceleration(d);

@@ -20,6 +20,9 @@ constexpr double kCappedSolverLimit = 0.1 * kSolverLimit;
 // Returns the one of these limits that applies.
 double solver_limit(const ModelView& m, const DataView& d);
 
+// Adds a notice if the error of the solver exceeds this limit.
+void notice_solver(const ModelView& m, const DataView& d, double error);
+
 // An estimate (SOL-4) is accepted up to this share of the limit.
 constexpr double kSure = 0.1;
 
@@ -52,8 +55,10 @@ const double* estimate_optimum(const ModelView& m, const DataView& d, const Forw
 template <class F>
 double solver_share(const ModelView& m, const DataView& d, const ForwardDynamics& f, F measure,
                     Arena& arena) {
-  const double both = measure(nullptr), limit = solver_limit(m, d);
-  if (both <= limit || !is_unsolved(d)) return both;
+  const double both = measure(nullptr);
+  if (both <= kCappedSolverLimit || !is_unsolved(d)) return both;
+  const double limit = solver_limit(m, d);
+  if (both <= limit) return both;
   if (m.opt.solver != solver::kPGS) {
     const double alone = measure(estimate_optimum(m, d, f, arena));
     if (alone <= kSure * limit) return alone;

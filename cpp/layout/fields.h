@@ -8,8 +8,9 @@
 //
 // Kinds of single values: SIZE is an mjtSize or int, NUM a double, INT an int, FLAG a one-byte
 // boolean, WORD an unsigned 64-bit integer. NUMS, INTS, FLAGS, FLOATS and VOID are pointers to
-// arrays. VEC3, NUM2, NUM5, NUM9, INT2, INT20 and TEXT are arrays inside the struct. WARNINGS are
-// the counters of warnings. STATISTIC is an mjStatistic, of which only the first member is read.
+// arrays. VEC3, NUM2, NUM5, NUM9, INT2, INT20 and TEXT are arrays inside the struct; of the last
+// two, only the address is read. WARNINGS are the counters of warnings. STATISTIC is an
+// mjStatistic, of which only the first member is read.
 #pragma once
 
 #define MUJACOBIAN_OPTION_FIELDS(REQ, OPT, ALIAS) \

@@ -68,7 +68,11 @@ void read(const char* base, Place place, int& value) {
   }
 }
 
+// Arrays inside the struct that are rarely read are not copied.
 void read(const char* base, Place place, kind::TEXT& value) { value.text = base + place.offset; }
+void read(const char* base, Place place, kind::INT20& value) {
+  value.v = reinterpret_cast<const int*>(base + place.offset);
+}
 
 template <class T>
 void write(char* base, Place place, const T& value) {
@@ -240,6 +244,7 @@ void copy_contacts(const ModelView& m, const DataView& from, void* to) {
   std::memcpy(const_cast<char*>(view.contact), from.contact,
               static_cast<std::size_t>(contact_size) * from.ncon);
   char* base = static_cast<char*>(to);
+  std::memcpy(const_cast<int*>(view.solver_niter.v), from.solver_niter.v, 20 * sizeof(int));
   write(base, places[time_place], from.time);
   write(base, places[contacts_place], from.ncon);
   for (int place : awake_place) {

@@ -39,7 +39,7 @@ struct INT2 {
   int v[2];
 };
 struct INT20 {
-  int v[20];
+  const int* v;
 };
 struct WARNINGS {
   struct {

@@ -2,7 +2,6 @@
 
 #include "dynamics/convergence.h"
 #include "forces/inertia_derivative.h"
-#include "layout/notice.h"
 #include "linear/lu.h"
 #include "step/support.h"
 
@@ -75,7 +74,7 @@ StepDifferential differentiate_step(const ModelView& m, const DataView& d, bool 
   const ForwardDynamics& f = s.forward;
   const DofRows& residual = f.residual;
   s.step = integrate(m, d, f, arena);
-  notices().add(Notices::kSolver, {solver_error(m, d, f, s.step, arena), solver_limit(m, d)});
+  notice_solver(m, d, solver_error(m, d, f, s.step, arena));
   // the acceleration of the optimum and the one after the sweeps of the noslip solver differ
   const bool sweeps = f.noslip.first;
   s.two_systems = (f.blocks.count || senses) && (!s.step.explicit_ || sweeps);

@@ -72,8 +72,8 @@ NUMERICS = """
   adjoint/pass.cc:4 constraint/block.cc:2 linear/cholesky.cc:1
   linear/dense.cc:1 linear/elimination.cc:6 constraint/idle.cc:9
   constraint/rounding.cc:7 contact/collider.cc:18 contact/recollision.cc:3
-  dynamics/convergence.cc:11
-  dynamics/convergence.h:2 linear/lu.cc:5 tree/inertia.cc:2
+  dynamics/convergence.cc:12
+  dynamics/convergence.h:3 linear/lu.cc:5 tree/inertia.cc:2
   actuation/motor.cc:1 forces/wrap.cc:5 spatial/dual.h:1 spatial/jet.h:2 spatial/rotation.h:1
   second_order/turn.h:1 step/diagnostics.cc:8 step/integrator.cc:9 step/inverse.cc:1
 """
