@@ -56,12 +56,25 @@ int* place_inputs(const ModelView& m, const Coupling* actuators, const int* comp
 void number_members(Component* components, int count, const int* component, int n,
                     int Component::* size, const int* Component::* members, int* column,
                     Arena& arena) {
+  int* list = arena.take<int>(n);
+  // one component, as in most models: the number of members is a local variable
+  if (count == 1) {
+    int number = 0;
+    for (int k = 0; k < n; k++) {
+      const bool is_member = component[k] >= 0;
+      column[k] = is_member ? number : -1;
+      list[number] = k;
+      number += is_member;
+    }
+    components[0].*members = list;
+    components[0].*size = number;
+    return;
+  }
   // count
   for (int k = 0; k < n; k++) {
     if (component[k] >= 0) components[component[k]].*size += 1;
   }
   // reserve the lists
-  int* list = arena.take<int>(n);
   for (int c = 0; c < count; c++) {
     components[c].*members = list;
     list += components[c].*size;
