@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mujoco.introspect import ast_nodes, structs
 
+import mujacobian
 from mujacobian import _core
 from mujacobian import _layout as layout
 
@@ -97,3 +98,47 @@ def test_the_library_is_found_where_wheels_and_conda_have_it(library, monkeypatc
     path.parent.mkdir(parents=True)
     path.touch()
     assert layout._library_path() == str(path)
+
+
+def chain(links, length):
+    """Return a model of hinges in a row. The sizes of the model depend only on their number."""
+    body = f'<body pos="0 0 {length}"><joint axis="0 1 0"/><geom size=".1" pos="{length} 0 0"/>'
+    xml = f"<mujoco><worldbody>{body * links}{'</body>' * links}</worldbody></mujoco>"
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def slope_of_gravity(model):
+    """Return dv'/dq of the first hinge, which depends on sizes, arrays and options."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.3
+    return mujacobian.linearize(model, data).A[model.nv, 0]
+
+
+def test_views_follow_models_that_take_the_place_of_others():
+    """Models die and are replaced, often at the same address, by others of the same sizes."""
+    kinds = [(links, length) for links in (1, 2, 3) for length in (0.3, 0.6)]
+    expected = {}
+    for kind in kinds:  # all alive at the same time
+        model = chain(*kind)
+        expected[kind] = model, slope_of_gravity(model)
+    addresses = set()
+    for kind in [*kinds, *reversed(kinds)] * 5:
+        model = chain(*kind)
+        addresses.add(model._address)
+        assert slope_of_gravity(model) == expected[kind][1]
+        del model
+    assert len(addresses) < 60  # some were used again
+    assert len({slope for _, slope in expected.values()}) == len(kinds)
+
+
+def test_views_follow_options_and_arrays():
+    model = chain(2, 0.4)
+    first = slope_of_gravity(model)
+    model.opt.timestep *= 2
+    np.testing.assert_allclose(slope_of_gravity(model), 2 * first, rtol=1e-12)
+    model.opt.timestep /= 2
+    model.opt.gravity[2] *= 3
+    np.testing.assert_allclose(slope_of_gravity(model), 3 * first, rtol=1e-12)
+    model.opt.gravity[2] /= 3
+    model.dof_armature[:] = 1e3
+    assert abs(slope_of_gravity(model)) < 0.1 * abs(first)

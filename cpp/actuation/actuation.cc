@@ -378,8 +378,10 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   visit_single(m, d, [&](int a) {
     const Output o = limited_output(m, d, scaling, a);
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
-    const ForceWeights& w = weights[all.weight_count++] = force_weights(m, d, o, scaling);
-    all.forces[all.count++] = path_force(m, o, w, path, arena);
+    // constructed in place, because copying what was just written waits for the memory
+    const ForceWeights& w =
+        *new (weights + all.weight_count++) ForceWeights(force_weights(m, d, o, scaling));
+    new (all.forces + all.count++) PathForce(path_force(m, o, w, path, arena));
     dofs[a] = {path.dofs, path.n};
   });
   // orientation servos, with three outputs each

@@ -19,7 +19,13 @@ struct Known {
 
   bool is(nb::handle object) const {
     if (!weak || object.is_none()) return false;
-    return nb::steal(PyObject_CallNoArgs(weak)).is(object);  // a dead reference returns None
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject* referent;  // null if the object is dead
+    if (PyWeakref_GetRef(weak, &referent) < 0) throw nb::python_error();
+    return nb::steal(referent).is(object);
+#else
+    return PyWeakref_GetObject(weak) == object.ptr();  // None if the object is dead
+#endif
   }
 };
 

@@ -59,6 +59,7 @@
   REQ(FLAG, flg_gravcomp)                        \
   REQ(FLAG, flg_surfacevel)                      \
   REQ(FLAG, flg_adhesion)                        \
+  REQ(VOID, buffer)                              \
   REQ(NUMS, qpos0)                               \
   REQ(NUMS, qpos_spring)                         \
   REQ(INTS, body_parentid)                       \

@@ -43,6 +43,7 @@ constexpr int kLogFirst = kContactFirst + kContactCount;
 std::vector<Place> places;
 int option_offset = 0, contact_size = 0, model_size = 0;
 int stack_place = 0, frame_place = 0, arena_place = 0, tolerance_place = 0, iterations_place = 0;
+int buffer_place = 0, statistic_place = 0, signature_place = 0;
 int awake_place[4];  // the numbers of awake trees, bodies, ...
 int time_place = 0, contacts_place = 0, dist_place = 0, pos_place = 0, normal_place = 0;
 
@@ -103,6 +104,9 @@ void set_layout(const std::vector<Place>& all, int option, int contact, int mode
   stack_place = find_place("mjData", "pstack");
   frame_place = find_place("mjData", "pbase");
   arena_place = find_place("mjModel", "narena");
+  buffer_place = find_place("mjModel", "buffer");
+  statistic_place = find_place("mjModel", "stat");
+  signature_place = find_place("mjModel", "signature");
   tolerance_place = find_place("mjOption", "ccd_tolerance");
   iterations_place = find_place("mjOption", "ccd_iterations");
   time_place = find_place("mjData", "time");
@@ -130,12 +134,22 @@ OptionView view_option(const char* base) {
 }  // namespace
 
 ModelView view_model(const void* model) {
-  ModelView view;
-  const Place* place = places.data() + kModelFirst;
+  thread_local ModelView view{};
+  thread_local std::string sizes;
   const char* base = static_cast<const char*>(model);
-  MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
+  // MuJoCo places all arrays in one buffer, in an order that depends only on the sizes. A model
+  // whose sizes and buffer are those of the thread's last view therefore has the same pointers.
+  const char* buffer;
+  read(base, places[buffer_place], buffer);
+  if (view.address != model || view.buffer != buffer || !has_sizes(model, sizes)) {
+    const Place* place = places.data() + kModelFirst;
+    MUJACOBIAN_MODEL_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
+    sizes = model_sizes(model);
+    view.address = model;
+  }
   view.opt = view_option(base + option_offset);
-  view.address = model;
+  read(base, places[statistic_place], view.stat);
+  read(base, places[signature_place], view.signature);
   return view;
 }
 

@@ -1,6 +1,5 @@
-// Views of the caller's mjModel and mjData: plain structs of sizes and pointers. They are filled
-// from run-time offsets at the start of every call (a hundred loads), so that they are never out of
-// date.
+// Views of the caller's mjModel and mjData: plain structs of sizes and pointers, filled from
+// run-time offsets. Every call makes new ones, so that they are never out of date.
 #pragma once
 
 #include <cstdint>
