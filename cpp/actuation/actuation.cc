@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "actuation/force_law.h"
 #include "actuation/orientation.h"
@@ -25,14 +26,16 @@ bool at_limit(double x, const double range[2]) { return x <= range[0] || x >= ra
 // Returns whether the step is discontinuous where the force of this law reaches its range. The
 // implicit integrators omit the slopes of a force at its range, including the end of the range. At
 // the end the derivative is that of the outside, where the step is continuous.          (ACT-12)
-bool jumps(const ModelView& m, const ForceLaw<Number>& law) {
+template <class T>
+bool jumps(const ModelView& m, const ForceLaw<T>& law) {
   return is_implicit(m) && (law.damping.v != 0 || law.stiffness.v != 0);
 }
 
-// An actuator with one output, from its force law to its force.
+// An actuator with one output, from its force law to its force. T is Number or LinearNumber.
+template <class T>
 struct Output {
   int actuator;
-  ForceLaw<Number> law;
+  ForceLaw<T> law;
   double force;  // after tendon scaling and clamping
   bool clamped;  // by its force range
 };
@@ -87,14 +90,25 @@ void visit_single(const ModelView& m, const DataView& d, F visit) {
   }
 }
 
-Output unlimited_output(const ModelView& m, const DataView& d, int actuator) {
-  Output o{actuator, actuator_force_law<Number>(m, d, actuator), 0, false};
+template <class T>
+ForceLaw<T> force_law(const ModelView& m, const DataView& d, int actuator) {
+  if constexpr (std::is_same_v<T, LinearNumber>) {
+    return linear_force_law<T>(m, d, actuator);
+  } else {
+    return actuator_force_law<T>(m, d, actuator);
+  }
+}
+
+template <class T>
+Output<T> unlimited_output(const ModelView& m, const DataView& d, int actuator) {
+  Output<T> o{actuator, force_law<T>(m, d, actuator), 0, false};
   o.force = o.law.force.v;
   return o;
 }
 
 // Scales the force of an actuator on an overloaded tendon, and clamps it to its range.
-void limit_force(const ModelView& m, const Scaling* scaling, Output& o) {
+template <class T>
+void limit_force(const ModelView& m, const Scaling* scaling, Output<T>& o) {
   if (on_tendon(m, o.actuator)) {
     const Scaling& s = scaling[m.actuator_trnid[2 * o.actuator]];
     if (s.scaled) o.force *= s.ratio;
@@ -114,12 +128,13 @@ Scaling* tendon_scaling(const ModelView& m, const DataView& d, Arena& arena) {
   if (!limited) return scaling;
 
   // sum of the forces on each tendon
-  Output* outputs = arena.take<Output>(m.nactuator);
+  using Summand = Output<Number>;
+  Summand* outputs = arena.take<Summand>(m.nactuator);
   int count = 0;
   visit_single(m, d, [&](int a) {
     const int t = m.actuator_trnid[2 * a];
     if (!on_tendon(m, a) || !m.tendon_actfrclimited[t]) return;
-    const Output& o = *new (outputs + count++) Output(unlimited_output(m, d, a));
+    const Summand& o = *new (outputs + count++) Summand(unlimited_output<Number>(m, d, a));
     scaling[t].total += o.force;
     scaling[t].jumps |= knows_all_ranges() && jumps(m, o.law);
   });
@@ -135,7 +150,7 @@ Scaling* tendon_scaling(const ModelView& m, const DataView& d, Arena& arena) {
   }
   // sums after scaling and clamping
   for (int k = 0; k < count; k++) {
-    Output& o = outputs[k];
+    Summand& o = outputs[k];
     limit_force(m, scaling, o);
     Scaling& s = scaling[m.actuator_trnid[2 * o.actuator]];
     s.exerted += o.force;
@@ -144,8 +159,10 @@ Scaling* tendon_scaling(const ModelView& m, const DataView& d, Arena& arena) {
   return scaling;
 }
 
-Output limited_output(const ModelView& m, const DataView& d, const Scaling* scaling, int actuator) {
-  Output o = unlimited_output(m, d, actuator);
+template <class T>
+Output<T> limited_output(const ModelView& m, const DataView& d, const Scaling* scaling,
+                         int actuator) {
+  Output<T> o = unlimited_output<T>(m, d, actuator);
   limit_force(m, scaling, o);
   return o;
 }
@@ -165,7 +182,8 @@ bool at_joint_limit(const ModelView& m, const DataView& d, int actuator) {
 struct ImplicitTerms {
   bool slopes, friction;
 };
-ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output& o,
+template <class T>
+ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output<T>& o,
                              const Scaling* scaling) {
   const int a = o.actuator, id = m.actuator_trnid[2 * a];
   const bool limited = m.actuator_forcelimited[a];
@@ -186,8 +204,9 @@ ImplicitTerms implicit_terms(const ModelView& m, const DataView& d, const Output
 // Returns the weighted parts of a force law as a force along the path of the actuator. An actuator
 // on a tendon uses the path of the tendon, so the two lengths differ by the gear. The sums are
 // taken only for the variables that are used, because most actuators use three of the twelve.
-PathForce along(const ModelView& m, const ForceLaw<Number>& law, const ForceWeights& w,
-                const Path& path, Arena& arena) {
+template <class T>
+PathForce along(const ModelView& m, const ForceLaw<T>& law, const ForceWeights& w, const Path& path,
+                Arena& arena) {
   const double gear = path_gear(m, w.actuator);
   auto force = [&](int i) { return w.force * law.force.d[i] + w.mechanical * law.mechanical.d[i]; };
   auto damping = [&](int i) { return w.damping * law.damping.d[i]; };
@@ -205,7 +224,9 @@ PathForce along(const ModelView& m, const ForceLaw<Number>& law, const ForceWeig
   f.stiffness_drate = gear * stiffness(local::kRate);
 
   // activations, then controls
-  const int acts = m.actuator_actnum[w.actuator], ctrls = m.actuator_ctrlnum[w.actuator];
+  constexpr bool kLinear = std::is_same_v<T, LinearNumber>;  // no activation and one control
+  const int acts = kLinear ? 0 : m.actuator_actnum[w.actuator];
+  const int ctrls = kLinear ? 1 : m.actuator_ctrlnum[w.actuator];
   f.inputs = arena.take<InputSlope>(acts + ctrls);
   auto add_input = [&](int number, int i) {
     const InputSlope slope{number, force(i), damping(i), stiffness(i)};
@@ -219,7 +240,8 @@ PathForce along(const ModelView& m, const ForceLaw<Number>& law, const ForceWeig
   return f;
 }
 
-ForceWeights force_weights(const ModelView& m, const DataView& d, const Output& o,
+template <class T>
+ForceWeights force_weights(const ModelView& m, const DataView& d, const Output<T>& o,
                            const Scaling* scaling) {
   const int a = o.actuator;
   const double gear = path_gear(m, a);
@@ -239,7 +261,8 @@ ForceWeights force_weights(const ModelView& m, const DataView& d, const Output& 
 }
 
 // Returns the contribution of an actuator to the force along its path, with limits and gear.
-PathForce path_force(const ModelView& m, const Output& o, const ForceWeights& weights,
+template <class T>
+PathForce path_force(const ModelView& m, const Output<T>& o, const ForceWeights& weights,
                      const Path& path, Arena& arena) {
   PathForce f = along(m, o.law, weights, path, arena);
   f.force = path_gear(m, o.actuator) * (o.force + o.law.mechanical.v);
@@ -344,7 +367,7 @@ ActuatorForces actuator_forces(const ModelView& m, const DataView& d, Arena& are
   ActuatorForces forces{arena.zeros<ActuatorForce>(m.nactuator), 0};
   Path* tendon_paths = no_paths(m, arena);
   visit_single(m, d, [&](int a) {
-    const Output o = limited_output(m, d, scaling, a);
+    const auto o = limited_output<Number>(m, d, scaling, a);
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
     ActuatorForce& f = forces.force[forces.count++];
     f.actuator = a;
@@ -375,14 +398,20 @@ Actuation actuation(const ModelView& m, const DataView& d, Arena& arena) {
   Actuation all{arena.take<PathForce>(3 * m.nactuator), 0, weights, 0, nullptr, dofs, nullptr};
 
   // actuators with one output
-  visit_single(m, d, [&](int a) {
-    const Output o = limited_output(m, d, scaling, a);
+  auto add = [&]<class T>(int a, const Output<T>& o) {
     const Path path = transmission_path(m, d, a, tendon_paths, arena);
     // constructed in place, because copying what was just written waits for the memory
     const ForceWeights& w =
         *new (weights + all.weight_count++) ForceWeights(force_weights(m, d, o, scaling));
     new (all.forces + all.count++) PathForce(path_force(m, o, w, path, arena));
     dofs[a] = {path.dofs, path.n};
+  };
+  visit_single(m, d, [&](int a) {
+    if (force_law_is_linear(m, a)) {
+      add(a, limited_output<LinearNumber>(m, d, scaling, a));
+    } else {
+      add(a, limited_output<Number>(m, d, scaling, a));
+    }
   });
   // orientation servos, with three outputs each
   for (int a = 0; a < m.nactuator; a++) {

@@ -42,22 +42,6 @@ T affine(const double* prm, const Variables<T>& x) {
   return prm[0] + prm[1] * x.length + prm[2] * x.rate;
 }
 
-// Computes the force law of an actuator for which force_law_is_linear. Its derivatives are its
-// parameters.
-template <class T>
-void linear_force_law(const ModelView& m, const DataView& d, int actuator, ForceLaw<T>& law) {
-  const int out = m.actuator_outadr[actuator];
-  const double gain = m.actuator_gainprm[kNGain * actuator];
-  const Control control = limited_control(m, d, actuator, 0);
-  law.force.v = gain * control.value;
-  law.force.d[local::kCtrl] = gain * control.slope;
-  if (m.actuator_biastype[actuator] == bias::kNone) return;
-  const double* bias = m.actuator_biasprm + kNBias * actuator;
-  law.force.v += bias[0] + bias[1] * d.actuator_length[out] + bias[2] * d.actuator_velocity[out];
-  law.force.d[local::kLength] = law.stiffness.v = bias[1];
-  law.force.d[local::kRate] = law.damping.v = bias[2];
-}
-
 // Computes the force law of the plugin mujoco.pid. The integrators use the bias, which does not
 // act.
 template <class T>
@@ -81,12 +65,25 @@ bool force_law_is_linear(const ModelView& m, int actuator) {
 }
 
 template <class T>
-ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
+ForceLaw<T> linear_force_law(const ModelView& m, const DataView& d, int actuator) {
   ForceLaw<T> law{};
-  if (force_law_is_linear(m, actuator)) {
-    linear_force_law(m, d, actuator, law);
-    return law;
-  }
+  const int out = m.actuator_outadr[actuator];
+  const double gain = m.actuator_gainprm[kNGain * actuator];
+  const Control control = limited_control(m, d, actuator, 0);
+  law.force.v = gain * control.value;
+  law.force.d[local::kCtrl] = gain * control.slope;
+  if (m.actuator_biastype[actuator] == bias::kNone) return law;
+  const double* bias = m.actuator_biasprm + kNBias * actuator;
+  law.force.v += bias[0] + bias[1] * d.actuator_length[out] + bias[2] * d.actuator_velocity[out];
+  law.force.d[local::kLength] = law.stiffness.v = bias[1];
+  law.force.d[local::kRate] = law.damping.v = bias[2];
+  return law;
+}
+
+template <class T>
+ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuator) {
+  if (force_law_is_linear(m, actuator)) return linear_force_law<T>(m, d, actuator);
+  ForceLaw<T> law{};
   if (m.actuator_plugin[actuator] >= 0) {
     plugin_force_law(m, d, actuator, law);
     return law;
@@ -163,6 +160,7 @@ const char* force_law_refusal(const ModelView& m, int actuator) {
 // for Number and CurvedNumber
 template Number gain_input(const ModelView&, int, const Variables<Number>&);
 template CurvedNumber gain_input(const ModelView&, int, const Variables<CurvedNumber>&);
+template ForceLaw<LinearNumber> linear_force_law(const ModelView&, const DataView&, int);
 template ForceLaw<Number> actuator_force_law(const ModelView&, const DataView&, int);
 template ForceLaw<CurvedNumber> actuator_force_law(const ModelView&, const DataView&, int);
 

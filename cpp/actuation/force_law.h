@@ -24,6 +24,10 @@ ForceLaw<T> actuator_force_law(const ModelView& m, const DataView& d, int actuat
 // have. The second derivatives of its force law are zero.
 bool force_law_is_linear(const ModelView& m, int actuator);
 
+// Returns the force law of such an actuator. Its derivatives are its parameters.
+template <class T>
+ForceLaw<T> linear_force_law(const ModelView& m, const DataView& d, int actuator);
+
 // Returns the input that a constant or affine gain multiplies: the control, or the last activation.
 template <class T>
 T gain_input(const ModelView& m, int actuator, const Variables<T>& x);

@@ -1,6 +1,7 @@
 // Dual numbers with derivatives with respect to the variables of one actuator: its length, its
-// rate, its activations and its controls. Functions of these variables are templates over T, which
-// is Number, or CurvedNumber with second derivatives.
+// rate, its controls and its activations. Functions of these variables are templates over T, which
+// is Number, or CurvedNumber with second derivatives. The force laws of most actuators are linear
+// and depend on the first variables only: then T is LinearNumber.
 #pragma once
 
 #include "spatial/dual.h"
@@ -10,13 +11,14 @@ namespace mujacobian {
 
 namespace local {
 inline constexpr int kLength = 0, kRate = 1;
-inline constexpr int kAct = 2, kMaxActs = 5;    // a motor with every state
-inline constexpr int kCtrl = 7, kMaxCtrls = 4;  // position, velocity, feedforward, voltage
+inline constexpr int kCtrl = 2, kMaxCtrls = 4;  // position, velocity, feedforward, voltage
+inline constexpr int kAct = 7, kMaxActs = 5;    // a motor with every state
 inline constexpr int kCount = 12;               // whole vector registers
 }  // namespace local
 
 using Number = Dual<local::kCount>;
 using CurvedNumber = Jet<local::kCount>;
+using LinearNumber = Dual<4>;  // one vector register: the length, the rate and one control
 
 // Returns variable number k of the actuator with this value.
 template <class T>
