@@ -36,7 +36,6 @@ def taped_step(solver, before, after, control, dt=DT):
         ({"update_data_interval": 2}, "update_data_interval=2"),
         ({"update_data_interval": 0}, "update_data_interval=0"),
         ({"enable_sleeping": True}, "sleep"),
-        ({"use_mujoco_contacts": False}, "use_mujoco_contacts=False"),
         ({"use_mujoco_contacts": False, "use_mujoco_cpu": True}, "use_mujoco_contacts=False"),
     ],
 )

@@ -60,10 +60,10 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
         raise UnsupportedFeatureError(
             "sleeping", "islands that sleep have no derivative: use enable_sleeping=False"
         )
-    if not options.get("use_mujoco_contacts", True):
+    if options.get("use_mujoco_cpu") and not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
-            "use_mujoco_contacts=False",
-            "the motion of contacts from Newton's collision pipeline is not known to this solver",
+            "use_mujoco_contacts=False with use_mujoco_cpu=True",
+            "MuJoCo C finds its own contacts: use mujoco_warp, which also runs on the CPU",
         )
     if options.get("use_mujoco_cpu") and model.world_count > 1:
         raise UnsupportedFeatureError(
@@ -101,6 +101,25 @@ def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
                 "RK4 applies forces on bodies at several poses in a step. Use another integrator,"
                 f" or set {name}.requires_grad = False",
             )
+
+
+def require_contacts(solver: newton.solvers.SolverMuJoCo, contacts: newton.Contacts | None) -> None:
+    """Raise if a step with contacts of Newton has none."""
+    if solver.use_mujoco_cpu or solver.mjw_model.opt.run_collision_detection:
+        return
+    if contacts is None:
+        raise ArgumentError(
+            "a step with use_mujoco_contacts=False needs contacts: newton.CollisionPipeline"
+        )
+
+
+def refuse_given_contacts(given: bool) -> None:
+    """Raise if a linearization would need contacts of Newton."""
+    if given:
+        raise UnsupportedFeatureError(
+            "linearize with use_mujoco_contacts=False",
+            "contacts of Newton depend on body_q, which is no input of a linearization: use a tape",
+        )
 
 
 def refuse_capture(model: newton.Model) -> None:
