@@ -252,6 +252,22 @@ def _replicated(count):
     return model
 
 
+def test_no_contacts():
+    """A shape in the air has the gradient of a free flight."""
+    scene = Scene("sphere")
+    scene.start.joint_q.assign(np.array([0, 0, 1, 0, 0, 0, 1], dtype=np.float32))
+    newton.eval_fk(scene.model, scene.start.joint_q, scene.start.joint_qd, scene.start)
+    pipeline = newton.CollisionPipeline(scene.model)
+    pipeline.collide(scene.start, scene.contacts)
+    solver = DifferentiableMuJoCo(scene.model, **scene.options)
+    after = scene.model.state()
+    with wp.Tape() as tape:
+        solver.step(scene.start, after, scene.control, scene.contacts, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    np.testing.assert_allclose(scene.start.joint_qd.grad.numpy()[:3], 1, rtol=1e-6)
+    assert not scene.start.body_q.grad.numpy().any()
+
+
 def test_refusals():
     scene = Scene("sphere")
     solver = DifferentiableMuJoCo(scene.model, **scene.options)

@@ -7,6 +7,7 @@ docs/derivations/newton.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import newton
@@ -82,9 +83,9 @@ class GivenContacts:
         }
         self._frame()
         numbers["frame"] = self.frame
-        self.numbers = np.concatenate(
-            [numbers[name].reshape(len(row), -1) for name in _CONTACT], axis=1
-        )
+        columns = [numbers[name].reshape(len(row), math.prod(numbers[name].shape[1:]))
+                   for name in _CONTACT]  # fmt: skip
+        self.numbers = np.concatenate(columns, axis=1)
         self.solref, self.solreffriction = numbers["solref"], numbers["solreffriction"]
         self.solimp = numbers["solimp"]
 
