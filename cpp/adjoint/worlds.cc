@@ -104,6 +104,9 @@ void Worlds::pull_world(int thread, int world, const WorldInputs& in, const Para
   require_room(before, d);
   require_awake(m, d);
   if (out.pairs) out.pairs[world] = hash_pairs(d);
+  if (out.actuation) {
+    std::memcpy(row(out.actuation, world, m.nv), d.qfrc_actuator, m.nv * sizeof(double));
+  }
 
   // its cotangents
   std::vector<double> next(cotangent, cotangent + nx);

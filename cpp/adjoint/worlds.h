@@ -36,9 +36,10 @@ inline constexpr int kContactFields = 28;
 struct WorldCotangents {
   double* state;  // (nx), of the next state on entry, of the state on return
   double *ctrl, *force;
-  double* wrench;    // (nbody, 6); null: not computed
-  double* params;    // (parameters)
-  double* contacts;  // (total, kContactNumbers)
+  double* wrench;     // (nbody, 6); null: not computed
+  double* params;     // (parameters)
+  double* contacts;   // (total, kContactNumbers)
+  double* actuation;  // (nv), qfrc_actuator of the step, which is no cotangent; null: not wanted
   // Sum over all active contacts of pair_hash, from which the caller learns if they are those of
   // another simulator.
   std::uint64_t* pairs;

@@ -10,7 +10,7 @@ import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
-from mujacobian.newton import guards
+from mujacobian.newton import effort_limits, guards
 from mujacobian.newton.contacts import Pairs, found_by_warp
 from mujacobian.newton.given_contacts import ContactCotangents, GivenContacts, add_rows
 from mujacobian.newton.host import add_gradient, by_world, take_gradient
@@ -110,7 +110,9 @@ class TapedStep:
         made = snapshot.pull(self.rows, self.dt, y, self.number, self.given_contacts)
         if self.pairs is not None:
             snapshot.compare(self.pairs, made.pairs, evaluated, self.rows, self.number)
-        by_contacts = self._pull_contacts(made)
+        more = self._pull_contacts(made)
+        if snapshot.efforts is not None and made.actuation is not None:
+            more[effort_limits.NAME] = snapshot.efforts.pull(made.actuation, made.actions[1])
         g_q, g_v = c.pull_start(self.at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
@@ -122,7 +124,7 @@ class TapedStep:
         for name, gradient in g_inputs.items():
             add_gradient(self.inputs[name], gradient)
         for name, gradient in snapshot.parameters.gradients(made.params).items():
-            total = gradient + by_contacts[name] if name in by_contacts else gradient
+            total = gradient + more[name] if name in more else gradient
             add_gradient(snapshot.parameters.arrays[name], total)
         before = None if self.before is None else self.before()
         if before is not None:

@@ -11,7 +11,7 @@ import warp as wp
 
 from mujacobian.errors import ArgumentError, MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs, wrenches
-from mujacobian.newton.parameters import KNOWN, array_of
+from mujacobian.newton.parameters import KNOWN, SHAPES, array_of
 
 _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
@@ -19,16 +19,16 @@ _REFUSED_JOINTS = {
 }
 # model arrays that MuJoCo uses and that have no gradient here, even if they require one
 _WITHOUT_GRADIENT = (
-    "body_com", "joint_X_p", "joint_X_c", "joint_axis", "joint_effort_limit",
-    "shape_transform", "shape_scale", "shape_margin", "shape_gap",
+    "body_com", "joint_X_p", "joint_X_c", "joint_axis",
+    "shape_margin", "shape_gap",
     *(
         f"mujoco.{name}"
         for name in (
             "solref", "geom_solimp", "geom_solmix", "gravcomp", "dof_ref", "dof_springref",
             "solreflimit", "solimplimit", "limit_margin", "solreffriction", "solimpfriction",
-            "actuator_gear", "actuator_cranklength", "actuator_dynprm", "actuator_gainprm",
-            "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
-            "tendon_springlength", "tendon_armature", "tendon_frictionloss", "tendon_range",
+            "actuator_gear", "actuator_cranklength", "actuator_dynprm",
+            "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
+            "tendon_springlength", "tendon_armature", "tendon_range",
             "tendon_limit_ke", "tendon_limit_kd", "tendon_coef",
         )
     ),
@@ -148,9 +148,13 @@ def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
             )
 
 
-def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
-    """Return copies of the arrays that require gradients but have none here."""
-    found = {name: array_of(model, name) for name in _WITHOUT_GRADIENT}
+def without_gradient(model: newton.Model, chosen: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return copies of the arrays that require gradients but have none here.
+
+    chosen: arrays whose gradients are computed.
+    """
+    names = (*_WITHOUT_GRADIENT, *(name for name in SHAPES if name not in chosen))
+    found = {name: array_of(model, name) for name in names}
     return {
         name: array.numpy().copy()
         for name, array in found.items()
@@ -158,9 +162,9 @@ def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
     }
 
 
-def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
+def refuse_edits(old: dict[str, np.ndarray], model: newton.Model, chosen: tuple[str, ...]) -> None:
     """Raise if arrays without a gradient were edited while a tape records."""
-    for name, values in without_gradient(model).items():
+    for name, values in without_gradient(model, chosen).items():
         if not np.array_equal(values, old.get(name, values)):
             raise UnsupportedFeatureError(
                 f"an edit of {name} on a tape",

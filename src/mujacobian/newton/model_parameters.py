@@ -18,6 +18,7 @@ from mujacobian.newton.internals import Maps
 from mujacobian.newton.parameters import (
     ARRAYS,
     MATERIALS,
+    SHAPES,
     CoreParameters,
     WorldParameters,
     array_of,
@@ -48,8 +49,9 @@ class ModelParameters:
                     "a body of the global world is simulated in another world, where it also acts"
                     " through a force of Newton. Leave it out of parameters=",
                 )
-        # Newton converts the materials of its own contacts, and so does given_contacts.py
-        through_core = [n for n in self.arrays if not (given_contacts and n in MATERIALS)]
+        # contact_materials.py converts the materials of given contacts, which do not follow shapes
+        elsewhere = (*MATERIALS, *SHAPES) if given_contacts else ()
+        through_core = [name for name in self.arrays if name not in elsewhere]
         self._parameters = CoreParameters()
         # the arrays are concatenated, so that one sum computes all gradients
         sizes = [array.grad.numpy().size for array in self.arrays.values()]

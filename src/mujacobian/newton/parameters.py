@@ -16,10 +16,12 @@ from mujacobian._parameters.fields import KINDS
 from mujacobian._parameters.inertia import PAIRS
 from mujacobian._threads import borrowed
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.shape_parameters import add_scale, add_transform
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
 _FORCE_SPACE, _RAW_SOLREF = 0, 1
+_PRM = 10  # numbers in gainprm and biasprm of an actuator
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
@@ -142,6 +144,13 @@ class WorldParameters:
         for g in np.flatnonzero(shapes >= 0).tolist():
             yield g, shapes[g]
 
+    def colliding(self) -> Iterator[tuple[int, int]]:
+        """Yield pairs of a MuJoCo geom that can collide and its Newton shape."""
+        pairs = {*self.mj.pair_geom1.tolist(), *self.mj.pair_geom2.tolist()}
+        for g, shape in self.geoms():
+            if self.mj.geom_contype[g] or self.mj.geom_conaffinity[g] or g in pairs:
+                yield g, shape
+
     def tendons(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of a MuJoCo tendon and its Newton tendon."""
         count = len(self.model.mujoco.tendon_stiffness)
@@ -260,12 +269,38 @@ def _of_geoms(component: int) -> Callable[[WorldParameters, str], None]:
 def _of_tendons(kind: str) -> Callable[[WorldParameters, str], None]:
     def add(world: WorldParameters, name: str) -> None:
         for t, tendon in world.tendons():
+            if kind == "tendon_friction_loss" and world.mj.tendon_frictionloss[t] == 0:
+                continue  # there is no constraint row of dry friction
             world.add(name, tendon, kind, t, 0, 1.0)
 
     return add
 
 
-# the function that adds the terms of each array
+def _of_actuators(kind: str) -> Callable[[WorldParameters, str], None]:
+    """Return the function for gains or biases of actuators from MJCF."""
+
+    def add(world: WorldParameters, name: str) -> None:
+        array = array_of(world.model, name)
+        assert array is not None
+        first = world.offset(len(array))
+        types = world.mj.actuator_gaintype if kind == "gain" else world.mj.actuator_biastype
+        for actuator in world.maps.actuators.direct[:, 0].tolist():
+            own = world.maps.actuator[actuator]
+            for component in range(_numbers(kind, int(types[actuator])) if own >= 0 else 0):
+                place = _PRM * (first + own) + component
+                world.add(name, place, kind, actuator, component, 1.0)
+
+    return add
+
+
+def _numbers(kind: str, law: int) -> int:
+    """Return how many numbers of gainprm or biasprm a force law reads."""
+    if kind == "gain":
+        return 1 if law == int(mujoco.mjtGain.mjGAIN_FIXED) else 3
+    return 0 if law == int(mujoco.mjtBias.mjBIAS_NONE) else 3
+
+
+# the function that adds the terms of each array; effort_limits.py differentiates joint_effort_limit
 ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "body_mass": _mass,
     "body_inertia": _inertia,
@@ -284,10 +319,18 @@ ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "shape_material_mu_rolling": _of_geoms(2),
     "shape_material_ke": _of_solref("solref", of_stiffness=True),
     "shape_material_kd": _of_solref("solref", of_stiffness=False),
+    "shape_transform": add_transform,
+    "shape_scale": add_scale,
     "mujoco.dof_passive_stiffness": _stiffness,
     "mujoco.tendon_stiffness": _of_tendons("tendon_stiffness"),
     "mujoco.tendon_damping": _of_tendons("tendon_damping"),
+    "mujoco.tendon_frictionloss": _of_tendons("tendon_friction_loss"),
+    "mujoco.actuator_gainprm": _of_actuators("gain"),
+    "mujoco.actuator_biasprm": _of_actuators("bias"),
+    "joint_effort_limit": lambda world, name: None,
 }
 KNOWN = tuple(ARRAYS)
 # arrays from which Newton computes the friction and solref of a contact
 MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
+# arrays from which MuJoCo finds contacts
+SHAPES = ("shape_transform", "shape_scale")

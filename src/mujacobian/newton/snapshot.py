@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
 from mujacobian.errors import UnsupportedFeatureError
+from mujacobian.newton import effort_limits
 from mujacobian.newton.contact_materials import ContactMaterials
 from mujacobian.newton.contacts import Pairs, warn_of_difference
 from mujacobian.newton.coordinates import Coordinates, Start
+from mujacobian.newton.effort_limits import EffortLimits
 from mujacobian.newton.given_contacts import GivenContacts
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
@@ -38,6 +40,7 @@ class InputCotangents:
     actions: Actions
     params: Array
     contacts: Array | None  # one row per given contact
+    actuation: Array | None  # forces of actuators on dofs, if the effort limits need them
     pairs: NDArray[
         np.uint64
     ]  # hash of the contacts of each world; zero if the world was not evaluated
@@ -66,6 +69,9 @@ class Snapshot:
         self.kinematics = Kinematics(model)
         self.parameters = ModelParameters(
             model, maps, self.worlds, self.inputs, wanted, given_contacts
+        )
+        self.efforts = (
+            EffortLimits(model, maps, self.worlds) if effort_limits.NAME in wanted else None
         )
         self.materials = (
             ContactMaterials(solver, self.worlds, self.parameters) if given_contacts else None
@@ -110,6 +116,7 @@ class Snapshot:
         xfrc = np.zeros((W, model.nbody, 6))
         core = self.parameters.core
         params = np.zeros((W, len(core)))
+        actuation = None if self.efforts is None else np.zeros((W, model.nv))
         pairs = np.zeros(W, dtype=np.uint64)
         d_contacts = None if contacts is None else contacts.cotangents()
         self.worlds.set_timestep(dt)
@@ -122,6 +129,7 @@ class Snapshot:
                 force=qfrc,
                 wrench=None if self.moves_wrenches else xfrc,
                 params=params,
+                actuation=actuation,
                 pairs=pairs,
                 contacts=None if contacts is None else contacts.numbers,
                 geoms=None if contacts is None else contacts.geoms,
@@ -139,7 +147,7 @@ class Snapshot:
             raise
         self.parameters.require(self.worlds, rows)
         q, v, act = np.split(state, [model.nv, 2 * model.nv], axis=-1)
-        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params, d_contacts, pairs)
+        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params, d_contacts, actuation, pairs)
 
     def compare(
         self,

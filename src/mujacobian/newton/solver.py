@@ -14,7 +14,8 @@ from mujacobian.newton import guards, mirror
 from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
 from mujacobian.newton.linearization import NewtonLinearization, linearize_world
-from mujacobian.newton.parameters import KNOWN, array_of
+from mujacobian.newton.parameters import array_of
+from mujacobian.newton.selection import select
 from mujacobian.newton.snapshot import Snapshot
 
 
@@ -28,9 +29,11 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     Args:
       model: Newton model, made with `finalize(requires_grad=True)`.
       parameters: names of the model arrays that receive gradients, such as `"body_mass"`. The
-        default is every array in `mujacobian.newton.PARAMETERS` that requires gradients. Any other
-        name raises `UnsupportedFeatureError`. `finalize(requires_grad=True)` makes all arrays
-        require gradients, but the gradients of unsupported arrays stay zero.
+        default is every array in `mujacobian.newton.PARAMETERS` that requires gradients and has a
+        derivative in this model, except `shape_transform` and `shape_scale`. One warning names
+        the arrays without a derivative. Any other name raises `UnsupportedFeatureError`.
+        `finalize(requires_grad=True)` makes all arrays require gradients, but the gradients of
+        unsupported arrays stay zero.
       **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
         simulates a single world in double precision. Otherwise mujoco_warp simulates all worlds.
         The gradients are then those of MuJoCo C at the states that mujoco_warp reaches, computed
@@ -72,9 +75,9 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
             super().__init__(model, **options)
-        self._wanted = KNOWN if parameters is None else tuple(parameters)
         self._maps = read_maps(self)
-        self._without = guards.without_gradient(model)
+        self._wanted = select(model, self._maps, self.mj_model, parameters)
+        self._without = guards.without_gradient(model, self._wanted)
         self._published = self._values()
         self._published_mocap = self._mocap()
 
@@ -165,12 +168,12 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         """
         with suspended_tape() as tape:
             if tape is not None:
-                guards.refuse_edits(self._without, self.model)
+                guards.refuse_edits(self._without, self.model, self._wanted)
             super().notify_model_changed(flags)
             if self._maps is None:
                 return
             self._snapshot = None
-            self._without = guards.without_gradient(self.model)
+            self._without = guards.without_gradient(self.model, self._wanted)
             if not self.use_mujoco_cpu:
                 return
             new, mocap = self._values(), self._mocap()
