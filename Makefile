@@ -97,6 +97,7 @@ validate-rods: .venv/.installed  ## rods against closed forms and differential e
 
 bench-newton: .venv-newton/.installed  ## time of a step of the Newton bridge, forward and backward
 	.venv-newton/bin/python -m benchmarks.newton_bridge
+	.venv-newton/bin/python -m benchmarks.newton_worlds
 
 table3: .venv/.installed  ## compare derivative backends on the trotting A1: build/table3.md
 	$(BIN)/python -m benchmarks.table3

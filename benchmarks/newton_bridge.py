@@ -128,7 +128,7 @@ class Bench:
 
     def product(self, taken: TapedStep) -> Callable[[], None]:
         """Return the call of the core in the backward pass."""
-        model, data = next(iter(taken.snapshot.worlds))
+        model, data = taken.snapshot.worlds.at(0), taken.snapshot.worlds.data
         start = taken.rows[0][None]
         ctrl, force = np.zeros((1, model.nu)), np.zeros((1, model.nv))
         wrench, params = np.zeros((1, model.nbody, 6)), np.zeros(0)

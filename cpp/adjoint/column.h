@@ -82,6 +82,16 @@ ActuatorChange actuator_change(const ModelView& m, const DataView& d, const Actu
 void constant_change(const ModelView& m, const DataView& d, const Block& block, const Parameter& p,
                      const BlockMotion& motion, double change[kMaxRows], Arena& arena);
 
+// Numbers of a contact that determine its forces: friction (5 components), solref (2),
+// solreffriction (2), solimp (5).
+enum class ContactNumber { kFriction, kSolref, kFrictionSolref, kSolimp };
+
+// Writes the changes of the forces of a contact at fixed acceleration `acc`, per unit of one of its
+// numbers.                                                                       (PAR-7 to PAR-11)
+void contact_number_change(const ModelView& m, const DataView& d, const Block& block,
+                           const double* acc, ContactNumber number, int component,
+                           double change[kMaxRows]);
+
 // Returns the direction in which the anchor of a connect moves.
 Vec3 anchor_motion(const ModelView& m, const DataView& d, const Parameter& p);
 

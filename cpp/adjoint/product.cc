@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "adjoint/given_contact.h"
 #include "contact/collider.h"
+#include "layout/engine.h"
 #include "layout/enums.h"
 #include "layout/sleep.h"
 #include "layout/unsupported.h"
@@ -133,6 +135,17 @@ void pull_through_factors(const ModelView& m, const DataView& d, const StepDiffe
     if (!accelerated) continue;
     add_rows(m, residual, c, y, to, arena);
     add_parameters(part, columns.early, m.nv, columns.count, y, to.params);
+  }
+
+  // pull back to the contacts, which act through the constraint forces
+  if (out.contacts) {
+    double* multiplier = arena.take<double>(m.nv);
+    for (int c = 0; c < residual.count; c++) {
+      const Component& part = residual.components[c];
+      const DofRows& of = s.solves_acceleration(c) ? y : z;
+      for (int i = 0; i < part.nv; i++) multiplier[part.dofs[i]] = of.row[part.dofs[i]][0];
+    }
+    pull_contacts(m, d, s, multiplier, out.contacts, arena);
   }
 
   // pull back through the activations
@@ -281,6 +294,16 @@ void require_no_sleep(const ModelView& m, const DataView& d, bool params) {
   }
 }
 
+// Throws Unsupported if the derivative with respect to given contacts is not known.
+void require_given_contacts(const ModelView& m, bool factors) {
+  if (!factors) throw Unsupported("integrator RK4", "given contacts are used at several poses");
+  require_contact(m, {Parameter::kFriction, 0, 0});
+  for (int a = 0; a < m.nactuator; a++) {
+    if (m.actuator_trntype[a] != transmission::kBody) continue;
+    throw Unsupported(element_name(m, object::kActuator, a), "it acts on given contacts");
+  }
+}
+
 // The vector-Jacobian product, except for the rows of trees that do not move.
 void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& given,
           const ParameterList& params, const Pullback& out, const Sleep& sleep, Arena& arena) {
@@ -291,6 +314,7 @@ void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& gi
   const int nx = state_size(m), ns = m.nsensordata;
   require_parameters(m, params);
   const bool factors = has_factors(m);
+  if (out.contacts) require_given_contacts(m, factors);
   clear(out.state, nx), clear(out.ctrl, m.nu), clear(out.force, m.nv);
   const bool next = given.state && !factors, shared = shares_factors(m, given.state);
   ProductBlocks b{};

@@ -42,6 +42,8 @@ struct Pullback {
   double* ctrl;    // (nu)
   double* force;   // (nv)
   double* params;  // one per parameter; the product is added to it
+  // (ncon, kContactNumbers) of contacts that the caller has given: adjoint/given_contact.h
+  double* contacts = nullptr;
 };
 
 // Vector-Jacobian product.

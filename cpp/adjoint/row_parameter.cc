@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "adjoint/curve.h"
@@ -155,6 +156,12 @@ void cone_change(const Block& b, const DataView& d, const Gap& g, const double d
   }
 }
 
+void friction_force(const DataView& d, const Block& b, const Gap& g, const double dmu[5],
+                    double change[kMaxRows]) {
+  if (b.type == constraint::kContactPyramidal) pyramid_change(b, d, g, dmu, change);
+  if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
+}
+
 // Returns the derivative of the impedance with respect to component k of solimp           (PAR-10)
 double impedance_slope(const double given[5], double gap, int k) {
   const double d0 = clamp(given[0], kMinImp, kMaxImp), d1 = clamp(given[1], kMinImp, kMaxImp);
@@ -210,20 +217,22 @@ SpringChange spring_change(const ModelView& m, const double ref[2], double d0, d
 }
 
 // Returns the changes for a contact. Its friction may have a solref of its own.
-RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int component,
+RowChange reference_change(const ModelView& m, const Block& b, ContactNumber number, int component,
                            double weight) {
   const ContactView& c = b.contact;
   const double top = clamp(c.solimp.v[1], kMinImp, kMaxImp);
-  const double dtop =
-      solimp && component == 1 ? weight * inside(c.solimp.v[1], kMinImp, kMaxImp) : 0;
+  const double dtop = number == ContactNumber::kSolimp && component == 1
+                          ? weight * inside(c.solimp.v[1], kMinImp, kMaxImp)
+                          : 0;
   const bool own_friction = b.type == constraint::kContactElliptic &&
                             (c.solreffriction.v[0] != 0 || c.solreffriction.v[1] != 0);
   RowChange change{};
   for (int kind = 0; kind < 2; kind++) {
     const bool separate = kind == 1 && own_friction;
     const double* ref = separate ? c.solreffriction.v : c.solref.v;
-    const double d0 = !solimp && !separate && component == 0 ? weight : 0;
-    const double d1 = !solimp && !separate && component == 1 ? weight : 0;
+    const auto own = separate ? ContactNumber::kFrictionSolref : ContactNumber::kSolref;
+    const double d0 = number == own && component == 0 ? weight : 0;
+    const double d1 = number == own && component == 1 ? weight : 0;
     const SpringChange spring = spring_change(m, ref, d0, d1, top, dtop);
     if (kind == 0) change.stiffness = spring.stiffness;
     change.damping[kind] = spring.damping;
@@ -233,11 +242,13 @@ RowChange reference_change(const ModelView& m, const Block& b, bool solimp, int 
 
 // df = -H dx + f dlogD with dx = -d(aref), aref = -b v - k imp gap                         (PAR-7)
 void reference_force(const ModelView& m, const DataView& d, const Block& b, const Gap& g,
-                     bool solimp, int component, double weight, double change[kMaxRows]) {
+                     ContactNumber number, int component, double weight, double change[kMaxRows]) {
   const double gap = d.efc_pos[b.row] - d.efc_margin[b.row];
   const double *kbip = d.efc_KBIP + 4 * b.row, imp = kbip[2];
-  RowChange row = reference_change(m, b, solimp, component, weight);
-  if (solimp) row.impedance = weight * impedance_slope(b.contact.solimp.v, gap, component);
+  RowChange row = reference_change(m, b, number, component, weight);
+  if (number == ContactNumber::kSolimp) {
+    row.impedance = weight * impedance_slope(b.contact.solimp.v, gap, component);
+  }
   double dx[kMaxRows];
   for (int r = 0; r < b.count; r++) dx[r] = row.damping[r > 0] * g.velocity[r];
   dx[0] += (row.stiffness * imp + kbip[0] * row.impedance) * gap;
@@ -261,16 +272,28 @@ void add_one_contact(const ColumnContext& x, const Parameter& p, const Block& b,
   if (p.kind == Parameter::kFriction) {
     double dmu[5];
     friction_change(p.component, contact_weight(m, c, side, p), dmu);
-    if (b.type == constraint::kContactPyramidal) pyramid_change(b, d, g, dmu, change);
-    if (b.type == constraint::kContactElliptic) cone_change(b, d, g, dmu, change);
+    friction_force(d, b, g, dmu, change);
   } else {
-    const bool solimp = p.kind == Parameter::kSolimp;
-    reference_force(m, d, b, g, solimp, p.component, contact_weight(m, c, side, p), change);
+    const auto number =
+        p.kind == Parameter::kSolimp ? ContactNumber::kSolimp : ContactNumber::kSolref;
+    reference_force(m, d, b, g, number, p.component, contact_weight(m, c, side, p), change);
   }
   add_force(b, change, column.early);
 }
 
 }  // namespace
+
+void contact_number_change(const ModelView& m, const DataView& d, const Block& b, const double* acc,
+                           ContactNumber number, int component, double change[kMaxRows]) {
+  const Gap g = gaps(d, b, acc);
+  std::fill(change, change + kMaxRows, 0.);
+  if (number != ContactNumber::kFriction) {
+    return reference_force(m, d, b, g, number, component, 1, change);
+  }
+  double dmu[5] = {};
+  dmu[component] = 1;
+  friction_force(d, b, g, dmu, change);
+}
 
 // Dry friction at its limit changes with the limit.                                        (PAR-6)
 void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& column) {

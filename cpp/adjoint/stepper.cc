@@ -51,27 +51,6 @@ bool has_callbacks() {
   return false;
 }
 
-// The threads of all steppers. One call at a time uses them.
-struct Shared {
-  std::mutex mutex;
-  std::unique_ptr<Pool> pool;
-};
-
-Shared*& shared() {
-  static Shared* all = new Shared;  // never destroyed: threads may outlive static objects
-  return all;
-}
-
-// Runs work(thread) in up to `threads` threads, or in this one only if another call uses them.
-void run_shared(const std::function<void(int)>& work, int threads) {
-  if (threads <= 1) return work(0);
-  Shared& all = *shared();
-  const std::unique_lock lock(all.mutex, std::try_to_lock);
-  if (!lock) return work(0);
-  if (!all.pool || all.pool->size() < threads) all.pool = std::make_unique<Pool>(threads);
-  all.pool->run(work, threads);
-}
-
 // The flag of the batch on which a thread of the pool works.
 const std::atomic<bool>*& current_failure() {
   thread_local const std::atomic<bool>* mine = nullptr;
@@ -113,8 +92,6 @@ bool any(const double* x, std::ptrdiff_t n) {
 }
 
 }  // namespace
-
-void forget_threads() { shared() = new Shared; }
 
 std::unique_ptr<Stepper::Workspace> Stepper::take() {
   {

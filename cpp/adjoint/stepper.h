@@ -103,7 +103,4 @@ class Stepper {
   std::atomic<double> simulation_cost_{0}, gradient_cost_{0}, push_cost_{0};
 };
 
-// Forgets the threads of all steppers, which do not exist in the child of a fork.
-void forget_threads();
-
 }  // namespace mujacobian

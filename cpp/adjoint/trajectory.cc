@@ -55,8 +55,8 @@ void record_state(const ModelView& m, const DataView& d, double* states, int t) 
   copy(to + m.nq + m.nv, d.act, m.na);
 }
 
-// xfrc_applied of a body acts as J^T (force, torque) at its center of mass. Its cotangent is the
-// motion of that point under joint velocities y. (ADJ-5)
+}  // namespace
+
 void pull_wrenches(const ModelView& m, const DataView& d, const double* y, double* out,
                    Arena& arena) {
   Motion* moved = arena.take<Motion>(m.nbody);
@@ -73,8 +73,6 @@ void pull_wrenches(const ModelView& m, const DataView& d, const double* y, doubl
     store3(out + 6 * b + 3, moved[b].ang);
   }
 }
-
-}  // namespace
 
 void append_mocap(const ModelView& m, std::vector<Parameter>& params) {
   std::vector<int> body(m.nmocap);

@@ -130,4 +130,10 @@ std::optional<BatchFailure> pull_back_twice(const void* model, void* data, const
                                             double* norms, const ParameterProducts& params,
                                             double* cotangent, double* change);
 
+// Pulls the cotangent y of the forces on the dofs back to xfrc_applied, (nbody, 6). A wrench acts
+// as J^T (force, torque) at the center of mass of its body. Its cotangent is the motion of that
+// point under joint velocities y. (ADJ-5)
+void pull_wrenches(const ModelView& m, const DataView& d, const double* y, double* out,
+                   Arena& arena);
+
 }  // namespace mujacobian

@@ -54,6 +54,13 @@ std::vector<std::tuple<std::string, std::string, int, int, std::string, double>>
   return all;
 }
 
+// Raises if the derivative with respect to a parameter is not supported in the model.
+void require_all(nb::handle model, const Parameters& parameters) {
+  const ModelView m = view_model(model_address(model));
+  const std::vector<Parameter> list = read(m, parameters);
+  run([&] { require_parameters(m, view(list)); });
+}
+
 void vjp_into(nb::handle model, nb::handle data, nb::handle next_state, nb::handle sensors,
               const Parameters& parameters, nb::handle state, nb::handle ctrl, nb::handle force,
               nb::handle params, bool mocap, bool run_forward) {
@@ -295,6 +302,7 @@ int simulate_and_push_into(nb::handle model, nb::handle data, nb::handle state, 
 void bind_adjoint(nb::module_& module) {
   using nb::arg;
   module.def("parameter_kinds", &parameter_kinds);
+  module.def("require_parameters", &require_all, arg("model"), arg("parameters"));
   module.def("vjp_into", &vjp_into, arg("model").none(), arg("data").none(),
              arg("next_state").none(), arg("sensors").none(), arg("parameters"),
              arg("state").none(), arg("ctrl").none(), arg("force").none(), arg("params").none(),

@@ -15,6 +15,7 @@
 #include "bindings/rods.h"
 #include "bindings/second_order.h"
 #include "bindings/stepper.h"
+#include "bindings/worlds.h"
 #include "contact/collider.h"
 #include "dynamics/convergence.h"
 #include "layout/engine.h"
@@ -352,6 +353,7 @@ NB_MODULE(_core, module) {
   bind_stop_flag(module);
   bind_adjoint(module);
   bind_stepper(module);
+  bind_worlds(module);
   bind_ffi(module);
   bind_control(module);
   bind_rods(module);

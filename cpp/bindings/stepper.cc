@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/errors.h"
+#include "step/pool.h"
 
 namespace mujacobian {
 namespace {

@@ -205,7 +205,7 @@ bool has_inexact_contacts(const ModelView& m, const DataView& d) {
 }
 
 Evaluation converge_collider(const ModelView& m, const DataView& d, bool solved) {
-  if (d.ncon == 0) return {m, d};
+  if (d.ncon == 0 || d.given_contacts) return {m, d};
   if (depends_on_contacts_early(m)) require_no_standing_cylinder(m, d);
   if (!has_inexact_contacts(m, d)) return {m, d};
   Converged& mine = converged();

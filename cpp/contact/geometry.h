@@ -26,6 +26,8 @@ struct ContactGeometryT {
   // The contact point is the common center of two equal spheres, and therefore fixed to both geoms,
   // whatever the normal is.                                                               (ROW-15)
   bool pivot = false;
+  // The contact is an input of the caller: its geoms do not move it.                      (NWT-11)
+  bool fixed = false;
   std::optional<Twin> twin{};  // only if the feature is a FaceFeature
 
   // MuJoCo's contact

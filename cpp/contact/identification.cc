@@ -252,8 +252,13 @@ ContactGeometry identify(const ModelView& m, const DataView& d, const ContactVie
   if (contact.geom.v[0] < 0 || contact.geom.v[1] < 0) {
     throw Unsupported(contact_name(m, contact), "contacts of a flex are not supported");
   }
-  if (before && before->refusal) before = nullptr;
   ContactGeometry g;
+  if (d.given_contacts) {
+    load_contact(contact, nullptr, g);
+    g.fixed = true;
+    return g;
+  }
+  if (before && before->refusal) before = nullptr;
   g.refusal = find_features(m, d, contact, before, g);
   if (g.refusal) load_contact(contact, nullptr, g);
   notice_early_stop(m, g);

@@ -43,6 +43,7 @@ ContactPointT<S> vary_feature(const FeatureT<S>& feature, const ContactPointT<S>
 
 template <class S>
 ContactVariationT<S> vary(const ContactGeometryT<S>& g, const MotionT<S> given[2]) {
+  if (g.fixed) return {S(0), {S(0), S(0), S(0)}, {S(0), S(0), S(0)}};
   if constexpr (std::is_same_v<S, double>) {
     if (g.twin && takes_twin(g, given)) return vary(twin_of(g), given);
   }
@@ -83,6 +84,7 @@ template ContactVariationT<ContactDual> vary(const ContactGeometryT<ContactDual>
 template ContactVariation vary_first(const ContactGeometry&, const Motion[2], Motion[2]);
 
 ContactMap vary_units(const ContactGeometry& g, int moves) {
+  if (g.fixed) return {};
   if (g.twin) {
     ContactGeometry alone = g;
     alone.twin.reset();

@@ -124,6 +124,24 @@ Quiet::~Quiet() { quiet--; }
 
 void forward(const void* model, void* data) { call(engine().mj_forward, model, data); }
 
+void forward_with_contacts(const void* model, void* data, const std::vector<ContactView>& given) {
+  call(engine().mj_fwdPosition, model, data);
+  thread_local std::vector<char> bytes;
+  static thread_local int full;
+  for (const ContactView& contact : given) {
+    encode_contact(contact, bytes);
+    const void* encoded = bytes.data();
+    run(data, [=] { full = engine().mj_addContact(model, data, encoded); });
+    if (full) throw EngineError("mj_addContact: there is no room for all contacts");
+  }
+  // the stages of mj_fwdPosition that depend on contacts
+  call(engine().mj_makeConstraint, model, data);
+  call(engine().mj_island, model, data);
+  call(engine().mj_projectConstraint, model, data);
+  call(engine().mj_transmission, model, data);
+  run(data, [=] { engine().mj_forwardSkip(model, data, stage::kPos, 0); });
+}
+
 void run_inverse(const void* model, void* data, bool actuation) {
   call(engine().mj_inverse, model, data);
   if (actuation) call(engine().mj_fwdActuation, model, data);

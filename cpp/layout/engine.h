@@ -29,6 +29,9 @@ struct PreContact {
   REQ(void, mj_inverse, (const void* model, void* data))                                         \
   REQ(void, mj_fwdActuation, (const void* model, void* data))                                    \
   REQ(void, mj_collision, (const void* model, void* data))                                       \
+  REQ(void, mj_fwdPosition, (const void* model, void* data))                                     \
+  REQ(void, mj_transmission, (const void* model, void* data))                                    \
+  REQ(int, mj_addContact, (const void* model, void* data, const void* contact))                  \
   REQ(void, mj_makeConstraint, (const void* model, void* data))                                  \
   REQ(void, mj_referenceConstraint, (const void* model, void* data))                             \
   REQ(void, mj_island, (const void* model, void* data))                                          \
@@ -117,6 +120,9 @@ struct EngineError : std::runtime_error {
 // mj_forward; mj_inverse, followed by mj_fwdActuation if `actuation` is true.
 void forward(const void* model, void* data);
 void run_inverse(const void* model, void* data, bool actuation);
+
+// mj_forward with the contacts of the caller. No geoms of the model collide with each other.
+void forward_with_contacts(const void* model, void* data, const std::vector<ContactView>& given);
 
 // Stages of mj_forward: finding all contacts; making the constraint rows of the contacts in `data`;
 // everything after mj_fwdVelocity, up to qacc and the sensors.

@@ -129,6 +129,8 @@ namespace mujacobian {
   X(projection, kPerspective, mjtProjection, mjPROJ_PERSPECTIVE, 0)                   \
   X(object, kFlex, mjtObj, mjOBJ_FLEX, 9)                                             \
   X(object, kEquality, mjtObj, mjOBJ_EQUALITY, 17)                                    \
+  X(warning, kContactFull, mjtWarning, mjWARN_CONTACTFULL, 1)                         \
+  X(warning, kConstraintFull, mjtWarning, mjWARN_CNSTRFULL, 2)                        \
   X(warning, kBadQpos, mjtWarning, mjWARN_BADQPOS, 3)                                 \
   X(warning, kBadQvel, mjtWarning, mjWARN_BADQVEL, 4)                                 \
   X(warning, kBadQacc, mjtWarning, mjWARN_BADQACC, 5)                                 \

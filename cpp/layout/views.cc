@@ -275,6 +275,14 @@ void write_contact(const DataView& data, int index, double dist, const double po
   std::memcpy(base + places[normal_place].offset, frame, 9 * sizeof(double));
 }
 
+void encode_contact(const ContactView& view, std::vector<char>& bytes) {
+  bytes.assign(contact_size, 0);
+  const Place* place = places.data() + kContactFirst;
+#define MUJACOBIAN_WRITE(KIND, NAME, ...) write(bytes.data(), *place++, view.NAME);
+  MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_WRITE, MUJACOBIAN_WRITE, MUJACOBIAN_WRITE)
+#undef MUJACOBIAN_WRITE
+}
+
 bool has_sizes(const void* model, const std::string& sizes) {
   return sizes.size() == static_cast<std::size_t>(option_offset) &&
          std::memcmp(model, sizes.data(), sizes.size()) == 0;

@@ -64,6 +64,8 @@ struct ModelView {
 };
 struct DataView {
   const void* address;
+  // The contacts are inputs of the caller and do not move with their geoms.
+  bool given_contacts = false;
   MUJACOBIAN_DATA_FIELDS(MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER, MUJACOBIAN_MEMBER)
 };
 struct ContactView {
@@ -132,6 +134,9 @@ DataView copy_arrays(const ModelView& m, const DataView& from, Arena& memory);
 // two tangents.
 void write_contact(const DataView& data, int index, double dist, const double pos[3],
                    const double frame[9]);
+
+// Writes a contact as the struct mjContact, in which all other fields are zero.
+void encode_contact(const ContactView& contact, std::vector<char>& bytes);
 
 // The state of mjData's stack.
 struct Stack {

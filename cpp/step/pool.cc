@@ -56,4 +56,30 @@ void Pool::serve(int thread) {
   }
 }
 
+namespace {
+
+// The common pool. One call at a time uses it.
+struct Shared {
+  std::mutex mutex;
+  std::unique_ptr<Pool> pool;
+};
+
+Shared*& shared() {
+  static Shared* all = new Shared;  // never destroyed: threads may outlive static objects
+  return all;
+}
+
+}  // namespace
+
+void run_shared(const std::function<void(int)>& work, int threads) {
+  if (threads <= 1) return work(0);
+  Shared& all = *shared();
+  const std::unique_lock lock(all.mutex, std::try_to_lock);
+  if (!lock) return work(0);
+  if (!all.pool || all.pool->size() < threads) all.pool = std::make_unique<Pool>(threads);
+  all.pool->run(work, threads);
+}
+
+void forget_threads() { shared() = new Shared; }
+
 }  // namespace mujacobian

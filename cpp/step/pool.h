@@ -42,4 +42,11 @@ class Pool {
   std::vector<std::thread> threads_;
 };
 
+// Runs work(thread) in up to `threads` threads of a common pool, or in this one only if another
+// call uses them.
+void run_shared(const std::function<void(int)>& work, int threads);
+
+// Forgets the threads of the common pool, which do not exist in the child of a fork.
+void forget_threads();
+
 }  // namespace mujacobian

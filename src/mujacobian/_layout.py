@@ -130,6 +130,12 @@ def _table(struct: str) -> dict[str, tuple[Any, int]]:
     return {field.name: (field.type, offset) for field, offset, _ in _place(fields)}
 
 
+def offset_of(struct: str, name: str) -> int:
+    """Return the offset of a field in a struct, in bytes."""
+    _, offset = _table(struct)[name]
+    return offset
+
+
 def struct_size(struct: str) -> int:
     """Return the size of one of MuJoCo's structs in bytes."""
     return _end(structs.STRUCTS[struct].fields)[0]

@@ -272,6 +272,14 @@ def machine(extra=""):
     return b.finalize(requires_grad=True)
 
 
+def dry_machine():
+    """Return the machine with dry friction of a tendon."""
+    b = Builder(6)
+    dry = MACHINE.replace("EXTRA", "").replace('damping="0.2"', 'damping="0.2" frictionloss="0.1"')
+    b.add_mjcf(dry)
+    return b.finalize(requires_grad=True)
+
+
 TRANSMISSIONS = {
     "jointinparent": '<general jointinparent="ja" gainprm="0.7"/>',
     "slidercrank": """<general cranksite="sc" slidersite="anchor" cranklength="1.2"

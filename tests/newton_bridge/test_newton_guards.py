@@ -36,7 +36,6 @@ def taped_step(solver, before, after, control, dt=DT):
         ({"update_data_interval": 2}, "update_data_interval=2"),
         ({"update_data_interval": 0}, "update_data_interval=0"),
         ({"enable_sleeping": True}, "sleep"),
-        ({"use_mujoco_contacts": False}, "use_mujoco_contacts=False"),
         ({"use_mujoco_contacts": False, "use_mujoco_cpu": True}, "use_mujoco_contacts=False"),
     ],
 )
@@ -99,7 +98,7 @@ def test_missing_extra():
 
 
 def test_parameters(pendulum):
-    for name in ("body_com", "joint_X_p", "shape_transform", "mujoco.dof_springref"):
+    for name in ("body_com", "joint_X_p", "mujoco.dof_springref"):
         with pytest.raises(UnsupportedFeatureError, match=f"{name}.*gradients are those of body_m"):
             DifferentiableMuJoCo(pendulum, use_mujoco_cpu=True, parameters=[name])
     with pytest.raises(ValueError, match="the model has no body_color"):
@@ -235,11 +234,13 @@ def test_wrenches_under_rk4():
 
 
 def test_parameters_without_derivative_are_refused_with_a_hint():
-    model = scenes.ball_targets(newton.JointTargetMode.POSITION)
-    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True)
-    before, after, control = model.state(), model.state(), model.control()
+    """The contact of a cylinder with a box has no derivative with respect to their sizes."""
+    model = scenes.resting("cylinder", "box")
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["shape_scale"])
+    before, control = scenes.touching(model, solver)
+    after = model.state()
     tape = taped_step(solver, before, after, control)
-    with pytest.raises(UnsupportedFeatureError) as caught:
+    with pytest.raises(UnsupportedFeatureError, match="sizes of its geoms") as caught:
         tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
     assert "parameters=()" in caught.value.__notes__[-1]
 

@@ -8,6 +8,7 @@ import warp as wp
 from losses import Exact, Loss, taped
 from oracle import Oracle
 
+from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton import PARAMETERS, DifferentiableMuJoCo
 
 DT, STEPS = 0.005, 5
@@ -40,6 +41,10 @@ CASES = [
     ("machine", "mujoco.dof_passive_stiffness"),
     ("machine", "mujoco.tendon_stiffness"),
     ("machine", "mujoco.tendon_damping"),
+    ("machine dry", "mujoco.tendon_frictionloss"),
+    ("machine", "mujoco.actuator_gainprm"),
+    ("machine", "mujoco.actuator_biasprm"),
+    ("weak", "joint_effort_limit"),
 ]
 SCENES = {
     "tree": scenes.tree,
@@ -51,7 +56,15 @@ SCENES = {
     "box": lambda: slippery(scenes.resting("box")),
     "rough": lambda: scenes.rough(scenes.resting("box")),
     "machine": scenes.machine,
+    "machine dry": scenes.dry_machine,
+    "weak": lambda: weak(scenes.tree()),
 }
+TOUCHING = ("box", "rough")
+# poses and sizes of shapes, with edits that do not end contacts
+SHAPES = [
+    *((kind, "shape_transform") for kind in ("sphere", "box", "capsule", "mesh", "two boxes")),
+    *((kind, "shape_scale") for kind in ("sphere", "capsule", "cylinder", "box", "two boxes")),
+]
 
 OPTIONS = {
     "limits rk4": {"integrator": "rk4"},
@@ -62,6 +75,12 @@ OPTIONS = {
 def slippery(model):
     """Set less friction on the ground, because two equal coefficients would share the gradient."""
     model.shape_material_mu.assign(np.array([0.6, 0.3], dtype=np.float32))
+    return model
+
+
+def weak(model):
+    """Set effort limits that the servos exceed."""
+    model.joint_effort_limit.fill_(0.2)
     return model
 
 
@@ -94,7 +113,7 @@ def test_gradient(scene, name):
     solver = DifferentiableMuJoCo(
         model, use_mujoco_cpu=True, parameters=[name], **OPTIONS.get(scene, {})
     )
-    if scene in ("box", "rough"):
+    if scene in TOUCHING:
         state, control = scenes.touching(model, solver)
     else:
         state, control = scenes.random_state(model)
@@ -107,6 +126,8 @@ def test_gradient(scene, name):
     direction = np.where(base != 0, np.abs(base), 0) * rng.uniform(0.5, 1, base.shape)
     if name == "body_inertia":
         direction = np.broadcast_to(base * rng.uniform(0.5, 1, (len(base), 1, 1)), base.shape)
+    if name == "mujoco.actuator_gainprm":
+        direction = direction * [[1], [-1], [1], [-1], [1]]  # the effects do not cancel
     if name in ("joint_damping", "mujoco.dof_passive_stiffness"):
         direction = direction + 0.1 * (base == 0)
     exact = Exact(solver, state, control, STEPS, DT, loss, visited)
@@ -138,6 +159,44 @@ def test_gradient(scene, name):
     assert abs(got - wanted) < (2e-4 if name == "body_inertia" else 2e-5) * abs(wanted)
 
 
+@pytest.mark.parametrize(("scene", "name"), SHAPES)
+def test_gradient_of_shapes(scene, name):
+    """The edits are rounded to single precision, so that the difference is along the rounded edit.
+
+    The second difference is the error of the first one.
+    """
+    model = scenes.resting("box", "box") if scene == "two boxes" else scenes.resting(scene)
+    array = getattr(model, name)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name])
+    state, control = scenes.touching(model, solver)
+    loss = Loss(model, 1)
+    gradients, visited = taped(solver, state, control, 1, DT, loss, of=array)
+    found, base = gradients["of"].astype(float), array.numpy().copy()
+    rng = np.random.default_rng(5)
+    direction = rng.normal(size=base.shape) * (base != 0 if name == "shape_scale" else 1)
+    exact = Exact(solver, state, control, 1, DT, loss, visited)
+
+    def apart(h):
+        """Return the differences of the loss and of the array."""
+        values, arrays = [], []
+        for sign in (1, -1):
+            array.assign((base + sign * h * direction).astype(np.float32))
+            arrays.append(array.numpy().astype(float))
+            exact.oracle = Oracle(newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True))
+            values.append(exact.value(exact.x))
+        array.assign(base)
+        return values[0] - values[1], arrays[0] - arrays[1]
+
+    errors = []
+    for h in (2e-4, 1e-4):
+        difference, edit = apart(h)
+        errors.append(abs((found * edit).sum() - difference) / np.abs(found * edit).sum())
+    print(scene, name, (found * edit).sum(), difference, errors)
+    # the error is that of the difference, which is quadratic in the edit
+    assert errors[1] < 1e-4
+    assert errors[1] < max(0.4 * errors[0], 2e-6)
+
+
 def test_equal_friction_is_shared():
     """Each of two shapes with the same friction has half of the derivative of both together."""
     model = scenes.resting("box")
@@ -162,7 +221,7 @@ def test_equal_friction_is_shared():
 
 
 def test_all_are_listed():
-    assert {name for _, name in CASES} == set(PARAMETERS)
+    assert {name for _, name in CASES + SHAPES} == set(PARAMETERS)
 
 
 def test_the_solver_lists_its_parameters():
@@ -181,6 +240,49 @@ def test_the_solver_lists_its_parameters():
         assert not array_of(model, name).grad.numpy().any()
     only = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])
     assert only.parameters == ("body_mass",)
+
+
+def ball_servo():
+    return scenes.ball_targets(newton.JointTargetMode.POSITION)
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [(lambda: scenes.resting("ellipsoid"), "shape_scale"), (scenes.machine, "shape_transform")],
+)
+def test_shapes_are_chosen_by_name(build, name):
+    """They have no gradient by default, because some contacts have no derivative there."""
+    model = build()
+    assert name not in DifferentiableMuJoCo(model, use_mujoco_cpu=True).parameters
+    with pytest.raises(UnsupportedFeatureError, match=r"not supported|act on sites"):
+        DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name])
+
+
+@pytest.mark.parametrize(
+    ("build", "options", "name"),
+    [
+        (ball_servo, {}, "joint_target_ke"),
+        (scenes.tree, {"density": 1.2, "viscosity": 0.1}, "body_inertia"),
+        (scenes.tree, {"integrator": "rk4"}, "joint_effort_limit"),
+    ],
+)
+def test_arrays_without_a_derivative_are_left_out(build, options, name):
+    """One warning names them when the solver is built, and asking for them raises there."""
+    model = build()
+    with pytest.warns(RuntimeWarning, match=f"no gradients: .*{name}"):
+        solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, **options)
+    assert name not in solver.parameters
+    assert "gravity" in solver.parameters
+    with pytest.raises(UnsupportedFeatureError):
+        DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name], **options)
+    before, control = scenes.random_state(model)
+    before.body_f.requires_grad = control.joint_f.requires_grad = "integrator" not in options
+    after = model.state()
+    with wp.Tape() as tape:
+        solver.step(before, after, control, None, DT)
+    tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
+    assert model.gravity.grad.numpy().any()
+    assert not array_of(model, name).grad.numpy().any()
 
 
 def gradients_of(model, names, state, control, **options):

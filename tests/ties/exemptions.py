@@ -6,7 +6,7 @@ BOOKKEEPING = """
   adjoint/inertial.cc:2 adjoint/parameter.cc:4 adjoint/product.cc:2
   adjoint/row_curvature.cc:4
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:2 constraint/block.cc:2
-  adjoint/manifold.cc:1 adjoint/stepper.cc:14 step/pool.cc:2
+  adjoint/manifold.cc:1 adjoint/stepper.cc:12 adjoint/worlds.cc:3 step/pool.cc:4
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
   constraint/point_equality.cc:1
   constraint/scalar.cc:1 contact/wrench.cc:3 dynamics/forward.cc:2 dynamics/metric.cc:2

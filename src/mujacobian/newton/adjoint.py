@@ -10,10 +10,12 @@ import warp as wp
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
-from mujacobian.newton import contacts, guards
+from mujacobian.newton import effort_limits, guards
+from mujacobian.newton.contacts import Pairs, found_by_warp
+from mujacobian.newton.given_contacts import ContactCotangents, GivenContacts, add_rows
 from mujacobian.newton.host import add_gradient, by_world, take_gradient
 from mujacobian.newton.inputs import arrays
-from mujacobian.newton.snapshot import Snapshot
+from mujacobian.newton.snapshot import InputCotangents, Snapshot
 
 
 class TapedStep:
@@ -25,6 +27,7 @@ class TapedStep:
         solver: newton.solvers.SolverMuJoCo,
         state: newton.State,
         control: newton.Control | None,
+        contacts: newton.Contacts | None,
         dt: float,
         before: TapedStep | None,
         number: int,
@@ -42,10 +45,15 @@ class TapedStep:
         self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
         self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
-        self.pairs: list[contacts.Pairs] = []
-        hidden = snapshot.hidden(solver)
-        self.rows = snapshot.rows(self.at, self.given, hidden)
+        self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver))
         self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
+        # contacts that mujoco_warp finds, to compare them with those of MuJoCo C
+        self.pairs: Pairs | None = None
+        # contacts of Newton, with the poses from which Newton computes them
+        self.given_contacts: GivenContacts | None = None
+        self.contacts = contacts if snapshot.materials is not None else None
+        self.poses_in = None if self.contacts is None else state.body_q
+        self.body_q = np.empty((0, 7)) if self.poses_in is None else _double(self.poses_in)
 
     def finish(
         self, solver: newton.solvers.SolverMuJoCo, state: newton.State, observables: object
@@ -54,7 +62,10 @@ class TapedStep:
         if self.watch is not None:
             self.watch.judge()
         else:
-            self.pairs = contacts.found_by_warp(solver)
+            self.pairs = found_by_warp(solver)
+        if self.contacts is not None:
+            self.pairs = None
+            self.given_contacts = GivenContacts(solver, self.contacts)
         data = solver.mj_data if solver.use_mujoco_cpu else solver.mjw_data
         W = self.snapshot.coordinates.worlds
         self.qpos, self.qvel = (
@@ -74,7 +85,10 @@ class TapedStep:
     def given_arrays(self) -> list[wp.array]:
         """The arrays that the step depends on."""
         parameters = self.snapshot.parameters.arrays
-        return [*self.start, *self.inputs.values(), *parameters.values()]
+        found = [*self.start, *self.inputs.values(), *parameters.values()]
+        if self.poses_in is not None and self.given_contacts is not None:
+            found += [self.poses_in, *self.given_contacts.arrays.values()]
+        return found
 
     @property
     def arrays(self) -> list[wp.array]:
@@ -91,7 +105,14 @@ class TapedStep:
         d_q, d_v = self._take_results()
         y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
-        made = snapshot.pull(self.rows, self.dt, y_q, y_v, y_act, self.number, self.pairs)
+        y = np.concatenate([y_q, y_v, y_act], axis=-1)
+        evaluated = np.any(y != 0, axis=-1)
+        made = snapshot.pull(self.rows, self.dt, y, self.number, self.given_contacts)
+        if self.pairs is not None:
+            snapshot.compare(self.pairs, made.pairs, evaluated, self.rows, self.number)
+        more = self._pull_contacts(made)
+        if snapshot.efforts is not None and made.actuation is not None:
+            more[effort_limits.NAME] = snapshot.efforts.pull(made.actuation, made.actions[1])
         g_q, g_v = c.pull_start(self.at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
@@ -102,11 +123,30 @@ class TapedStep:
             add_gradient(array, gradient)
         for name, gradient in g_inputs.items():
             add_gradient(self.inputs[name], gradient)
-        for array, gradient in snapshot.parameters.gradients(made.params):
-            add_gradient(array, gradient)
+        for name, gradient in snapshot.parameters.gradients(made.params).items():
+            total = gradient + more[name] if name in more else gradient
+            add_gradient(snapshot.parameters.arrays[name], total)
         before = None if self.before is None else self.before()
         if before is not None:
             before.d_act = made.act * before.keeps_activations[:, None]
+
+    def _pull_contacts(self, made: InputCotangents) -> dict[str, Array]:
+        """Add to the gradients of given contacts and of the poses from which they follow.
+
+        The result is the gradients of arrays of the model that determine contacts. Those that do so
+        through invweight0 are added to the core parameters.
+        """
+        given, materials = self.given_contacts, self.snapshot.materials
+        if given is None or materials is None or made.contacts is None:
+            return {}
+        assert self.poses_in is not None
+        d = ContactCotangents.split(made.contacts)
+        of_contacts, d_bodies = given.pull(d, self.body_q, materials.body, materials.margin)
+        of_shapes, of_properties = materials.pull(given, d, made.params)
+        add_gradient(self.poses_in, d_bodies)
+        for name, gradient in (of_contacts | of_properties).items():
+            add_rows(given.arrays[name], given.row, gradient)
+        return of_shapes
 
     def _take_results(self) -> tuple[Array, Array]:
         """Return the gradients of the coordinates after the step, and set them to zero.
@@ -144,3 +184,9 @@ class TapedReset:
         """Move the gradients of the reset coordinates from the state to the model."""
         for array, source in self.pairs:
             add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))
+
+
+def _double(array: wp.array) -> Array:
+    """Return a copy in double precision."""
+    values: Array = array.numpy().astype(np.float64)
+    return values

@@ -11,7 +11,7 @@ import warp as wp
 
 from mujacobian.errors import ArgumentError, MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs, wrenches
-from mujacobian.newton.parameters import KNOWN, array_of
+from mujacobian.newton.parameters import KNOWN, SHAPES, array_of
 
 _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
@@ -19,16 +19,16 @@ _REFUSED_JOINTS = {
 }
 # model arrays that MuJoCo uses and that have no gradient here, even if they require one
 _WITHOUT_GRADIENT = (
-    "body_com", "joint_X_p", "joint_X_c", "joint_axis", "joint_effort_limit",
-    "shape_transform", "shape_scale", "shape_margin", "shape_gap",
+    "body_com", "joint_X_p", "joint_X_c", "joint_axis",
+    "shape_margin", "shape_gap",
     *(
         f"mujoco.{name}"
         for name in (
             "solref", "geom_solimp", "geom_solmix", "gravcomp", "dof_ref", "dof_springref",
             "solreflimit", "solimplimit", "limit_margin", "solreffriction", "solimpfriction",
-            "actuator_gear", "actuator_cranklength", "actuator_dynprm", "actuator_gainprm",
-            "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
-            "tendon_springlength", "tendon_armature", "tendon_frictionloss", "tendon_range",
+            "actuator_gear", "actuator_cranklength", "actuator_dynprm",
+            "actuator_ctrlrange", "actuator_forcerange", "actuator_actrange",
+            "tendon_springlength", "tendon_armature", "tendon_range",
             "tendon_limit_ke", "tendon_limit_kd", "tendon_coef",
         )
     ),
@@ -60,10 +60,10 @@ def require_options(model: newton.Model, options: dict[str, Any]) -> None:
         raise UnsupportedFeatureError(
             "sleeping", "islands that sleep have no derivative: use enable_sleeping=False"
         )
-    if not options.get("use_mujoco_contacts", True):
+    if options.get("use_mujoco_cpu") and not options.get("use_mujoco_contacts", True):
         raise UnsupportedFeatureError(
-            "use_mujoco_contacts=False",
-            "the motion of contacts from Newton's collision pipeline is not known to this solver",
+            "use_mujoco_contacts=False with use_mujoco_cpu=True",
+            "MuJoCo C finds its own contacts: use mujoco_warp, which also runs on the CPU",
         )
     if options.get("use_mujoco_cpu") and model.world_count > 1:
         raise UnsupportedFeatureError(
@@ -103,6 +103,25 @@ def refuse_wrenches(arrays: dict[str, wp.array], inputs: Inputs) -> None:
             )
 
 
+def require_contacts(solver: newton.solvers.SolverMuJoCo, contacts: newton.Contacts | None) -> None:
+    """Raise if a step with contacts of Newton has none."""
+    if solver.use_mujoco_cpu or solver.mjw_model.opt.run_collision_detection:
+        return
+    if contacts is None:
+        raise ArgumentError(
+            "a step with use_mujoco_contacts=False needs contacts: newton.CollisionPipeline"
+        )
+
+
+def refuse_given_contacts(given: bool) -> None:
+    """Raise if a linearization would need contacts of Newton."""
+    if given:
+        raise UnsupportedFeatureError(
+            "linearize with use_mujoco_contacts=False",
+            "contacts of Newton depend on body_q, which is no input of a linearization: use a tape",
+        )
+
+
 def refuse_capture(model: newton.Model) -> None:
     """Raise if a taped step is captured in a CUDA graph."""
     if model.device.is_capturing:
@@ -129,9 +148,13 @@ def refuse_observed(arrays: list[tuple[str, wp.array]]) -> None:
             )
 
 
-def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
-    """Return copies of the arrays that require gradients but have none here."""
-    found = {name: array_of(model, name) for name in _WITHOUT_GRADIENT}
+def without_gradient(model: newton.Model, chosen: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return copies of the arrays that require gradients but have none here.
+
+    chosen: arrays whose gradients are computed.
+    """
+    names = (*_WITHOUT_GRADIENT, *(name for name in SHAPES if name not in chosen))
+    found = {name: array_of(model, name) for name in names}
     return {
         name: array.numpy().copy()
         for name, array in found.items()
@@ -139,9 +162,9 @@ def without_gradient(model: newton.Model) -> dict[str, np.ndarray]:
     }
 
 
-def refuse_edits(old: dict[str, np.ndarray], model: newton.Model) -> None:
+def refuse_edits(old: dict[str, np.ndarray], model: newton.Model, chosen: tuple[str, ...]) -> None:
     """Raise if arrays without a gradient were edited while a tape records."""
-    for name, values in without_gradient(model).items():
+    for name, values in without_gradient(model, chosen).items():
         if not np.array_equal(values, old.get(name, values)):
             raise UnsupportedFeatureError(
                 f"an edit of {name} on a tape",

@@ -200,6 +200,11 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
     )
 
 
+def contact_slots(solver: newton.solvers.SolverMuJoCo, count: int) -> Indices:
+    """Return the index in mujoco_warp's contacts of each contact of Newton, -1 if it has none."""
+    return _indices(solver._contact_tid_to_cid)[: min(count, solver.mjw_data.naconmax)]
+
+
 def _indices(array: wp.array) -> Indices:
     indices: Indices = array.numpy().astype(np.intp)
     return indices

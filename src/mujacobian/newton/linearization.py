@@ -77,7 +77,7 @@ def linearize_world(
     at = c.start(q0, v0)
 
     # linearize MuJoCo's step, with the Jacobians of all centers of mass, and take the step
-    model, data = snapshot.worlds.models[world], snapshot.worlds.data[world]
+    model, data = snapshot.worlds.at(world), snapshot.worlds.data
     model.opt.timestep = dt
     mujoco.mj_setState(model, data, row, INTEGRATION)
     watch = Watch(data)

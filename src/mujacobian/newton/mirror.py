@@ -1,16 +1,12 @@
-"""MuJoCo models in double precision with the numbers of Newton's worlds."""
+"""The numbers of Newton's worlds in a MuJoCo model in double precision."""
 
 from __future__ import annotations
-
-import copy
-from collections.abc import Iterator
 
 import mujoco
 import newton
 import numpy as np
 
 from mujacobian._arguments import Array
-from mujacobian._convergence import converge
 from mujacobian._parameters.inertia import restore_derived
 from mujacobian._parameters.placement import bound_body
 from mujacobian.errors import UnsupportedFeatureError
@@ -18,7 +14,7 @@ from mujacobian.newton.internals import FIELDS, OPTIONS
 
 Values = dict[str, Array]
 
-_UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "jnt_axis")
+UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "jnt_axis")
 _NONE = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
 _INERTIAL = (
     int(mujoco.mjtSameFrame.mjSAMEFRAME_INERTIA),
@@ -28,19 +24,27 @@ _INERTIAL = (
 _ROUNDING = 1e-6
 
 
-def values_of(solver: newton.solvers.SolverMuJoCo, world: int) -> Values:
-    """Return the model fields of mujoco_warp for one world, in single precision."""
+def values_of(solver: newton.solvers.SolverMuJoCo) -> Values:
+    """Return the model fields of mujoco_warp, in single precision.
+
+    The first axis is the world; it has length one if all worlds share the values.
+    """
     warp_model = solver.mjw_model
     found = {
-        name: _row(getattr(warp_model, name).numpy(), world)
+        name: getattr(warp_model, name).numpy()
         for name in FIELDS
         if getattr(solver.mj_model, name).size
     }
     for name in OPTIONS:
-        found[f"opt.{name}"] = _row(getattr(warp_model.opt, name).numpy(), world)
-    found["opt.impratio"] = _row(warp_model.opt.impratio_invsqrt.numpy(), world) ** -2.0
-    found["stat.meaninertia"] = _row(warp_model.stat.meaninertia.numpy(), world)
+        found[f"opt.{name}"] = getattr(warp_model.opt, name).numpy()
+    found["opt.impratio"] = warp_model.opt.impratio_invsqrt.numpy() ** -2.0
+    found["stat.meaninertia"] = warp_model.stat.meaninertia.numpy()
     return found
+
+
+def of_world(values: Values, world: int) -> Values:
+    """Return a copy of the values of one world."""
+    return {name: np.array(batch[world % len(batch)]) for name, batch in values.items()}
 
 
 def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None:
@@ -54,36 +58,11 @@ def write(model: mujoco.MjModel, new: Values, old: Values | None = None) -> None
         if _write(model, name, values, None if old is None else old[name])
     }
     if changed & {"body_ipos", "body_iquat"}:
-        _release_inertial_frames(model)
+        release_inertial_frames(model)
     if changed & {"geom_pos", "geom_quat", "geom_size"}:
-        # the bounding boxes that MuJoCo compiled are no longer valid
-        model.geom_sameframe[:] = _NONE
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+        release_geom_frames(model)
     if changed:
         restore_derived(model)
-
-
-class Worlds:
-    """A model and its data in double precision for every world, copied at construction."""
-
-    def __init__(self, solver: newton.solvers.SolverMuJoCo) -> None:
-        self.models = [copy.copy(solver.mj_model) for _ in range(solver.mjw_data.nworld)]
-        if not solver.use_mujoco_cpu:
-            for world, model in enumerate(self.models):
-                write(model, values_of(solver, world))
-        # derivatives are those of converged solvers and colliders, even if the simulation's stop
-        # early
-        for model in self.models:
-            converge(model)
-        self.data = [mujoco.MjData(model) for model in self.models]
-
-    def __iter__(self) -> Iterator[tuple[mujoco.MjModel, mujoco.MjData]]:
-        return zip(self.models, self.data, strict=True)
-
-
-def _row(batch: Array, world: int) -> Array:
-    """Return a copy of the values of one world; an array may have a single row for all worlds."""
-    return np.array(batch[world % len(batch)])
 
 
 def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> bool:
@@ -96,7 +75,7 @@ def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> b
     differs = before != given.astype(np.float32)
     if not differs.any():
         return False
-    if last in _UNIT:
+    if last in UNIT:
         differs = np.broadcast_to(differs.any(axis=-1, keepdims=True), field.shape)
         given = given / np.linalg.norm(given, axis=-1, keepdims=True)
     if field.ndim:
@@ -106,7 +85,13 @@ def _write(model: mujoco.MjModel, name: str, new: Array, old: Array | None) -> b
     return True
 
 
-def _release_inertial_frames(model: mujoco.MjModel) -> None:
+def release_geom_frames(model: mujoco.MjModel) -> None:
+    """Clear flags for geoms, and do not use the bounding boxes that MuJoCo compiled."""
+    model.geom_sameframe[:] = _NONE
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+
+
+def release_inertial_frames(model: mujoco.MjModel) -> None:
     """Clear flags for inertial frames that no longer coincide with bodies, geoms or sites."""
     for kind in ("geom", "site"):
         flags = getattr(model, f"{kind}_sameframe")

@@ -1,9 +1,8 @@
-"""Gradients with respect to arrays of the Newton model."""
+"""The dependence of MuJoCo's parameters on arrays of the Newton model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 
 import mujoco
 import newton
@@ -16,14 +15,13 @@ from mujacobian._parameters.derived_slopes import DerivedSlopes
 from mujacobian._parameters.fields import KINDS
 from mujacobian._parameters.inertia import PAIRS
 from mujacobian._threads import borrowed
-from mujacobian.errors import UnsupportedFeatureError
-from mujacobian.newton.inputs import Inputs
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.shape_parameters import add_scale, add_transform
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
 _POSITION = int(newton.JointTargetMode.POSITION)
 _FORCE_SPACE, _RAW_SOLREF = 0, 1
-_LIMIT_TENDON = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+_PRM = 10  # numbers in gainprm and biasprm of an actuator
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
@@ -35,15 +33,40 @@ def array_of(model: newton.Model, name: str) -> wp.array | None:
     return owner
 
 
-class _World:
-    """The core parameters of one world that depend on the chosen arrays."""
+class CoreParameters:
+    """The core parameters of all worlds, without repetitions."""
 
-    def __init__(self, model: newton.Model, maps: Maps, mj: mujoco.MjModel, world: int) -> None:
-        self.model, self.maps, self.mj, self.world = model, maps, mj, world
-        self.core: list[tuple[int, int, int]] = []
+    def __init__(self) -> None:
+        self.items: list[tuple[int, int, int]] = []
+        self._places: dict[tuple[int, int, int], int] = {}
+
+    def place(self, kind: str | int, row: int, component: int) -> int:
+        """Return the index of a core parameter, which is appended if it is new."""
+        raw = KINDS[kind] if isinstance(kind, str) else kind, int(row), component
+        if raw not in self._places:
+            self._places[raw] = len(self.items)
+            self.items.append(raw)
+        return self._places[raw]
+
+    def find(self, kind: str, row: int, component: int) -> int | None:
+        """Return the index of a core parameter, or None if it is absent."""
+        return self._places.get((KINDS[kind], row, component))
+
+
+class WorldParameters:
+    """The dependence of the core parameters of one world on the chosen arrays."""
+
+    def __init__(
+        self,
+        model: newton.Model,
+        maps: Maps,
+        mj: mujoco.MjModel,
+        world: int,
+        core: CoreParameters,
+    ) -> None:
+        self.model, self.maps, self.mj, self.world, self.core = model, maps, mj, world, core
         # (array, flat index in it, index in `core`, derivative of the core parameter)
         self.terms: list[tuple[str, int, int, float]] = []
-        self._places: dict[tuple[int, int, int], int] = {}
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """Add the derivative `by` of a core parameter with respect to an element of an array.
@@ -51,42 +74,32 @@ class _World:
         target: index of the element in the flat array.
         kind, row, component: the core parameter.
         """
-        self.terms.append((name, int(target), self._place((KINDS[kind], int(row), component)), by))
+        self.terms.append((name, int(target), self.core.place(kind, row, component), by))
 
-    def _place(self, raw: tuple[int, int, int]) -> int:
-        """Return the index of a core parameter, which is appended if it is new."""
-        if raw not in self._places:
-            self._places[raw] = len(self.core)
-            self.core.append(raw)
-        return self._places[raw]
+    def derive(self, given: Sequence[tuple[int, int, int]]) -> list[tuple[int, Array]]:
+        """Append the constants derived from the given core parameters.
 
-    def derive(self) -> Array:
-        """Append the constants derived from the core parameters; return all derivatives.
-
-        Row k is the derivative of core parameter k with respect to the parameters that were there
-        before the call. Newton scales the stiffness and damping of limits in force space by
-        invweight0 (1 - dmax). The time constant is therefore proportional to 1 / invweight0, and
-        the damping ratio to the square root of invweight0 (NWT-10).
+        The result holds the index of each changed core parameter and the change of its derivatives
+        with respect to the given parameters. Newton scales the stiffness and damping of limits in
+        force space by invweight0 (1 - dmax). The time constant is therefore proportional to
+        1 / invweight0, and the damping ratio to the square root of invweight0 (NWT-10).
         """
-        given = list(self.core)
-        constants = derived_constants(self.mj, given)
+        constants = derived_constants(self.mj, list(given))
         with borrowed(self.mj) as data:
             # no array of Newton's model that is differentiated moves a center of mass
-            slopes = DerivedSlopes(self.mj, constants, given).slopes(self.mj, data).core
-        solref = KINDS["limit_solref"]
+            slopes = DerivedSlopes(self.mj, constants, list(given)).slopes(self.mj, data).core
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
-        rows = [(self._place(raw), slopes[k]) for k, raw in enumerate(constants)]
+        rows = [(self.core.place(*raw), slopes[k]) for k, raw in enumerate(constants)]
         for k, (kind, dof, _) in enumerate(constants):
             weight = self.mj.dof_invweight0[dof] if kind == DOF else 0
             if dof not in limits or not weight > 0:
                 continue
             time, ratio = self.mj.jnt_solref[limits[dof]]
-            rows.append((self._place((solref, limits[dof], 0)), -time / weight * slopes[k]))
-            rows.append((self._place((solref, limits[dof], 1)), ratio / (2 * weight) * slopes[k]))
-        chain = np.eye(len(self.core), len(given))
-        for place, row in rows:
-            chain[place] += row
-        return chain
+            place = self.core.place("limit_solref", limits[dof], 0)
+            rows.append((place, -time / weight * slopes[k]))
+            place = self.core.place("limit_solref", limits[dof], 1)
+            rows.append((place, ratio / (2 * weight) * slopes[k]))
+        return rows
 
     def in_force_space(self) -> Iterator[tuple[int, int]]:
         """Yield the limited joints whose solref Newton computes from ke and kd, with their dofs."""
@@ -101,7 +114,7 @@ class _World:
     def scaled_tendons(self) -> set[int]:
         """Return the tendons whose limits Newton scales by a constant that depends on arrays."""
         mode = array_of(self.model, "mujoco.tendon_solref_limit_mode")
-        if mode is None or not depends_on(self.core):
+        if mode is None or not depends_on(self.core.items):
             return set()
         return {t for t, tendon in self.tendons() if mode.numpy()[tendon] == _FORCE_SPACE}
 
@@ -131,6 +144,13 @@ class _World:
         for g in np.flatnonzero(shapes >= 0).tolist():
             yield g, shapes[g]
 
+    def colliding(self) -> Iterator[tuple[int, int]]:
+        """Yield pairs of a MuJoCo geom that can collide and its Newton shape."""
+        pairs = {*self.mj.pair_geom1.tolist(), *self.mj.pair_geom2.tolist()}
+        for g, shape in self.geoms():
+            if self.mj.geom_contype[g] or self.mj.geom_conaffinity[g] or g in pairs:
+                yield g, shape
+
     def tendons(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of a MuJoCo tendon and its Newton tendon."""
         count = len(self.model.mujoco.tendon_stiffness)
@@ -138,7 +158,7 @@ class _World:
             yield t, self.offset(count) + self.maps.tendon[t]
 
 
-def _mass(world: _World, name: str) -> None:
+def _mass(world: WorldParameters, name: str) -> None:
     for b, body in world.bodies():
         c = world.mj.body_ipos[b]
         steiner = c @ c * np.eye(3) - np.outer(c, c)
@@ -147,7 +167,7 @@ def _mass(world: _World, name: str) -> None:
             world.add(name, body, "inertial", b, k, slope)
 
 
-def _inertia(world: _World, name: str) -> None:
+def _inertia(world: WorldParameters, name: str) -> None:
     """Add the terms of the symmetric part of the inertia matrix."""
     for b, body in world.bodies():
         for k, (i, j) in enumerate(PAIRS):
@@ -156,13 +176,13 @@ def _inertia(world: _World, name: str) -> None:
                 world.add(name, 9 * body + 3 * row + column, "inertial", b, 4 + k, share)
 
 
-def _gravity(world: _World, name: str) -> None:
+def _gravity(world: WorldParameters, name: str) -> None:
     for k in range(3):
         world.add(name, 3 * world.world + k, "gravity", 0, k, 1.0)
 
 
-def _of_dofs(kind: str) -> Callable[[_World, str], None]:
-    def add(world: _World, name: str) -> None:
+def _of_dofs(kind: str) -> Callable[[WorldParameters, str], None]:
+    def add(world: WorldParameters, name: str) -> None:
         flags = world.model.body_flags.numpy()
         bodies = dict(world.bodies())
         for d, dof in world.dofs():
@@ -176,28 +196,28 @@ def _of_dofs(kind: str) -> Callable[[_World, str], None]:
     return add
 
 
-def _stiffness(world: _World, name: str) -> None:
+def _stiffness(world: WorldParameters, name: str) -> None:
     for j in np.flatnonzero(world.maps.joint_dof >= 0).tolist():
         dof = world.offset(world.model.joint_dof_count) + world.maps.joint_dof[j]
         world.add(name, dof, "stiffness", j, 0, 1.0)
 
 
-def _limits(end: int) -> Callable[[_World, str], None]:
-    def add(world: _World, name: str) -> None:
+def _limits(end: int) -> Callable[[WorldParameters, str], None]:
+    def add(world: WorldParameters, name: str) -> None:
         for j, dof in world.limited():
             world.add(name, dof, "limit", j, end, 1.0)
 
     return add
 
 
-def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
+def _of_solref(kind: str, of_stiffness: bool) -> Callable[[WorldParameters, str], None]:
     """Return the function for solref of limits or geoms.
 
     The time constant is proportional to 1 / kd, the damping ratio to kd / sqrt(ke).
     """
     limits = kind == "limit_solref"
 
-    def add(world: _World, name: str) -> None:
+    def add(world: WorldParameters, name: str) -> None:
         model, prefix = world.model, name.rpartition("_")[0]
         mode = array_of(model, "mujoco.solreflimit_mode" if limits else "mujoco.solref_mode")
         modes = None if mode is None else mode.numpy()
@@ -222,7 +242,7 @@ def _of_solref(kind: str, of_stiffness: bool) -> Callable[[_World, str], None]:
     return add
 
 
-def _target_gains(world: _World, stiffness: str, damping: str) -> None:
+def _target_gains(world: WorldParameters, stiffness: str, damping: str) -> None:
     """Add the gains of the actuators that follow joint targets: ke (target - q) - kd v."""
     modes = world.model.joint_target_mode.numpy()
     first = world.offset(world.model.joint_dof_count)
@@ -238,24 +258,50 @@ def _target_gains(world: _World, stiffness: str, damping: str) -> None:
             world.add(damping, first + dof, "bias", actuator, 2, -1.0)
 
 
-def _of_geoms(component: int) -> Callable[[_World, str], None]:
-    def add(world: _World, name: str) -> None:
+def _of_geoms(component: int) -> Callable[[WorldParameters, str], None]:
+    def add(world: WorldParameters, name: str) -> None:
         for g, shape in world.geoms():
             world.add(name, shape, "friction", g, component, 1.0)
 
     return add
 
 
-def _of_tendons(kind: str) -> Callable[[_World, str], None]:
-    def add(world: _World, name: str) -> None:
+def _of_tendons(kind: str) -> Callable[[WorldParameters, str], None]:
+    def add(world: WorldParameters, name: str) -> None:
         for t, tendon in world.tendons():
+            if kind == "tendon_friction_loss" and world.mj.tendon_frictionloss[t] == 0:
+                continue  # there is no constraint row of dry friction
             world.add(name, tendon, kind, t, 0, 1.0)
 
     return add
 
 
-# the function that adds the terms of each array
-_ARRAYS: dict[str, Callable[[_World, str], None]] = {
+def _of_actuators(kind: str) -> Callable[[WorldParameters, str], None]:
+    """Return the function for gains or biases of actuators from MJCF."""
+
+    def add(world: WorldParameters, name: str) -> None:
+        array = array_of(world.model, name)
+        assert array is not None
+        first = world.offset(len(array))
+        types = world.mj.actuator_gaintype if kind == "gain" else world.mj.actuator_biastype
+        for actuator in world.maps.actuators.direct[:, 0].tolist():
+            own = world.maps.actuator[actuator]
+            for component in range(_numbers(kind, int(types[actuator])) if own >= 0 else 0):
+                place = _PRM * (first + own) + component
+                world.add(name, place, kind, actuator, component, 1.0)
+
+    return add
+
+
+def _numbers(kind: str, law: int) -> int:
+    """Return how many numbers of gainprm or biasprm a force law reads."""
+    if kind == "gain":
+        return 1 if law == int(mujoco.mjtGain.mjGAIN_FIXED) else 3
+    return 0 if law == int(mujoco.mjtBias.mjBIAS_NONE) else 3
+
+
+# the function that adds the terms of each array; effort_limits.py differentiates joint_effort_limit
+ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "body_mass": _mass,
     "body_inertia": _inertia,
     "gravity": _gravity,
@@ -273,69 +319,18 @@ _ARRAYS: dict[str, Callable[[_World, str], None]] = {
     "shape_material_mu_rolling": _of_geoms(2),
     "shape_material_ke": _of_solref("solref", of_stiffness=True),
     "shape_material_kd": _of_solref("solref", of_stiffness=False),
+    "shape_transform": add_transform,
+    "shape_scale": add_scale,
     "mujoco.dof_passive_stiffness": _stiffness,
     "mujoco.tendon_stiffness": _of_tendons("tendon_stiffness"),
     "mujoco.tendon_damping": _of_tendons("tendon_damping"),
+    "mujoco.tendon_frictionloss": _of_tendons("tendon_friction_loss"),
+    "mujoco.actuator_gainprm": _of_actuators("gain"),
+    "mujoco.actuator_biasprm": _of_actuators("bias"),
+    "joint_effort_limit": lambda world, name: None,
 }
-KNOWN = tuple(_ARRAYS)
-
-
-class ModelParameters:
-    """The arrays of a model that receive gradients, and their core parameters."""
-
-    def __init__(
-        self,
-        model: newton.Model,
-        maps: Maps,
-        models: Sequence[mujoco.MjModel],
-        inputs: Inputs,
-        wanted: Sequence[str],
-    ) -> None:
-        self.arrays: dict[str, wp.array] = {name: array_of(model, name) for name in wanted}
-        for name, acts in (("gravity", inputs.foreign), ("body_mass", inputs.weight.any())):
-            if acts and name in self.arrays:
-                raise UnsupportedFeatureError(
-                    name,
-                    "a body of the global world is simulated in another world, where it also acts"
-                    " through a force of Newton. Leave it out of parameters=",
-                )
-        worlds = [_World(model, maps, mj, world) for world, mj in enumerate(models)]
-        for world in worlds:
-            for name in self.arrays:
-                _ARRAYS[name](world, name)
-        self._scaled = [world.scaled_tendons() for world in worlds]
-        self._chains = [world.derive() for world in worlds]
-        self.core = [world.core for world in worlds]
-        # the arrays are concatenated, so that one sum computes all gradients
-        sizes = [array.grad.numpy().size for array in self.arrays.values()]
-        self._ends = np.cumsum([0, *sizes]).tolist()
-        first = dict(zip(self.arrays, self._ends, strict=False))
-        self._terms = [
-            (
-                np.array([first[name] + place for name, place, _, _ in world.terms], dtype=np.intp),
-                np.array([term[2] for term in world.terms], dtype=np.intp),
-                np.array([term[3] for term in world.terms]),
-            )
-            for world in worlds
-        ]
-
-    def require(self, world: int, data: mujoco.MjData) -> None:
-        """Raise if a step has constraint rows whose derivative is incomplete."""
-        rows = data.efc_id[data.efc_type == _LIMIT_TENDON]
-        for t in self._scaled[world].intersection(rows.tolist()):
-            raise UnsupportedFeatureError(
-                f"tendon {t}",
-                "its limit in force space is scaled by tendon_invweight0: leave body_mass,"
-                " body_inertia and joint_armature out of parameters=",
-            )
-
-    def gradients(self, raw: list[Array]) -> Iterator[tuple[wp.array, Array]]:
-        """Yield each array with its gradient, given the core gradients of every world."""
-        total = np.zeros(self._ends[-1])
-        for (place, source, factor), chain, values in zip(
-            self._terms, self._chains, raw, strict=True
-        ):
-            given = values @ chain
-            total += np.bincount(place, given[source] * factor, len(total))
-        for array, (first, last) in zip(self.arrays.values(), pairwise(self._ends), strict=True):
-            yield array, total[first:last]
+KNOWN = tuple(ARRAYS)
+# arrays from which Newton computes the friction and solref of a contact
+MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
+# arrays from which MuJoCo finds contacts
+SHAPES = ("shape_transform", "shape_scale")

@@ -7,22 +7,27 @@ from dataclasses import dataclass
 import mujoco
 import newton
 import numpy as np
+from numpy.typing import NDArray
 
-from mujacobian import _core
 from mujacobian._arguments import Array
 from mujacobian.errors import UnsupportedFeatureError
-from mujacobian.newton.contacts import Pairs, compare
+from mujacobian.newton import effort_limits
+from mujacobian.newton.contact_materials import ContactMaterials
+from mujacobian.newton.contacts import Pairs, warn_of_difference
 from mujacobian.newton.coordinates import Coordinates, Start
-from mujacobian.newton.guards import Watch
+from mujacobian.newton.effort_limits import EffortLimits
+from mujacobian.newton.given_contacts import GivenContacts
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.kinematics import Kinematics
-from mujacobian.newton.mirror import Worlds
-from mujacobian.newton.parameters import ModelParameters
+from mujacobian.newton.model_parameters import ModelParameters
+from mujacobian.newton.worlds import Worlds
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 # state that MuJoCo keeps between steps and Newton's State lacks
 _HIDDEN = ("act", "qacc_warmstart", "eq_active", "mocap_pos", "mocap_quat")
+# names of enumerators of mjtState whose field has another name
+_FIELDS = {"warmstart": "qacc_warmstart"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,12 @@ class InputCotangents:
     v: Array
     act: Array
     actions: Actions
-    params: list[Array]
+    params: Array
+    contacts: Array | None  # one row per given contact
+    actuation: Array | None  # forces of actuators on dofs, if the effort limits need them
+    pairs: NDArray[
+        np.uint64
+    ]  # hash of the contacts of each world; zero if the world was not evaluated
 
 
 class Snapshot:
@@ -44,100 +54,130 @@ class Snapshot:
         solver: newton.solvers.SolverMuJoCo,
         maps: Maps,
         wanted: tuple[str, ...],
+        given_contacts: bool,
     ) -> None:
         model = solver.model
         self.contacts_agree = True  # False after the first warning, which is shown once
-        self.worlds = Worlds(solver)
-        gravcomp = np.array([mj.body_gravcomp for mj in self.worlds.models])
+        self.worlds = Worlds(solver, given_contacts)
+        gravcomp = np.broadcast_to(
+            self.worlds.values("body_gravcomp"), (maps.worlds, solver.mj_model.nbody)
+        )
         self.coordinates = Coordinates(model, maps)
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
         # RK4 maps a wrench on a body to joint forces at several poses of the step
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
         self.kinematics = Kinematics(model)
-        self.parameters = ModelParameters(model, maps, self.worlds.models, self.inputs, wanted)
+        self.parameters = ModelParameters(
+            model, maps, self.worlds, self.inputs, wanted, given_contacts
+        )
+        self.efforts = (
+            EffortLimits(model, maps, self.worlds) if effort_limits.NAME in wanted else None
+        )
+        self.materials = (
+            ContactMaterials(solver, self.worlds, self.parameters) if given_contacts else None
+        )
+        self._state = _state_fields(solver.mj_model)
 
     def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
         """Return the state in MuJoCo that a Newton `State` lacks, one row per world."""
         if solver.use_mujoco_cpu:
             return {name: np.array(getattr(solver.mj_data, name))[None] for name in _HIDDEN}
-        return {name: np.array(getattr(solver.mjw_data, name).numpy()) for name in _HIDDEN}
+        return {name: getattr(solver.mjw_data, name).numpy() for name in _HIDDEN}
 
-    def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> list[Array]:
-        """Return mjSTATE_INTEGRATION of every world at the start of a step."""
+    def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> Array:
+        """Return mjSTATE_INTEGRATION of every world at the start of a step, one row per world."""
         qpos, qvel = self.coordinates.to_mujoco(at)
         ctrl, qfrc, xfrc = self.inputs.to_mujoco(at, given)
-        rows = []
-        for world, (model, data) in enumerate(self.worlds):
-            data.qpos, data.qvel = qpos[world], qvel[world]
-            data.ctrl, data.qfrc_applied, data.xfrc_applied = ctrl[world], qfrc[world], xfrc[world]
-            for name, values in hidden.items():
-                getattr(data, name)[...] = values[world].reshape(getattr(data, name).shape)
-            row = np.empty(mujoco.mj_stateSize(model, INTEGRATION))
-            mujoco.mj_getState(model, data, row, INTEGRATION)
-            rows.append(row)
+        values = {"qpos": qpos, "qvel": qvel, "ctrl": ctrl, "qfrc_applied": qfrc} | hidden
+        values["xfrc_applied"] = xfrc
+        rows = np.zeros((self.worlds.count, self._state[-1][1].stop))
+        for name, columns in self._state:
+            if name in values and columns.start < columns.stop:
+                rows[:, columns] = values[name].reshape(len(rows), -1)
         return rows
 
     def pull(
         self,
-        rows: list[Array],
+        rows: Array,
         dt: float,
-        y_q: Array,
-        y_v: Array,
-        y_act: Array,
+        state: Array,
         number: int,
-        pairs: list[Pairs],
+        contacts: GivenContacts | None,
     ) -> InputCotangents:
         """Pull cotangents of the state after the step back to the inputs of all worlds.
 
         rows: mjSTATE_INTEGRATION of every world at the start of the step.
-        y_q, y_v, y_act: cotangents of the state after the step, one row per world.
+        state: cotangents of qpos, qvel and act after the step, one row per world; overwritten.
         number: index of the step, for messages.
-        pairs: contacts that mujoco_warp found; empty if MuJoCo C took the step.
+        contacts: contacts of Newton; None if MuJoCo finds its own.
         """
-        first, W = self.worlds.models[0], len(rows)
-        nv, nu = first.nv, first.nu
-        state = np.concatenate([y_q, y_v, y_act], axis=-1)
-        ctrl, qfrc, xfrc = np.zeros((W, nu)), np.zeros((W, nv)), np.zeros((W, first.nbody, 6))
-        params = [np.zeros(len(core)) for core in self.parameters.core]
-        for world, (model, data) in enumerate(self.worlds):
-            if not state[world].any():
-                continue
-            model.opt.timestep = dt
-            here = slice(world, world + 1)
-            core = self.parameters.core[world]
-            wrenches = None if self.moves_wrenches else xfrc[here]
-            watch = Watch(data)
-            try:
-                _core.pull_back_into(
-                    model,
-                    data,
-                    start=rows[world][None],
-                    steps=1,
-                    d_states=None,
-                    d_sensors=None,
-                    parameters=core,
-                    ctrl=ctrl[here],
-                    force=qfrc[here],
-                    wrench=wrenches,
-                    mocap=None,
-                    params=params[world],
-                    norms=None,
-                    cotangent=state[world],
-                    first=number,
+        model, W = self.worlds.models[0], len(rows)
+        ctrl, qfrc = np.zeros((W, model.nu)), np.zeros((W, model.nv))
+        xfrc = np.zeros((W, model.nbody, 6))
+        core = self.parameters.core
+        params = np.zeros((W, len(core)))
+        actuation = None if self.efforts is None else np.zeros((W, model.nv))
+        pairs = np.zeros(W, dtype=np.uint64)
+        d_contacts = None if contacts is None else contacts.cotangents()
+        self.worlds.set_timestep(dt)
+        try:
+            self.worlds.core.pull_back(
+                start=rows,
+                parameters=core,
+                state=state,
+                ctrl=ctrl,
+                force=qfrc,
+                wrench=None if self.moves_wrenches else xfrc,
+                params=params,
+                actuation=actuation,
+                pairs=pairs,
+                contacts=None if contacts is None else contacts.numbers,
+                geoms=None if contacts is None else contacts.geoms,
+                first=None if contacts is None else contacts.first,
+                d_contacts=d_contacts,
+                number=number,
+            )
+        except UnsupportedFeatureError as error:
+            if core:
+                names = ", ".join(self.parameters.arrays)
+                error.add_note(
+                    f"with gradients of {names}: DifferentiableMuJoCo(..., parameters=())"
+                    " computes no gradients of the model"
                 )
-            except UnsupportedFeatureError as error:
-                if W > 1:
-                    error.add_note(f"in world {world}")
-                if core:
-                    names = ", ".join(self.parameters.arrays)
-                    error.add_note(
-                        f"with gradients of {names}: DifferentiableMuJoCo(..., parameters=())"
-                        " computes no gradients of the model"
-                    )
-                raise
-            watch.judge()
-            self.parameters.require(world, data)
-            if pairs and self.contacts_agree:
-                self.contacts_agree = compare(pairs[world], data, world, number)
-        q, v, act = np.split(state, [nv, 2 * nv], axis=-1)
-        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params)
+            raise
+        self.parameters.require(self.worlds, rows)
+        q, v, act = np.split(state, [model.nv, 2 * model.nv], axis=-1)
+        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params, d_contacts, actuation, pairs)
+
+    def compare(
+        self,
+        warp: Pairs,
+        found: NDArray[np.uint64],
+        evaluated: NDArray[np.bool_],
+        rows: Array,
+        number: int,
+    ) -> None:
+        """Warn once if MuJoCo C found other contacts than mujoco_warp in an evaluated world."""
+        differ = evaluated & (found != warp.hashes)
+        if not self.contacts_agree or not differ.any():
+            return
+        world = int(np.flatnonzero(differ)[0])
+        model, data = self.worlds.at(world), self.worlds.data
+        mujoco.mj_setState(model, data, rows[world], INTEGRATION)
+        mujoco.mj_forward(model, data)
+        self.contacts_agree = False
+        warn_of_difference(warp, data, world, number)
+
+
+def _state_fields(model: mujoco.MjModel) -> list[tuple[str, slice]]:
+    """Return the fields of mjSTATE_INTEGRATION and their columns, in sequence."""
+    found, first = [], 0
+    for kind in mujoco.mjtState.__members__.values():
+        bit = int(kind)
+        if kind.name.startswith("mjSTATE_") and bit & INTEGRATION and bit.bit_count() == 1:
+            name = kind.name.removeprefix("mjSTATE_").lower()
+            last = first + mujoco.mj_stateSize(model, bit)
+            found.append((_FIELDS.get(name, name), slice(first, last)))
+            first = last
+    assert first == mujoco.mj_stateSize(model, INTEGRATION)
+    return found

@@ -14,7 +14,8 @@ from mujacobian.newton import guards, mirror
 from mujacobian.newton.adjoint import TapedReset, TapedStep
 from mujacobian.newton.internals import Maps, read_maps, require_versions, suspended_tape
 from mujacobian.newton.linearization import NewtonLinearization, linearize_world
-from mujacobian.newton.parameters import KNOWN, array_of
+from mujacobian.newton.parameters import array_of
+from mujacobian.newton.selection import select
 from mujacobian.newton.snapshot import Snapshot
 
 
@@ -28,9 +29,11 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
     Args:
       model: Newton model, made with `finalize(requires_grad=True)`.
       parameters: names of the model arrays that receive gradients, such as `"body_mass"`. The
-        default is every array in `mujacobian.newton.PARAMETERS` that requires gradients. Any other
-        name raises `UnsupportedFeatureError`. `finalize(requires_grad=True)` makes all arrays
-        require gradients, but the gradients of unsupported arrays stay zero.
+        default is every array in `mujacobian.newton.PARAMETERS` that requires gradients and has a
+        derivative in this model, except `shape_transform` and `shape_scale`. One warning names
+        the arrays without a derivative. Any other name raises `UnsupportedFeatureError`.
+        `finalize(requires_grad=True)` makes all arrays require gradients, but the gradients of
+        unsupported arrays stay zero.
       **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
         simulates a single world in double precision. Otherwise mujoco_warp simulates all worlds.
         The gradients are then those of MuJoCo C at the states that mujoco_warp reaches, computed
@@ -72,10 +75,10 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             guards.require_parameters(model, tuple(parameters))
         with suspended_tape():
             super().__init__(model, **options)
-        self._wanted = KNOWN if parameters is None else tuple(parameters)
         self._maps = read_maps(self)
-        self._without = guards.without_gradient(model)
-        self._published = mirror.values_of(self, 0)
+        self._wanted = select(model, self._maps, self.mj_model, parameters)
+        self._without = guards.without_gradient(model, self._wanted)
+        self._published = self._values()
         self._published_mocap = self._mocap()
 
     @property
@@ -103,7 +106,8 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
           state_in: state before the step.
           state_out: state after the step, which is written.
           control: controls during the step; a taped step requires them.
-          contacts: contacts of Newton; not used, because MuJoCo finds its own contacts.
+          contacts: contacts of Newton, if the solver has `use_mujoco_contacts=False`; otherwise not
+            used, because MuJoCo finds its own contacts.
           dt: time step [s].
           **options: other keyword arguments of `SolverMuJoCo.step`.
         """
@@ -112,9 +116,11 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
             self._last = self._last_tape = taken = None
             if tape is not None:
                 guards.refuse_capture(self.model)
+                guards.require_contacts(self, contacts)
                 taken = TapedStep(
-                    self._current_snapshot(), self, state_in, control, dt, before, self._step
-                )
+                    self._current_snapshot(), self, state_in, control, contacts, dt, before,
+                    self._step,
+                )  # fmt: skip
             super().step(state_in, state_out, control, contacts, dt, **options)
             if tape is None or taken is None:
                 return
@@ -162,15 +168,15 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         """
         with suspended_tape() as tape:
             if tape is not None:
-                guards.refuse_edits(self._without, self.model)
+                guards.refuse_edits(self._without, self.model, self._wanted)
             super().notify_model_changed(flags)
             if self._maps is None:
                 return
             self._snapshot = None
-            self._without = guards.without_gradient(self.model)
+            self._without = guards.without_gradient(self.model, self._wanted)
             if not self.use_mujoco_cpu:
                 return
-            new, mocap = mirror.values_of(self, 0), self._mocap()
+            new, mocap = self._values(), self._mocap()
             mirror.write(self.mj_model, new, self._published)
             for name, values in mocap.items():
                 differs = values != self._published_mocap[name]
@@ -202,6 +208,7 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         worlds = self.mjw_data.nworld
         if not 0 <= world < worlds:
             raise ArgumentError(f"world must be between 0 and {worlds - 1}, got {world}")
+        guards.refuse_given_contacts(self._takes_contacts)
         with suspended_tape():
             return linearize_world(
                 self._current_snapshot(),
@@ -218,8 +225,17 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
         wanted = self.parameters
         if self._snapshot is None or tuple(self._snapshot.parameters.arrays) != wanted:
             assert self._maps is not None
-            self._snapshot = Snapshot(self, self._maps, wanted)
+            self._snapshot = Snapshot(self, self._maps, wanted, self._takes_contacts)
         return self._snapshot
+
+    @property
+    def _takes_contacts(self) -> bool:
+        """Whether a step uses contacts of Newton."""
+        return not (self.use_mujoco_cpu or self.mjw_model.opt.run_collision_detection)
+
+    def _values(self) -> mirror.Values:
+        """Return the numbers of world 0 that MuJoCo C receives; none if it does not simulate."""
+        return mirror.of_world(mirror.values_of(self), 0) if self.use_mujoco_cpu else {}
 
     def _mocap(self) -> mirror.Values:
         """Return the poses of the fixed roots of world 0."""
