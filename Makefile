@@ -28,11 +28,11 @@ REQUIREMENTS := $(BIN)/python tools/requirements.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-315 test-versions test-newton test-crocoddyl test-pinocchio test-ray \
-  lint format type bench bench-rods validate-rods bench-newton table3 \
+  lint format type bench bench-planners bench-rods validate-rods bench-newton table3 \
   menagerie zoo parameters pairs notebooks check-docs docs sanitize test-generic compile-clang wheels clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*##  */\1\t/p' Makefile | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 demo: .venv/.installed  ## accuracy and speed, then a trotting quadruped: tables, build/demo.png, build/trot.png
 	$(BIN)/python -m examples.demo
@@ -85,6 +85,9 @@ type: .venv/.tools src/mujacobian/_core.pyi  ## mypy on src
 
 bench: .venv/.bench .venv/.installed  ## accuracy, speed and scaling against MuJoCo and Pinocchio
 	$(BIN)/python -m benchmarks
+
+bench-planners: .venv/.installed  ## plans from random initial controls: costs, iterations and times
+	$(BIN)/python -m benchmarks.planners
 
 bench-rods: .venv/.installed  ## rods by left perturbations against rotation vectors: speed, iterations
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/bench-rods -G Ninja -DMUJACOBIAN_ROD_BASELINE=ON \

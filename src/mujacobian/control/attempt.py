@@ -1,4 +1,4 @@
-"""Attempts: several ways to begin a plan, which are continued until the best one remains."""
+"""Attempts: several ways to begin a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from mujacobian.control.settings import Settings
 from mujacobian.control.trajectory import Iterate
 
 FEW = 10  # iterations, up to which there is only one attempt
-TRIAL = 40  # iterations of each attempt, after which only the best one continues
+# iterations of an attempt, after which only the best one continues: from states with gaps, which
+# have to close first, and from a simulation
+TRIAL, TRIAL_OF_SIMULATION = 40, 20
 # of the initial regularization: from a simulation, and from states with gaps
 FACTOR, FACTOR_OF_GAPS = 1e-2, 1e-6
 
@@ -26,6 +28,7 @@ class Attempt:
 
     descent: Descent
     progress: Progress
+    trial: int = TRIAL
 
     def run(self, iterations: int) -> None:
         """Continue with a number of iterations, unless there is nothing left to improve."""
@@ -44,8 +47,7 @@ def make_attempts(
     if states is not None:
         return [_attempt(passes, settings, _shoot(passes, first, states))]
     passes.keeps = settings.hessian == "exact"
-    simulated = Iterate(*passes.follow(first, -1, np.inf))
-    attempts = [_attempt(passes, settings, simulated, FACTOR, is_new=False)]
+    attempts = [begin_attempt(passes, settings, Iterate(*passes.follow(first, -1, np.inf)))]
     if settings.derivatives == "analytic" and iterations > FEW:
         held = np.tile(first.states[:1], (passes.horizon, 1))
         with suppress(DivergedError):
@@ -61,6 +63,14 @@ def _shoot(passes: Passes, policy: Policy, states: Array) -> Iterate:
     return passes.shoot(states, np.concatenate([controls, controls[-1:]]))
 
 
+def begin_attempt(passes: Passes, settings: Settings, simulated: Iterate) -> Attempt:
+    """Return the iterations from a simulation, which has just been differentiated."""
+    attempt = _attempt(passes, settings, simulated, FACTOR, is_new=False)
+    # with constraints, the first trajectory that satisfies them takes longer
+    attempt.trial = TRIAL if passes.cost.constraints else TRIAL_OF_SIMULATION
+    return attempt
+
+
 def _attempt(
     passes: Passes, settings: Settings, first: Iterate, factor: float = 1.0, *, is_new: bool = True
 ) -> Attempt:
@@ -68,21 +78,3 @@ def _attempt(
     gains = np.zeros((passes.horizon - 1, passes.model.nu, passes.cost.nx))
     descent = Descent(passes, replace(settings, mu=factor * settings.mu))
     return Attempt(descent, Progress(first, gains, is_new))
-
-
-def race(passes: Passes, attempts: list[Attempt], iterations: int) -> Attempt:
-    """Return the best of several attempts after this number of iterations."""
-    if len(attempts) > 1:
-        for attempt in attempts:
-            attempt.progress.is_new = True  # the attempts overwrite the derivatives of each other
-            attempt.run(min(TRIAL, iterations))
-            if attempt.progress.log.has_stopped:
-                break
-        iterations = max(iterations - TRIAL, 0)
-    best = min(attempts, key=lambda attempt: attempt.cost(passes))
-    has_stopped = any(attempt.progress.log.has_stopped for attempt in attempts)
-    if has_stopped and best.progress.status == "iterations":
-        best.progress.status = "stopped"
-    best.progress.is_new = best.progress.is_new or len(attempts) > 1
-    best.run(iterations)
-    return best

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from mujacobian.control.attempt import TRIAL, Attempt, race
+from mujacobian.control.attempt import TRIAL, Attempt
 from mujacobian.control.descent import Progress
+from mujacobian.control.homotopy import Homotopy
 from mujacobian.control.lagrangian import Lagrangian
 from mujacobian.control.passes import Passes
 from mujacobian.control.plan import Plan
+from mujacobian.control.race import race
 from mujacobian.control.trajectory import Knots
 
 FIRST_TOLERANCE = 1e-2  # of the iterations in the first round, whose multipliers are a guess
@@ -32,14 +34,20 @@ def penalize(passes: Passes, begun: list[Progress]) -> None:
         progress.iterate, progress.is_new = passes.evaluate(progress.iterate), True
 
 
-def enforce(passes: Passes, attempts: list[Attempt], tolerance: float, iterations: int) -> Attempt:
+def enforce(
+    passes: Passes,
+    attempts: list[Attempt],
+    tolerance: float,
+    iterations: int,
+    homotopy: Homotopy | None,
+) -> Attempt:
     """Return the best attempt, improved in rounds until its constraints hold (ILQ-30).
 
     `tolerance` is that of the last round, and `iterations` the limit for all rounds together.
-    Without constraints, there is only one round.
+    Without constraints, there is only one round, to which `homotopy` may add an attempt.
     """
     if passes.lagrangian is None:
-        return race(passes, attempts, iterations)
+        return race(passes, attempts, iterations, homotopy)
     penalize(passes, [attempt.progress for attempt in attempts])
     for attempt in attempts:
         attempt.descent.tolerance = max(FIRST_TOLERANCE, tolerance)

@@ -179,7 +179,7 @@ class ILQR:
         controls: ArrayLike | None = None,
         states: ArrayLike | None = None,
         iterations: int | None = None,
-        widths: Sequence[float] = (),
+        widths: Sequence[float] | None = None,
         callback: Callback | None = None,
         verbose: bool = False,
     ) -> Plan:
@@ -187,8 +187,13 @@ class ILQR:
 
         The iterations begin in two ways: with the simulation of the initial controls, and with the
         initial state at all knots, which the iterations connect (ILQ-23). They also differ in the
-        initial regularization. After 40 iterations each, only the better plan is continued. With
+        initial regularization. After 20 and 40 iterations, only the better plan is continued. With
         derivatives other than "analytic", or at most 10 iterations, the first way is the only one.
+
+        If contacts or limits act along this plan, a detour follows: five plans with wider contacts,
+        8 iterations each, and 20 iterations with the model itself (ILQ-33). The better one of both
+        plans is continued. There is no detour with constraints, with given `states` or `widths`, or
+        with at most 70 iterations.
 
         With constraints, rounds of iterations with updated multipliers follow until they hold.
 
@@ -208,8 +213,9 @@ class ILQR:
           widths: descending widths of contacts, m, for example (0.03, 0.01). Plans with contacts
             that are at least so wide (`planning_model`) come first, each of which begins with the
             controls of the one before, and the plan with the model itself comes last (homotopy).
-            They share the iterations equally. By default there is only the last plan.
-            `Plan.history` is that of the last plan, and a callback receives all iterations.
+            They share the iterations equally. `Plan.history` is that of the last plan, and a
+            callback receives all iterations. By default None, which makes the detour that is
+            described above; `widths=()` makes no detour.
           callback: function that receives a `control.Iteration` after each iteration, for logging
             or drawing. If it returns True, the planner stops with the best plan until then,
             whose status is "stopped" unless it has ended before. It must not use the planner.
@@ -225,7 +231,8 @@ class ILQR:
         if states is not None:
             given = shaped("states", states, (self.horizon, self.cost.nstate))
         log = partial(Log, callback, verbose)
-        stages = _descending(widths)
+        stages = _descending(() if widths is None else widths)
+        widen = self._widened if widths is None else None
         share = max(1, iterations // (len(stages) + 1))
         with self._alone():
             for width in stages:
@@ -235,8 +242,13 @@ class ILQR:
                 if wide.status == "stopped":
                     plan = self._optimization.solve(start, first, None, 0, log)
                     return replace(plan, status="stopped", _planner=self)
-            plan = self._optimization.solve(start, first, given, share, log)
+            plan = self._optimization.solve(start, first, given, share, log, widen)
             return replace(plan, _planner=self)
+
+    def _widened(self, width: float) -> Passes:
+        """Return the passes of the model with contacts that are at least so wide."""
+        model = planning_model(self.model, width=width)
+        return Passes(model, self.cost, self.horizon, self._settings, self._fallback)
 
     def _with_model(self, model: mujoco.MjModel) -> ILQR:
         """Return the same planner for a model with other options or parameters."""

@@ -14,6 +14,7 @@ from mujacobian._arguments import Array, shaped
 from mujacobian.control.attempt import make_attempts
 from mujacobian.control.descent import Descent, Progress
 from mujacobian.control.enforcement import describe_constraints, enforce, penalize, resume, update
+from mujacobian.control.homotopy import Homotopy
 from mujacobian.control.passes import BEFORE_CTRL, DivergedError, Passes
 from mujacobian.control.plan import Plan, Policy
 from mujacobian.control.progress import Log
@@ -69,10 +70,12 @@ class Optimization:
         states: Array | None,
         iterations: int,
         log: Callable[[int], Log],
+        widen: Callable[[float], Passes] | None = None,
     ) -> Plan:
         """Return the result of `ILQR.solve`; `log` makes the log of an attempt, given its number.
 
-        `first` applies the initial controls, and `states` are those of its argument.
+        `first` applies the initial controls, and `states` are those of its argument. `widen` makes
+        the passes of the model with wider contacts, for the homotopy.
         """
         begun = time.perf_counter()
         passes = self._passes
@@ -81,7 +84,8 @@ class Optimization:
         initial = attempts[0].progress.iterate.cost
         for k, attempt in enumerate(attempts):
             attempt.progress.log = log(k)
-        best = enforce(passes, attempts, self._settings.tolerance, iterations)
+        homotopy = Homotopy(passes, self._settings, widen, log) if widen else None
+        best = enforce(passes, attempts, self._settings.tolerance, iterations, homotopy)
         self.descent, progress = best.descent, best.progress
         progress.iterate = passes.close(progress.iterate, progress.gains)
         if not progress.iterate.cost < np.inf:

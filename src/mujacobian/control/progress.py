@@ -21,7 +21,8 @@ class Iteration:
 
     Attributes:
       attempt: number of the attempt: 0 begins with the simulation of the initial controls, or with
-        given states, and 1 with the initial state at all knots.
+        given states, and 1 with the initial state at all knots. 2 are the plans with wide contacts,
+        whose costs are those with the present width, and 3 begins where they end.
       number: number of the iteration of this attempt, from 0.
       cost: cost after the iteration; with constraints, the augmented Lagrangian (ILQ-27).
       expected: decrease of the cost that the backward pass predicts for the step size.
