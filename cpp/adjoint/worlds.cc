@@ -75,8 +75,7 @@ std::uint64_t pair_hash(int geom0, int geom1) {
 void Worlds::pull_world(int thread, int world, const WorldInputs& in, const ParameterList& params,
                         const WorldCotangents& out) {
   const void* model = models_[thread];
-  const ModelView m = without_sleep(view_model(model));
-  const int nx = state_size(m);
+  const int nx = state_size(view_model(model));
   double* cotangent = out.state + static_cast<std::ptrdiff_t>(world) * nx;
   if (std::all_of(cotangent, cotangent + nx, [](double x) { return x == 0; })) return;
 
@@ -86,6 +85,7 @@ void Worlds::pull_world(int thread, int world, const WorldInputs& in, const Para
                 field.values + static_cast<std::ptrdiff_t>(world) * field.size,
                 field.size * sizeof(double));
   }
+  const ModelView m = without_sleep(view_model(model));  // after its options have been set
   Workspace& space = spaces_[thread];
   if (!space.data) space.data = make_data(model);
   void* data = space.data.get();
