@@ -70,6 +70,8 @@ def test_worlds():
     """The gradients of each world agree with those of a model with this world only."""
     masses = np.array([1.0, 1.5, 0.7])
     model = several(3, masses)
+    gravity = model.gravity.numpy()[-3:] * [[1.0], [0.5], [2.0]]
+    model.gravity.assign(gravity)
     state, control = scenes.random_state(model)
     solver = DifferentiableMuJoCo(model)
     loss = Loss(model, 3)
@@ -77,6 +79,7 @@ def test_worlds():
     for world, mass in enumerate(masses):
         alone = scenes.tree()
         alone.body_mass.fill_(mass)
+        alone.gravity.assign(gravity[world : world + 1])
         alone_state, alone_control = alone.state(), alone.control()
         pairs = [(state, alone_state, n) for n in ("joint_q", "joint_qd", "body_f")] + [
             (control, alone_control, n) for n in ("joint_f", "joint_target_q", "joint_target_qd")
