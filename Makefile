@@ -230,7 +230,7 @@ build/sanitized/.installed build/generic/.installed:
 
 .venv-newton/.installed: build/wheels/.built
 	@test -x .venv-newton/bin/pip || tools/make_venv.sh $(PYTHON) .venv-newton
-	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'pytest>=8' 'pytest-xdist>=3.6' 'sybil>=10'
+	@.venv-newton/bin/python $(PIP) $$($(REQUIREMENTS) run newton sysid) 'torch==2.13.0' 'pytest>=8' 'pytest-xdist>=3.6' 'sybil>=10'
 	@.venv-newton/bin/python $(PIP) --force-reinstall --no-deps build/wheels/*.whl
 	@touch $@
 

@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 
 import mujacobian.newton.solver
-from examples import newton_arm, newton_pendulum, newton_push
+from examples import newton_arm, newton_cartpole, newton_pendulum, newton_push
 
 
 def test_pendulum():
@@ -18,6 +18,11 @@ def test_push():
 
 def test_arm():
     assert newton_arm.main() < 0.02
+
+
+def test_cartpole():
+    first, last = newton_cartpole.main()
+    assert last < 0.6 * first  # one force cannot stop two poles at once
 
 
 def test_docstring():

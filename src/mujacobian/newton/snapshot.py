@@ -78,6 +78,11 @@ class Snapshot:
         )
         self._state = _state_fields(solver.mj_model)
 
+    @property
+    def state_size(self) -> int:
+        """The number of columns of `rows`."""
+        return int(self._state[-1][1].stop)
+
     def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
         """Return the state in MuJoCo that a Newton `State` lacks, one row per world."""
         if solver.use_mujoco_cpu:
@@ -90,7 +95,7 @@ class Snapshot:
         ctrl, qfrc, xfrc = self.inputs.to_mujoco(at, given)
         values = {"qpos": qpos, "qvel": qvel, "ctrl": ctrl, "qfrc_applied": qfrc} | hidden
         values["xfrc_applied"] = xfrc
-        rows = np.zeros((self.worlds.count, self._state[-1][1].stop))
+        rows = np.zeros((self.worlds.count, self.state_size))
         for name, columns in self._state:
             if name in values and columns.start < columns.stop:
                 rows[:, columns] = values[name].reshape(len(rows), -1)
