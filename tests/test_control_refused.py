@@ -131,3 +131,47 @@ def test_knots_after_a_refused_one_are_improved(hessian):
     assert rest.refused == ""
     assert np.allclose(plan.gains[1:], rest.gains, rtol=1e-9, atol=0)
     assert np.allclose(plan.controls[1:], rest.controls, rtol=1e-9, atol=0)
+
+
+def crossing_capsules():
+    """Return two links in a plane whose axes cross, where the contact has no normal of its own."""
+    return mujoco.MjModel.from_xml_string(
+        """
+        <mujoco>
+          <option timestep=".01" integrator="implicitfast" gravity="0 0 0"/>
+          <default><joint axis="0 1 0" damping=".1"/><geom type="capsule" size=".04"/></default>
+          <worldbody>
+            <body><joint name="a"/><geom fromto="0 0 0 .5 0 0"/>
+              <body pos=".5 0 0"><joint name="b"/><geom fromto="0 0 0 .1 0 .3"/>
+                <body pos=".1 0 .3"><joint name="c"/><geom fromto="0 0 0 .5 0 0"/></body>
+              </body></body>
+          </worldbody>
+          <actuator><motor joint="a" ctrlrange="-5 5"/><motor joint="b" ctrlrange="-5 5"/>
+            <motor joint="c" ctrlrange="-5 5"/></actuator>
+          <sensor><jointpos name="c" joint="c"/></sensor>
+        </mujoco>
+        """
+    )
+
+
+def test_capsules_that_cross_do_not_end_a_solve():
+    """A planar hopper whose links cross in soft contacts ended a solve with an exception."""
+    model = crossing_capsules()
+    data = mujoco.MjData(model)
+    data.qpos[2] = 2.2
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1
+    with pytest.raises(mujacobian.UnsupportedFeatureError, match="centers of its geoms coincide"):
+        mujacobian.linearize(model, data)
+    away = control.Term("away", control.sensor(model, "c"))
+    effort = control.Term("effort", control.controls(model), weight=1e-4)
+    planner = control.ILQR(model, control.Cost(model, [away, effort]), 40)
+    plan = planner.solve(data)  # friction holds the links at all knots
+    assert plan.status.startswith("refused: knot 0: contact between geom 0 and geom 2")
+    assert plan.cost == plan.initial_cost
+    # without friction, the contact does not act in the plane
+    model.geom_condim[:] = 1
+    assert mujacobian.linearize(model, data).B.any()
+    free = control.ILQR(model, control.Cost(model, [away, effort]), 40).solve(data)
+    assert free.refused == ""
+    assert free.cost < 0.9 * free.initial_cost

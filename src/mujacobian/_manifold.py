@@ -16,6 +16,8 @@ from mujacobian.errors import ArgumentError
 
 # the number of scalar coordinates of a joint, and whether a quaternion follows them
 _PARTS = {mujoco.mjtJoint.mjJNT_FREE: (3, True), mujoco.mjtJoint.mjJNT_BALL: (0, True)}
+# numbers, because arrays compare slowly with enumerators
+_FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 
 
 def tangent_size(model: mujoco.MjModel) -> int:
@@ -123,12 +125,16 @@ class Manifold:
         result[..., self._quaternions] = np.where(away, -p, p)
         return result
 
-    def require_rotations(self, states: Array) -> None:
-        """Raise if a quaternion is zero and therefore not a rotation."""
-        norms = np.linalg.norm(states[..., self._quaternions], axis=-1)
-        for index in np.argwhere(norms < mujoco.mjMINVAL)[:1]:
-            first = int(self._quaternions[index[-1], 0])
-            raise ArgumentError(f"state has a quaternion of length 0 at qpos[{first}]")
+
+def require_rotations(model: mujoco.MjModel, states: Array) -> None:
+    """Raise if a quaternion of a state is zero and therefore not a rotation."""
+    kinds, first = model.jnt_type, model.jnt_qposadr
+    is_free, is_ball = kinds == _FREE, kinds == _BALL
+    places = np.where(is_free, first + 3, first)[is_free | is_ball]
+    quaternions = states[..., places[:, None] + np.arange(4)]
+    norms = np.linalg.norm(quaternions, axis=-1)
+    for index in np.argwhere(norms < mujoco.mjMINVAL)[:1]:
+        raise ArgumentError(f"state has a quaternion of length 0 at qpos[{places[index[-1]]}]")
 
 
 def pull_poses(poses: Array, gradients: Array) -> Array:

@@ -14,7 +14,7 @@ from mujacobian import _core
 from mujacobian._arguments import Array, batched, count, require_data, require_model, shaped
 from mujacobian._differenced import require_fallback
 from mujacobian._inputs import Inputs
-from mujacobian._manifold import Manifold
+from mujacobian._manifold import require_rotations
 from mujacobian._parameters import Parameters
 from mujacobian._parts import Model
 from mujacobian._product import bind
@@ -226,12 +226,12 @@ def first_states(model: mujoco.MjModel, state: mujoco.MjData | ArrayLike) -> Arr
     size = mujoco.mj_stateSize(model, INTEGRATION)
     if isinstance(state, mujoco.MjData):
         require_data("state", model, state)
-        Manifold(model).require_rotations(np.concatenate([state.qpos, state.qvel, state.act]))
+        require_rotations(model, state.qpos)
         first = np.empty(size)
         mujoco.mj_getState(model, state, first, INTEGRATION)
         return first
     rows = batched("state", state, (model.nq + model.nv + model.na,))
-    Manifold(model).require_rotations(rows)
+    require_rotations(model, rows)
     starts = np.empty((*rows.shape[:-1], size))
     with borrowed(model) as data:
         mujoco.mj_resetData(model, data)

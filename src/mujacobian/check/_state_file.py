@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mujacobian._arguments import Array, numbers
 from mujacobian._files import FileError, in_one_line, require_file
-from mujacobian._manifold import Manifold
+from mujacobian._manifold import require_rotations
 from mujacobian.errors import MujacobianError
 
 FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -110,11 +110,11 @@ def _rows(model: mujoco.MjModel, arrays: Mapping[str, NDArray[np.generic]]) -> t
 
 def _require_rotations(model: mujoco.MjModel, states: Array) -> None:
     """Raise if a quaternion of a row is zero."""
-    manifold, physics = Manifold(model), _physics_size(model)
+    physics = _physics_size(model)
     first = 0 if states.shape[1] == physics else 1  # mjSTATE_FULLPHYSICS begins with the time
     for k, state in enumerate(states):
         try:
-            manifold.require_rotations(state[first : first + physics])
+            require_rotations(model, state[first : first + physics])
         except MujacobianError as error:
             raise MujacobianError(f"row {k}: {error}") from None
 

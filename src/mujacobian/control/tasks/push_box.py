@@ -40,7 +40,7 @@ def build() -> Task:
         control.Term("height", tip[2] - HEIGHT, control.L2(0.02), 20.0),
         control.Term("vertical", tool_axis[:2], control.Quadratic(), 20.0),
         control.Term("level", box_up[:2], control.Quadratic(), 1.0),
-        control.Term("slow", box_velocity[:2], control.Quadratic(), 20.0),
+        control.Term("slow", box_velocity[:2], control.Quadratic(), 40.0),
         control.Term("still", speeds, control.Quadratic(), 0.5),
         control.Term("effort", torques / 50, control.Quadratic(), 0.05),
     ]
