@@ -139,7 +139,7 @@ def judge_columns(
     other ones are compared by blocks of positions, velocities and other inputs, relative to the
     largest entry of the block. An entry of the Hessian follows from one column, because the
     antisymmetric part of the differences is known. A block that is so small beside A that rounding
-    hides it from all differences does not count.
+    hides it from all differences is compared up to this rounding.
     """
     given = _given(model, sensed, seed)
     found = joined(mujacobian.hessian(model, data, given, sensed))
@@ -147,6 +147,7 @@ def judge_columns(
     function = Pulled(model, data, given, sensed)
     values = abs(function(np.zeros(function.size))).max(initial=0)
     rounding = np.finfo(float).eps * values * 2**SETTLED / step
+    least = max(NEGLIGIBLE * abs(found).max(), rounding / (ACCURATE * tolerance), TINY)
     half = 0.5 * brackets(model, data, given, sensed)
     edges = [0, model.nv, 2 * model.nv, function.size]
     blocks = [slice(*pair) for pair in pairwise(edges)]
@@ -155,11 +156,7 @@ def judge_columns(
         for k in range(across.start, across.stop):
             column, error = _extrapolate(function, k, step, levels)
             for rows in blocks:
-                scale = max(
-                    abs(found[rows, across]).max(initial=0), NEGLIGIBLE * abs(found).max(), TINY
-                )
-                if rounding > ACCURATE * tolerance * scale:
-                    continue
+                scale = max(abs(found[rows, across]).max(initial=0), least)
                 compared += 1
                 if error > ACCURATE * tolerance * scale:
                     continue

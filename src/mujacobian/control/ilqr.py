@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mujacobian import _notices
 from mujacobian._arguments import Array, count, numbers, require_model, require_one_of, shaped
 from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
@@ -248,6 +249,7 @@ class ILQR:
     def _widened(self, width: float) -> Passes:
         """Return the passes of the model with contacts that are at least so wide."""
         model = planning_model(self.model, width=width)
+        _notices.share(self.model, model)
         return Passes(model, self.cost, self.horizon, self._settings, self._fallback)
 
     def _with_model(self, model: mujoco.MjModel) -> ILQR:
