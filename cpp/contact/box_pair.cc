@@ -24,13 +24,11 @@ int sides(const Geom& box, Vec3 p, int at[3]) {
 
 // Returns the axis of the face whose normal is nearest to n, and sets `error` to their distance.
 int nearest_face(const Geom& box, Vec3 n, double& error) {
-  int best = 0;
-  error = 2;
-  for (int k = 0; k < 3; k++) {
-    Vec3 axis = column(box.frame, k);
-    double e = norm(n - (dot(n, axis) > 0 ? axis : -axis));
-    if (e < error) error = e, best = k;
-  }
+  const Vec3 along = transpose_mul(box.frame, n);
+  const double cosine[3] = {std::abs(along.x), std::abs(along.y), std::abs(along.z)};
+  const int best = static_cast<int>(std::max_element(cosine, cosine + 3) - cosine);
+  const Vec3 axis = column(box.frame, best);
+  error = norm(n - (dot(n, axis) > 0 ? axis : -axis));
   return best;
 }
 
@@ -178,10 +176,10 @@ bool identify_boxes(const ModelView& m, const DataView& d, const ContactView& co
   if (error[owner] < kOn && find_face(m, d, box, owner, axis[owner], g, face)) {
     g.feature = face;
     // the parallel face of the other box serves as well
-    Twin twin{.face = {}, .box = {box[0], box[1]}};
+    FaceFeature other;
     if (error[1 - owner] < kParallel &&
-        find_face(m, d, box, 1 - owner, axis[1 - owner], g, twin.face)) {
-      g.twin = twin;
+        find_face(m, d, box, 1 - owner, axis[1 - owner], g, other)) {
+      g.twin = Twin{.face = other, .box = {box[0], box[1]}};
     }
     return true;
   }

@@ -78,6 +78,8 @@ CenterFeatureT<S> moved(const CenterFeature& f, const ContactPoint& at, const Mo
 }
 
 template ContactPoint vary(const CenterFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<Packet> vary(const CenterFeatureT<Packet>&, const ContactPointT<Packet>&,
+                                    const MotionT<Packet>[2]);
 template ContactPointT<ContactDual> vary(const CenterFeatureT<ContactDual>&,
                                          const ContactPointT<ContactDual>&,
                                          const MotionT<ContactDual>[2]);

@@ -17,6 +17,14 @@ struct CenterFeatureT {
 };
 using CenterFeature = CenterFeatureT<double>;
 
+// The centers as constants of type S.
+template <class S>
+CenterFeatureT<S> constant(const CenterFeature& f) {
+  CenterFeatureT<S> result{.pair = constant<S>(f.pair), .radius = {f.radius[0], f.radius[1]}};
+  if (f.segment) result.segment = constant<S>(*f.segment);
+  return result;
+}
+
 ContactPoint rederive(const CenterFeature& f, Vec3 normal);
 double slack(const CenterFeature& f, Vec3 normal);
 double agreement(const CenterFeature& f, double curved);

@@ -75,6 +75,8 @@ void vary_centers(const CenterPairT<S>& c, Vec3T<S> from, const MotionT<S> motio
 }
 
 template void vary_centers(const CenterPair&, Vec3, const Motion[2], Vec3[2]);
+template void vary_centers(const CenterPairT<Packet>&, Vec3T<Packet>, const MotionT<Packet>[2],
+                           Vec3T<Packet>[2]);
 template void vary_centers(const CenterPairT<ContactDual>&, Vec3T<ContactDual>,
                            const MotionT<ContactDual>[2], Vec3T<ContactDual>[2]);
 

@@ -54,6 +54,7 @@ bool needs_solution(const ModelView& m) {
 bool depends_on_tolerance(const ModelView& m, const DataView& d) {
   if (has_converged_collider(m)) return false;
   for (int k = 0; k < d.ncon; k++) {
+    if (!uses_collider(m, contact_geoms(d, k))) continue;
     const ContactView contact = view_contact(d, k);
     if (contact.efc_address >= 0 && is_iterative(m, contact)) return true;
   }

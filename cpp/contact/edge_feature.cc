@@ -52,10 +52,7 @@ ContactPointT<S> vary(const EdgeFeatureT<S>& f, const ContactPointT<S>& at,
 template <class S>
 EdgeFeatureT<S> moved(const EdgeFeature& f, const ContactPoint& at, const MotionT<S> motion[2],
                       const ContactSource&) {
-  EdgeFeatureT<S> result{.point = {f.point[0], f.point[1]},
-                         .axis = {f.axis[0], f.axis[1]},
-                         .at_end = {f.at_end[0], f.at_end[1]},
-                         .sign = f.sign};
+  EdgeFeatureT<S> result = constant<S>(f);
   Vec3T<S> velocities[2];
   vary_centers<S>(edge_lines(result), at.position, motion, velocities);
   for (int s = 0; s < 2; s++) {
@@ -66,6 +63,8 @@ EdgeFeatureT<S> moved(const EdgeFeature& f, const ContactPoint& at, const Motion
 }
 
 template ContactPoint vary(const EdgeFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<Packet> vary(const EdgeFeatureT<Packet>&, const ContactPointT<Packet>&,
+                                    const MotionT<Packet>[2]);
 template ContactPointT<ContactDual> vary(const EdgeFeatureT<ContactDual>&,
                                          const ContactPointT<ContactDual>&,
                                          const MotionT<ContactDual>[2]);

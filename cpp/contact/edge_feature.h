@@ -15,6 +15,15 @@ struct EdgeFeatureT {
 };
 using EdgeFeature = EdgeFeatureT<double>;
 
+// The edges as constants of type S.
+template <class S>
+EdgeFeatureT<S> constant(const EdgeFeature& f) {
+  return {.point = {f.point[0], f.point[1]},
+          .axis = {f.axis[0], f.axis[1]},
+          .at_end = {f.at_end[0], f.at_end[1]},
+          .sign = f.sign};
+}
+
 ContactPoint rederive(const EdgeFeature& f, Vec3 normal);
 double slack(const EdgeFeature& f, Vec3 normal);
 double agreement(const EdgeFeature& f, double curved);

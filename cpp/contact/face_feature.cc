@@ -198,19 +198,6 @@ ClippedFootT<S> constant(const ClippedFoot& p) {
   std::copy(p.motion, p.motion + 6, result.motion);
   return result;
 }
-template <class S>
-FaceFeatureT<S> constant(const FaceFeature& f) {
-  FaceFeatureT<S> result{.owner = f.owner,
-                         .outward = f.outward,
-                         .center = f.center,
-                         .radius = f.radius,
-                         .distance = f.distance,
-                         .shift = f.shift,
-                         .shift_with_other = f.shift_with_other};
-  std::visit([&](const auto& slide) { result.slide = constant<S>(slide); }, f.slide);
-  return result;
-}
-
 // The functions below return the point with its vectors after infinitesimal motions. `at` is the
 // contact.
 
@@ -309,6 +296,19 @@ FaceFeature sphere_over_face(int owner, Vec3 outward, Vec3 on_face, Vec3 center,
       .owner = owner, .outward = outward, .center = center, .radius = radius, .distance = distance};
 }
 
+template <class S>
+FaceFeatureT<S> constant(const FaceFeature& f) {
+  FaceFeatureT<S> result{.owner = f.owner,
+                         .outward = f.outward,
+                         .center = f.center,
+                         .radius = f.radius,
+                         .distance = f.distance,
+                         .shift = f.shift,
+                         .shift_with_other = f.shift_with_other};
+  std::visit([&](const auto& slide) { result.slide = constant<S>(slide); }, f.slide);
+  return result;
+}
+
 ContactPoint rederive(const FaceFeature& f, Vec3) {
   Vec3 normal = f.owner == 0 ? f.shift : -f.shift;
   return {f.distance, f.center - (f.radius + f.distance / 2) * f.shift, normal};
@@ -350,7 +350,10 @@ FaceFeatureT<S> moved(const FaceFeature& f, const ContactPoint& at, const Motion
   return result;
 }
 
+template FaceFeatureT<Packet> constant(const FaceFeature&);
 template ContactPoint vary(const FaceFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<Packet> vary(const FaceFeatureT<Packet>&, const ContactPointT<Packet>&,
+                                    const MotionT<Packet>[2]);
 template ContactPointT<ContactDual> vary(const FaceFeatureT<ContactDual>&,
                                          const ContactPointT<ContactDual>&,
                                          const MotionT<ContactDual>[2]);

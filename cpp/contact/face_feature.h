@@ -97,6 +97,10 @@ struct FaceFeatureT {
 };
 using FaceFeature = FaceFeatureT<double>;
 
+// The point and the face as constants of type S.
+template <class S>
+FaceFeatureT<S> constant(const FaceFeature& f);
+
 // A sphere around `center` over a face through `on_face`. The face defines the distance up to its
 // `flatness`; MuJoCo's distance `found` is taken where they agree.
 FaceFeature sphere_over_face(int owner, Vec3 outward, Vec3 on_face, Vec3 center, double radius,

@@ -10,17 +10,19 @@ constexpr double kUpright = 1e-12;
 
 }  // namespace
 
-template <class S>
-Vec3T<S> frame_turn(const ContactGeometryT<S>& g, Vec3T<S> dn, Vec3T<S> dhint) {
-  S spin = dot(dhint, g.tangent[1]) - dot(g.normal, g.hint) * dot(dn, g.tangent[1]);
+template <class T, class S>
+Vec3T<S> frame_turn(const ContactGeometryT<T>& g, Vec3T<S> dn, Vec3T<S> dhint) {
+  const Vec3T<S> normal = g.normal, tangent = g.tangent[1];
+  S spin = dot(dhint, tangent) - dot(g.normal, g.hint) * dot(dn, tangent);
   // a capsule standing on end has no direction along the plane: any spin describes the same contact
   // unless its friction depends on the direction, where there is no derivative
   // tie: upright capsule
   spin = value(g.hint_length) < kUpright ? S(0) : spin / g.hint_length;
-  return cross(g.normal, dn) + spin * g.normal;
+  return cross(normal, dn) + spin * normal;
 }
 
 template Vec3 frame_turn(const ContactGeometry&, Vec3, Vec3);
+template Vec3T<Packet> frame_turn(const ContactGeometry&, Vec3T<Packet>, Vec3T<Packet>);
 template Vec3T<ContactDual> frame_turn(const ContactGeometryT<ContactDual>&, Vec3T<ContactDual>,
                                        Vec3T<ContactDual>);
 

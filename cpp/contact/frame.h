@@ -5,9 +5,9 @@
 
 namespace mujacobian {
 
-// Rotation of the frame for changes dn of the normal and dhint of the hint.
-template <class S>
-Vec3T<S> frame_turn(const ContactGeometryT<S>& g, Vec3T<S> dn, Vec3T<S> dhint);
+// Rotation of the frame for changes dn of the normal and dhint of the hint. T is S or double.
+template <class T, class S>
+Vec3T<S> frame_turn(const ContactGeometryT<T>& g, Vec3T<S> dn, Vec3T<S> dhint);
 
 // The transpose: `bar . turn = normal . dn + hint . dhint`.                               (CON-42)
 struct FrameCotangent {

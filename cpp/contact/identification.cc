@@ -210,7 +210,7 @@ const char* explain_failure(const ModelView& m, const DataView& d, const Contact
 // Sets g to the contact with its features. Returns why they are not known, null if they are.
 const char* find_features(const ModelView& m, const DataView& d, const ContactView& contact,
                           const ContactGeometry* before, ContactGeometry& g) {
-  const PairEntry* pair = find_pair(m, contact);
+  const PairEntry* pair = find_pair(m, contact.geom.v);
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
     return "the legacy collider";
   }
@@ -271,7 +271,7 @@ void require_features(const ModelView& m, const ContactView& contact, const Cont
 
 bool identify_nearest(const ModelView& m, const DataView& d, const ContactView& contact,
                       ContactGeometry& g) {
-  const PairEntry* pair = find_pair(m, contact);
+  const PairEntry* pair = find_pair(m, contact.geom.v);
   const bool legacy = m.opt.disableflags & disable::kNativeCCD;
   if (!pair || !pair->nearest || (legacy && pair->collider)) return false;
   // the legacy functions find the points of a pair as they find its contacts

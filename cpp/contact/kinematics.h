@@ -4,12 +4,14 @@
 #include <type_traits>
 
 #include "spatial/dual.h"
+#include "spatial/packet.h"
 #include "spatial/vector.h"
 
 namespace mujacobian {
 
-// The numbers with which second derivatives evaluate the formulas of this folder: derivatives with
-// respect to the six motions of one geom.
+// The formulas of this folder are templates over the numbers S: doubles; packets, for the six unit
+// motions of one geom at once; dual numbers with derivatives with respect to these six motions, for
+// second derivatives.
 using ContactDual = Dual<6>;
 
 // The part of v that is perpendicular to the unit vector n.

@@ -63,10 +63,11 @@ inline constexpr PairEntry kPairs[] = {
 };
 
 // The row of a pair, null if no row contains it. Both geoms exist: no flexible body is involved.
-const PairEntry* find_pair(const ModelView& m, const ContactView& contact);
+const PairEntry* find_pair(const ModelView& m, const int geom[2]);
 
-// Whether MuJoCo's convex collider finds the contacts of the pair.
-bool uses_collider(const ModelView& m, const ContactView& contact);
+// Whether MuJoCo's convex collider finds the contacts of the pair; no if a flexible body is
+// involved.
+bool uses_collider(const ModelView& m, const int geom[2]);
 
 // Whether a contact depends on opt.ccd_tolerance. Contacts between boxes, meshes and height fields
 // without margin and gap do not, because the collider stops at the optimum.

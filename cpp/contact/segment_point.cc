@@ -112,6 +112,9 @@ SegmentPointT<S> moved(const SegmentPoint& p, Vec3 from, const MotionT<S> both[2
 }
 
 template Vec3 segment_velocity(const SegmentPoint&, Vec3, const Motion[2]);
+template Vec3T<Packet> segment_velocity(const SegmentPointT<Packet>&, Vec3T<Packet>,
+                                        const MotionT<Packet>[2]);
+template SegmentPointT<Packet> constant(const SegmentPoint&);
 template Vec3T<ContactDual> segment_velocity(const SegmentPointT<ContactDual>&, Vec3T<ContactDual>,
                                              const MotionT<ContactDual>[2]);
 template SegmentPointT<ContactDual> constant(const SegmentPoint&);

@@ -87,11 +87,7 @@ ContactPointT<S> vary(const SimplexFeatureT<S>& f, const ContactPointT<S>& at,
 template <class S>
 SimplexFeatureT<S> moved(const SimplexFeature& f, const ContactPoint& at,
                          const MotionT<S> motion[2], const ContactSource&) {
-  SimplexFeatureT<S> result{.size = f.size, .radius = f.radius, .tolerance = f.tolerance};
-  for (int k = 0; k < f.size; k++) {
-    for (int s = 0; s < 2; s++) result.point[s][k] = f.point[s][k];
-    result.weight[k] = f.weight[k];
-  }
+  SimplexFeatureT<S> result = constant<S>(f);
   S dweight[2];
   vary(result, constant<S>(at), motion, dweight);
   for (int k = 0; k < f.size; k++) {
@@ -107,6 +103,8 @@ SimplexFeatureT<S> moved(const SimplexFeature& f, const ContactPoint& at,
 
 template SimplexBasis simplex_basis(const SimplexFeature&);
 template ContactPoint vary(const SimplexFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<Packet> vary(const SimplexFeatureT<Packet>&, const ContactPointT<Packet>&,
+                                    const MotionT<Packet>[2]);
 template ContactPointT<ContactDual> vary(const SimplexFeatureT<ContactDual>&,
                                          const ContactPointT<ContactDual>&,
                                          const MotionT<ContactDual>[2]);

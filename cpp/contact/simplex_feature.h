@@ -17,6 +17,17 @@ struct SimplexFeatureT {
 };
 using SimplexFeature = SimplexFeatureT<double>;
 
+// The pairs as constants of type S.
+template <class S>
+SimplexFeatureT<S> constant(const SimplexFeature& f) {
+  SimplexFeatureT<S> result{.size = f.size, .radius = f.radius, .tolerance = f.tolerance};
+  for (int k = 0; k < f.size; k++) {
+    for (int s = 0; s < 2; s++) result.point[s][k] = f.point[s][k];
+    result.weight[k] = f.weight[k];
+  }
+  return result;
+}
+
 // Edges e_i = w_i - w_0 and their dual basis: d_i . e_j = delta_ij, d_i in their span. (CON-21)
 template <class S>
 struct SimplexBasisT {

@@ -20,9 +20,7 @@ constexpr double kStanding = 1e-4;
 constexpr double kInaccurate = 1e-5;
 
 // Whether a contact is one of a plane and a cylinder that almost stands on it, up to a tilt.
-bool is_standing(const ModelView& m, const DataView& d, const ContactView& contact,
-                 double most = kStanding) {
-  const int* id = contact.geom.v;
+bool is_standing(const ModelView& m, const DataView& d, const int id[2], double most = kStanding) {
   if (id[0] < 0 || id[1] < 0 || m.geom_type[id[0]] != geom::kPlane ||
       m.geom_type[id[1]] != geom::kCylinder) {
     return false;
@@ -56,16 +54,16 @@ std::optional<Vec3> touching_point(const Geom& cylinder, Vec3 n, Vec3 p) {
 
 bool has_standing_cylinder(const ModelView& m, const DataView& d) {
   for (int k = 0; k < d.ncon; k++) {
-    const ContactView contact = view_contact(d, k);
-    if (contact.efc_address >= 0 && is_standing(m, d, contact)) return true;
+    if (is_standing(m, d, contact_geoms(d, k)) && view_contact(d, k).efc_address >= 0) return true;
   }
   return false;
 }
 
 void require_no_standing_cylinder(const ModelView& m, const DataView& d) {
   for (int k = 0; k < d.ncon; k++) {
+    if (!is_standing(m, d, contact_geoms(d, k), kInaccurate)) continue;
     const ContactView contact = view_contact(d, k);
-    if (contact.efc_address < 0 || !is_standing(m, d, contact, kInaccurate)) continue;
+    if (contact.efc_address < 0) continue;
     throw Unsupported(contact_name(m, contact),
                       "the cylinder stands with a tilt below 1e-5 rad, which amplifies MuJoCo's "
                       "rounding errors; only forward dynamics without plugins, flexes, body "
@@ -75,8 +73,8 @@ void require_no_standing_cylinder(const ModelView& m, const DataView& d) {
 
 void place_standing_cylinders(const ModelView& m, const DataView& d) {
   for (int k = 0; k < d.ncon; k++) {
+    if (!is_standing(m, d, contact_geoms(d, k))) continue;
     const ContactView contact = view_contact(d, k);
-    if (!is_standing(m, d, contact)) continue;
     const Geom plane = load_geom(m, d, contact.geom.v[0]);
     const Geom cylinder = load_geom(m, d, contact.geom.v[1]);
     const Vec3 n = plane.axis();

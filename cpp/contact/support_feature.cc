@@ -191,7 +191,11 @@ template SupportChange support_change(const SupportFeature&, Vec3, Vec3, const M
 template SupportChangeT<ContactDual> support_change(const SupportFeatureT<ContactDual>&,
                                                     Vec3T<ContactDual>, Vec3T<ContactDual>,
                                                     const MotionT<ContactDual>[2]);
+template SupportChangeT<Packet> support_change(const SupportFeatureT<Packet>&, Vec3T<Packet>,
+                                               Vec3T<Packet>, const MotionT<Packet>[2]);
 template ContactPoint vary(const SupportFeature&, const ContactPoint&, const Motion[2]);
+template ContactPointT<Packet> vary(const SupportFeatureT<Packet>&, const ContactPointT<Packet>&,
+                                    const MotionT<Packet>[2]);
 template ContactPointT<ContactDual> vary(const SupportFeatureT<ContactDual>&,
                                          const ContactPointT<ContactDual>&,
                                          const MotionT<ContactDual>[2]);

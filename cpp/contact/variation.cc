@@ -20,11 +20,23 @@ double box_reach(const Geom& box, Vec3 direction) {
   return sum;
 }
 
-void put(ContactMap& map, int column, const ContactVariation& v) {
-  const double position[3] = {v.position.x, v.position.y, v.position.z};
-  const double turn[3] = {v.turn.x, v.turn.y, v.turn.z};
-  map.distance[column] = v.distance;
-  for (int c = 0; c < 3; c++) map.position[c][column] = position[c], map.turn[c][column] = turn[c];
+// Writes the six columns of a geom.
+void put(ContactMap& map, int column, const ContactVariationT<Packet>& v) {
+  v.distance.store<6>(map.distance + column);
+  const Packet* position[3] = {&v.position.x, &v.position.y, &v.position.z};
+  const Packet* turn[3] = {&v.turn.x, &v.turn.y, &v.turn.z};
+  for (int c = 0; c < 3; c++) {
+    position[c]->store<6>(map.position[c] + column);
+    turn[c]->store<6>(map.turn[c] + column);
+  }
+}
+
+// The six unit motions, rotations first.
+MotionT<Packet> unit_motions() {
+  // the one is number k of the packet of component k
+  static constexpr double kUnit[6 + Packet::kSize] = {0, 0, 0, 0, 0, 1};
+  auto component = [](int k) { return Packet::load(kUnit + 5 - k); };
+  return {{component(0), component(1), component(2)}, {component(3), component(4), component(5)}};
 }
 
 // Both geoms together carry the contact along, unless it reproduces MuJoCo's normal only within the
@@ -33,16 +45,23 @@ bool is_relative(const ContactGeometry& g) {
   return !std::holds_alternative<SupportFeature>(g.feature) && !g.first;
 }
 
-template <class S>
-ContactPointT<S> vary_feature(const FeatureT<S>& feature, const ContactPointT<S>& at,
+template <class T, class S>
+ContactPointT<S> vary_feature(const FeatureT<T>& feature, const ContactPointT<S>& at,
                               const MotionT<S> motion[2]) {
-  return std::visit([&](const auto& f) { return vary(f, at, motion); }, feature);
+  auto vary_one = [&](const auto& f) {
+    if constexpr (std::is_same_v<T, S>) {
+      return vary(f, at, motion);
+    } else {
+      return vary(constant<S>(f), at, motion);
+    }
+  };
+  return std::visit(vary_one, feature);
 }
 
 }  // namespace
 
-template <class S>
-ContactVariationT<S> vary(const ContactGeometryT<S>& g, const MotionT<S> given[2]) {
+template <class T, class S>
+ContactVariationT<S> vary(const ContactGeometryT<T>& g, const MotionT<S> given[2]) {
   if (g.fixed) return {S(0), {S(0), S(0), S(0)}, {S(0), S(0), S(0)}};
   if constexpr (std::is_same_v<S, double>) {
     if (g.twin && takes_twin(g, given)) return vary(twin_of(g), given);
@@ -53,24 +72,25 @@ ContactVariationT<S> vary(const ContactGeometryT<S>& g, const MotionT<S> given[2
   if (g.first) first = vary_first(g, given, perturbed), motion = perturbed;
 
   const ContactPointT<S> at{g.distance, g.position, g.between()};
-  const ContactPointT<S> rate = vary_feature(g.feature, at, motion);
+  const ContactPointT<S> rate = vary_feature<T, S>(g.feature, at, motion);
 
   const Vec3T<S> dhint =
-      g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, g.hint) : Vec3T<S>{0, 0, 0};
+      g.hint_owner >= 0 ? cross(motion[g.hint_owner].ang, Vec3T<S>(g.hint)) : Vec3T<S>{0, 0, 0};
   const Vec3T<S> turn = frame_turn(g, g.flipped ? -rate.normal : rate.normal, dhint);
   return {g.first ? first.distance : rate.distance, rate.position, turn};
 }
 
 // The geoms are turned in the frame of the first contact, and follow it.
-template <class S>
-ContactVariationT<S> vary_first(const ContactGeometryT<S>& g, const MotionT<S> motion[2],
+template <class T, class S>
+ContactVariationT<S> vary_first(const ContactGeometryT<T>& g, const MotionT<S> motion[2],
                                 MotionT<S> perturbed[2]) {
-  const ContactGeometryT<S>& f = *g.first;
+  const ContactGeometryT<T>& f = *g.first;
   const Vec3T<S> to_first = f.position - g.position;
+  const Mat3T<S> perturbation = g.perturbation;
   const MotionT<S> at_first[2] = {about(motion[0], to_first), about(motion[1], to_first)};
   const ContactVariationT<S> v = vary(f, at_first);
   for (int s = 0; s < 2; s++) {
-    const Mat3T<S> r = s ? transposed(g.perturbation) : g.perturbation;
+    const Mat3T<S> r = s ? transposed(perturbation) : perturbation;
     const MotionT<S> moved = {v.turn + r * (at_first[s].ang - v.turn),
                               v.position + r * (at_first[s].lin - v.position)};
     perturbed[s] = about(moved, -to_first);
@@ -79,40 +99,32 @@ ContactVariationT<S> vary_first(const ContactGeometryT<S>& g, const MotionT<S> m
 }
 
 template ContactVariation vary(const ContactGeometry&, const Motion[2]);
+template ContactVariationT<Packet> vary(const ContactGeometry&, const MotionT<Packet>[2]);
 template ContactVariationT<ContactDual> vary(const ContactGeometryT<ContactDual>&,
                                              const MotionT<ContactDual>[2]);
 template ContactVariation vary_first(const ContactGeometry&, const Motion[2], Motion[2]);
 
 ContactMap vary_units(const ContactGeometry& g, int moves) {
-  if (g.fixed) return {};
-  if (g.twin) {
-    ContactGeometry alone = g;
-    alone.twin.reset();
-    return vary_units(alone, moves);
-  }
   ContactMap map{};
-  const Vec3 none{0, 0, 0}, axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-  for (int k = 0; k < 6; k++) {
-    const Motion unit = k < 3 ? Motion{axis[k], none} : Motion{none, axis[k - 3]};
+  if (g.fixed) return map;
+  const MotionT<Packet> units = unit_motions(), none{};
+  const MotionT<Packet> second_moves[2] = {none, units};
+  const ContactVariationT<Packet> second = vary(g, second_moves);
+  if (moves & 2) put(map, 6, second);
+  if (!(moves & 1)) return map;
 
-    // geom 1 moves alone
-    const Motion motion[2] = {{none, none}, unit};
-    const ContactVariation second = vary(g, motion);
-    if (moves & 2) put(map, 6 + k, second);
-    if (!(moves & 1)) continue;
-
-    // geom 0 moves alone
-    if (!is_relative(g)) {
-      const Motion first[2] = {unit, {none, none}};
-      put(map, k, vary(g, first));
-      continue;
-    }
-    // the same from the motion of both geoms, which does not carry a frame that is tied to the
-    // axes of the world
-    const Vec3 dhint = g.hint_owner >= 0 ? cross(unit.ang, g.hint) : none;
-    const Vec3 turn = frame_turn(g, cross(unit.ang, g.normal), dhint);
-    put(map, k, {-second.distance, unit.lin - second.position, turn - second.turn});
+  // geom 0 moves alone
+  if (!is_relative(g)) {
+    const MotionT<Packet> first_moves[2] = {units, none};
+    put(map, 0, vary(g, first_moves));
+    return map;
   }
+  // the same from the motion of both geoms, which does not carry a frame that is tied to the axes
+  // of the world
+  const Vec3T<Packet> dhint =
+      g.hint_owner >= 0 ? cross(units.ang, Vec3T<Packet>(g.hint)) : Vec3T<Packet>{0, 0, 0};
+  const Vec3T<Packet> turn = frame_turn(g, cross(units.ang, Vec3T<Packet>(g.normal)), dhint);
+  put(map, 0, {-second.distance, units.lin - second.position, turn - second.turn});
   return map;
 }
 

@@ -15,14 +15,15 @@ struct ContactVariationT {
 };
 using ContactVariation = ContactVariationT<double>;
 
-// Derivative of the contact when its geoms move by motion[0] and motion[1] about its position.
-template <class S>
-ContactVariationT<S> vary(const ContactGeometryT<S>& contact, const MotionT<S> motion[2]);
+// Derivative of the contact when its geoms move by motion[0] and motion[1] about its position. T is
+// S or double. Packets ignore the twin.
+template <class T, class S>
+ContactVariationT<S> vary(const ContactGeometryT<T>& contact, const MotionT<S> motion[2]);
 
 // Derivative of the first contact of perturbed geoms. Sets the motions of the perturbed geoms about
 // the position of this contact.                                                            (CON-24)
-template <class S>
-ContactVariationT<S> vary_first(const ContactGeometryT<S>& contact, const MotionT<S> motion[2],
+template <class T, class S>
+ContactVariationT<S> vary_first(const ContactGeometryT<T>& contact, const MotionT<S> motion[2],
                                 MotionT<S> perturbed[2]);
 
 // The derivative as a linear map: for given features, a contact moves linearly with its geoms.

@@ -46,6 +46,7 @@ int stack_place = 0, frame_place = 0, arena_place = 0, tolerance_place = 0, iter
 int buffer_place = 0, statistic_place = 0, signature_place = 0;
 int awake_place[4];  // the numbers of awake trees, bodies, ...
 int time_place = 0, contacts_place = 0, dist_place = 0, pos_place = 0, normal_place = 0;
+int geoms_place = 0;
 
 template <class T>
 void read(const char* base, Place place, T& value) {
@@ -118,6 +119,7 @@ void set_layout(const std::vector<Place>& all, int option, int contact, int mode
   dist_place = find_place("mjContact", "dist");
   pos_place = find_place("mjContact", "pos");
   normal_place = find_place("mjContact", "frame");
+  geoms_place = find_place("mjContact", "geom");
 }
 
 #define MUJACOBIAN_READ(KIND, NAME, ...) read(base, *place++, view.NAME);
@@ -168,6 +170,11 @@ ContactView view_contact(const DataView& data, int index) {
   const char* base = data.contact + static_cast<std::size_t>(contact_size) * index;
   MUJACOBIAN_CONTACT_FIELDS(MUJACOBIAN_READ, MUJACOBIAN_READ, MUJACOBIAN_READ)
   return view;
+}
+
+const int* contact_geoms(const DataView& data, int index) {
+  return reinterpret_cast<const int*>(
+      data.contact + static_cast<std::size_t>(contact_size) * index + places[geoms_place].offset);
 }
 
 LogView view_log(const void* message) {

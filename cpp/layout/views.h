@@ -103,6 +103,7 @@ void set_layout(const std::vector<Place>& places, int option_offset, int contact
 ModelView view_model(const void* model);
 DataView view_data(const void* data);
 ContactView view_contact(const DataView& data, int index);
+const int* contact_geoms(const DataView& data, int index);  // of one contact
 LogView view_log(const void* message);
 
 // A copy of the struct mjModel. It shares all arrays with the original.

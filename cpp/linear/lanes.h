@@ -30,6 +30,11 @@ struct Lanes {
   friend Lanes operator+(Lanes a, Lanes b) { return a += b; }
   friend Lanes operator-(Lanes a, Lanes b) { return a -= b; }
   friend Lanes operator*(Lanes a, Lanes b) { return a *= b; }
+  friend Lanes operator/(Lanes a, Lanes b) {
+    for (int i = 0; i < 4; i++) a.v[i] /= b.v[i];
+    return a;
+  }
+  friend Lanes operator-(Lanes a) { return a * -1.0; }
   friend Lanes operator*(Lanes a, double s) { return a *= Lanes{s, s, s, s}; }
 };
 #endif
