@@ -20,7 +20,8 @@ BOOKKEEPING = """
   forces/tendon.cc:6 tree/inertia.h:2 actuation/transmission.cc:5
   step/batch.cc:2 step/integrator.h:1 step/runge_kutta.cc:3 step/support.cc:5
   step/transition.cc:1 step/position_update.h:1 actuation/curvature.cc:3 spatial/jet.h:1
-  tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 second_order/hessian.cc:2
+  tree/inverse_dynamics_hessian.cc:1 tree/spatial_lanes.h:1 spatial/packet.h:1
+  second_order/hessian.cc:2
   second_order/path.cc:1 second_order/path_function.cc:4 second_order/row.cc:2
   second_order/path_function.h:1 second_order/body_pair.cc:3 second_order/friction_update.cc:1
   second_order/friction_update.h:1 second_order/noslip.cc:2
@@ -56,7 +57,7 @@ SECOND_ORDER = """
 """
 # They find the features that made a contact; the ties are between the features.
 FEATURES = """
-  contact/agreement.h:3 contact/box_pair.cc:19 contact/capsule_box_pair.cc:29
+  contact/agreement.h:3 contact/box_pair.cc:18 contact/capsule_box_pair.cc:29
   contact/center_pair.cc:4 contact/curvature.cc:1
   contact/capsule_pair.cc:2 contact/center_feature.cc:1 contact/clipped_polygon.cc:16
   contact/convex_pair.cc:24 contact/curved_pair.cc:11 contact/face_feature.cc:4 contact/geom.cc:3
@@ -65,7 +66,7 @@ FEATURES = """
   contact/polytope.cc:24 contact/polytope.h:3 contact/prism.cc:4 contact/round_mesh_pair.cc:6
   contact/segment_direction.cc:40 contact/segment_on_face.cc:2 contact/segment_point.cc:1
   contact/simplex_feature.cc:1 contact/sphere_pair.cc:6 contact/standing_cylinder.cc:6
-  contact/support_feature.cc:2 contact/variation.cc:4 contact/vertex_pairs.cc:18
+  contact/support_feature.cc:2 contact/variation.cc:3 contact/vertex_pairs.cc:18
 """
 # They choose between ways to compute the same number, or check the result.
 NUMERICS = """
