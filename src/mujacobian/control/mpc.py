@@ -199,6 +199,12 @@ class MPC:
         if fallback is not None:
             planner.fallback = fallback
 
+    def __repr__(self) -> str:
+        facts = [f"{self.steps_per_plan} steps of {self.model.opt.timestep:g} s per plan"]
+        if self.realtime:
+            facts.append("in real time")
+        return describe("MPC", [*facts, *repr(self.planner).splitlines()])
+
     def run(
         self,
         data: mujoco.MjData,
