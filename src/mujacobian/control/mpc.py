@@ -308,7 +308,7 @@ class _Shared:
 
 
 def _warn(result: MPCResult) -> None:
-    """Warn about plans that had to do without a derivative."""
+    """Warn about plans for which some derivatives do not exist."""
     refused = [reason for reason in result.refused if reason]
     omitted = [reasons[0] for reasons in result.omitted if reasons]
     shortened = [reason for reason in result.shortened if reason]
