@@ -290,7 +290,7 @@ void clear(double* x, int n) {
 // would wake it.
 void require_no_sleep(const ModelView& m, const DataView& d, bool params) {
   if (params && any_asleep(m, d)) {
-    throw Unsupported("flag sleep", "parameters while trees sleep");
+    throw Unsupported("flag sleep", "parameters are not supported while trees sleep");
   }
 }
 

@@ -303,7 +303,7 @@ void write_parameters(const ModelView& m, const StepCurvature& curved, const Ste
 // Throws Unsupported if the second derivatives of a step with respect to parameters are not
 // supported.
 void require_parameters(const ModelView& m, const StepCurvature& curved) {
-  const char* reason = "second derivatives with respect to parameters";
+  const char* reason = "second derivatives with respect to parameters are not supported";
   if (m.opt.enableflags & enable::kDiagExact && curved.s.forward.blocks.count) {
     throw Unsupported("flag diagexact", reason);
   }
@@ -324,7 +324,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
   if (m.opt.integrator == integrator::kRK4) {
     if (params) {
       throw Unsupported("option integrator=\"RK4\"",
-                        "second derivatives with respect to parameters");
+                        "second derivatives with respect to parameters are not supported");
     }
     return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
   }

@@ -275,7 +275,7 @@ class _Push(Batched):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:  # noqa: ANN401
         raise UnsupportedFeatureError(
-            "rollout", "forward mode twice, as in jacfwd of jacfwd; use torch.func.hessian"
+            "rollout", "forward mode of forward mode is not supported: use torch.func.hessian"
         )
 
 
@@ -289,7 +289,7 @@ class _PullTwice(Batched):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:  # noqa: ANN401
-        raise UnsupportedFeatureError("rollout", "third derivatives of rollouts")
+        raise UnsupportedFeatureError("rollout", "third derivatives of rollouts are not supported")
 
     jvp = backward
 

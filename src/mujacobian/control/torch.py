@@ -116,7 +116,9 @@ class _Pull(Batched):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:  # noqa: ANN401
-        raise UnsupportedFeatureError("plan", "second derivatives of optimal plans")
+        raise UnsupportedFeatureError(
+            "plan", "second derivatives of optimal plans are not supported"
+        )
 
 
 def _inputs(host: HostPlan, tensors: tuple[torch.Tensor, ...]) -> dict[str, Any]:
