@@ -32,10 +32,11 @@ from mujacobian._linearization import (  # noqa: E402
 )
 from mujacobian._parameters import Parameters  # noqa: E402
 from mujacobian._product import Pullback, jvp, vjp  # noqa: E402
+from mujacobian._pushforward import Jacobian  # noqa: E402
 from mujacobian._rollout import rollout  # noqa: E402
 from mujacobian._single import single  # noqa: E402
 from mujacobian._smoothing import smoothed  # noqa: E402
-from mujacobian._trajectory import Jacobian, Trajectory  # noqa: E402
+from mujacobian._trajectory import Trajectory  # noqa: E402
 from mujacobian.check._selfcheck import selfcheck_count  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
     ColliderNotConvergedWarning,
