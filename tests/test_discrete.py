@@ -148,7 +148,7 @@ def test_scenes(name, cone):
     ]
     assert shares
     assert min(shares) > ENOUGH
-    # over all states: where MuJoCo's solver stops at 1e-11, differences know less of one of them
+    # over all states: where MuJoCo's solver stops at 1e-11, fewer entries of one are trusted
     assert np.mean(shares) >= TRUSTED_SHARE, shares
 
 

@@ -120,7 +120,7 @@ def test_margins(kind, cone):
     """Before 3.16, margins raise the field. They round boxes and meshes.
 
     In 3.16, contacts of spheres and capsules depend on the collider's tolerance, too. The reference
-    then knows fewer entries. Those that it knows have the usual tolerance.
+    then determines fewer entries. They have the usual tolerance.
     """
     model = compiled(kind, cone, 4, geom=MARGIN)
     data = prepare(model, f"{kind} {cone} margin", "mixed")

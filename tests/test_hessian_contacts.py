@@ -105,7 +105,7 @@ def test_pairs(pair, cone, condim):
 @pytest.mark.parametrize(("option", "pair", "cone"), sample(6, OPTIONS, OPTION_PAIRS, CONES))
 def test_options(option, pair, cone):
     attributes, geom = OPTIONS[option]
-    # edges of a flat pyramid are near their kink, where rounding decides what the differences know
+    # edges of a flat pyramid are near their kink, where rounding limits the differences
     state, share = ("sticking", 0.6) if option == "slippery" else ("slipping", LEAST_SHARE)
     model, data = prepare(pair, cone, 4, state, option=attributes, geom=geom)
     assert judge_columns(model, data, tolerance=TOLERANCE) >= share

@@ -82,7 +82,7 @@ def test_contacts(kind, cone, condim):
 @pytest.mark.parametrize("integrator", ["implicitfast", "implicit", "euler_explicit", "rk4"])
 @pytest.mark.parametrize("kind", ["touch", "torque", "slots"])
 def test_integrators(kind, integrator):
-    """Sensors see the same state with all integrators."""
+    """Sensors read the same state with all integrators."""
     results = []
     for name in ("euler", integrator):
         model, data = walker("elliptic", 4, name, sensors=SENSORS[kind])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from mujacobian import _core
+from mujacobian import _batch, _core
 from mujacobian import _linearization as linearization
 from tests.scenes.cases import load, snapshot, states
 
@@ -34,7 +34,8 @@ MODEL = """
 
 @pytest.fixture(autouse=True)
 def enabled(monkeypatch):
-    monkeypatch.setattr(linearization, "SELFCHECK", True)
+    for module in (linearization, _batch):
+        monkeypatch.setattr(module, "SELFCHECK", True)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mujacobian
-from mujacobian import control
+from mujacobian import control, rods
 from mujacobian._summary import MOST_ROWS, html_table
 from mujacobian.control import tasks
 
@@ -24,6 +24,8 @@ def results() -> dict[str, object]:
     params = mujacobian.Parameters(model, ["body_mass", "dof_damping", "body_inertia"])
     trajectory = mujacobian.rollout(model, data, np.zeros((30, model.nu)), params=params)
     planner = control.ILQR(task.planned, task.cost, horizon=20)
+    plan = planner.solve(data, iterations=2)
+    mpc = control.MPC(model, planner)
     return {
         "Linearization": mujacobian.linearize(model, data),
         "Trajectory": trajectory,
@@ -31,11 +33,21 @@ def results() -> dict[str, object]:
         "Jacobian": trajectory.jacobian(),
         "Diagnostics": mujacobian.diagnose(model, data),
         "Parameters": params,
-        "Plan": planner.solve(data, iterations=2),
+        "Pullback": mujacobian.vjp(model, data, np.ones(2 * model.nv)),
+        "Plan": plan,
+        "Policy": plan.policy,
+        "History": plan.history,
         "ILQR": planner,
         "Cost": task.cost,
-        "MPCResult": control.MPC(model, planner).run(data, seconds=0.1),
+        "MPC": mpc,
+        "MPCResult": mpc.run(data, seconds=0.1),
+        "Log": sysid_log(trajectory),
     }
+
+
+def sysid_log(trajectory: mujacobian.Trajectory) -> mujacobian.sysid.Log:
+    """Return the sensor readings of a trajectory as a log."""
+    return mujacobian.sysid.Log(trajectory.states[0], np.zeros((30, 1)), trajectory.sensordata)
 
 
 NAMES = (
@@ -45,10 +57,15 @@ NAMES = (
     "Jacobian",
     "Diagnostics",
     "Parameters",
+    "Pullback",
     "Plan",
+    "Policy",
+    "History",
     "ILQR",
     "Cost",
+    "MPC",
     "MPCResult",
+    "Log",
 )
 
 
@@ -62,7 +79,27 @@ def test_a_result_prints_a_few_lines(results: dict[str, object], name: str) -> N
     assert "array(" not in text
 
 
-@pytest.mark.parametrize("name", ["Linearization", "Gradient", "Diagnostics", "Parameters", "Plan"])
+def test_results_of_rods_print_a_few_lines() -> None:
+    body = rods.RigidBody(mass=1, inertia=[1, 2, 3], angular_velocity=[0.01, 5, 0])
+    world = rods.World(timestep=0.01, bodies=[body])
+    trajectory = rods.rollout(world, steps=100)
+    gradient = trajectory.gradient(np.ones_like(trajectory.positions))
+    assert "1 bodies" in str(world)
+    assert "converged: 100 steps" in str(trajectory.report)
+    results = trajectory, trajectory.report, trajectory.first, trajectory.params, gradient
+    for result in results:
+        lines = str(result).splitlines()
+        assert lines[0] == type(result).__name__
+        assert 2 <= len(lines) <= 2 * MOST_LINES
+        assert max(map(len, lines)) <= MOST_COLUMNS
+        assert "array(" not in str(result)
+        assert str(pickle.loads(pickle.dumps(result))) == str(result)
+
+
+PICKLED = tuple(name for name in NAMES if name not in ("ILQR", "MPC"))  # they own threads
+
+
+@pytest.mark.parametrize("name", PICKLED)
 def test_a_result_that_was_pickled_prints_the_same(results: dict[str, object], name: str) -> None:
     assert str(pickle.loads(pickle.dumps(results[name]))) == str(results[name])
 

@@ -326,7 +326,7 @@ def test_transforms_without_derivatives_raise():
     cases = (
         (torch.func.hessian(loss, 1), "forces.*second derivatives"),
         (torch.func.jacfwd(torch.func.grad(loss, 1), 0), "forces.*second derivatives"),
-        (torch.func.jacfwd(torch.func.jacfwd(loss)), "forward mode twice"),
+        (torch.func.jacfwd(torch.func.jacfwd(loss)), "forward mode of forward mode"),
         (torch.func.jacrev(torch.func.hessian(loss)), "third derivatives"),
     )
     for function, reason in cases:

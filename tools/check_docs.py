@@ -1,4 +1,4 @@
-"""Check the documentation: links resolve, cited equations and pages exist, lines are short."""
+"""Check the documentation: links resolve, what pages cite exists, lines are short."""
 
 import re
 import sys
@@ -19,11 +19,20 @@ CITATION = re.compile(rf"\(({LABEL.pattern}(?:(?:, | and |-){LABEL.pattern})*)\)
 # the label of a displayed equation, and of a statement in the text
 DEFINITION = re.compile(rf"\\tag\{{({LABEL.pattern})\}}|\*\*\(({LABEL.pattern})\)\*\*")
 PAGE = re.compile(r"docs/[\w/]+\.md")
+# a line of a call tree: functions, and the file that defines them
+CALLS = re.compile(r"\s*(\S.*?) {2,}((?:cpp|src)/[\w/]+\.(?:cc|h|py))")
+CALL = re.compile(r"(?:\w+(?:::|\.))*(\w+)")
 
 
 def main() -> int:
     """Print every problem; the exit code says whether there was one."""
-    problems = [*broken_links(), *long_lines(), *unknown_citations(), *repeated_definitions()]
+    problems = [
+        *broken_links(),
+        *long_lines(),
+        *unknown_citations(),
+        *repeated_definitions(),
+        *misplaced_functions(),
+    ]
     for problem in problems:
         print(problem)
     pages = len(list(markdown_pages()))
@@ -92,6 +101,27 @@ def repeated_definitions() -> Iterator[str]:
         if label in places:
             yield f"{page.relative_to(ROOT)}: ({label}) is also an equation of {places[label]}"
         places[label] = page.name
+
+
+def misplaced_functions() -> Iterator[str]:
+    """Yield functions of the call trees in docs/architecture.md that their file does not define."""
+    page = (ROOT / "docs" / "architecture.md").read_text().splitlines()
+    for number, line in enumerate(page, 1):
+        if line.startswith("|") or not (calls := CALLS.match(line)):
+            continue
+        path = ROOT / calls[2]
+        source = path.read_text() if path.exists() else ""
+        for call in calls[1].split(", "):
+            if (found := CALL.match(call)) and not defines(source, found[1]):
+                yield f"docs/architecture.md:{number}: {calls[2]} does not define {found[0]}"
+
+
+def defines(source: str, name: str) -> bool:
+    """Return whether a Python or C++ source defines a class, function, method or binding."""
+    python = rf"^ *(?:def|class) {name}\b|^{name} = "
+    function = rf"^ {{0,2}}(?! |return\b)[\w:<>&*\[\], ]+[ &*:]{name}\("
+    cpp = rf'{function}|^(?:class|struct) {name}\b|"{name}"'
+    return re.search(f"{python}|{cpp}", source, re.MULTILINE) is not None
 
 
 def definitions() -> Iterator[tuple[Path, str]]:

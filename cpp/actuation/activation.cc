@@ -221,10 +221,11 @@ T nearest_setpoint(const T& setpoint, double length, double period) {
 const char* activation_refusal(const ModelView& m, int a) {
   if (m.actuator_plugin[a] >= 0) {
     if (const char* reason = pid_plugin_refusal(m, a)) return reason;
-    if (wrap_period(m, a) > 0) return "the periodic setpoint of its plugin";
+    if (wrap_period(m, a) > 0) return "the periodic setpoint of its plugin is not supported";
   }
   int dyn = m.actuator_dyntype[a];
-  if (dyn < dynamics::kNone || dyn > dynamics::kPid) return "its activation dynamics";
+  if (dyn < dynamics::kNone || dyn > dynamics::kPid)
+    return "its activation dynamics are not supported";
   bool fits = m.actuator_actnum[a] == activation_count(m, a) &&
               m.actuator_actnum[a] <= local::kMaxActs && m.actuator_ctrlnum[a] <= local::kMaxCtrls;
   return fits ? nullptr : "the number of its activations";

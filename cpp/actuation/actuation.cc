@@ -435,7 +435,7 @@ const char* actuator_refusal(const ModelView& m, int a) {
   const int gain_type = m.actuator_gaintype[a];
   if (m.opt.integrator == integrator::kDiscrete &&
       (gain_type == gain::kMotor || gain_type == gain::kSO3)) {
-    return "its stiffness in the metric of the discrete integrator";
+    return "its type is not supported with the discrete integrator";
   }
   if (m.actuator_plugin[a] >= 0 && actuator_disabled(m, a)) {
     return "MuJoCo applies the force of an actuator plugin although its group is disabled";

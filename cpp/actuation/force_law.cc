@@ -143,16 +143,16 @@ T gain_input(const ModelView& m, int actuator, const Variables<T>& x) {
 const char* force_law_refusal(const ModelView& m, int actuator) {
   int gain_type = m.actuator_gaintype[actuator], bias_type = m.actuator_biastype[actuator];
   int dyn = m.actuator_dyntype[actuator];
-  if (gain_type < gain::kFixed || gain_type > gain::kPid) return "its gain type";
-  if (bias_type < bias::kNone || bias_type > bias::kSO3) return "its bias type";
+  if (gain_type < gain::kFixed || gain_type > gain::kPid) return "its gain type is not supported";
+  if (bias_type < bias::kNone || bias_type > bias::kSO3) return "its bias type is not supported";
   // the gain and the bias of motors and orientation servos belong together
   bool motor = gain_type == gain::kMotor, so3 = gain_type == gain::kSO3;
   if ((bias_type == bias::kMotor) != motor || (bias_type == bias::kSO3) != so3) {
-    return "its combination of gain and bias";
+    return "its combination of gain and bias is not supported";
   }
   if ((dyn == dynamics::kMotor && !motor) || (dyn == dynamics::kPid && gain_type != gain::kPid) ||
       (motor && motor_slots(m, actuator).count && dyn != dynamics::kMotor)) {
-    return "its combination of gain and activation dynamics";
+    return "its combination of gain and activation dynamics is not supported";
   }
   return nullptr;
 }

@@ -112,11 +112,11 @@ const char* pid_plugin_refusal(const ModelView& m, int a) {
   }
   const int dyn = m.actuator_dyntype[a], bias_type = m.actuator_biastype[a];
   if (dyn < dynamics::kNone || dyn > dynamics::kFilterExact) {
-    return "the activation dynamics of its plugin";
+    return "the activation dynamics of its plugin are not supported";
   }
   if (m.actuator_gaintype[a] != gain::kFixed ||
       (bias_type != bias::kNone && bias_type != bias::kAffine)) {
-    return "the gain or bias type of its plugin";
+    return "the gain or bias type of its plugin is not supported";
   }
   const bool on_tendon = m.actuator_trntype[a] == transmission::kTendon;
   if (on_tendon && m.tendon_actfrclimited[m.actuator_trnid[2 * a]]) {

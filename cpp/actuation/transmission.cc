@@ -309,9 +309,11 @@ Path transmission_path(const ModelView& m, const DataView& d, int actuator, Path
 
 const char* transmission_refusal(const ModelView& m, int actuator) {
   int trn = m.actuator_trntype[actuator];
-  if (trn < transmission::kJoint || trn > transmission::kSO3) return "its transmission";
+  if (trn < transmission::kJoint || trn > transmission::kSO3)
+    return "its transmission is not supported";
   bool so3 = m.actuator_gaintype[actuator] == gain::kSO3;
-  if ((trn == transmission::kSO3) != so3) return "its combination of gain and transmission";
+  if ((trn == transmission::kSO3) != so3)
+    return "its combination of gain and transmission is not supported";
   return nullptr;
 }
 

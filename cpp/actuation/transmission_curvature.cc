@@ -231,7 +231,8 @@ PathBend transmission_bend(const ModelView& m, const DataView& d, int actuator, 
       return crank_bend(m, d, actuator, y, arena);
     case transmission::kBody:
       throw Unsupported(element_name(m, object::kActuator, actuator),
-                        "second derivatives of activations that depend on the rate of adhesion");
+                        "second derivatives of activations that depend on the rate of adhesion are "
+                        "not supported");
     default:
       return joint_bend(m, d, actuator, y, arena);
   }

@@ -203,8 +203,9 @@ template <class F>
 void visit_weighted(CurveContext& x, const Block& b, const Parameter& p, F visit) {
   if (b.type == kMetricTerm || !reads_weight(x.m, b, p)) return;
   if (b.geometry && adhesive_reference(x.d, b) != 0) {
-    throw Unsupported(contact_name(x.m, b.contact),
-                      "second derivatives of adhesive contacts with respect to parameters");
+    throw Unsupported(
+        contact_name(x.m, b.contact),
+        "second derivatives of adhesive contacts with respect to parameters are not supported");
   }
   double virt[kMaxRows] = {};
   for (int r = 0; r < b.count; r++) {

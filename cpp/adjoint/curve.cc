@@ -109,8 +109,8 @@ void require_curved(const ModelView& m, const ParameterList& params, const doubl
     const Parameter& p = params.item[k];
     const bool curved = functions_of(family_of(p)).curve && p.kind != Parameter::kActuatorWeight;
     if (curved) continue;
-    throw Unsupported(parameter_name(m, p),
-                      std::string("second derivatives with respect to its ") + kind_of(p).name);
+    throw Unsupported(parameter_name(m, p), std::string("second derivatives with respect to its ") +
+                                                kind_of(p).name + " are not supported");
   }
   if (sensors) sensors_depend(m, params, sensors);
   for (int i = 0; sensors && i < m.nsensor; i++) {
@@ -118,9 +118,10 @@ void require_curved(const ModelView& m, const ParameterList& params, const doubl
     for (int r = 0; r < m.sensor_dim[i]; r++) weighted |= sensors[m.sensor_adr[i] + r] != 0;
     for (int k = 0; weighted && k < params.count; k++) {
       if (is_indirect(m, i, params.item[k])) continue;
-      throw Unsupported(element_name(m, object::kSensor, i),
-                        "second derivatives with respect to parameters, on which it depends "
-                        "directly");
+      throw Unsupported(
+          element_name(m, object::kSensor, i),
+          "second derivatives with respect to parameters on which it depends directly are not "
+          "supported");
     }
   }
 }

@@ -35,7 +35,8 @@ ContactVariation geom_variation(const ModelView& m, const DataView& d, const Par
   if (p.kind == Parameter::kGeomSize) {
     const auto grown = grow(g, load_geom(m, d, p.id), side, p.component);
     if (!grown) {
-      throw Unsupported(contact_name(m, b.contact), "sizes of its geoms as parameters");
+      throw Unsupported(contact_name(m, b.contact),
+                        "sizes of its geoms are not supported as parameters");
     }
     return *grown;
   }

@@ -290,7 +290,7 @@ void clear(double* x, int n) {
 // would wake it.
 void require_no_sleep(const ModelView& m, const DataView& d, bool params) {
   if (params && any_asleep(m, d)) {
-    throw Unsupported("flag sleep", "parameters while trees sleep");
+    throw Unsupported("flag sleep", "parameters are not supported while trees sleep");
   }
 }
 
@@ -323,11 +323,13 @@ void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& gi
   }
   b.out = take_blocks(m, {out.state != nullptr, out.ctrl != nullptr, out.force != nullptr}, next,
                       given.sensors != nullptr, arena);
+  // pull back through the factored matrices, if the integrator has them
   if (factors && given.state) {
     const StepDifferential s = differentiate_step(m, d, out.force != nullptr, false, arena);
     pull_through_factors(m, d, s, given.state, params, out,
                          shared ? of_sensors(b.out) : SensorOutputs{}, arena);
   }
+  // multiply by the matrices of all that remains
   if (next || (given.sensors && !shared)) fill_blocks(m, d, params, next, b, arena);
   if (!next && !given.sensors) return;
   add_transposed_product(b.out.A, given.state, nx, nx, out.state);
@@ -344,6 +346,7 @@ void pull(const ModelView& given_m, const DataView& given_d, const Cotangent& gi
 void push_all(const ModelView& given_m, const DataView& given_d, const Tangent* along,
               const ParameterList& params, bool direct, const Change* out, int count,
               const Sleep& sleep, Arena& arena) {
+  // the inputs that change, and the results that are requested
   const int nx = state_size(given_m), ns = given_m.nsensordata;
   const bool factors = has_factors(given_m);
   Wanted inputs{};
@@ -360,6 +363,8 @@ void push_all(const ModelView& given_m, const DataView& given_d, const Tangent* 
   const bool solved = !sleep.is_empty() || driven || (sensed && senses_solution(given_m));
   const auto& [m, evaluated] = converge_collider(given_m, given_d, solved);
   const DataView& d = sleep.at_rest(m, evaluated, arena);
+
+  // push forward through the factored matrices, if the integrator has them
   const bool shared = shares_factors(m, next);
   ProductBlocks b{};
   if (sensed && driven && direct) {
@@ -371,6 +376,8 @@ void push_all(const ModelView& given_m, const DataView& given_d, const Tangent* 
                          shared ? of_sensors(b.out) : SensorOutputs{}, arena);
   }
   if (factors) next = false;
+
+  // multiply by the matrices of all that remains
   if (next || (sensed && !shared)) fill_blocks(m, d, params, next, b, arena);
   if (!next && !sensed) return;
   for (int k = 0; k < count; k++) {

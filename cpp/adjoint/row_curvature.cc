@@ -256,7 +256,8 @@ void curve_rows(CurveContext& x, const ParameterList& params, const ParameterCur
     if (count == 0) continue;
     if (b.geometry && (surface_velocity(x.m, x.d, b).any || b.contact.adhesion != 0)) {
       throw Unsupported(contact_name(x.m, b.contact),
-                        "second derivatives of its parameters with adhesion or a moving surface");
+                        "second derivatives of its parameters are not supported with adhesion or a "
+                        "moving surface");
     }
 
     // the forces, and their sum with the virtual velocities

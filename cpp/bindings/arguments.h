@@ -15,8 +15,8 @@ struct PythonTypes {
   nb::object model, data;               // mujoco.MjModel, mujoco.MjData
   nb::object error, unsupported_error;  // MujacobianError, UnsupportedFeatureError
   nb::object argument_error, argument_type_error, domain_error;  // of mujacobian.errors
-  nb::object require_data;          // mujacobian.arguments.require_data
-  nb::object notice;                // mujacobian.notices.notice
+  nb::object require_data;                                       // of mujacobian._arguments
+  nb::object notice;                                             // of mujacobian._notices
   nb::object repeat{}, model_of{};  // of mujacobian._handle, if JAX is used
 };
 PythonTypes& python_types();
@@ -49,6 +49,9 @@ struct Pair {
 
   Pair(nb::handle model_object, nb::handle data_object);
 };
+
+// Returns the extent of the first axis of an array.
+inline Py_ssize_t size_of(nb::handle array) { return nb::len(array); }
 
 // A float64 array of a given shape. It keeps the buffer alive. None gives a null pointer.
 class Array {

@@ -1,4 +1,4 @@
-// Binding of costs and of the parts of a planner.
+// Binding of planners and policies.
 #pragma once
 
 #include <nanobind/nanobind.h>

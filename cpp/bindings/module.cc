@@ -10,6 +10,7 @@
 
 #include "bindings/adjoint.h"
 #include "bindings/control.h"
+#include "bindings/cost.h"
 #include "bindings/errors.h"
 #include "bindings/ffi.h"
 #include "bindings/rods.h"
@@ -355,6 +356,7 @@ NB_MODULE(_core, module) {
   bind_stepper(module);
   bind_worlds(module);
   bind_ffi(module);
+  bind_cost(module);
   bind_control(module);
   bind_rods(module);
   bind_second_order(module);

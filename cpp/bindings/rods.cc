@@ -1,145 +1,21 @@
 #include "bindings/rods.h"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "bindings/errors.h"
+#include "bindings/rod_arrays.h"
+#include "bindings/rod_model.h"
 #include "layout/platform.h"
 #include "rods/trajectory.h"
 
 namespace mujacobian {
 namespace {
 
-namespace nb = nanobind;
 using namespace rods;  // NOLINT: this file is about nothing else
-
-using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
-using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<const int, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Maybe = std::optional<T>;
-
-// Returns the data of an array, and raises if its number of entries is wrong
-template <class A>
-auto* data(const A& array, size_t size) {
-  if (array.size() != size) {
-    raise_argument("an array has " + std::to_string(array.size()) + " entries, not " +
-                   std::to_string(size));
-  }
-  return array.data();
-}
-template <class A>
-auto data(const Maybe<A>& array, size_t size) -> decltype(data(*array, size)) {
-  return array ? data(*array, size) : nullptr;
-}
-
-Vec3 vec3(const Numbers& array) { return load3(data(array, 3)); }
-
-std::vector<double> doubles(const Numbers& a) { return {a.data(), a.data() + a.size()}; }
-std::vector<int> integers(const Integers& a) { return {a.data(), a.data() + a.size()}; }
-std::vector<char> flags(const Integers& a) { return {a.data(), a.data() + a.size()}; }
-std::vector<Vec3> vectors(const Numbers& a) {
-  std::vector<Vec3> all;
-  for (size_t i = 0; i + 2 < a.size(); i += 3) all.push_back(load3(a.data() + i));
-  return all;
-}
-std::vector<Mat3> matrices(const Numbers& a) {
-  std::vector<Mat3> all;
-  for (size_t i = 0; i + 8 < a.size(); i += 9) all.push_back(load9(a.data() + i));
-  return all;
-}
-
-MaterialPoint material_point(const int* i, const double* x) {
-  return {{i[0], i[1]}, {x[0], x[1]}, i[2], load3(x + 2)};
-}
-
-void construct(Model* m, double timestep, const Numbers& gravity, const Numbers& mass,
-               const Numbers& drag, const Integers& point_fixed, const Integers& point_slot,
-               const Numbers& moment, const Numbers& spin_drag, const Integers& frame_fixed,
-               const Integers& frame_slot, int targets, int order) {
-  const size_t points = mass.size(), frames = spin_drag.size();
-  data(drag, points), data(point_fixed, points), data(point_slot, points);
-  data(moment, 9 * frames), data(frame_fixed, frames), data(frame_slot, frames);
-  new (m) Model{};
-  m->timestep = timestep;
-  m->gravity = vec3(gravity);
-  m->mass = doubles(mass), m->drag = doubles(drag);
-  m->point_fixed = flags(point_fixed), m->point_slot = integers(point_slot);
-  m->moment = matrices(moment), m->spin_drag = doubles(spin_drag);
-  m->frame_fixed = flags(frame_fixed), m->frame_slot = integers(frame_slot);
-  m->targets = targets;
-  m->order = order;
-}
-
-void append_edges(Model& m, const Integers& ids, const Numbers& values) {
-  data(values, 4 * (ids.size() / 3));
-  for (size_t k = 0; 3 * k < ids.size(); k++) {
-    const int* i = ids.data() + 3 * k;
-    const double* x = values.data() + 4 * k;
-    m.edges.push_back({i[0], i[1], i[2], x[0], x[1], x[2], x[3]});
-  }
-}
-
-// Per bend: the indices of two edges (-1: the wall of a clamp) and whether the measure is a
-// tangent; stiffness, damping and the axes of the wall.
-void append_bends(Model& m, const Integers& ids, const Numbers& values) {
-  data(values, 15 * (ids.size() / 3));
-  auto length = [&](int edge) { return edge < 0 ? 0 : m.edges[edge].length; };
-  for (size_t k = 0; 3 * k < ids.size(); k++) {
-    const int* i = ids.data() + 3 * k;
-    const double* x = values.data() + 15 * k;
-    m.bends.push_back({i[0], i[1], 0.5 * (length(i[0]) + length(i[1])), load3(x), load3(x + 3),
-                       i[2] != 0, load9(x + 6)});
-  }
-}
-
-void add_spring(Model& m, const Integers& ids, const Numbers& values, int target,
-                double stiffness) {
-  const int* i = data(ids, 6);
-  const double* x = data(values, 10);
-  m.springs.push_back(
-      {material_point(i, x), material_point(i + 3, x + 5), target, m.attachments(), stiffness});
-}
-
-void add_weld(Model& m, int first, int second, const Numbers& first_axes,
-              const Numbers& second_axes, double stiffness) {
-  m.welds.push_back({first, second, load9(data(first_axes, 9)), load9(data(second_axes, 9)),
-                     m.attachments(), stiffness});
-}
-
-void add_cable(Model& m, const Integers& ids, const Numbers& values) {
-  Cable c;
-  for (size_t k = 0; 3 * k < ids.size(); k++) {
-    c.path.push_back(material_point(ids.data() + 3 * k, values.data() + 5 * k));
-  }
-  m.cables.push_back(c);
-}
-
-// Adds a surface, and spheres about material points that can touch it
-void add_contacts_with(Model& m, const Integers& ids, const Numbers& values,
-                       const Integers& rolling, int shape, int body_point, int body_frame,
-                       double radius, double stiffness, double friction, double slip) {
-  const int* frames = data(rolling, 2 * (ids.size() / 3));
-  (void)m.shapes.at(shape);  // `added` in Python has checked it
-  const int surface = static_cast<int>(m.surfaces.size());
-  m.surfaces.push_back({shape, body_point, body_frame, radius, stiffness, friction, slip});
-  for (size_t k = 0; 3 * k < ids.size(); k++) {
-    m.contacts.push_back({material_point(ids.data() + 3 * k, values.data() + 5 * k),
-                          surface,
-                          {frames[2 * k], frames[2 * k + 1]}});
-  }
-}
-
-int keep(Model& m, std::shared_ptr<const Shape> shape) {
-  m.shapes.push_back(std::move(shape));
-  return static_cast<int>(m.shapes.size()) - 1;
-}
 
 State read_state(const Model& m, const Numbers& x, const Numbers& R) {
   data(x, 3 * m.mass.size()), data(R, 9 * m.moment.size());
@@ -377,44 +253,7 @@ void pull_back_step_into(const Model& m, int k, const Numbers& past_x, const Num
 
 void bind_rods(nb::module_& module) {
   using nb::arg;
-  nb::class_<Model>(module, "RodModel")
-      .def("__init__", &construct, arg("timestep"), arg("gravity"), arg("mass"), arg("drag"),
-           arg("point_fixed"), arg("point_slot"), arg("moment"), arg("spin_drag"),
-           arg("frame_fixed"), arg("frame_slot"), arg("targets"), arg("order"))
-      .def("add_edges", &append_edges)
-      .def("add_bends", &append_bends)
-      .def("add_spring", &add_spring)
-      .def("add_weld", &add_weld)
-      .def("add_cable", &add_cable)
-      .def("add_contacts", &add_contacts_with, arg("ids"), arg("values"), arg("rolling"),
-           arg("shape"), arg("body_point"), arg("body_frame"), arg("radius"), arg("stiffness"),
-           arg("friction"), arg("slip"))
-      .def("add_plane",
-           [](Model& m, const Numbers& normal, double offset) {
-             return keep(m, std::make_shared<Plane>(vec3(normal), offset));
-           })
-      .def("add_tube",
-           [](Model& m, const Numbers& vertices, double radius) {
-             return keep(m, std::make_shared<Tube>(vectors(vertices), radius));
-           })
-      .def("add_box",
-           [](Model& m, const Numbers& half, const Numbers& center, const Numbers& axes) {
-             Mat3 turned = load9(data(axes, 9));
-             return keep(m, std::make_shared<Box>(vec3(half), vec3(center), turned));
-           })
-      .def("add_union",
-           [](Model& m, const std::vector<int>& parts) {
-             std::vector<std::shared_ptr<const Shape>> all;
-             for (int k : parts) all.push_back(m.shapes.at(k));
-             return keep(m, std::make_shared<Union>(all));
-           })
-      .def("add_complement",
-           [](Model& m, int shape) {
-             return keep(m, std::make_shared<Complement>(m.shapes.at(shape)));
-           })
-      .def("shapes", [](const Model& m) { return m.shapes.size(); })
-      .def("hessian_blocks",
-           [](const Model& m) { return Skyline(m.slots(), couplings(m)).blocks(); });
+  bind_rod_model(module);
   module.def("rods_simulate_into", &simulate_into, arg("model"), arg("before_x"), arg("before_R"),
              arg("steps"), arg("inputs"), arg("tolerance"), arg("iterations"), arg("persist"),
              arg("positions"), arg("rotations"), arg("reports"));

@@ -1,4 +1,4 @@
-// Binding of rigid bodies and Cosserat rods.
+// Binding of simulations of rigid bodies and Cosserat rods.
 #pragma once
 
 #include <nanobind/nanobind.h>

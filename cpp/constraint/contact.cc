@@ -248,7 +248,8 @@ void differentiate_contact(const ModelView& m, const DataView& d, const Block& b
 ContactChange shift_contact(const ModelView& m, const DataView& d, const Block& b,
                             const BlockMotion& motion, const ContactVariation& v) {
   if (surface_velocity(m, d, b).any) {
-    throw Unsupported(contact_name(m, b.contact), "a parameter of geometry with moving surfaces");
+    throw Unsupported(contact_name(m, b.contact),
+                      "parameters of geometry are not supported with moving surfaces");
   }
   const ContactMotion contact = contact_motion(m, d, b, motion);
   ContactChange change{};

@@ -104,7 +104,8 @@ void make_equality(const ModelView& m, const DataView& d, Block& b, Arena& arena
     case equality::kTendon:
       return make_coupling(m, d, b, arena);
     default:
-      throw Unsupported(element_name(m, object::kEquality, b.id), "flexible bodies");
+      throw Unsupported(element_name(m, object::kEquality, b.id),
+                        "equalities of flexible bodies are not supported");
   }
 }
 

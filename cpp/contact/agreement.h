@@ -1,5 +1,5 @@
-// How well MuJoCo's convex collider knows the contacts of curved geoms, and those of boxes and
-// meshes that are rounded by a margin.
+// Accuracy of MuJoCo's convex collider for contacts of curved geoms, and of boxes and meshes that a
+// margin rounds.
 #pragma once
 
 #include <cmath>

@@ -5,13 +5,14 @@
 
 #include "contact/pair_table.h"
 #include "contact/sphere_pair.h"
+#include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-constexpr double kParallel = 1e-15;  // mjMINVAL
-constexpr double kTie = 1e-12;       // m: distance of an end from the plane of a side that it is in
-constexpr double kAtEnd = 1e-9;      // distance from an end, relative to half the segment
+constexpr double kParallel = kMinVal;
+constexpr double kTie = 1e-12;   // m: distance of an end from the plane of a side that it is in
+constexpr double kAtEnd = 1e-9;  // distance from an end, relative to half the segment
 
 // A segment in the frame of a box; its points are middle + t half, t from -1 to 1.
 struct Segment {

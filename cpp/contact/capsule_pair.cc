@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "contact/pair_table.h"
+#include "layout/enums.h"
 
 namespace mujacobian {
 
@@ -29,7 +30,7 @@ bool identify_capsules(const ModelView& m, const DataView& d, const ContactView&
   double b = dot(capsule[0].axis(), capsule[1].axis());
   bool both = c.slide[0] == CenterPair::kLine && c.slide[1] == CenterPair::kLine;
   // tie: parallel capsules
-  if (both && 1 - b * b < 1e-15) return false;
+  if (both && 1 - b * b < kMinVal) return false;
   g.feature = f;
   return true;
 }

@@ -4,14 +4,16 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "layout/enums.h"
+
 namespace mujacobian {
 namespace {
 
-constexpr double kOn = 1e-9;         // distance within which a vertex is at a point
-constexpr double kInside = -1e-15;   // height over a side from which a point is inside (mjMINVAL)
-constexpr double kRounding = 1e-14;  // error of heights, relative to coordinates of vertices
-constexpr int kRoom = 64;            // largest number of vertices of a polygon
-constexpr int kNodes = 3 * kRoom;    // largest number of vertices over all cuts
+constexpr double kOn = 1e-9;          // distance within which a vertex is at a point
+constexpr double kInside = -kMinVal;  // height over a side from which a point is inside
+constexpr double kRounding = 1e-14;   // error of heights, relative to coordinates of vertices
+constexpr int kRoom = 64;             // largest number of vertices of a polygon
+constexpr int kNodes = 3 * kRoom;     // largest number of vertices over all cuts
 
 // A vertex of the original polygon, or the point where the line between two others crosses a side.
 template <class S>

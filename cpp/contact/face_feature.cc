@@ -6,12 +6,13 @@
 
 #include "contact/clipped_polygon.h"
 #include "contact/kinematics.h"
+#include "layout/enums.h"
 
 namespace mujacobian {
 namespace {
 
-// Below this tilt MuJoCo takes a cylinder to stand flat (mjMINVAL).
-constexpr double kFlat = 1e-15;
+// Below this tilt MuJoCo takes a cylinder to stand flat.
+constexpr double kFlat = kMinVal;
 
 // A feature and the motions of its two geoms about the position of the contact.
 template <class S>

@@ -59,7 +59,7 @@ class Search {
   bool found_any() const { return found_any_; }
 
   // Identifies the features of g by `way`; false if they do not reproduce MuJoCo's contact. The
-  // functions of the table know one normal, that from geom 0 to geom 1.
+  // functions of the table read only the normal from geom 0 to geom 1.
   bool identify(Identify* way, ContactGeometry& g) { return identify(way, d_, g.between(), g); }
   // The same for the geoms of `d` and a normal that may differ from MuJoCo's.
   bool identify(Identify* way, const DataView& d, Vec3 between, ContactGeometry& g) {
@@ -212,7 +212,7 @@ const char* find_features(const ModelView& m, const DataView& d, const ContactVi
                           const ContactGeometry* before, ContactGeometry& g) {
   const PairEntry* pair = find_pair(m, contact.geom.v);
   if (pair && pair->collider && (m.opt.disableflags & disable::kNativeCCD)) {
-    return "the legacy collider";
+    return "contacts of the legacy collider are not supported";
   }
   if (pair && !pair->contact) {
     return "one of its geoms is an SDF, and MuJoCo's descent along it stops before it converges";

@@ -39,7 +39,6 @@ class Polytope {
   // Height of a vertex over the geom's origin, along a direction in the geom's frame.
   double height(int i, Vec3 local_direction) const { return dot(local_direction, local_vertex(i)); }
 
-  int face_count() const { return face_count_; }
   Vec3 face_normal(int face) const;  // world, outward
   int face_size(int face) const;
   Vec3 face_vertex(int face, int k) const;  // world

@@ -9,8 +9,8 @@
 namespace mujacobian {
 namespace {
 
-// Below this tilt, in rad, MuJoCo takes a cylinder to stand flat (mjMINVAL).
-constexpr double kFlat = 1e-15;
+// Below this tilt, in rad, MuJoCo takes a cylinder to stand flat.
+constexpr double kFlat = kMinVal;
 
 // Tilt below which the distances of the points are computed again: above it, the error of MuJoCo's
 // distances is less than 1e-8 of their dependence on the tilt.

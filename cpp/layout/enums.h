@@ -19,9 +19,7 @@ namespace mujacobian {
   X(solver, kPGS, mjtSolver, mjSOL_PGS, 0)                                            \
   X(disable, kRefSafe, mjtDisableBit, mjDSBL_REFSAFE, 4096)                           \
   X(disable, kConstraint, mjtDisableBit, mjDSBL_CONSTRAINT, 1)                        \
-  X(disable, kEquality, mjtDisableBit, mjDSBL_EQUALITY, 2)                            \
   X(disable, kLimit, mjtDisableBit, mjDSBL_LIMIT, 8)                                  \
-  X(disable, kContact, mjtDisableBit, mjDSBL_CONTACT, 16)                             \
   X(disable, kSpring, mjtDisableBit, mjDSBL_SPRING, 32)                               \
   X(disable, kDamper, mjtDisableBit, mjDSBL_DAMPER, 64)                               \
   X(disable, kGravity, mjtDisableBit, mjDSBL_GRAVITY, 128)                            \

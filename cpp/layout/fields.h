@@ -43,7 +43,6 @@
   REQ(SIZE, npair)                               \
   REQ(SIZE, njnt)                                \
   REQ(SIZE, ntendon)                             \
-  REQ(SIZE, neq)                                 \
   REQ(SIZE, nactuator)                           \
   REQ(SIZE, nsensor)                             \
   REQ(SIZE, nsensordata)                         \
@@ -123,8 +122,6 @@
   REQ(NUMS, site_quat)                           \
   REQ(INTS, geom_type)                           \
   REQ(INTS, geom_bodyid)                         \
-  REQ(INTS, geom_contype)                        \
-  REQ(INTS, geom_conaffinity)                    \
   REQ(INTS, geom_dataid)                         \
   REQ(NUMS, geom_quat)                           \
   REQ(NUMS, geom_rbound)                         \

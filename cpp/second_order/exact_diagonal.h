@@ -7,7 +7,8 @@
 namespace mujacobian {
 
 // The reason why the exact diagonal of an adhesive contact has no second derivative.
-inline constexpr const char* kExactAdhesion = "second derivatives of adhesive contacts";
+inline constexpr const char* kExactAdhesion =
+    "second derivatives of adhesive contacts are not supported";
 
 // Adds the second derivatives of -mu . J^T f that come from the exact diagonal, if the flag
 // diagexact is set. The rows `mixed` of the form belong to the acceleration. Throws Unsupported for

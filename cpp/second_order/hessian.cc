@@ -66,7 +66,7 @@ const CurvedSweeps* find_sweeps(const ModelView& m, const DataView& d, const Ste
   if (!s.two_systems) throw Unsupported(element, kSweptStages);
   for (int i = 0; i < m.nv; i++) {
     if (through_acceleration[i] == 0) continue;
-    throw Unsupported(element, "second derivatives of sensors of accelerations");
+    throw Unsupported(element, "second derivatives of sensors of accelerations are not supported");
   }
   const Multipliers mu = solve_multipliers(m, d, s, next, through_acceleration, nullptr, arena);
   return curve_sweeps(m, d, s.forward, mu.s, arena);

@@ -27,7 +27,8 @@ double ratio_at_zero(const ModelView& m, const Block& b, const double* solimp) {
   if (rise == 0 || solimp[2] <= kMinVal || power > 2) return 0;
   if (power < 2) {
     throw Unsupported(row_name(m, b),
-                      "second derivatives of an impedance with a power below 2 at position zero");
+                      "second derivatives of an impedance with a power below 2 are not supported "
+                      "at position zero");
   }
   return 2 * rise / (clip(solimp[3]) * solimp[2] * solimp[2]);
 }

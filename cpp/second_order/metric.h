@@ -7,7 +7,8 @@
 namespace mujacobian {
 
 // The reason why the discrete integrator has no second derivative in some states.
-inline constexpr const char* kDiscreteRows = "second derivatives of active constraint rows";
+inline constexpr const char* kDiscreteRows =
+    "second derivatives of active constraint rows are not supported";
 
 // Adds the second derivatives of mu . ((Mh - M) a + h K v), if the integrator is the discrete one.
 // The rows `mixed` of the form belong to the acceleration a. Throws Unsupported if a constraint row

@@ -11,8 +11,10 @@
 namespace mujacobian {
 
 // The reasons why the noslip solver has no second derivative with RK4 and with diagexact.
-inline constexpr const char* kSweptStages = "second derivatives of the stages of RK4";
-inline constexpr const char* kExactSweeps = "second derivatives together with the noslip solver";
+inline constexpr const char* kSweptStages =
+    "second derivatives of the stages of RK4 are not supported";
+inline constexpr const char* kExactSweeps =
+    "second derivatives together with the noslip solver are not supported";
 
 // One update of the sweeps with its derivatives.
 struct CurvedUpdate {

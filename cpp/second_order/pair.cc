@@ -108,10 +108,12 @@ void set_rate(const ContactDofs& c, int k, Motion rate, PairMotion& p) {
 
 const char* curvature_refusal(const ContactGeometry& geometry) {
   if (geometry.twin) {
-    return "second derivatives of boxes with parallel faces, of which the motion chooses the "
-           "reference face";
+    return "second derivatives of boxes with parallel faces are not supported: the motion chooses "
+           "the reference face";
   }
-  return norm(geometry.line) > 0 ? "second derivatives of geoms that touch along a line" : nullptr;
+  return norm(geometry.line) > 0
+             ? "second derivatives of geoms that touch along a line are not supported"
+             : nullptr;
 }
 
 PoseCurvature power_curvature(const ModelView& m, const DataView& d,

@@ -303,7 +303,7 @@ void write_parameters(const ModelView& m, const StepCurvature& curved, const Ste
 // Throws Unsupported if the second derivatives of a step with respect to parameters are not
 // supported.
 void require_parameters(const ModelView& m, const StepCurvature& curved) {
-  const char* reason = "second derivatives with respect to parameters";
+  const char* reason = "second derivatives with respect to parameters are not supported";
   if (m.opt.enableflags & enable::kDiagExact && curved.s.forward.blocks.count) {
     throw Unsupported("flag diagexact", reason);
   }
@@ -324,10 +324,12 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
   if (m.opt.integrator == integrator::kRK4) {
     if (params) {
       throw Unsupported("option integrator=\"RK4\"",
-                        "second derivatives with respect to parameters");
+                        "second derivatives with respect to parameters are not supported");
     }
     return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
   }
+
+  // the second derivatives as forms, and the product with them if the noslip solver acts
   const StepCurvature curved = differentiate_twice(m, d, given, forces, arena);
   const auto& [s, mu, forms, sliding, cross, sweeps] = curved;
   if (params) require_parameters(m, curved);
@@ -335,13 +337,17 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     const FormedStep step = form_step(m, d, curved, given, forces, arena);
     return pull_back_formed(m, step, given, change, along, first, second);
   }
+
+  // the first derivative with the same factors
   const DofRows& residual = s.forward.residual;
   if (first.state || first.ctrl || first.force) pull_once(m, d, curved, given.next, first, arena);
 
-  // the cotangents of the accelerations, and direct terms, by component
+  // the changes of the accelerations along the direction
   const ParameterCurvature slopes =
       params ? params->differentiate(m, d, curved, arena) : ParameterCurvature{};
   const Accelerations moved = push(m, d, s, along, params, slopes, arena);
+
+  // the cotangents of the accelerations: those of a change of the cotangent, then direct terms
   const Accelerations y = make_accelerations(m, s, arena);
   clear(m, second);
   if (change) {
@@ -353,6 +359,8 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
   }
   if (params) add_parameter_slopes(m, s, *params, slopes, y, second, arena);
   add_turn_product(m, d, s, given.next, moved.late, y.late);
+
+  // by component: the forms, the transposed solves, and the first derivative transposed
   for (int c = 0; c < residual.count; c++) {
     const Component& part = residual.components[c];
     const double* x = gather(m, part, along, arena);
@@ -365,6 +373,8 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     add_transposed(s, c, y, columns);
     scatter(m, part, columns, second);
   }
+
+  // terms without accelerations
   add_activation_product(m, d, s.forward.paths.actuation, given.next, along, second, arena);
   for (const CrossTerm* term = cross; term && along.state && second.state; term = term->next) {
     second.state[term->j] += term->second * along.state[term->k];

@@ -15,8 +15,9 @@
 namespace mujacobian {
 namespace {
 
-constexpr const char* kMissing = "second derivatives of this type of sensor";
-constexpr const char* kMovingCamera = "second derivatives of a camera that follows a body";
+constexpr const char* kMissing = "second derivatives of this type of sensor are not supported";
+constexpr const char* kMovingCamera =
+    "second derivatives of a camera that follows a body are not supported";
 
 // Returns whether an object is a camera that is not fixed to its body.
 bool follows(const ModelView& m, int type, int id) {
@@ -38,7 +39,8 @@ const char* actuator_refusal_of(const ModelView& m, int s) {
 const char* pulled_refusal(const ModelView& m, int s) {
   const int id = m.sensor_objid[s];
   const bool tendon = m.sensor_type[s] == sensor::kTendonActFrc;
-  if (!tendon && m.jnt_actgravcomp[id]) return "second derivatives of gravity compensation";
+  if (!tendon && m.jnt_actgravcomp[id])
+    return "second derivatives of gravity compensation are not supported";
   for (int a = 0; a < m.nactuator && !tendon; a++) {
     const char* reason = transmission_curvature_refusal(m, a);
     if (reason && !actuator_disabled(m, a)) return reason;
@@ -120,8 +122,9 @@ void add_actuator(Sensing& s, int sensor, const double* weights, SensorForm& for
     } else if (const int a = actuator_of(actuation, c); a >= 0 && reads(m, sensor, a)) {
       const double gear = path_gear(m, a);
       if (gear == 0) {
-        throw Unsupported(element_name(m, object::kSensor, sensor),
-                          "second derivatives of the force of an actuator without gear");
+        throw Unsupported(
+            element_name(m, object::kSensor, sensor),
+            "second derivatives of the force of an actuator without gear are not supported");
       }
       weight /= gear;
     } else {
@@ -216,12 +219,14 @@ const char* solution_refusal(const ModelView& m, int sensor) {
   const SensorType& type = sensor_type(m, sensor);
   if (type.reads == Reads::kState || (m.opt.disableflags & disable::kConstraint)) return nullptr;
   if (m.opt.noslip_iterations > 0) {
-    return "second derivatives of sensors of accelerations and constraint forces with noslip";
+    return "second derivatives of sensors of accelerations and constraint forces are not supported "
+           "with "
+           "noslip";
   }
   const bool reads_force =
       type.reads == Reads::kConstraintForce || type.parameters == Dependence::kWrench;
   if (reads_force && (m.opt.enableflags & enable::kDiagExact)) {
-    return "second derivatives of sensors of constraint forces with diagexact";
+    return "second derivatives of sensors of constraint forces are not supported with diagexact";
   }
   return nullptr;
 }

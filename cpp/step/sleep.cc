@@ -95,7 +95,8 @@ Sleep::Sleep(const ModelView& m, const DataView& d, bool senses, const unsigned 
     throw Unsupported("flag sleep", "MuJoCo does not support RK4 with sleeping trees");
   }
   if (asleep && m.opt.integrator == integrator::kDiscrete) {
-    throw Unsupported("flag sleep", "sleeping trees with the discrete integrator");
+    throw Unsupported("flag sleep",
+                      "sleeping trees are not supported with the discrete integrator");
   }
   if (senses) require_sensors_awake(m, d, wanted, falling);
 }

@@ -178,7 +178,7 @@ void require_rows(const ModelView& m, const DataView& d) {
     for (int c = 0; c < d.ncon; c++) {
       ContactView contact = view_contact(d, c);
       if (contact.adhesion == 0 || contact.efc_address >= 0) continue;
-      throw Unsupported(contact_name(m, contact), "adhesion across a gap");
+      throw Unsupported(contact_name(m, contact), "adhesion across a gap is not supported");
     }
   }
 }

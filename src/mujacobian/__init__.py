@@ -14,6 +14,7 @@ from mujacobian import _layout, _versions
 _layout.install()
 _versions.warn_if_untested()
 
+from mujacobian._batch import linearize_batch  # noqa: E402
 from mujacobian._callbacks import callbacks  # noqa: E402
 from mujacobian._convergence import converged  # noqa: E402
 from mujacobian._core import hessian_into, inverse  # noqa: E402
@@ -23,19 +24,18 @@ from mujacobian._gradient import Gradient  # noqa: E402
 from mujacobian._hessian import Hessian, hessian, hessian_batch, hvp  # noqa: E402
 from mujacobian._linearization import (  # noqa: E402
     Linearization,
-    fd_count,
     linearize,
-    linearize_batch,
-    support,
     transition,
     wrench,
 )
 from mujacobian._parameters import Parameters  # noqa: E402
 from mujacobian._product import Pullback, jvp, vjp  # noqa: E402
+from mujacobian._pushforward import Jacobian  # noqa: E402
 from mujacobian._rollout import rollout  # noqa: E402
 from mujacobian._single import single  # noqa: E402
 from mujacobian._smoothing import smoothed  # noqa: E402
-from mujacobian._trajectory import Jacobian, Trajectory  # noqa: E402
+from mujacobian._support import fd_count, support  # noqa: E402
+from mujacobian._trajectory import Trajectory  # noqa: E402
 from mujacobian.check._selfcheck import selfcheck_count  # noqa: E402
 from mujacobian.errors import (  # noqa: E402
     ColliderNotConvergedWarning,

@@ -166,7 +166,7 @@ class Diagnostics:
 def diagnose(model: mujoco.MjModel, data: mujoco.MjData, *, forward: bool = True) -> Diagnostics:
     """Return the distances of a state to the kinks of its step, and how well the solver converged.
 
-    `linearize` differentiates the branch that MuJoCo is in. The distances tell how far this branch
+    `linearize` differentiates the branch that MuJoCo is in. The distances say how far this branch
     extends. The state in `data` is not changed. Use `forward=False` if you have just called
     `mj_forward` on this state.
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, require_model, shaped
-from mujacobian._linearization import batch_rows
+from mujacobian._batch import batch_rows
 from mujacobian._manifold import tangent_size
 from mujacobian._parameters import Parameters
 from mujacobian._product import Pullback, bind

@@ -259,7 +259,10 @@ def _sensed(d_sensors: Array) -> Array | None:
 
 def _require_curved(name: str) -> None:
     if name not in CURVED:
-        raise UnsupportedFeatureError(name, "forward mode and second derivatives of rollouts")
+        raise UnsupportedFeatureError(
+            name,
+            "forward mode and second derivatives of rollouts are not supported with respect to it",
+        )
 
 
 def _direction(moved: Inputs, part: slice, *, values: bool) -> Direction:

@@ -181,7 +181,7 @@ def _twice(
 
 def _push_twice(*_: Any, **__: Any) -> Any:  # noqa: ANN401
     raise UnsupportedFeatureError(
-        "rollout", "forward mode twice, as in jacfwd of jacfwd; use jax.hessian"
+        "rollout", "forward mode of forward mode is not supported: use jax.hessian"
     )
 
 
@@ -306,7 +306,7 @@ def _push_pull(primals: Any, tangents: Any, **params: Any) -> Any:  # noqa: ANN4
 
 
 def _push_rest(primals: Any, tangents: Any, **params: Any) -> Any:  # noqa: ANN401
-    raise UnsupportedFeatureError("rollout", "third derivatives of rollouts")
+    raise UnsupportedFeatureError("rollout", "third derivatives of rollouts are not supported")
 
 
 def _given(cotangents: Sequence[Any]) -> list[Any]:

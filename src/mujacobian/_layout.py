@@ -242,7 +242,7 @@ def _library_path() -> str:
 
 
 def layout() -> dict[str, Any]:
-    """Return what the core must know of the installed MuJoCo: places, sizes and addresses."""
+    """Return the places, sizes and addresses in the installed MuJoCo that the core needs."""
     return {
         "places": find_places(),
         "option_offset": _table("mjModel")["opt"][1],

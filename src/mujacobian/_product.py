@@ -12,10 +12,11 @@ from mujacobian import _core
 from mujacobian._arguments import Array, require_model, shaped
 from mujacobian._manifold import pull_poses, push_poses, tangent_size
 from mujacobian._parameters import Parameters
+from mujacobian._summary import summarize
 from mujacobian.errors import ArgumentError, ArgumentTypeError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pullback:
     """Derivatives of a scalar with respect to the inputs of a step; None if not requested."""
 
@@ -24,6 +25,8 @@ class Pullback:
     forces: Array | None = None
     params: Array | None = None
     mocap: Array | None = None
+
+    __repr__ = summarize
 
 
 def vjp(

@@ -88,20 +88,20 @@ class Stepper:
         at = {name: address(x) for name, x in given.items()}
         good = self.core.simulate(
             model,
-            math.prod(lead),
-            T,
-            threads,
-            0 if first is None else NUMPY.address(first),
-            at.get("state", 0),
-            at["controls"],
-            at.get("forces", 0),
-            at.get("wrenches", 0),
-            at.get("mocap", 0),
-            address(states),
-            address(sensordata),
-            address(kept),
-            tape,
-            "forces" in inputs or "wrenches" in inputs,
+            n=math.prod(lead),
+            steps=T,
+            threads=threads,
+            first=0 if first is None else NUMPY.address(first),
+            state=at.get("state", 0),
+            ctrl=at["controls"],
+            force=at.get("forces", 0),
+            wrench=at.get("wrenches", 0),
+            mocap=at.get("mocap", 0),
+            states=address(states),
+            sensors=address(sensordata),
+            kept=address(kept),
+            tape=tape,
+            forces="forces" in inputs or "wrenches" in inputs,
         )
         return (states, sensordata, kept) if good else None
 
@@ -129,20 +129,20 @@ class Stepper:
         at = {name: memory.address(x) for name, x in made.items()}
         good = self.core.pull_back(
             model,
-            math.prod(lead),
-            T,
-            threads,
-            0 if poses is None else memory.address(poses),
-            addresses[0],
-            addresses[1],
-            addresses[2],
-            addresses[3],
-            at.get("state", 0),
-            at.get("controls", 0),
-            at.get("forces", 0),
-            at.get("wrenches", 0),
-            at.get("mocap", 0),
-            tape,
+            n=math.prod(lead),
+            steps=T,
+            threads=threads,
+            poses=0 if poses is None else memory.address(poses),
+            states=addresses[0],
+            kept=addresses[1],
+            d_states=addresses[2],
+            d_sensors=addresses[3],
+            state=at.get("state", 0),
+            ctrl=at.get("controls", 0),
+            force=at.get("forces", 0),
+            wrench=at.get("wrenches", 0),
+            mocap=at.get("mocap", 0),
+            tape=tape,
         )
         return made if good else None
 
@@ -163,12 +163,19 @@ class Stepper:
         *lead, rows, _ = recorded[0].shape
         d_states = NUMPY.empty(recorded[0].shape)
         d_sensors = NUMPY.empty((*lead, rows - 1, self.sensors)) if sensors else None
+        arrays = (*given, d_states, d_sensors)
+        addresses = [0 if x is None else NUMPY.address(x) for x in arrays]
         good = self.core.push(
             model,
-            math.prod(lead),
-            rows - 1,
-            threads,
-            *(0 if x is None else NUMPY.address(x) for x in (*given, d_states, d_sensors)),
+            n=math.prod(lead),
+            steps=rows - 1,
+            threads=threads,
+            states=addresses[0],
+            kept=addresses[1],
+            moved=addresses[2],
+            moved_ctrl=addresses[3],
+            d_states=addresses[4],
+            d_sensors=addresses[5],
         )
         if not good:
             return None

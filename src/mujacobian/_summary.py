@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 MOST_ROWS = 50  # of a table
+MOST_ITEMS = 8  # of a list
 
 
 def describe_array(name: str, array: NDArray[np.float64]) -> str:
@@ -25,6 +28,27 @@ def describe(title: str, facts: Iterable[str] = (), **arrays: NDArray[np.float64
     """Return a title and one line per fact and per array, without arrays that are None."""
     lines = [*facts, *(describe_array(k, v) for k, v in arrays.items() if v is not None)]
     return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def summarize(result: Any) -> str:  # noqa: ANN401
+    """Return the name of a dataclass and a line per field: of arrays, the key figures only."""
+    shown = [field.name for field in fields(result) if field.repr]
+    found = ((name, getattr(result, name)) for name in shown)
+    lines = [line for name, value in found for line in _describe_field(name, value)]
+    return "\n".join([type(result).__name__, *(f"  {line}" for line in lines)])
+
+
+def _describe_field(name: str, value: Any) -> list[str]:  # noqa: ANN401
+    """Return the lines of a field, none if it is None or an empty array."""
+    if value is None:
+        return []
+    if isinstance(value, np.ndarray):
+        return [describe_array(name, value)] if value.size else []
+    if is_dataclass(value):
+        return [name, *repr(value).splitlines()[1:]]
+    if isinstance(value, (list, tuple)) and len(value) > MOST_ITEMS:
+        return [f"{name}: {len(value)} items"]
+    return [f"{name} {value}"]
 
 
 def html_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

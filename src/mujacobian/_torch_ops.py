@@ -10,19 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import mujoco
+import torch
 
 from mujacobian._handle import handle, of_token
 from mujacobian._host import flattened
 from mujacobian._parameters import Parameters
 from mujacobian._rollout import INTEGRATION
-from mujacobian.errors import ArgumentTypeError, MissingPackageError
-
-try:
-    import torch
-except ImportError as error:
-    raise MissingPackageError(
-        "mujacobian.torch needs PyTorch: pip install 'mujacobian[torch]'"
-    ) from error
+from mujacobian.errors import ArgumentTypeError
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
-from mujacobian._differenced import Differenced, may_difference
+from mujacobian._differenced import may_difference
 from mujacobian._gradient import Adjoint, Gradient, SecondAdjoint, Segment
 from mujacobian._inputs import Inputs
 from mujacobian._manifold import Manifold, pull_poses
 from mujacobian._parameters import Parameters
 from mujacobian._parts import call_by_workers
+from mujacobian._pushforward import ColumnPush, DirectionPush, Jacobian
 from mujacobian._refused import RefusedSteps
 from mujacobian._summary import describe
 from mujacobian._threads import each
@@ -30,25 +31,6 @@ Direction = (
     tuple[ArrayLike | None, ArrayLike | None]
     | tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]
 )
-
-
-@dataclass(frozen=True, repr=False)
-class Jacobian:
-    """Derivatives of all states and sensors of a trajectory. Batches have a leading axis.
-
-    Attributes:
-      states: `(T + 1, rows, columns)`.
-      sensordata: `(T, ns, columns)`; None if not requested.
-      differenced: the steps that are differentiated by finite differences, as in `Gradient`.
-    """
-
-    states: Array
-    sensordata: Array | None
-    differenced: tuple[Differenced, ...] = ()
-
-    def __repr__(self) -> str:
-        facts = [f"differenced: {each}" for each in self.differenced]
-        return describe("Jacobian", facts, states=self.states, sensordata=self.sensordata)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -405,23 +387,8 @@ class Trajectory:
         sensed: Array | None,
     ) -> None:
         """Fill the changes of all states, of which the first one is given, and of the sensors."""
-
-        def push(k: int, data: mujoco.MjData) -> None:
-            for first, last, start in self.segments(k, data, reverse=False):
-                _core.push_direction_into(
-                    self.model,
-                    data,
-                    start=start,
-                    steps=last - first,
-                    controls=controls[k, first:last],
-                    parameters=params[0],
-                    params=params[1][k] if params[0] else None,
-                    states=moved[k, first : last + 1],
-                    sensors=None if sensed is None else sensed[k, first:last],
-                    first=first,
-                )
-
-        self._each(push)
+        work = DirectionPush(self.model, controls, *params, moved, sensed)
+        self._each(lambda k, data: work.push(k, data, self.segments(k, data, reverse=False)))
         for k, t in np.argwhere(~np.isfinite(moved).all(axis=2))[:1]:
             which = f"rollout {k}: " if self.is_batch else ""
             raise MujacobianError(f"{which}the change of the state overflows before step {t}")
@@ -479,42 +446,8 @@ class Trajectory:
         weights = np.isin(np.arange(ns), [] if chosen is None else chosen).astype(np.float64)
 
         refused = self._refused(wrt == "state")
-
-        def push(k: int, data: mujoco.MjData) -> None:
-            for first, last, start in self.segments(k, data, reverse=False):
-                begin = first
-                while begin < last:
-                    stopped = _core.push_forward_into(
-                        self.model,
-                        data,
-                        start=start[begin - first :],
-                        steps=last - begin,
-                        count=columns,
-                        parameters=core,
-                        params=directions,
-                        states=moved[k, begin : last + 1],
-                        sensors=None if sensed is None else sensed[k, begin:last],
-                        weights=weights,
-                        first=begin,
-                        may_refuse=refused is not None,
-                    )
-                    if stopped < 0 or refused is None:
-                        break
-                    t = begin + stopped
-                    lin = refused.linearize(
-                        k,
-                        t,
-                        start[t - first],
-                        data,
-                        forces=False,
-                        sensed=None if sensed is None else weights,
-                    )
-                    moved[k, t + 1] = moved[k, t] @ lin.A.T
-                    if sensed is not None and lin.C is not None:
-                        sensed[k, t] = moved[k, t] @ lin.C.T
-                    begin = t + 1
-
-        self._each(push)
+        work = ColumnPush(self.model, core, directions, moved, sensed, weights, refused)
+        self._each(lambda k, data: work.push(k, data, self.segments(k, data, reverse=False)))
         for k, t in np.argwhere(~np.isfinite(moved).all(axis=(2, 3)))[:1]:
             which = f"rollout {k}: " if self.is_batch else ""
             raise MujacobianError(f"{which}the Jacobian overflows in the state before step {t}")

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, count, numbers, require_model, shaped
+from mujacobian._manifold import tangent_size
 from mujacobian._rollout import DivergedRolloutError, rollout
 from mujacobian._summary import describe
 from mujacobian._trajectory import Trajectory
@@ -325,7 +326,7 @@ def _evaluator(model: mujoco.MjModel, loss: object) -> Callable[[Trajectory, Arr
         raise ArgumentTypeError(
             f"loss must be a control.Cost or an optimize.Loss, got {type(loss).__name__}"
         )
-    if (loss.ns, loss.nu, loss.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
+    if (loss.ns, loss.nu, loss.nx) != (model.nsensordata, model.nu, tangent_size(model)):
         raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
     loss.require_second_derivatives()
     loss.require_unconstrained("optimize.minimize")

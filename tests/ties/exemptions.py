@@ -2,9 +2,9 @@
 
 # They compare counts, indices and flags, or test whether something is present.
 BOOKKEEPING = """
-  adjoint/virtual_dof.cc:7 adjoint/force_parameter.cc:7 adjoint/frame.cc:4 adjoint/geom.cc:1
+  adjoint/virtual_dof.cc:7 adjoint/actuator_parameter.cc:5 adjoint/frame.cc:4 adjoint/geom.cc:1
   adjoint/inertial.cc:2 adjoint/parameter.cc:4 adjoint/product.cc:2
-  adjoint/row_curvature.cc:4
+  adjoint/row_curvature.cc:4 adjoint/tendon_parameter.cc:1
   adjoint/row_parameter.cc:4 adjoint/sensed.cc:2 adjoint/trajectory.cc:2 constraint/block.cc:2
   adjoint/manifold.cc:1 adjoint/stepper.cc:12 adjoint/worlds.cc:3 step/pool.cc:4
   constraint/contact.cc:14 constraint/equality.cc:7 constraint/noslip_derivative.cc:2
@@ -35,7 +35,7 @@ BOOKKEEPING = """
 """
 # They compare constants of the model that are not parameters of a derivative.
 CONSTANTS = """
-  adjoint/force_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
+  adjoint/actuator_parameter.cc:5 adjoint/row_parameter.cc:3 sensor/subtree.cc:2
   sensor/sensor.cc:4
   actuation/activation.cc:12 forces/fluid_element.cc:5
   forces/fluid_element.h:1 actuation/force_law.cc:3 actuation/motor.cc:10
@@ -86,11 +86,11 @@ SOLVER = """
 """
 # The sign of a damping or stiffness; at zero both branches add nothing.
 SIGN = """
-  adjoint/force_parameter.cc:5
+  adjoint/joint_parameter.cc:2 adjoint/tendon_parameter.cc:2 adjoint/actuator_parameter.cc:1
 """
 # They guard a quotient whose denominator is zero only where the numerator is.
 DERIVED = """
-  adjoint/constant.cc:6 adjoint/force_parameter.cc:1 sensor/contact.cc:2
+  adjoint/constant.cc:6 adjoint/actuator_parameter.cc:1 sensor/contact.cc:2
 """
 # They decide whether a tree falls asleep: the step jumps there, and MuJoCo's branch counts.
 EVENTS = """

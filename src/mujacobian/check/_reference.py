@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array
 from mujacobian._manifold import tangent_size
+from mujacobian._summary import summarize
 from mujacobian.check._collider import collider_tolerance, meets_curved
 from mujacobian.check._convergence import COLLIDER_TOLERANCES
 from mujacobian.check._extrapolation import SETTLED, differentiate
@@ -20,7 +21,7 @@ TRUNCATION = 1e-7  # relative error of derivatives of contact points at the best
 WRAPPING = [int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reference:
     """Derivatives of (q, v, act, sensors), with an estimate of their absolute error.
 
@@ -34,6 +35,8 @@ class Reference:
     nx: int
     nu: int
     evaluations: int
+
+    __repr__ = summarize
 
     @property
     def A(self) -> Array:

@@ -17,14 +17,10 @@ from mujacobian._diagnostics import (
     Diagnostics,
     diagnose,
 )
-from mujacobian._linearization import (
-    Linearization,
-    fd_count,
-    linearize_without_selfcheck,
-    support,
-)
+from mujacobian._linearization import Linearization, linearize_without_selfcheck
 from mujacobian._manifold import tangent_size
 from mujacobian._notices import collider_advice, solver_advice, solver_text
+from mujacobian._support import fd_count, support
 from mujacobian.check._judge import Judge, stack
 from mujacobian.check._probe import quiet
 from mujacobian.check._report import Report, StateReport

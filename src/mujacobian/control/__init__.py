@@ -6,7 +6,8 @@ from mujacobian.control.constraint import Constraint
 from mujacobian.control.cost import Cost
 from mujacobian.control.gait import Gait
 from mujacobian.control.ilqr import BACKENDS, ILQR
-from mujacobian.control.mpc import MPC, MPCResult
+from mujacobian.control.mpc import MPC
+from mujacobian.control.mpc_result import MPCResult
 from mujacobian.control.norm import (
     L2,
     L22,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, numbers, require_model, shaped
-from mujacobian._manifold import Manifold
+from mujacobian._manifold import Manifold, tangent_size
 from mujacobian._summary import describe
 from mujacobian.control.compressed import Compressed
 from mujacobian.control.constraint import Constraint, checked_constraints
@@ -71,7 +71,7 @@ class Cost:
         names = [term.name for term in self.terms]
         if len(set(names)) < len(names):
             raise ArgumentError(f"names of terms must differ, got {', '.join(names)}")
-        self.ns, self.nu, self.nx = model.nsensordata, model.nu, 2 * model.nv + model.na
+        self.ns, self.nu, self.nx = model.nsensordata, model.nu, tangent_size(model)
         self.nstate = model.nq + model.nv + model.na
         self.weights = np.array([term.weight for term in self.terms], dtype=np.float64)
         # the core evaluates terms of rows, Python evaluates user-defined terms

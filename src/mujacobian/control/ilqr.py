@@ -19,6 +19,7 @@ from mujacobian import _notices
 from mujacobian._arguments import Array, count, numbers, require_model, require_one_of, shaped
 from mujacobian._differenced import require_fallback
 from mujacobian._linearization import Linearization
+from mujacobian._manifold import tangent_size
 from mujacobian._parameters import Parameters
 from mujacobian._rollout import first_states
 from mujacobian._summary import describe
@@ -418,7 +419,7 @@ def _require_cost(cost: object, model: mujoco.MjModel) -> None:
     """Raise if this is not a cost of the model, whose controls are to be planned."""
     if not isinstance(cost, Cost):
         raise ArgumentTypeError(f"cost must be a control.Cost, got {type(cost).__name__}")
-    if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, 2 * model.nv + model.na):
+    if (cost.ns, cost.nu, cost.nx) != (model.nsensordata, model.nu, tangent_size(model)):
         raise ArgumentError("the cost is of another model: numbers of sensors or controls differ")
     if not model.nu:
         raise ArgumentError("the model has no actuators, so there are no controls to plan")

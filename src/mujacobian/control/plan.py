@@ -13,14 +13,14 @@ from mujacobian import _core
 from mujacobian._arguments import Array, numbers, shaped
 from mujacobian._differenced import Differenced
 from mujacobian._parameters import Parameters
-from mujacobian._summary import describe
+from mujacobian._summary import describe, summarize
 from mujacobian.errors import MujacobianError
 
 if TYPE_CHECKING:
     from mujacobian.control.ilqr import ILQR
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy:
     """Linear feedback along a trajectory: u_t + K_t (x [-] x_t), clamped to bounds.
 
@@ -47,6 +47,8 @@ class Policy:
     lower: Array
     upper: Array
     is_linear: bool = True
+
+    __repr__ = summarize
 
     def __call__(self, time: ArrayLike, state: ArrayLike, feedback: float = 1.0) -> Array:
         """Return the control `(nu,)` at a time and state, or `(n, nu)` at n of them.
@@ -101,7 +103,7 @@ class Timings:
     total: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class History:
     """Iterations of the optimization: arrays with one entry per iteration.
 
@@ -120,6 +122,8 @@ class History:
     regularization: Array
     candidates: Array
     exact: Array
+
+    __repr__ = summarize
 
 
 @dataclass(frozen=True, eq=False, repr=False)

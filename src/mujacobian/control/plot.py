@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
-from mujacobian.control.mpc import PHASES, MPCResult
+from mujacobian.control.mpc_result import PHASES, MPCResult
 from mujacobian.control.sketch import Sketch
 from mujacobian.control.tasks import Feet, Task
 

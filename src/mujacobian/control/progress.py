@@ -9,13 +9,14 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._summary import summarize
 from mujacobian.control.passes import Passes
 from mujacobian.control.plan import History, Plan
 from mujacobian.control.trajectory import Iterate
 from mujacobian.errors import ArgumentTypeError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Iteration:
     """An iteration of `ILQR.solve`.
 
@@ -47,6 +48,8 @@ class Iteration:
     states: Array
     controls: Array
     has_gaps: bool
+
+    __repr__ = summarize
 
     def __str__(self) -> str:
         return (

@@ -21,8 +21,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from mujacobian._arguments import require_batch
 from mujacobian._host import flattened
 from mujacobian._rollout import batch_size
@@ -36,11 +34,10 @@ except ImportError as error:
     message = "mujacobian.control.torch needs PyTorch: pip install 'mujacobian[torch]'"
     raise MissingPackageError(message) from error
 
-from mujacobian.torch import Batched, as_tensor, tensors_of
+from mujacobian._torch_functions import Batched
+from mujacobian._torch_tensors import Tensors, as_tensor, tensors_of
 
 __all__ = ["plan"]
-
-Tensors = torch.Tensor | ArrayLike
 
 
 def plan(
@@ -119,7 +116,9 @@ class _Pull(Batched):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:  # noqa: ANN401
-        raise UnsupportedFeatureError("plan", "second derivatives of optimal plans")
+        raise UnsupportedFeatureError(
+            "plan", "second derivatives of optimal plans are not supported"
+        )
 
 
 def _inputs(host: HostPlan, tensors: tuple[torch.Tensor, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mujacobian._arguments import Array
-from mujacobian.torch import as_tensor
+from mujacobian._torch_tensors import as_tensor
 
 Functions = tuple[Callable[[Array, Array, Array], Array], Callable[[Array, Array, Array], Any]]
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian import _core
 from mujacobian._arguments import Array, count, shaped
+from mujacobian._summary import summarize
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
 from mujacobian.rods.description import flag, instance
@@ -22,7 +23,7 @@ from mujacobian.rods.trajectory import Report, core_inputs, zeros
 from mujacobian.rods.world import World
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Equilibrium:
     """The result of `rods.equilibrium`.
 
@@ -45,6 +46,8 @@ class Equilibrium:
     inputs: Inputs = field(repr=False)
     params: Parameters = field(repr=False)
     model: _core.RodModel = field(repr=False)
+
+    __repr__ = summarize
 
     def __reduce__(self) -> tuple[object, ...]:
         # the compiled model is made again

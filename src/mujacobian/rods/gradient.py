@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mujacobian._arguments import Array
+from mujacobian._summary import summarize
 from mujacobian.rods.state import Parameters, State
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gradient:
     """Derivatives of a scalar function of a trajectory.
 
@@ -34,3 +35,5 @@ class Gradient:
     targets: Array | None
     params: Parameters
     norms: Array
+
+    __repr__ = summarize

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from mujacobian._arguments import Array
+from mujacobian._summary import summarize
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class State:
     """Initial state in world axes, or the derivatives of a scalar with respect to it.
 
@@ -25,8 +26,10 @@ class State:
     velocities: Array
     angular_velocities: Array
 
+    __repr__ = summarize
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Parameters:
     """Differentiable parameters of a world, or the derivatives of a scalar with respect to them.
 
@@ -61,8 +64,10 @@ class Parameters:
     contact: Array
     friction: Array
 
+    __repr__ = summarize
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Inputs:
     """Inputs of all steps, or the derivatives of a scalar with respect to them; None if not given.
 
@@ -79,6 +84,8 @@ class Inputs:
     tensions: Array | None = None
     rest: Array | None = None
     targets: Array | None = None
+
+    __repr__ = summarize
 
 
 # names of the fields, in order

@@ -20,7 +20,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mujacobian.errors import MissingPackageError
 from mujacobian.rods.description import instance
@@ -36,9 +35,7 @@ except ImportError as error:
     message = "mujacobian.rods.torch needs PyTorch: pip install 'mujacobian[torch]'"
     raise MissingPackageError(message) from error
 
-from mujacobian.torch import as_tensor
-
-Tensors = torch.Tensor | ArrayLike
+from mujacobian._torch_tensors import Tensors, as_tensor
 
 
 def rollout(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mujacobian import _core
 from mujacobian._arguments import Array, shaped
 from mujacobian._rotation import axial, exp, log, right_jacobian, skew
+from mujacobian._summary import describe, summarize
 from mujacobian.errors import MujacobianError
 from mujacobian.rods.body import moments
 from mujacobian.rods.description import flag
@@ -27,7 +29,7 @@ STATUS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Convergence of each time step.
 
@@ -49,6 +51,12 @@ class Report:
     unknowns: list[str]
     contacts: list[tuple[int, int] | None]
 
+    def __repr__(self) -> str:
+        counts = Counter(self.status)
+        facts = [f"{each}: {counts[each]} steps" for each in STATUS if counts[each]]
+        facts.append(f"at most {self.iterations.max(initial=0)} iterations")
+        return describe("Report", facts, corrections=self.corrections, residuals=self.residuals)
+
     @property
     def converged(self) -> NDArray[np.bool_]:
         """Whether each time step converged, `(T,)`."""
@@ -67,7 +75,7 @@ class Report:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Energies:
     """Energies of a trajectory, J, each `(T + 1,)`.
 
@@ -80,6 +88,8 @@ class Energies:
     kinetic: Array
     stored: Array
     gravity: Array
+
+    __repr__ = summarize
 
     @property
     def total(self) -> Array:
@@ -100,7 +110,7 @@ class Bars:
     norms: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """The result of `rods.rollout`.
 
@@ -123,6 +133,8 @@ class Trajectory:
     inputs: Inputs = field(repr=False)
     params: Parameters = field(repr=False)
     model: _core.RodModel = field(repr=False)
+
+    __repr__ = summarize
 
     def __reduce__(self) -> tuple[object, ...]:
         # the compiled model is made again

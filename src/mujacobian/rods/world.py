@@ -21,6 +21,7 @@ from mujacobian.rods.rod import Rod
 from mujacobian.rods.state import Parameters, State
 
 ORDERS = {"backward_euler": 1, "bdf2": 2}  # of the integrators
+_PARTS = ("rods", "bodies", "attachments", "cables", "contacts")
 
 
 class World:
@@ -94,9 +95,13 @@ class World:
         self._parameters = self.checked(self._own_parameters())
         self._model = compiled(self, self._parameters)
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(getattr(self, name))} {name}" for name in _PARTS)
+        return f"World({self.integrator}, {self.timestep:g} s: {counts})"
+
     def __reduce__(self) -> tuple[object, ...]:
         # the compiled model and the rows of rods and bodies are made again
-        parts = self.rods, self.bodies, self.attachments, self.cables, self.contacts
+        parts = [getattr(self, name) for name in _PARTS]
         return _made, (self.timestep, self.gravity, *parts, self.integrator)
 
     @property

@@ -9,10 +9,11 @@ import mujoco
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._summary import summarize
 from mujacobian.sysid.window import Point, Window
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """Readings of the sensors of a log, measured and simulated.
 
@@ -29,6 +30,8 @@ class Fit:
     measured: Array
     predicted: Array
     noise: Array
+
+    __repr__ = summarize
 
     @property
     def residuals(self) -> Array:

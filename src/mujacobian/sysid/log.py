@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, numbers
+from mujacobian._summary import summarize
 from mujacobian.errors import ArgumentError
 from mujacobian.sysid.samples import (
     Samples,
@@ -24,7 +25,7 @@ from mujacobian.sysid.samples import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Log:
     """The inputs of a system in T steps, and its measurements.
 
@@ -68,6 +69,8 @@ class Log:
     mocap: ArrayLike | None = None
     first_state_noise: ArrayLike | None = None
     sensor_times: ArrayLike | None = None
+
+    __repr__ = summarize
 
     @classmethod
     def from_csv(

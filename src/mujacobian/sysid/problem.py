@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from mujacobian._arguments import Array
+from mujacobian._summary import summarize
 from mujacobian._threads import thread_count
 from mujacobian._workers import Outcome, Workers
 from mujacobian.errors import (
@@ -30,7 +31,7 @@ from mujacobian.sysid.windows import windows
 Run = Callable[[Simulations, Sequence[Task]], list[Outcome]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Iterate:
     """An iterate of the optimizer.
 
@@ -41,6 +42,8 @@ class Iterate:
 
     cost: float
     values: Array
+
+    __repr__ = summarize
 
 
 class Stop(Exception):

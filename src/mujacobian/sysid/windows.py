@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from mujacobian._arguments import Array, shaped
 from mujacobian._inputs import Inputs
+from mujacobian._manifold import tangent_size
 from mujacobian._rollout import prepare
 from mujacobian.errors import ArgumentError
 from mujacobian.sysid.first_state import FirstState
@@ -42,7 +43,7 @@ def windows(
     made = []
     for first in range(0, T, length):
         last = min(first + length, T)
-        free = np.full(2 * model.nv + model.na, np.inf)
+        free = np.full(tangent_size(model), np.inf)
         given = _first_noise(name, log.first_state_noise, free) if estimate else np.zeros_like(free)
         start = starts[0].copy()
         start[0] += first * model.opt.timestep

@@ -9,7 +9,7 @@ import numpy as np
 
 from mujacobian._arguments import Array
 from mujacobian.control.gait import Gait
-from mujacobian.control.mpc import MPCResult
+from mujacobian.control.mpc_result import MPCResult
 from mujacobian.control.tasks.readings import readings
 
 TROT = Gait(offsets=(0.0, 0.5, 0.5, 0.0), duty=0.45, cadence=2.0, amplitude=0.03)

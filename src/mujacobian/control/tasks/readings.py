@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 
 from mujacobian._arguments import Array
-from mujacobian.control.mpc import MPCResult
+from mujacobian.control.mpc_result import MPCResult
 
 
 def readings(model: mujoco.MjModel, result: MPCResult, *names: str) -> list[Array]:

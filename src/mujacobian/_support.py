@@ -1,0 +1,37 @@
+"""The elements of a model without exact derivatives, and the number of finite differences."""
+
+from __future__ import annotations
+
+import mujoco
+
+from mujacobian import _core
+from mujacobian.errors import ArgumentError, Unsupported
+
+
+def support(model: mujoco.MjModel, order: int = 1) -> list[Unsupported]:
+    """Return the elements of this model without exact derivatives; empty if all are covered.
+
+    Constraints depend on the state and are not listed. They raise an error when they are active.
+    With `order=2` the list also contains all elements for which `hessian` raises an error if they
+    are active, among them constraints and sensors.
+
+    Example:
+      >>> import mujoco, mujacobian
+      >>> model = mujoco.MjModel.from_xml_string(
+      ...     "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='0 0 -1'/></body>"
+      ...     "</worldbody></mujoco>")
+      >>> mujacobian.support(model)
+      []
+    """
+    if order not in (1, 2):
+        raise ArgumentError(f"order must be 1 or 2, got {order!r}")
+    return [Unsupported(element, reason) for element, reason in _core.unsupported(model, order)]
+
+
+def fd_count() -> int:
+    """Return the number of finite differences that entered a result of this process.
+
+    Only the argument fallback="fd" and the finite-difference backends of `control.ILQR` increase
+    this counter, by the number of steps of MuJoCo. Everything else in the package is analytic.
+    """
+    return _core.difference_count()
