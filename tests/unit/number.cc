@@ -1,4 +1,4 @@
-// Dual numbers: cpp/spatial/dual.h and cpp/actuation/number.h.
+// Dual numbers and packets: cpp/spatial/dual.h, cpp/spatial/packet.h and cpp/actuation/number.h.
 #include "actuation/number.h"
 
 #include <nanobind/operators.h>
@@ -8,6 +8,7 @@
 #include <array>
 
 #include "primitives.h"
+#include "spatial/packet.h"
 
 namespace mujacobian {
 namespace {
@@ -19,6 +20,31 @@ Derivatives derivatives(const Number& x) {
   Derivatives result;
   std::copy_n(x.d, local::kCount, result.begin());
   return result;
+}
+
+using Eight = std::array<double, Packet::kSize>;
+
+template <int n>
+std::array<double, n> stored(const Packet& x) {
+  std::array<double, n> result;
+  x.store<n>(result.data());
+  return result;
+}
+
+void bind_packet(nanobind::module_& m) {
+  namespace nb = nanobind;
+  nb::class_<Packet>(m, "Packet")
+      .def(nb::init<double>())
+      .def_static("load", [](const Eight& x) { return Packet::load(x.data()); })
+      .def("eight", &stored<8>)
+      .def("six", &stored<6>)
+      .def(nb::self + nb::self)
+      .def(nb::self - nb::self)
+      .def(nb::self * nb::self)
+      .def(nb::self / nb::self)
+      .def(-nb::self);
+  m.def("sqrt", [](const Packet& x) { return sqrt(x); });
+  m.def("value", [](const Packet& x) { return value(x); });
 }
 
 }  // namespace
@@ -53,6 +79,7 @@ void bind_number(nanobind::module_& m) {
   m.def("clamp", [](double x, Range range) { return clamp(x, range.data()); });
   m.def("clamp", [](const Number& x, Range range) { return clamp(x, range.data()); });
   m.def("clamp", [](const Number& x, double limit) { return clamp(x, limit); });
+  bind_packet(m);
 }
 
 }  // namespace mujacobian
