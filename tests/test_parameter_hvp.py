@@ -51,6 +51,14 @@ def make_positive(model):
     mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
+def part_geoms(model, solref):
+    """Avoid ties between geoms."""
+    spread = 1 + 0.1 * np.arange(model.ngeom)
+    model.geom_solref[:] = np.outer(spread, solref)
+    model.geom_friction[:] *= spread[:, None]
+    model.geom_solmix[:] = spread
+
+
 class Case:
     """A rollout with random inputs, weights and directions."""
 
@@ -161,11 +169,7 @@ def test_contacts(cone, derived, items):
 def test_parameters_of_contacts(cone, condim, solref):
     """Friction, solref and solimp of both geoms, with masses, on which their weights depend."""
     model, data = walker(cone, condim)
-    # no ties between geoms
-    spread = 1 + 0.1 * np.arange(model.ngeom)
-    model.geom_solref[:] = np.outer(spread, solref)
-    model.geom_friction[:] *= spread[:, None]
-    model.geom_solmix[:] = spread
+    part_geoms(model, solref)
     items = ["geom_friction", "geom_solref", "geom_solimp", "body_mass"]
     case = Case(model, items, 1, state=row(data))
     case.judge(CONSTRAINED, first=1e-6, levels=4)
@@ -239,12 +243,39 @@ def test_adhesive_contacts_raise_with_derived_constants():
     assert held.trajectory.hvp(held.along, *held.weights).params.any()
 
 
-def test_rk4_raises():
-    model = load("hinge_chain")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_stages_of_rk4(name):
+    model = load(name)
+    make_positive(model)
     INTEGRATORS["rk4"](model)
-    case = Case(model, ["body_mass"], 2)
-    with pytest.raises(mujacobian.UnsupportedFeatureError, match="RK4"):
-        case.trajectory.hvp(case.along, *case.weights)
+    Case(model, FAMILIES[name], 2).judge(SMOOTH)
+
+
+@pytest.mark.parametrize("derived", ["recompute", "hold"])
+def test_constraint_rows_in_stages_of_rk4(derived):
+    model = mujoco.MjModel.from_xml_string(ROWS.format(flag=""))
+    make_positive(model)
+    INTEGRATORS["rk4"](model)
+    items = ["body_mass", "dof_armature", "dof_frictionloss", "tendon_frictionloss", "jnt_range"]
+    Case(model, items, derived=derived).judge(CONSTRAINED, first=1e-5, levels=4)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_contacts_in_stages_of_rk4(cone):
+    model, data = walker(cone, 3)
+    make_positive(model)
+    part_geoms(model, (0.02, 1.0))
+    INTEGRATORS["rk4"](model)
+    items = ["body_mass", "body_ipos", "geom_friction", "geom_solref", "gravity"]
+    Case(model, items, 1, state=row(data)).judge(CONSTRAINED, first=1e-6, levels=4)
+
+
+def test_sensors_of_the_first_stage_of_rk4():
+    model = machine("accelerometer")
+    make_positive(model)
+    INTEGRATORS["rk4"](model)
+    moved = np.flatnonzero(model.body_mass > 0.01)
+    Case(model, [("body_mass", moved), "dof_damping"], 3, sensors=True).judge(SMOOTH)
 
 
 def test_the_hessian_has_the_products_as_columns():

@@ -100,6 +100,9 @@ CurvedParameters curved_parameters(const ParameterList& params, const double* al
   return {params.count, along, first, second,
           [params](const ModelView& m, const DataView& d, const StepCurvature& step, Arena& arena) {
             return curve_parameters(m, d, step, params, arena);
+          },
+          [params](const ModelView& m, const DataView& d, const StepDifferential& s, Arena& arena) {
+            return parameter_columns(m, d, s, params, arena).early;
           }};
 }
 

@@ -11,7 +11,7 @@ namespace mujacobian {
 struct FormedStep {
   const double* jacobian[3];  // A (nx, nx), B (nx, nu), Bf (nx, nv); the last may be null
   const double* hessian;  // (width, width) over the state, the controls and, if wide enough, the
-                          // applied forces
+                          // applied forces and parameters
   int width;
 };
 

@@ -322,11 +322,7 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
       converge_collider(given_m, given_d, params || reads_solution(given_m, given, arena));
   const bool forces = along.force || first.force || second.force;
   if (m.opt.integrator == integrator::kRK4) {
-    if (params) {
-      throw Unsupported("option integrator=\"RK4\"",
-                        "second derivatives with respect to parameters are not supported");
-    }
-    return pull_back_runge_kutta(m, d, given, change, along, first, second, arena);
+    return pull_back_runge_kutta(m, d, given, change, along, first, second, params, arena);
   }
 
   // the second derivatives as forms, and the product with them if the noslip solver acts
@@ -381,6 +377,30 @@ void pull_back_twice(const ModelView& given_m, const DataView& given_d, const St
     second.state[term->k] += term->second * along.state[term->j];
   }
   if (params) write_parameters(m, curved, along, *params, slopes, moved, y, arena);
+}
+
+void pull_back_stage(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                     const CurvedParameters& params, const ParameterCurvature& slopes,
+                     const InputCotangent& second, Arena& arena) {
+  require_parameters(m, curved);
+  const StepDifferential& s = curved.s;
+  const DofRows& solved = s.forward.residual;
+  const StepDirection still{};
+  const Accelerations moved = push(m, d, s, still, &params, slopes, arena);
+  const Accelerations y = make_accelerations(m, s, arena);
+  clear(m, second);
+  add_parameter_slopes(m, s, params, slopes, y, second, arena);
+  for (int c = 0; c < solved.count; c++) {
+    const Component& part = solved.components[c];
+    const double* x = gather(m, part, still, arena);
+    double* columns = arena.zeros<double>(part.stride);
+    add_mixed_product(curved.forms.late, c, x, moved.late, y.late, columns);
+    add_sliding_product(curved.sliding, c, x, moved.early, columns, y.early);
+    add_transposed(s, c, y, columns);
+    s.solve_transposed(m, d, c, y.late, y.early, arena);
+    scatter(m, part, columns, second);
+  }
+  write_parameters(m, curved, still, params, slopes, moved, y, arena);
 }
 
 }  // namespace mujacobian

@@ -51,6 +51,9 @@ struct CurvedParameters {
   double* second;       // (count)
   std::function<ParameterCurvature(const ModelView&, const DataView&, const StepCurvature&, Arena&)>
       differentiate;
+  // returns the early columns alone
+  std::function<const double*(const ModelView&, const DataView&, const StepDifferential&, Arena&)>
+      columns;
 };
 
 // Writes `first` = (A, B, Bf)^T next, which is possible only without cotangents of sensors, and the
@@ -60,5 +63,11 @@ struct CurvedParameters {
 void pull_back_twice(const ModelView& m, const DataView& d, const StepCotangent& given,
                      const double* change, const StepDirection& along, const InputCotangent& first,
                      const InputCotangent& second, const CurvedParameters* params, Arena& arena);
+
+// The same for the acceleration of a stage of RK4, with its cotangent in `curved`, if only the
+// parameters change. The residual of the stage is the derivative of the acceleration.     (HVP-7)
+void pull_back_stage(const ModelView& m, const DataView& d, const StepCurvature& curved,
+                     const CurvedParameters& params, const ParameterCurvature& slopes,
+                     const InputCotangent& second, Arena& arena);
 
 }  // namespace mujacobian

@@ -38,16 +38,21 @@ ModelView without_integrator(const ModelView& m) {
 class RungeKuttaHessian {
  public:
   RungeKuttaHessian(const ModelView& m, const DataView& d, const StepCotangent& given, bool forces,
-                    Arena& arena)
-      : m_(m), plain_(without_integrator(m)), d_(d), given_(given), arena_(arena) {
-    record_runge_kutta(m, d, forces, record_, arena);
-    width_ = record_.width;
-    forces_ = forces;
+                    const CurvedParameters* params, Arena& arena)
+      : m_(m),
+        plain_(without_integrator(m)),
+        d_(d),
+        given_(given),
+        arena_(arena),
+        forces_(forces),
+        params_(params) {
+    record(params ? params->count : 0);
     hessian_ = arena.zeros<double>(static_cast<std::size_t>(width_) * width_);
     for (StageCotangent& c : cotangent_) c = make_cotangent();
   }
 
-  // Returns the symmetric matrix over the inputs of the step.
+  // Returns the symmetric matrix over the inputs of the step, and writes the first derivatives with
+  // respect to the parameters.
   const double* run() {
     // the end of the step                                                              (INT-13)
     const double h = m_.opt.timestep;
@@ -85,8 +90,25 @@ class RungeKuttaHessian {
   }
 
   int width() const { return width_; }
+  // The number of inputs without parameters.
+  int inputs() const { return inputs_; }
+  // The derivative of the next state with respect to the parameters, (nx, count).
+  const double* next_parameters() const { return next_parameters_; }
 
  private:
+  // Records the step with a column for each of `count` parameters.
+  void record(int count) {
+    next_parameters_ = arena_.zeros<double>(static_cast<std::size_t>(state_size(m_)) * count);
+    const StageColumns columns{count, next_parameters_,
+                               [&](const DataView& at, const ForwardDynamics& forward) {
+                                 const StepDifferential s = at_acceleration(m_, forward, arena_);
+                                 return params_->columns(plain_, at, s, arena_);
+                               }};
+    record_runge_kutta(m_, d_, forces_, count ? &columns : nullptr, record_, arena_);
+    width_ = record_.width;
+    inputs_ = width_ - count;
+    if (params_ && params_->first) std::memset(params_->first, 0, count * sizeof(double));
+  }
   StageCotangent make_cotangent() {
     auto dofs = [&] { return arena_.zeros<double>(m_.nv); };
     auto acts = [&] { return arena_.zeros<double>(m_.na); };
@@ -192,23 +214,48 @@ class RungeKuttaHessian {
     if (forces_) out.xf = block(nx, nv), out.uf = block(nu, nv), out.ff = block(nv, nv);
     const StepCotangent given{arena_.zeros<double>(nx), first ? given_.sensors : nullptr};
     const StepDifferential s = at_acceleration(m_, stage.forward, arena_);
-    write_curvature(plain_, stage.at, curve_step(plain_, stage.at, s, given, c.acc, arena_), out,
-                    arena_);
+    const StepCurvature curved = curve_step(plain_, stage.at, s, given, c.acc, arena_);
+    const double** rows = stage_rows(stage);
+    if (params_) curve_parameters(stage, curved, rows);
+    write_curvature(plain_, stage.at, curved, out, arena_);
     visit_activation_hessians(
         plain_, stage.at, stage.forward.paths.actuation, ActivationValue::kRate, c.act_rate, arena_,
         [&](int j, int k, double second) { add_entry(m_, out, j, k, second); });
 
     // multiply by the derivatives of the state of the stage from both sides
-    const double** rows = stage_rows(stage);
     double* product = arena_.take<double>(width_);
-    for (int j = 0; j < width_; j++) {
+    for (int j = 0; j < inputs_; j++) {
       std::memset(product, 0, width_ * sizeof(double));
-      for (int k = 0; k < width_; k++) {
+      for (int k = 0; k < inputs_; k++) {
         const double second = entry(out, j, k);
         for (int col = 0; second != 0 && col < width_; col++) product[col] += second * rows[k][col];
       }
       add_outer(rows[j], product, 1);
     }
+  }
+
+  // Adds the second derivatives of the acceleration of a stage with respect to a parameter and to
+  // `rows` or another parameter, and the first ones.                                     (HVP-7)
+  void curve_parameters(const Stage& stage, const StepCurvature& curved, const double** rows) {
+    const int nx = state_size(m_), count = params_->count;
+    const ParameterCurvature slopes = params_->differentiate(plain_, stage.at, curved, arena_);
+    double* variables = arena_.zeros<double>(inputs_);
+    const InputCotangent mixed{variables, variables + nx,
+                               forces_ ? variables + nx + m_.nu : nullptr};
+    double *unit = arena_.zeros<double>(count), *first = arena_.take<double>(count);
+    double* second = arena_.take<double>(count);
+    CurvedParameters one = *params_;
+    one.along = unit, one.first = first, one.second = second;
+    for (int k = 0; k < count; k++) {
+      const Arena::Mark mark = arena_.mark();
+      unit[k] = 1;
+      pull_back_stage(plain_, stage.at, curved, one, slopes, mixed, arena_);
+      unit[k] = 0;
+      for (int j = 0; j < inputs_; j++) add_pair(rows[j], rows[inputs_ + k], variables[j]);
+      for (int j = 0; j < count; j++) add_outer(rows[inputs_ + j], rows[inputs_ + k], second[j]);
+      arena_.rewind(mark);
+    }
+    for (int k = 0; k < count && params_->first; k++) params_->first[k] += first[k];
   }
 
   // Returns the second derivative with respect to inputs j and k of (state, controls, forces).
@@ -338,7 +385,9 @@ class RungeKuttaHessian {
   Arena& arena_;
   RungeKuttaRecord record_;
   bool forces_;
-  int width_;
+  const CurvedParameters* params_;  // null: none
+  int width_, inputs_;
+  double* next_parameters_;
   double* hessian_;  // (width, width)
   StageCotangent cotangent_[kStages];
 };
@@ -369,11 +418,36 @@ const double* symmetrized(const double* from, int n, Arena& arena) {
   return to;
 }
 
+// Adds the products with the rows and columns of the parameters.
+void add_parameters(const ModelView& m, const FormedStep& formed, const RungeKuttaHessian& step,
+                    const double* change, const StepDirection& along,
+                    const CurvedParameters& params, const InputCotangent& second) {
+  const int sizes[3] = {state_size(m), m.nu, m.nv};
+  const double* inputs[3] = {along.state, along.ctrl, along.force};
+  double* outputs[3] = {second.state, second.ctrl, second.force};
+  for (int k = 0; k < params.count; k++) {
+    const double* row =
+        formed.hessian + static_cast<std::ptrdiff_t>(step.inputs() + k) * formed.width;
+    double sum = 0;
+    for (int part = 0, column = 0; part < 3; column += sizes[part++]) {
+      for (int i = 0; i < sizes[part]; i++) {
+        if (inputs[part]) sum += row[column + i] * inputs[part][i];
+        if (outputs[part]) outputs[part][i] += row[column + i] * params.along[k];
+      }
+    }
+    for (int l = 0; l < params.count; l++) sum += row[step.inputs() + l] * params.along[l];
+    for (int i = 0; change && i < sizes[0]; i++) {
+      sum += change[i] * step.next_parameters()[static_cast<std::ptrdiff_t>(i) * params.count + k];
+    }
+    params.second[k] = sum;
+  }
+}
+
 }  // namespace
 
 void runge_kutta_hessian(const ModelView& m, const DataView& d, const StepCotangent& given,
                          bool forces, const HessianOutputs& out, Arena& arena) {
-  RungeKuttaHessian step(m, d, given, forces, arena);
+  RungeKuttaHessian step(m, d, given, forces, nullptr, arena);
   const double* found = step.run();
   write_blocks(m, symmetrized(found, step.width(), arena), step.width(), out);
 }
@@ -381,7 +455,7 @@ void runge_kutta_hessian(const ModelView& m, const DataView& d, const StepCotang
 void pull_back_runge_kutta(const ModelView& m, const DataView& d, const StepCotangent& given,
                            const double* change, const StepDirection& along,
                            const InputCotangent& first, const InputCotangent& second,
-                           Arena& arena) {
+                           const CurvedParameters* params, Arena& arena) {
   const int nx = state_size(m);
   auto block = [&](int columns) {
     return arena.zeros<double>(static_cast<std::size_t>(nx) * columns);
@@ -391,10 +465,11 @@ void pull_back_runge_kutta(const ModelView& m, const DataView& d, const StepCota
   jacobians.A = block(nx), jacobians.B = block(m.nu);
   if (forces) jacobians.Bf = block(m.nv);
   runge_kutta(m, d, jacobians, nullptr, arena);
-  RungeKuttaHessian step(m, d, given, forces, arena);
+  RungeKuttaHessian step(m, d, given, forces, params, arena);
   const double* found = symmetrized(step.run(), step.width(), arena);
   const FormedStep formed{{jacobians.A, jacobians.B, jacobians.Bf}, found, step.width()};
   pull_back_formed(m, formed, given, change, along, first, second);
+  if (params) add_parameters(m, formed, step, change, along, *params, second);
 }
 
 }  // namespace mujacobian

@@ -11,6 +11,7 @@ void runge_kutta_hessian(const ModelView& m, const DataView& d, const StepCotang
                          bool forces, const HessianOutputs& out, Arena& arena);
 void pull_back_runge_kutta(const ModelView& m, const DataView& d, const StepCotangent& given,
                            const double* change, const StepDirection& along,
-                           const InputCotangent& first, const InputCotangent& second, Arena& arena);
+                           const InputCotangent& first, const InputCotangent& second,
+                           const CurvedParameters* params, Arena& arena);
 
 }  // namespace mujacobian

@@ -381,8 +381,8 @@ void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
 }
 
 void record_runge_kutta(const ModelView& m, const DataView& d, bool forces,
-                        RungeKuttaRecord& record, Arena& arena) {
-  RungeKutta(converged_model(m), d, {}, nullptr, forces, &record, arena).run();
+                        const StageColumns* extra, RungeKuttaRecord& record, Arena& arena) {
+  RungeKutta(converged_model(m), d, {}, extra, forces, &record, arena).run();
 }
 
 }  // namespace mujacobian

@@ -49,9 +49,10 @@ struct RungeKuttaRecord {
 void runge_kutta(const ModelView& m, const DataView& d, const Outputs& out,
                  const StageColumns* extra, Arena& arena);
 
-// Runs a step, with the columns of the applied force if `forces` is set, and records it.
+// Runs a step, with the columns of the applied force if `forces` is set, and records it. `extra` may
+// be null.
 void record_runge_kutta(const ModelView& m, const DataView& d, bool forces,
-                        RungeKuttaRecord& record, Arena& arena);
+                        const StageColumns* extra, RungeKuttaRecord& record, Arena& arena);
 
 // Returns whether the rate of a rotation since the initial position is Jr^-1 v, as since
 // MuJoCo 4.0, or the velocity v itself.
