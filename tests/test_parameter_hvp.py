@@ -232,6 +232,35 @@ def test_other_families_raise_with_their_name(items, match):
     assert np.isfinite(trajectory.hvp(([1, 1], None), weights).state).all()
 
 
+def test_support_lists_parameters_without_second_derivative():
+    model = machine("accelerometer")
+    covered = mujacobian.Parameters(model, ["dof_damping"])
+    assert mujacobian.support(model, order=2, params=covered) == []
+    params = mujacobian.Parameters(model, ["jnt_pos", "body_quat", "gravity"])
+    assert mujacobian.support(model, params=params) == []
+    listed = mujacobian.support(model, order=2, params=params)
+    assert {u.element.split()[0] for u in listed} == {"joint", "body", "sensor"}
+    assert len(set(listed)) == len(listed)
+    assert any(u.element.startswith("sensor") and "directly" in u.reason for u in listed)
+    model.opt.noslip_iterations = 3
+    listed = mujacobian.support(model, params=covered)
+    assert [u.element for u in listed] == ["option noslip_iterations"]
+
+
+@pytest.mark.parametrize(
+    ("items", "prefix"), [(["geom_size"], "geom"), (["body_pos"], "body"), (["body_mass"], "actu")]
+)
+def test_support_names_what_raises(items, prefix):
+    model = mujoco.MjModel.from_xml_string(MUSCLE.format(force='scale="200"'))
+    params = mujacobian.Parameters(model, items)
+    trajectory = mujacobian.rollout(model, [0.1, 0.2, 0.5], np.ones((1, 1)), params=params)
+    with pytest.raises(mujacobian.UnsupportedFeatureError) as raised:
+        trajectory.hessian("params", np.ones_like(trajectory.states))
+    listed = [u.element for u in mujacobian.support(model, order=2, params=params)]
+    assert raised.value.element.removeprefix("step 0: ") in listed
+    assert any(element.startswith(prefix) for element in listed)
+
+
 @pytest.mark.skipif("adhesion" not in OPTIONS, reason="geoms adhere since MuJoCo 4.0")
 def test_adhesive_contacts_raise_with_derived_constants():
     model = mujoco.MjModel.from_xml_string(SLIDER.replace("geom size", 'geom adhesion="5" size'))

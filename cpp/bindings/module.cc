@@ -1,4 +1,5 @@
 // The compiled module mujacobian._core.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -8,6 +9,7 @@
 
 #include <numeric>
 
+#include "adjoint/parameter_support.h"
 #include "bindings/adjoint.h"
 #include "bindings/control.h"
 #include "bindings/cost.h"
@@ -288,12 +290,17 @@ std::tuple<Rows, Clamps, double, double, double, double, double> diagnose_into(n
           result.collider_error};
 }
 
-std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model, int order) {
+std::vector<std::pair<std::string, std::string>> unsupported(nb::handle model, int order,
+                                                             const Parameters& parameters) {
   const ModelView m = view_model(model_address(model));
   std::vector<std::pair<std::string, std::string>> all;
-  for (const Unsupported& u : list_unsupported(m)) all.emplace_back(u.element, u.reason);
-  if (order < 2) return all;
-  for (const Unsupported& u : list_second_order(m)) all.emplace_back(u.element, u.reason);
+  auto add = [&](const std::vector<Unsupported>& found) {
+    for (const Unsupported& u : found) all.emplace_back(u.element, u.reason);
+  };
+  add(list_unsupported(m));
+  if (order > 1) add(list_second_order(m));
+  const std::vector<Parameter> list = read(m, parameters);
+  add(list_parameters(m, view(list), order));
   return all;
 }
 
@@ -350,7 +357,7 @@ NB_MODULE(_core, module) {
              [] { return std::pair(kColliderTolerance, collider_iterations()); });
   module.def("diagnose_into", &diagnose_into, arg("model").none(), arg("data").none(), arg("K"),
              arg("forward"));
-  module.def("unsupported", &unsupported, arg("model").none(), arg("order"));
+  module.def("unsupported", &unsupported, arg("model").none(), arg("order"), arg("parameters"));
   bind_stop_flag(module);
   bind_adjoint(module);
   bind_stepper(module);

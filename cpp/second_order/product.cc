@@ -303,12 +303,11 @@ void write_parameters(const ModelView& m, const StepCurvature& curved, const Ste
 // Throws Unsupported if the second derivatives of a step with respect to parameters are not
 // supported.
 void require_parameters(const ModelView& m, const StepCurvature& curved) {
-  const char* reason = "second derivatives with respect to parameters are not supported";
   if (m.opt.enableflags & enable::kDiagExact && curved.s.forward.blocks.count) {
-    throw Unsupported("flag diagexact", reason);
+    throw Unsupported("flag diagexact", kOptionOfParameters);
   }
-  if (curved.sweeps) throw Unsupported("option noslip_iterations", reason);
-  if (has_metric(m)) throw Unsupported("option integrator=\"discrete\"", reason);
+  if (curved.sweeps) throw Unsupported("option noslip_iterations", kOptionOfParameters);
+  if (has_metric(m)) throw Unsupported("option integrator=\"discrete\"", kOptionOfParameters);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void pull_back_twice(const ModelView& m, const DataView& d, const StepCotangent&
                      const InputCotangent& second, const CurvedParameters* params, Arena& arena);
 
 // The same for the acceleration of a stage of RK4, with its cotangent in `curved`, if only the
-// parameters change. The residual of the stage is the derivative of the acceleration.     (HVP-7)
+// parameters change. The residual of the stage is the derivative of the acceleration.    (HVP-13)
 void pull_back_stage(const ModelView& m, const DataView& d, const StepCurvature& curved,
                      const CurvedParameters& params, const ParameterCurvature& slopes,
                      const InputCotangent& second, Arena& arena);

@@ -235,7 +235,7 @@ class RungeKuttaHessian {
   }
 
   // Adds the second derivatives of the acceleration of a stage with respect to a parameter and to
-  // `rows` or another parameter, and the first ones.                                     (HVP-7)
+  // `rows` or another parameter, and the first ones.                                    (HVP-13)
   void curve_parameters(const Stage& stage, const StepCurvature& curved, const double** rows) {
     const int nx = state_size(m_), count = params_->count;
     const ParameterCurvature slopes = params_->differentiate(plain_, stage.at, curved, arena_);

@@ -87,6 +87,16 @@ std::vector<Unsupported> list_second_order(const ModelView& m) {
   return all;
 }
 
+std::vector<Unsupported> list_parameter_options(const ModelView& m) {
+  std::vector<Unsupported> all;
+  if (has_metric(m)) all.emplace_back("option integrator=\"discrete\"", kOptionOfParameters);
+  const bool constrained = !(m.opt.disableflags & disable::kConstraint);
+  if (constrained && m.opt.enableflags & enable::kDiagExact) {
+    all.emplace_back("flag diagexact", kOptionOfParameters);
+  }
+  return all;
+}
+
 void require_second_order(const ModelView& m, const double* sensors) {
   visit_always(m, [](const std::string& element, const std::string& reason) {
     throw Unsupported(element, reason);

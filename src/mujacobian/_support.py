@@ -5,15 +5,21 @@ from __future__ import annotations
 import mujoco
 
 from mujacobian import _core
+from mujacobian._parameters import Parameters
+from mujacobian._product import bind
 from mujacobian.errors import ArgumentError, Unsupported
 
 
-def support(model: mujoco.MjModel, order: int = 1) -> list[Unsupported]:
+def support(
+    model: mujoco.MjModel, order: int = 1, *, params: Parameters | None = None
+) -> list[Unsupported]:
     """Return the elements of this model without exact derivatives; empty if all are covered.
 
     Constraints depend on the state and are not listed. They raise an error when they are active.
     With `order=2` the list also contains all elements for which `hessian` raises an error if they
-    are active, among them constraints and sensors.
+    are active, among them constraints and sensors. With `params` it also contains the elements that
+    prevent derivatives with respect to these parameters, first or second ones, among them sensors
+    that depend on them.
 
     Example:
       >>> import mujoco, mujacobian
@@ -25,7 +31,9 @@ def support(model: mujoco.MjModel, order: int = 1) -> list[Unsupported]:
     """
     if order not in (1, 2):
         raise ArgumentError(f"order must be 1 or 2, got {order!r}")
-    return [Unsupported(element, reason) for element, reason in _core.unsupported(model, order)]
+    core = [] if params is None else bind(params, model).core
+    found = _core.unsupported(model, order, core)
+    return [Unsupported(element, reason) for element, reason in found]
 
 
 def fd_count() -> int:
