@@ -45,6 +45,8 @@ struct Parameter {
     kInertialFrame,
     kBodyPosition,
     kBodyRotation,
+    kBodyOffset,
+    kBodyTurn,
     kJointPosition,
     kJointAxis,
     kMocapPosition,
@@ -172,9 +174,12 @@ inline constexpr ParameterKind kParameterKinds[] = {
      "kg or kg m^2", 0},
     {Parameter::kGravity, "gravity", Family::kGravity, object::kUnknown, 3, "gravity", "m/s^2"},
 
-    // frames of bodies and joints; rotations are about the axes of the frame itself
+    // frames of bodies and joints; rotations are about the axes of the frame itself. The offset and
+    // the turn of a body move it after all its joints, along and about its own axes
     {Parameter::kBodyPosition, "body_position", Family::kFrame, object::kBody, 3, "body_pos", "m"},
     {Parameter::kBodyRotation, "body_rotation", Family::kFrame, object::kBody, 3},
+    {Parameter::kBodyOffset, "body_offset", Family::kFrame, object::kBody, 3},
+    {Parameter::kBodyTurn, "body_turn", Family::kFrame, object::kBody, 3},
     {Parameter::kJointPosition, "joint_position", Family::kFrame, object::kJoint, 3, "jnt_pos",
      "m"},
     {Parameter::kJointAxis, "joint_axis", Family::kFrame, object::kJoint, 3, "jnt_axis", "1"},

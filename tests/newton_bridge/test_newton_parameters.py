@@ -65,6 +65,21 @@ SHAPES = [
     *((kind, "shape_transform") for kind in ("sphere", "box", "capsule", "mesh", "two boxes")),
     *((kind, "shape_scale") for kind in ("sphere", "capsule", "cylinder", "box", "two boxes")),
 ]
+# frames, with the length of the differences; limits and contacts bend the loss
+FRAME_SCENES = {
+    "tree": (scenes.tree, 0.004),
+    "targets": (lambda: ball_servo(), 0.004),
+    "roots": (scenes.roots, 0.002),
+    "locked": (scenes.locked_root, 0.004),
+    "machine": (scenes.machine, 0.002),
+    "weld": (lambda: scenes.machine(scenes.EQUALITIES["weld"]), 5e-4),
+    "connect": (lambda: scenes.machine(scenes.EQUALITIES["connect"]), 2e-3),
+    "limits": (lambda: scenes.limits(0.6, 1.0), 5e-4),
+    "box": (lambda: scenes.resting("box"), 1e-4),
+}
+FRAMES = [
+    (scene, name) for scene in FRAME_SCENES for name in ("body_com", "joint_X_p", "joint_X_c")
+]
 
 OPTIONS = {
     "limits rk4": {"integrator": "rk4"},
@@ -197,6 +212,50 @@ def test_gradient_of_shapes(scene, name):
     assert errors[1] < max(0.4 * errors[0], 2e-6)
 
 
+@pytest.mark.parametrize(("scene", "name"), FRAMES)
+def test_gradient_of_frames(scene, name):
+    """The difference is along the edit as it is rounded to single precision."""
+    build, h = FRAME_SCENES[scene]
+    model = build()
+    array = getattr(model, name)
+    solver = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=[name])
+    assert solver.parameters == (name,)
+    resting = scene == "box"
+    state, control = scenes.touching(model, solver) if resting else scenes.random_state(model)
+    steps = 1 if resting else STEPS
+    loss = Loss(model, steps)
+    gradients, visited = taped(solver, state, control, steps, DT, loss, of=array)
+    found, base = gradients["of"].astype(float), array.numpy().copy()
+    exact = Exact(solver, state, control, steps, DT, loss, visited)
+    rng = np.random.default_rng(3)
+    direction = rng.normal(size=base.shape)
+    if name != "body_com":  # the length of quaternions has no effect
+        q = base[:, 3:]
+        direction[:, 3:] -= q * (q * direction[:, 3:]).sum(axis=1, keepdims=True)
+
+    def apart(h):
+        """Return the difference of the loss, and that of the array times the gradient."""
+        values, arrays = [], []
+        for sign in (1, -1):
+            moved = base + sign * h * direction
+            if name != "body_com":
+                moved[:, 3:] /= np.linalg.norm(moved[:, 3:], axis=1, keepdims=True)
+            array.assign(moved.astype(np.float32))
+            arrays.append(array.numpy().astype(float))
+            exact.oracle = Oracle(newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True))
+            values.append(exact.value(exact.x))
+        array.assign(base)
+        return np.array([values[0] - values[1], (found * (arrays[0] - arrays[1])).sum()]) / (2 * h)
+
+    first, second = apart(2 * h), apart(h)
+    wanted, got = (4 * second - first) / 3
+    size = np.linalg.norm(found)
+    print(scene, name, got, wanted, abs(got - wanted) / size)
+    assert abs(wanted) > 1e-3 * size
+    # the error of the difference; Newton computes frames and anchors in single precision
+    assert abs(got - wanted) < (1e-3 if scene in ("connect", "limits") else 2e-4) * size
+
+
 def test_equal_friction_is_shared():
     """Each of two shapes with the same friction has half of the derivative of both together."""
     model = scenes.resting("box")
@@ -221,7 +280,7 @@ def test_equal_friction_is_shared():
 
 
 def test_all_are_listed():
-    assert {name for _, name in CASES + SHAPES} == set(PARAMETERS)
+    assert {name for _, name in CASES + SHAPES + FRAMES} == set(PARAMETERS)
 
 
 def test_the_solver_lists_its_parameters():
@@ -235,7 +294,7 @@ def test_the_solver_lists_its_parameters():
         solver.step(before, after, control, None, DT)
     tape.backward(grads={after.joint_qd: wp.ones_like(after.joint_qd)})
     assert array_of(model, "body_mass").grad.numpy().any()
-    for name in ("body_com", "joint_X_p", "joint_X_c"):
+    for name in ("joint_axis", "mujoco.dof_ref"):
         assert array_of(model, name).requires_grad
         assert not array_of(model, name).grad.numpy().any()
     only = DifferentiableMuJoCo(model, use_mujoco_cpu=True, parameters=["body_mass"])

@@ -102,7 +102,7 @@ class TapedStep:
         guards.refuse_observed(self.observables)
         snapshot = self.snapshot
         c = snapshot.coordinates
-        d_q, d_v = self._take_results()
+        d_q, d_v, more = self._take_results()
         y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
         y = np.concatenate([y_q, y_v, y_act], axis=-1)
@@ -110,9 +110,13 @@ class TapedStep:
         made = snapshot.pull(self.rows, self.dt, y, self.number, self.given_contacts)
         if self.pairs is not None:
             snapshot.compare(self.pairs, made.pairs, evaluated, self.rows, self.number)
-        more = self._pull_contacts(made)
+        more = _sum(more, self._pull_contacts(made))
         if snapshot.efforts is not None and made.actuation is not None:
             more[effort_limits.NAME] = snapshot.efforts.pull(made.actuation, made.actions[1])
+        if snapshot.frames.wanted:
+            result = self.qpos, self.qvel, d_q, d_v
+            moved = snapshot.frames.pull(result, self.at, self.given, made)
+            more = _sum(more, moved)
         g_q, g_v = c.pull_start(self.at, made.q, made.v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
@@ -148,10 +152,10 @@ class TapedStep:
             add_rows(given.arrays[name], given.row, gradient)
         return of_shapes
 
-    def _take_results(self) -> tuple[Array, Array]:
+    def _take_results(self) -> tuple[Array, Array, dict[str, Array]]:
         """Return the gradients of the coordinates after the step, and set them to zero.
 
-        The step has overwritten these arrays, so their earlier values do not influence the loss.
+        The last result is gradients of frames, which determine the poses of bodies. The step has overwritten these arrays, so their earlier values do not influence the loss.
         """
         c = self.snapshot.coordinates
         d_body = [take_gradient(each, c.worlds) for each in self.bodies]
@@ -159,9 +163,9 @@ class TapedStep:
         d_v = take_gradient(self.result[1], c.worlds, c.written_v)
         if any(each.any() for each in d_body):
             result = self.result_q, self.result_qd
-            more_q, more_v = self.snapshot.kinematics.pull(result, self.poses, d_body)
-            d_q, d_v = d_q + more_q, d_v + more_v
-        return d_q, d_v
+            more_q, more_v, frames = self.snapshot.kinematics.pull(result, self.poses, d_body)
+            return d_q + more_q, d_v + more_v, frames
+        return d_q, d_v, {}
 
 
 class TapedReset:
@@ -184,6 +188,15 @@ class TapedReset:
         """Move the gradients of the reset coordinates from the state to the model."""
         for array, source in self.pairs:
             add_gradient(source, take_gradient(array, len(self.worlds), self.worlds[:, None]))
+
+
+def _sum(first: dict[str, Array], second: dict[str, Array]) -> dict[str, Array]:
+    """Return the sums of gradients of arrays."""
+    made = {name: values.reshape(-1) for name, values in first.items()}
+    for name, values in second.items():
+        flat = values.reshape(-1)
+        made[name] = made[name] + flat if name in made else flat
+    return made
 
 
 def _double(array: wp.array) -> Array:

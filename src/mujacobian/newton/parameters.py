@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import mujoco
 import newton
@@ -15,6 +16,14 @@ from mujacobian._parameters.derived_slopes import DerivedSlopes
 from mujacobian._parameters.fields import KINDS
 from mujacobian._parameters.inertia import PAIRS
 from mujacobian._threads import borrowed
+from mujacobian.newton.frame_parameters import (
+    CHILD,
+    COM,
+    PARENT,
+    add_child_frame,
+    add_com,
+    add_parent_frame,
+)
 from mujacobian.newton.internals import Maps
 from mujacobian.newton.shape_parameters import add_scale, add_transform
 
@@ -53,6 +62,15 @@ class CoreParameters:
         return self._places.get((KINDS[kind], row, component))
 
 
+class Derived(NamedTuple):
+    """Derivatives of derived constants and of the numbers that Newton computes from them."""
+
+    # index of each core parameter, and its derivatives with respect to given parameters
+    rows: list[tuple[int, Array]]
+    # MuJoCo body, component of its center of mass, constant, derivative
+    centers: list[tuple[int, int, tuple[int, int, int], float]]
+
+
 class WorldParameters:
     """The dependence of the core parameters of one world on the chosen arrays."""
 
@@ -67,6 +85,9 @@ class WorldParameters:
         self.model, self.maps, self.mj, self.world, self.core = model, maps, mj, world, core
         # (array, flat index in it, index in `core`, derivative of the core parameter)
         self.terms: list[tuple[str, int, int, float]] = []
+        self.frames = tuple(
+            getattr(model, name).numpy().astype(np.float64) for name in (PARENT, CHILD)
+        )
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """Add the derivative `by` of a core parameter with respect to an element of an array.
@@ -76,18 +97,17 @@ class WorldParameters:
         """
         self.terms.append((name, int(target), self.core.place(kind, row, component), by))
 
-    def derive(self, given: Sequence[tuple[int, int, int]]) -> list[tuple[int, Array]]:
-        """Append the constants derived from the given core parameters.
+    def derive(self, given: Sequence[tuple[int, int, int]]) -> Derived:
+        """Append the constants derived from the given core parameters; return their derivatives.
 
-        The result holds the index of each changed core parameter and the change of its derivatives
-        with respect to the given parameters. Newton scales the stiffness and damping of limits in
+        Newton scales the stiffness and damping of limits in
         force space by invweight0 (1 - dmax). The time constant is therefore proportional to
         1 / invweight0, and the damping ratio to the square root of invweight0 (NWT-10).
         """
         constants = derived_constants(self.mj, list(given))
         with borrowed(self.mj) as data:
-            # no array of Newton's model that is differentiated moves a center of mass
-            slopes = DerivedSlopes(self.mj, constants, list(given)).slopes(self.mj, data).core
+            derived = DerivedSlopes(self.mj, constants, list(given))
+            slopes, centers = derived.slopes(self.mj, data)
         limits = {int(self.mj.jnt_dofadr[j]): j for j, _ in self.in_force_space()}
         rows = [(self.core.place(*raw), slopes[k]) for k, raw in enumerate(constants)]
         for k, (kind, dof, _) in enumerate(constants):
@@ -99,7 +119,17 @@ class WorldParameters:
             rows.append((place, -time / weight * slopes[k]))
             place = self.core.place("limit_solref", limits[dof], 1)
             rows.append((place, ratio / (2 * weight) * slopes[k]))
-        return rows
+        moved = [
+            (int(derived.bodies[place]), int(component), constants[k], centers[k, place, component])
+            for k, place, component in np.argwhere(centers)
+        ]
+        return Derived(rows, moved)
+
+    def add_centers(self, derived: Derived) -> None:
+        """Add the terms of constants that MuJoCo measures at centers of mass."""
+        bodies = dict(self.bodies())
+        for b, component, constant, slope in derived.centers:
+            self.add(COM, 3 * bodies[b] + component, *constant, float(slope))
 
     def in_force_space(self) -> Iterator[tuple[int, int]]:
         """Yield the limited joints whose solref Newton computes from ke and kd, with their dofs."""
@@ -304,7 +334,10 @@ def _numbers(kind: str, law: int) -> int:
 ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "body_mass": _mass,
     "body_inertia": _inertia,
+    "body_com": add_com,
     "gravity": _gravity,
+    "joint_X_p": add_parent_frame,
+    "joint_X_c": add_child_frame,
     "joint_damping": _of_dofs("damping"),
     "joint_armature": _of_dofs("armature"),
     "joint_friction": _of_dofs("friction_loss"),

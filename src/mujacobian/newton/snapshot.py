@@ -16,9 +16,11 @@ from mujacobian.newton.contact_materials import ContactMaterials
 from mujacobian.newton.contacts import Pairs, warn_of_difference
 from mujacobian.newton.coordinates import Coordinates, Start
 from mujacobian.newton.effort_limits import EffortLimits
+from mujacobian.newton.frame_parameters import COM
 from mujacobian.newton.given_contacts import GivenContacts
 from mujacobian.newton.inputs import Actions, Inputs
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.joint_frames import JointFrames
 from mujacobian.newton.kinematics import Kinematics
 from mujacobian.newton.model_parameters import ModelParameters
 from mujacobian.newton.worlds import Worlds
@@ -41,9 +43,9 @@ class InputCotangents:
     params: Array
     contacts: Array | None  # one row per given contact
     actuation: Array | None  # forces of actuators on dofs, if the effort limits need them
-    pairs: NDArray[
-        np.uint64
-    ]  # hash of the contacts of each world; zero if the world was not evaluated
+    centers: Array | None  # centers of mass, at which wrenches act, if their gradients are wanted
+    # hash of the contacts of each world; zero if the world was not evaluated
+    pairs: NDArray[np.uint64]
 
 
 class Snapshot:
@@ -66,13 +68,14 @@ class Snapshot:
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
         # RK4 maps a wrench on a body to joint forces at several poses of the step
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
-        self.kinematics = Kinematics(model)
+        self.kinematics = Kinematics(model, wanted)
         self.parameters = ModelParameters(
             model, maps, self.worlds, self.inputs, wanted, given_contacts
         )
         self.efforts = (
             EffortLimits(model, maps, self.worlds) if effort_limits.NAME in wanted else None
         )
+        self.frames = JointFrames(model, maps, self.coordinates, self.inputs, wanted)
         self.materials = (
             ContactMaterials(solver, self.worlds, self.parameters) if given_contacts else None
         )
@@ -122,6 +125,8 @@ class Snapshot:
         core = self.parameters.core
         params = np.zeros((W, len(core)))
         actuation = None if self.efforts is None else np.zeros((W, model.nv))
+        moves_centers = COM in self.parameters.arrays and not self.moves_wrenches
+        centers = np.zeros((W, model.nbody, 3)) if moves_centers else None
         pairs = np.zeros(W, dtype=np.uint64)
         d_contacts = None if contacts is None else contacts.cotangents()
         self.worlds.set_timestep(dt)
@@ -133,6 +138,7 @@ class Snapshot:
                 ctrl=ctrl,
                 force=qfrc,
                 wrench=None if self.moves_wrenches else xfrc,
+                center=centers,
                 params=params,
                 actuation=actuation,
                 pairs=pairs,
@@ -152,7 +158,8 @@ class Snapshot:
             raise
         self.parameters.require(self.worlds, rows)
         q, v, act = np.split(state, [model.nv, 2 * model.nv], axis=-1)
-        return InputCotangents(q, v, act, (ctrl, qfrc, xfrc), params, d_contacts, actuation, pairs)
+        actions = ctrl, qfrc, xfrc
+        return InputCotangents(q, v, act, actions, params, d_contacts, actuation, centers, pairs)
 
     def compare(
         self,
