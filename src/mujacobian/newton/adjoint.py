@@ -155,7 +155,8 @@ class TapedStep:
     def _take_results(self) -> tuple[Array, Array, dict[str, Array]]:
         """Return the gradients of the coordinates after the step, and set them to zero.
 
-        The last result is gradients of frames, which determine the poses of bodies. The step has overwritten these arrays, so their earlier values do not influence the loss.
+        The last result is gradients of frames, which determine the poses of bodies. The step has
+        overwritten these arrays, so their earlier values do not influence the loss.
         """
         c = self.snapshot.coordinates
         d_body = [take_gradient(each, c.worlds) for each in self.bodies]

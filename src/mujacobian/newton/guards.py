@@ -11,7 +11,7 @@ import warp as wp
 
 from mujacobian.errors import ArgumentError, MujacobianError, UnsupportedFeatureError
 from mujacobian.newton.inputs import Inputs, wrenches
-from mujacobian.newton.parameters import KNOWN, SHAPES, array_of
+from mujacobian.newton.parameters import KNOWN, NAMED, array_of
 
 _REFUSED_JOINTS = {
     int(newton.JointType.DISTANCE): "DISTANCE",
@@ -19,7 +19,7 @@ _REFUSED_JOINTS = {
 }
 # model arrays that MuJoCo uses and that have no gradient here, even if they require one
 _WITHOUT_GRADIENT = (
-    "body_com", "joint_X_p", "joint_X_c", "joint_axis",
+    "joint_axis",
     "shape_margin", "shape_gap",
     *(
         f"mujoco.{name}"
@@ -153,7 +153,7 @@ def without_gradient(model: newton.Model, chosen: tuple[str, ...]) -> dict[str, 
 
     chosen: arrays whose gradients are computed.
     """
-    names = (*_WITHOUT_GRADIENT, *(name for name in SHAPES if name not in chosen))
+    names = (*_WITHOUT_GRADIENT, *(name for name in NAMED if name not in chosen))
     found = {name: array_of(model, name) for name in names}
     return {
         name: array.numpy().copy()

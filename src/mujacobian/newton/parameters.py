@@ -367,3 +367,6 @@ KNOWN = tuple(ARRAYS)
 MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
 # arrays from which MuJoCo finds contacts
 SHAPES = ("shape_transform", "shape_scale")
+# arrays whose gradients are computed only if the caller names them: some contacts have no derivative
+# with respect to shapes, and joint frames take long
+NAMED = (*SHAPES, PARENT, CHILD)

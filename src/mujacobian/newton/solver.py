@@ -30,8 +30,8 @@ class DifferentiableMuJoCo(newton.solvers.SolverMuJoCo):  # type: ignore[misc]
       model: Newton model, made with `finalize(requires_grad=True)`.
       parameters: names of the model arrays that receive gradients, such as `"body_mass"`. The
         default is every array in `mujacobian.newton.PARAMETERS` that requires gradients and has a
-        derivative in this model, except `shape_transform` and `shape_scale`. One warning names
-        the arrays without a derivative. Any other name raises `UnsupportedFeatureError`.
+        derivative in this model, except `shape_transform`, `shape_scale`, `joint_X_p` and
+        `joint_X_c`. One warning names the arrays without a derivative. Any other name raises `UnsupportedFeatureError`.
         `finalize(requires_grad=True)` makes all arrays require gradients, but the gradients of
         unsupported arrays stay zero.
       **options: keyword arguments of `SolverMuJoCo`. With `use_mujoco_cpu=True`, MuJoCo C
