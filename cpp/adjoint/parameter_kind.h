@@ -34,6 +34,10 @@ struct Parameter {
     kFriction,
     kSolref,
     kSolimp,
+    kPairFriction,
+    kPairSolref,
+    kPairFrictionSolref,
+    kPairSolimp,
     kLimit,
     kLimitSolref,
     kDofWeight,
@@ -42,6 +46,9 @@ struct Parameter {
     kTendonLength,
     kActuatorWeight,
     kAnchor,
+    kEqualityData,
+    kEqualitySolref,
+    kEqualitySolimp,
     kInertialFrame,
     kBodyPosition,
     kBodyRotation,
@@ -69,6 +76,8 @@ void add_tendon(ColumnContext& x, const Parameter& p, const Column& column);
 void add_actuator(ColumnContext& x, const Parameter& p, const Column& column);
 void add_friction_loss(ColumnContext& x, const Parameter& p, const Column& column);
 void add_contact(ColumnContext& x, const Parameter& p, const Column& column);
+void add_pair(ColumnContext& x, const Parameter& p, const Column& column);
+void add_equality_reference(ColumnContext& x, const Parameter& p, const Column& column);
 void add_limit(ColumnContext& x, const Parameter& p, const Column& column);
 void add_constant(ColumnContext& x, const Parameter& p, const Column& column);
 void add_inertial_frame(ColumnContext& x, const Parameter& p, const Column& column);
@@ -96,23 +105,26 @@ void require_actuator(const ModelView& m, const Parameter& p);
 void require_contact(const ModelView& m, const Parameter& p);
 void require_limit(const ModelView& m, const Parameter& p);
 void require_equality(const ModelView& m, const Parameter& p);
+void require_equality_reference(const ModelView& m, const Parameter& p);
 void require_geom(const ModelView& m, const Parameter& p);
 
 // Kinds whose columns are computed by the same function.
 enum class Family {
-  kInertia,        // inertia of a body
-  kArmature,       // armature of a dof
-  kGravity,        // gravity
-  kDamper,         // damping of a dof
-  kSpring,         // springs of joints
-  kTendon,         // springs and dampers of tendons
-  kActuator,       // gains, biases and constants of actuators
-  kFrictionLoss,   // dry friction of dofs and tendons
-  kContact,        // numbers that contacts take from their geoms
-  kLimit,          // limits of joints
-  kWeight,         // derived constants that scale R
-  kEquality,       // derived constants that equalities read
-  kFrame,          // frames of bodies, joints and mocap bodies, which virtual dofs represent
+  kInertia,            // inertia of a body
+  kArmature,           // armature of a dof
+  kGravity,            // gravity
+  kDamper,             // damping of a dof
+  kSpring,             // springs of joints
+  kTendon,             // springs and dampers of tendons
+  kActuator,           // gains, biases and constants of actuators
+  kFrictionLoss,       // dry friction of dofs and tendons
+  kContact,            // numbers that contacts take from their geoms
+  kPair,               // numbers of explicit contact pairs
+  kLimit,              // limits of joints
+  kWeight,             // derived constants that scale R
+  kEquality,           // derived constants and data that equalities read
+  kEqualityReference,  // solref and solimp of equalities
+  kFrame,              // frames of bodies, joints and mocap bodies, which virtual dofs represent
   kInertialFrame,  // inertial frame of a body, which sensors of that frame and xfrc_applied read
   kGeom,           // poses and sizes of geoms
   kCount
@@ -138,9 +150,11 @@ inline constexpr ParameterFamily kParameterFamilies[] = {
     {Family::kActuator, add_actuator, require_actuator, curve_actuator},
     {Family::kFrictionLoss, add_friction_loss, nullptr, curve_friction_loss},
     {Family::kContact, add_contact, require_contact, curve_nothing},
+    {Family::kPair, add_pair, require_contact},
     {Family::kLimit, add_limit, require_limit, curve_nothing},
     {Family::kWeight, add_constant, nullptr, curve_weight},
     {Family::kEquality, add_constant, require_equality},
+    {Family::kEqualityReference, add_equality_reference, require_equality_reference},
     {Family::kFrame},
     {Family::kInertialFrame, add_inertial_frame, nullptr, curve_nothing},
     {Family::kGeom, add_geom, require_geom},
@@ -223,6 +237,19 @@ inline constexpr ParameterKind kParameterKinds[] = {
     {Parameter::kSolref, "solref", Family::kContact, object::kGeom, 2, "geom_solref", "s, 1"},
     {Parameter::kSolimp, "solimp", Family::kContact, object::kGeom, 5, "geom_solimp",
      "1, 1, m, 1, 1", 0},
+
+    // explicit contact pairs, whose id is their index, and the data of equalities: anchors of
+    // connects and welds, polynomials of joints. The solref of an equality has two formats: time
+    // constant and damping ratio, or the negative stiffness and damping in components 2 and 3
+    {Parameter::kPairFriction, "pair_friction", Family::kPair, object::kUnknown, 5},
+    {Parameter::kPairSolref, "pair_solref", Family::kPair, object::kUnknown, 2},
+    {Parameter::kPairFrictionSolref, "pair_solreffriction", Family::kPair, object::kUnknown, 2},
+    {Parameter::kPairSolimp, "pair_solimp", Family::kPair, object::kUnknown, 5},
+    {Parameter::kEqualityData, "equality_data", Family::kEquality, object::kEquality, 6},
+    {Parameter::kEqualitySolref, "equality_solref", Family::kEqualityReference, object::kEquality,
+     4},
+    {Parameter::kEqualitySolimp, "equality_solimp", Family::kEqualityReference, object::kEquality,
+     5},
 
     // constants of mj_setConst: invweight0 of dofs, bodies and tendons, tendon_length0, acc0 of
     // muscles, anchors of connects in their second body

@@ -363,8 +363,8 @@ def loop(kind):
     return b.finalize(requires_grad=True)
 
 
-def mimic():
-    """Return a hinge that follows another one."""
+def mimic(joint=True):
+    """Return a hinge that follows another one, by a property of the joint or by a constraint."""
     b = Builder(8)
     a, c = b.body("a"), b.body("c")
     joints = [
@@ -372,7 +372,10 @@ def mimic():
         b.add_joint_revolute(a, c, axis=(1, 0, 0), label="follower", **b.frames()),
     ]
     b.add_articulation(joints)
-    b.set_joint_mimic(joints[1], joints[0], coeffs=(0.1, 0.7))
+    if joint:
+        b.set_joint_mimic(joints[1], joints[0], coeffs=(0.1, 0.7))
+    else:
+        b.add_constraint_mimic(joints[1], joints[0], coef0=0.1, coef1=0.7)
     return b.finalize(requires_grad=True)
 
 

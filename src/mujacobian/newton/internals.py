@@ -176,6 +176,9 @@ class Maps:
     shape: Indices  # (worlds, ngeom): Newton shape of each MuJoCo geom
     placing: Indices  # Newton joint whose frames determine the pose of each MuJoCo body
     loops: bool  # whether joints close loops
+    equality: Indices  # Newton equality of each MuJoCo equality
+    mimic: Indices  # Newton mimic constraint of each MuJoCo equality
+    joint_mimic: Indices  # Newton joint that follows another one, of each MuJoCo equality
     tendon: Indices  # Newton tendon of each MuJoCo tendon
     actuator: Indices  # Newton actuator of each MuJoCo control
     actuators: Actuators
@@ -195,6 +198,9 @@ def read_maps(solver: newton.solvers.SolverMuJoCo) -> Maps:
         placing=_placing_joints(solver),
         loops=solver.mjc_eq_to_newton_jnt is not None
         and bool((_indices(solver.mjc_eq_to_newton_jnt) >= 0).any()),
+        equality=_first_world(solver.mjc_eq_to_newton_eq, mj.neq),
+        mimic=_first_world(solver.mjc_eq_to_newton_mimic, mj.neq),
+        joint_mimic=_first_world(solver.mjc_eq_to_newton_joint_mimic, mj.neq),
         tendon=_first_world(solver.mjc_tendon_to_newton_tendon, mj.ntendon),
         actuator=(
             np.full(mj.nu, -1)

@@ -19,6 +19,7 @@ from mujacobian.newton.internals import Maps
 from mujacobian.newton.parameters import (
     ARRAYS,
     MATERIALS,
+    PAIRS_OF_SHAPES,
     SHAPES,
     CoreParameters,
     Derived,
@@ -52,7 +53,7 @@ class ModelParameters:
                     " through a force of Newton. Leave it out of parameters=",
                 )
         # contact_materials.py converts the materials of given contacts, which do not follow shapes
-        elsewhere = (*MATERIALS, *SHAPES) if given_contacts else ()
+        elsewhere = (*MATERIALS, *SHAPES, *PAIRS_OF_SHAPES) if given_contacts else ()
         through_core = [name for name in self.arrays if name not in elsewhere]
         self._parameters = CoreParameters()
         # the arrays are concatenated, so that one sum computes all gradients

@@ -25,6 +25,14 @@ from mujacobian.newton.frame_parameters import (
     add_parent_frame,
 )
 from mujacobian.newton.internals import Maps
+from mujacobian.newton.row_parameters import (
+    add_anchors,
+    add_coefficients,
+    add_joint_mimic,
+    add_polynomials,
+    of_equalities,
+    of_pairs,
+)
 from mujacobian.newton.shape_parameters import add_scale, add_transform
 
 _KINEMATIC = int(newton.BodyFlags.KINEMATIC)
@@ -88,6 +96,12 @@ class WorldParameters:
         self.frames = tuple(
             getattr(model, name).numpy().astype(np.float64) for name in (PARENT, CHILD)
         )
+
+    def array(self, name: str) -> wp.array:
+        """Return an array of Newton's model."""
+        found = array_of(self.model, name)
+        assert found is not None
+        return found
 
     def add(self, name: str, target: int, kind: str, row: int, component: int, by: float) -> None:
         """Add the derivative `by` of a core parameter with respect to an element of an array.
@@ -310,9 +324,7 @@ def _of_actuators(kind: str) -> Callable[[WorldParameters, str], None]:
     """Return the function for gains or biases of actuators from MJCF."""
 
     def add(world: WorldParameters, name: str) -> None:
-        array = array_of(world.model, name)
-        assert array is not None
-        first = world.offset(len(array))
+        first = world.offset(len(world.array(name)))
         types = world.mj.actuator_gaintype if kind == "gain" else world.mj.actuator_biastype
         for actuator in world.maps.actuators.direct[:, 0].tolist():
             own = world.maps.actuator[actuator]
@@ -360,11 +372,24 @@ ARRAYS: dict[str, Callable[[WorldParameters, str], None]] = {
     "mujoco.tendon_frictionloss": _of_tendons("tendon_friction_loss"),
     "mujoco.actuator_gainprm": _of_actuators("gain"),
     "mujoco.actuator_biasprm": _of_actuators("bias"),
+    "mujoco.equality_constraint_anchor": add_anchors,
+    "mujoco.equality_constraint_polycoef": add_polynomials,
+    "mujoco.eq_solref": of_equalities("equality_solref", 2),
+    "mujoco.eq_solimp": of_equalities("equality_solimp", 5),
+    "constraint_mimic_coef0": add_coefficients(0),
+    "constraint_mimic_coef1": add_coefficients(1),
+    "joint_mimic_coeffs": add_joint_mimic,
+    "mujoco.pair_friction": of_pairs("pair_friction", 5),
+    "mujoco.pair_solref": of_pairs("pair_solref", 2),
+    "mujoco.pair_solreffriction": of_pairs("pair_solreffriction", 2),
+    "mujoco.pair_solimp": of_pairs("pair_solimp", 5),
     "joint_effort_limit": lambda world, name: None,
 }
 KNOWN = tuple(ARRAYS)
 # arrays from which Newton computes the friction and solref of a contact
 MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
+# arrays of explicit contact pairs, which MuJoCo uses for contacts that it finds
+PAIRS_OF_SHAPES = tuple(name for name in KNOWN if name.startswith("mujoco.pair_"))
 # arrays from which MuJoCo finds contacts
 SHAPES = ("shape_transform", "shape_scale")
 # arrays whose gradients are computed only if the caller names them: some contacts have no derivative
