@@ -20,6 +20,7 @@ struct Parameter {
   enum Kind {
     kInertial,
     kGravity,
+    kWrench,
     kDamping,
     kArmature,
     kFrictionLoss,
@@ -70,6 +71,7 @@ struct Parameter {
 void add_inertia(ColumnContext& x, const Parameter& p, const Column& column);
 void add_armature(ColumnContext& x, const Parameter& p, const Column& column);
 void add_gravity(ColumnContext& x, const Parameter& p, const Column& column);
+void add_wrench(ColumnContext& x, const Parameter& p, const Column& column);
 void add_damper(ColumnContext& x, const Parameter& p, const Column& column);
 void add_spring(ColumnContext& x, const Parameter& p, const Column& column);
 void add_tendon(ColumnContext& x, const Parameter& p, const Column& column);
@@ -113,6 +115,7 @@ enum class Family {
   kInertia,            // inertia of a body
   kArmature,           // armature of a dof
   kGravity,            // gravity
+  kWrench,             // xfrc_applied of a body
   kDamper,             // damping of a dof
   kSpring,             // springs of joints
   kTendon,             // springs and dampers of tendons
@@ -144,6 +147,7 @@ inline constexpr ParameterFamily kParameterFamilies[] = {
     {Family::kInertia, add_inertia, require_inertia, curve_inertia},
     {Family::kArmature, add_armature, require_armature, curve_armature},
     {Family::kGravity, add_gravity, require_gravity, curve_gravity},
+    {Family::kWrench, add_wrench},
     {Family::kDamper, add_damper, nullptr, curve_damper},
     {Family::kSpring, add_spring, require_spring, curve_spring},
     {Family::kTendon, add_tendon, nullptr, curve_tendon},
@@ -186,6 +190,7 @@ inline constexpr ParameterKind kParameterKinds[] = {
     {Parameter::kInertial, "inertial", Family::kInertia, object::kBody, 10},
     {Parameter::kArmature, "armature", Family::kArmature, object::kJoint, 1, "dof_armature",
      "kg or kg m^2", 0},
+    {Parameter::kWrench, "wrench", Family::kWrench, object::kBody, 6},
     {Parameter::kGravity, "gravity", Family::kGravity, object::kUnknown, 3, "gravity", "m/s^2"},
 
     // frames of bodies and joints; rotations are about the axes of the frame itself. The offset and

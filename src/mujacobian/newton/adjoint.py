@@ -32,21 +32,24 @@ class TapedStep:
         before: TapedStep | None,
         number: int,
     ) -> None:
+        # with update_data_interval > 1, some steps begin with MuJoCo's own coordinates
+        interval = solver.update_data_interval
+        self.carried = interval == 0 or number % interval != 0
         self.snapshot, self.dt, self.number = snapshot, dt, number
-        # the step that produced the initial activations; the tape keeps it alive
+        # the step that produced the activations and carried coordinates; the tape keeps it alive
         self.before = None if before is None else ref(before)
-        # worlds whose activations continue into the next step
-        self.keeps_activations = np.ones(snapshot.coordinates.worlds, dtype=bool)
+        # worlds whose activations and carried coordinates continue into the next step
+        self.continues = np.ones(snapshot.coordinates.worlds, dtype=bool)
         self.start = state.joint_q, state.joint_qd
         self.inputs = arrays(state, control)
-        if snapshot.moves_wrenches:
-            guards.refuse_wrenches(self.inputs, snapshot.inputs)
         W = snapshot.coordinates.worlds
         self.at = snapshot.coordinates.start(*(by_world(each, W) for each in self.start))
         self.given = {name: by_world(array, W) for name, array in self.inputs.items()}
         self.watch = guards.Watch(solver.mj_data) if solver.use_mujoco_cpu else None
-        self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver))
-        self.d_act = np.zeros((W, snapshot.worlds.models[0].na))
+        self.rows = snapshot.rows(self.at, self.given, snapshot.hidden(solver, self.carried))
+        # cotangents of the state of MuJoCo that the next step continues
+        model = snapshot.worlds.models[0]
+        self.d_next = np.zeros((W, 2 * model.nv + model.na))
         # contacts that mujoco_warp finds, to compare them with those of MuJoCo C
         self.pairs: Pairs | None = None
         # contacts of Newton, with the poses from which Newton computes them
@@ -103,9 +106,11 @@ class TapedStep:
         snapshot = self.snapshot
         c = snapshot.coordinates
         d_q, d_v, more = self._take_results()
-        y_act, self.d_act = self.d_act, np.zeros_like(self.d_act)
+        y, self.d_next = self.d_next, np.zeros_like(self.d_next)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
-        y = np.concatenate([y_q, y_v, y_act], axis=-1)
+        nv = y_v.shape[-1]
+        y[:, :nv] += y_q
+        y[:, nv : 2 * nv] += y_v
         evaluated = np.any(y != 0, axis=-1)
         made = snapshot.pull(self.rows, self.dt, y, self.number, self.given_contacts)
         if self.pairs is not None:
@@ -115,9 +120,12 @@ class TapedStep:
             more[effort_limits.NAME] = snapshot.efforts.pull(made.actuation, made.actions[1])
         if snapshot.frames.wanted:
             result = self.qpos, self.qvel, d_q, d_v
-            moved = snapshot.frames.pull(result, self.at, self.given, made)
+            moved = snapshot.frames.pull(result, self.at, self.given, made, self.carried)
             more = _sum(more, moved)
-        g_q, g_v = c.pull_start(self.at, made.q, made.v)
+        x_q, x_v = made.q, made.v
+        if self.carried:
+            x_q, x_v = np.zeros_like(x_q), np.zeros_like(x_v)
+        g_q, g_v = c.pull_start(self.at, x_q, x_v)
         g_inputs, turned = snapshot.inputs.pull(self.at, self.given, made.actions)
         g_q += turned
         if c.kinematic_q.any():  # the step copies coordinates of kinematic joints
@@ -132,7 +140,15 @@ class TapedStep:
             add_gradient(snapshot.parameters.arrays[name], total)
         before = None if self.before is None else self.before()
         if before is not None:
-            before.d_act = made.act * before.keeps_activations[:, None]
+            self._continue(before, made)
+
+    def _continue(self, before: TapedStep, made: InputCotangents) -> None:
+        """Pass cotangents to the step whose state of MuJoCo this one continues."""
+        nv = made.v.shape[-1]
+        if self.carried:
+            before.d_next[:, :nv], before.d_next[:, nv : 2 * nv] = made.q, made.v
+        before.d_next[:, 2 * nv :] = made.act
+        before.d_next *= before.continues[:, None]
 
     def _pull_contacts(self, made: InputCotangents) -> dict[str, Array]:
         """Add to the gradients of given contacts and of the poses from which they follow.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COM, PARENT, CHILD = "body_com", "joint_X_p", "joint_X_c"
 _FREE, _BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 _RK4 = int(mujoco.mjtIntegrator.mjINT_RK4)
+_MUSCLE = int(mujoco.mjtGain.mjGAIN_MUSCLE)
+_WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 _CONNECT = int(mujoco.mjtEq.mjEQ_CONNECT)
 
 
@@ -103,12 +105,27 @@ def _placed(world: WorldParameters, name: str) -> list[tuple[int, int]]:
         raise UnsupportedFeatureError(name, "forces of a fluid depend on it")
     if mj.na and mj.opt.integrator == _RK4:
         raise UnsupportedFeatureError(name, "activations may depend on it under RK4")
+    if _derives_lengths(world):
+        raise UnsupportedFeatureError(name, "MuJoCo derives lengths of tendons or muscles from it")
     first = world.offset(world.model.joint_count)
     return [
         (b, first + int(joint))
         for b, joint in enumerate(maps.placing)
         if joint >= 0 and not (mj.body_jntnum[b] and free[mj.body_jntadr[b]])
     ]
+
+
+def _derives_lengths(world: WorldParameters) -> bool:
+    """Return whether MuJoCo's compiler measures rest lengths of tendons or ranges of muscles."""
+    mj = world.mj
+    if (mj.actuator_gaintype == _MUSCLE).any():
+        return True
+    spatial = mj.wrap_type[mj.tendon_adr] != _WRAP_JOINT
+    elastic = np.flatnonzero(spatial & (mj.tendon_stiffness != 0)).tolist()
+    given = getattr(getattr(world.model, "mujoco", None), "tendon_springlength", None)
+    return bool(elastic) and (
+        given is None or bool((given.numpy()[world.maps.tendon[elastic], 0] < 0).any())
+    )
 
 
 def _kinds(mj: mujoco.MjModel, body: int) -> tuple[str, str]:

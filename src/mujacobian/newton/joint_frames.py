@@ -51,17 +51,20 @@ class JointFrames:
         at: Start,
         given: dict[str, Array],
         made: InputCotangents,
+        carried: bool,
     ) -> dict[str, Array]:
         """Return gradients of the arrays (NWT-18 to NWT-21).
 
         result: qpos and qvel after the step, and cotangents of Newton's coordinates after it.
         at, given: coordinates and inputs at the start of the step.
         made: cotangents of MuJoCo's inputs.
+        carried: whether the step begins with MuJoCo's own coordinates.
         """
         c = self._coordinates
         to = FrameCotangents.zeros(c.worlds, c.joints)
         c.pull_result_frames(to, *result)
-        c.pull_start_frames(to, at, made.q, made.v)
+        if not carried:
+            c.pull_start_frames(to, at, made.q, made.v)
         self._inputs.pull_frames(to, at, given, made.actions)
         found = {}
         for name, moved in ((PARENT, to.parent), (CHILD, to.child)):

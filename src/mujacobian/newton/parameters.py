@@ -392,6 +392,6 @@ MATERIALS = tuple(name for name in KNOWN if name.startswith("shape_material_"))
 PAIRS_OF_SHAPES = tuple(name for name in KNOWN if name.startswith("mujoco.pair_"))
 # arrays from which MuJoCo finds contacts
 SHAPES = ("shape_transform", "shape_scale")
-# arrays whose gradients are computed only if the caller names them: some contacts have no derivative
-# with respect to shapes, and joint frames take long
+# arrays whose gradients are computed only if the caller names them: some contacts have no
+# derivative with respect to shapes, and joint frames take long
 NAMED = (*SHAPES, PARENT, CHILD)

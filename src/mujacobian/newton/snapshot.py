@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mujacobian._arguments import Array
+from mujacobian._parameters.fields import KINDS
 from mujacobian.errors import UnsupportedFeatureError
 from mujacobian.newton import effort_limits
 from mujacobian.newton.contact_materials import ContactMaterials
@@ -68,6 +69,8 @@ class Snapshot:
         self.inputs = Inputs(model, maps, self.coordinates, gravcomp)
         # RK4 maps a wrench on a body to joint forces at several poses of the step
         self.moves_wrenches = solver.mj_model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
+        bodies = range(solver.mj_model.nbody if self.moves_wrenches else 0)
+        self._wrenches = [(KINDS["wrench"], b, k) for b in bodies for k in range(6)]
         self.kinematics = Kinematics(model, wanted)
         self.parameters = ModelParameters(
             model, maps, self.worlds, self.inputs, wanted, given_contacts
@@ -86,11 +89,17 @@ class Snapshot:
         """The number of columns of `rows`."""
         return int(self._state[-1][1].stop)
 
-    def hidden(self, solver: newton.solvers.SolverMuJoCo) -> dict[str, Array]:
-        """Return the state in MuJoCo that a Newton `State` lacks, one row per world."""
+    def hidden(
+        self, solver: newton.solvers.SolverMuJoCo, carried: bool = False
+    ) -> dict[str, Array]:
+        """Return the state in MuJoCo that a Newton `State` lacks, one row per world.
+
+        carried: whether the step begins with MuJoCo's own coordinates.
+        """
+        names = (*_HIDDEN, "qpos", "qvel") if carried else _HIDDEN
         if solver.use_mujoco_cpu:
-            return {name: np.array(getattr(solver.mj_data, name))[None] for name in _HIDDEN}
-        return {name: getattr(solver.mjw_data, name).numpy() for name in _HIDDEN}
+            return {name: np.array(getattr(solver.mj_data, name))[None] for name in names}
+        return {name: getattr(solver.mjw_data, name).numpy() for name in names}
 
     def rows(self, at: Start, given: dict[str, Array], hidden: dict[str, Array]) -> Array:
         """Return mjSTATE_INTEGRATION of every world at the start of a step, one row per world."""
@@ -122,7 +131,7 @@ class Snapshot:
         model, W = self.worlds.models[0], len(rows)
         ctrl, qfrc = np.zeros((W, model.nu)), np.zeros((W, model.nv))
         xfrc = np.zeros((W, model.nbody, 6))
-        core = self.parameters.core
+        core = [*self.parameters.core, *self._wrenches]
         params = np.zeros((W, len(core)))
         actuation = None if self.efforts is None else np.zeros((W, model.nv))
         moves_centers = COM in self.parameters.arrays and not self.moves_wrenches
@@ -149,7 +158,7 @@ class Snapshot:
                 number=number,
             )
         except UnsupportedFeatureError as error:
-            if core:
+            if self.parameters.core:
                 names = ", ".join(self.parameters.arrays)
                 error.add_note(
                     f"with gradients of {names}: DifferentiableMuJoCo(..., parameters=())"
@@ -157,6 +166,9 @@ class Snapshot:
                 )
             raise
         self.parameters.require(self.worlds, rows)
+        if self.moves_wrenches:
+            params, of_bodies = np.split(params, [len(self.parameters.core)], axis=1)
+            xfrc = of_bodies.reshape(xfrc.shape)
         q, v, act = np.split(state, [model.nv, 2 * model.nv], axis=-1)
         actions = ctrl, qfrc, xfrc
         return InputCotangents(q, v, act, actions, params, d_contacts, actuation, centers, pairs)
