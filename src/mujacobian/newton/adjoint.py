@@ -103,9 +103,20 @@ class TapedStep:
     def pull_back(self) -> None:
         """Add to the gradients of the inputs, given the gradients of the results."""
         guards.refuse_observed(self.observables)
+        d_q, d_v, of_frames = self._take_results()
+        made = self.gradients(d_q, d_v, of_frames)
+        arrays = dict(zip(("joint_q", "joint_qd"), self.start, strict=True))
+        for name, array in (arrays | self.inputs | self.snapshot.parameters.arrays).items():
+            add_gradient(array, made[name])
+
+    def gradients(self, d_q: Array, d_v: Array, more: dict[str, Array]) -> dict[str, Array]:
+        """Return the gradients of the state, the inputs and the model in double precision.
+
+        d_q, d_v: gradients of joint_q and joint_qd after the step.
+        more: further gradients of arrays of the model.
+        """
         snapshot = self.snapshot
         c = snapshot.coordinates
-        d_q, d_v, more = self._take_results()
         y, self.d_next = self.d_next, np.zeros_like(self.d_next)
         y_q, y_v = c.pull_result(self.qpos, self.qvel, d_q, d_v)
         nv = y_v.shape[-1]
@@ -131,16 +142,12 @@ class TapedStep:
         if c.kinematic_q.any():  # the step copies coordinates of kinematic joints
             g_q += np.where(c.kinematic_q, d_q, 0)
             g_v += np.where(c.kinematic_v, d_v, 0)
-        for array, gradient in zip(self.start, (g_q, g_v), strict=True):
-            add_gradient(array, gradient)
-        for name, gradient in g_inputs.items():
-            add_gradient(self.inputs[name], gradient)
-        for name, gradient in snapshot.parameters.gradients(made.params).items():
-            total = gradient + more[name] if name in more else gradient
-            add_gradient(snapshot.parameters.arrays[name], total)
         before = None if self.before is None else self.before()
         if before is not None:
             self._continue(before, made)
+        of_model = snapshot.parameters.gradients(made.params)
+        of_model |= {name: of_model[name] + more[name] for name in more if name in of_model}
+        return {"joint_q": g_q, "joint_qd": g_v, **g_inputs, **of_model}
 
     def _continue(self, before: TapedStep, made: InputCotangents) -> None:
         """Pass cotangents to the step whose state of MuJoCo this one continues."""

@@ -143,7 +143,8 @@ class WorldParameters:
         """Add the terms of constants that MuJoCo measures at centers of mass."""
         bodies = dict(self.bodies())
         for b, component, constant, slope in derived.centers:
-            self.add(COM, 3 * bodies[b] + component, *constant, float(slope))
+            place = self.core.place(*constant)
+            self.terms.append((COM, 3 * bodies[b] + component, place, float(slope)))
 
     def in_force_space(self) -> Iterator[tuple[int, int]]:
         """Yield the limited joints whose solref Newton computes from ke and kd, with their dofs."""

@@ -103,4 +103,5 @@ def _rotations(mj: mujoco.MjModel) -> Array:
     """Return the orientations of all bodies at `qpos0`."""
     data = mujoco.MjData(mj)
     mujoco.mj_kinematics(mj, data)
-    return data.xmat.reshape(-1, 3, 3)
+    rotations: Array = data.xmat.reshape(-1, 3, 3)
+    return rotations
