@@ -68,12 +68,11 @@ class FrameCotangents:
 
     parent: Array  # (worlds, joints, 6): position and rotation of the parent anchor
     child: Array  # (worlds, joints, 6): of the child anchor
-    com: Array  # (worlds, joints, 3): of the center of mass of the child
 
     @classmethod
     def zeros(cls, worlds: int, joints: int) -> FrameCotangents:
         """Return cotangents of zero."""
-        return cls(*(np.zeros((worlds, joints, size)) for size in (6, 6, 3)))
+        return cls(*(np.zeros((worlds, joints, 6)) for _ in range(2)))
 
 
 class Coordinates:
@@ -270,60 +269,6 @@ class Coordinates:
             g_q[..., self.ball.q] = lifted(at.joint_q[..., self.ball.q], theta + phi)
         return g_q, g_v
 
-    def pull_result_frames(
-        self, to: FrameCotangents, qpos: Array, qvel: Array, d_q: Array, d_v: Array
-    ) -> None:
-        """Add cotangents of frames at the end of a step (NWT-20)."""
-        if self.kinematic_q.any():
-            d_q, d_v = np.where(self.kinematic_q, 0, d_q), np.where(self.kinematic_v, 0, d_v)
-        joint_q, joint_qd = self.to_newton(qpos, qvel)
-        if len(self.free.q):
-            g_q, g_v = d_q[..., self.free.q], d_v[..., self.free.v]
-            q, v = joint_q[..., self.free.q], joint_qd[..., self.free.v]
-            R = matrix(to_xyzw(qpos[..., self.free.mj_q[:, 3:]]))
-            w = qvel[..., self.free.mj_v[:, 3:]]
-            into_body = _transposed(R) @ self.R_p
-            turned = sum(cross(a, b) for a, b in zip(_thirds(q, v), _thirds(g_q, g_v), strict=True))
-            to.parent[:, self.free_joint] += _join(
-                -turn(self.R_p, g_q[..., :3]),
-                -turned - 0.5 * left_transposed(q[..., 3:], g_q[..., 3:]),
-            )
-            to.child[:, self.free_joint] += _join(
-                turn(into_body, g_q[..., :3]), 0.5 * right_transposed(q[..., 3:], g_q[..., 3:])
-            )
-            to.com[:, self.free_joint] += cross(turn(into_body, g_v[..., :3]), w)
-        if len(self.ball.q):
-            g_q, g_v = d_q[..., self.ball.q], d_v[..., self.ball.v]
-            r, w = joint_q[..., self.ball.q], joint_qd[..., self.ball.v]
-            turned = 0.5 * (right_transposed(r, g_q) - left_transposed(r, g_q)) - cross(w, g_v)
-            to.child[:, self.ball_joint, 3:] += turned
-
-    def pull_start_frames(self, to: FrameCotangents, at: Start, x_q: Array, x_v: Array) -> None:
-        """Add cotangents of frames at the start of a step (NWT-19)."""
-        if len(self.free.q):
-            q, v = at.joint_q[..., self.free.q], at.joint_qd[..., self.free.v]
-            force, theta = _halves(x_q[..., self.free.mj_v])
-            linear, x_ang = _halves(x_v[..., self.free.mj_v])
-            at_parent, v_parent = turn_back(self.R_p, force), turn_back(self.R_p, linear)
-            offset = q[..., :3] + turn(at.R_r, self.child_inverse)
-            about = turn(at.S, cross(at.w, self.com))  # velocity of the center about the origin
-            turned = cross(offset, at_parent) + turn(at.S, theta)
-            to.parent[:, self.free_joint] += _join(
-                force, turned + cross(v[..., :3] - about, v_parent)
-            )
-            # in the axes of the child anchor
-            w = turn_back(at.R_r, v[..., 3:])
-            arm, com = -self.child_inverse, turn_back(self.free_R_c, self.com)
-            x_p, x_l = turn_back(at.R_r, at_parent), turn_back(at.R_r, v_parent)
-            phi = cross(arm, x_p) - turn_back(self.free_R_c, theta)
-            phi += cross(w, turn_back(self.free_R_c, x_ang)) + cross(com, cross(x_l, w))
-            to.child[:, self.free_joint] += _join(-turn_back(at.R, force), phi)
-            to.com[:, self.free_joint] += cross(at.w, turn_back(at.R, linear))
-        if len(self.ball.q):
-            y = turn_back(self.ball_R_c, x_q[..., self.ball.mj_v])
-            phi, _ = self.pull_ball(at, at.joint_qd[..., self.ball.v], x_v[..., self.ball.mj_v])
-            to.child[:, self.ball_joint, 3:] += turn(at.ball, y) - y - phi
-
     def pull_ball(self, at: Start, vectors: Array, s: Array) -> tuple[Array, Array]:
         """Pull cotangents s of `into_ball(at, vectors)` back to its two arguments (NWT-4).
 
@@ -422,11 +367,6 @@ def _transforms(array: object) -> Array:
 
 def _halves(array: Array) -> tuple[Array, Array]:
     return array[..., :3], array[..., 3:]
-
-
-def _thirds(q: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Return the positions and both velocities of free joints."""
-    return q[..., :3], v[..., :3], v[..., 3:]
 
 
 def _join(first: Array, second: Array) -> Array:
