@@ -99,5 +99,38 @@ def test_worlds():
         np.testing.assert_allclose(A, B, rtol=0, atol=2e-6 * np.abs(B).max())
 
 
+def test_frames_of_worlds():
+    """Gradients of frames and centers of each world agree with those of this world alone."""
+    masses = np.array([1.0, 1.5, 0.7])
+    names = ["body_com", "body_mass", "joint_X_p", "joint_X_c"]
+    model = several(3, masses)
+    state, control = scenes.random_state(model)
+    loss = Loss(model, 2)
+    solver = DifferentiableMuJoCo(model, parameters=names)
+    for array in names:
+        of = getattr(model, array)
+        found, _ = taped(solver, state, control, 2, DT, loss, of=of)
+        for world, mass in enumerate(masses):
+            alone = scenes.tree()
+            alone.body_mass.fill_(mass)
+            alone_state, alone_control = alone.state(), alone.control()
+            for source, target, keys in (
+                (state, alone_state, ("joint_q", "joint_qd", "body_f")),
+                (control, alone_control, ("joint_f", "joint_target_q", "joint_target_qd")),
+            ):
+                for key in keys:
+                    getattr(target, key).assign(part(getattr(source, key).numpy(), world))
+            own = Loss(alone, 2)
+            own.weights = {key: part(w, world) for key, w in loss.weights.items()}
+            single = DifferentiableMuJoCo(alone, use_mujoco_cpu=True, parameters=names)
+            wanted, _ = taped(
+                single, alone_state, alone_control, 2, DT, own, of=getattr(alone, array)
+            )
+            a, b = part(found["of"], world), wanted["of"]
+            print(array, world, np.abs(a - b).max() / np.abs(b).max())
+            assert np.abs(b).max() > 1e-3
+            np.testing.assert_allclose(a, b, rtol=0, atol=NOISE * np.abs(b).max())
+
+
 def part(values, world, worlds=3):
     return np.split(values, worlds)[world]
