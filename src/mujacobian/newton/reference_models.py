@@ -150,20 +150,17 @@ def resting(kind: str, on: str = "plane") -> newton.Model:
 
 ARM = """
 <mujoco>
+  <default><geom type="capsule" size="0.03" contype="0" conaffinity="0"/></default>
   <worldbody>
     <site name="anchor" pos="0 0.3 1"/>
-    <body name="a" pos="0 0 1">
-      <joint name="ja" axis="0 1 0" damping="0.1" armature="0.01"/>
-      <inertial pos="0.02 0 -0.2" mass="1" diaginertia="0.02 0.03 0.025"/>
-      <body name="b" pos="0 0 -0.4">
-        <joint name="jb" axis="1 0 0" frictionloss="0.2" stiffness="1"/>
-        <inertial pos="0 0.03 -0.2" mass="0.7" diaginertia="0.01 0.02 0.015"/>
-        <site name="sb" pos="0 0.05 -0.3"/>
+    <body name="a" pos="0 0 1"><joint name="ja" axis="0 1 0" damping="0.1" armature="0.01"/>
+      <geom fromto="0.02 0 0 0 0 -0.4" mass="1"/>
+      <body name="b" pos="0 0 -0.4"><joint name="jb" axis="1 0 0" frictionloss="0.2" stiffness="1"/>
+        <geom fromto="0 0.03 0 0 0 -0.3" mass="0.7"/><site name="sb" pos="0 0.05 -0.3"/>
       </body>
     </body>
-    <body name="d" pos="0 1 1">
-      <joint name="jd" axis="0 1 0" damping="0.05"/>
-      <inertial pos="0.1 0 -0.2" mass="1" diaginertia="0.02 0.03 0.025"/>
+    <body name="d" pos="0 1 1"><joint name="jd" axis="0 1 0" damping="0.05"/>
+      <geom fromto="0.1 0 0 0.1 0 -0.4" mass="1"/>
     </body>
   </worldbody>
   {}
@@ -171,16 +168,13 @@ ARM = """
 """
 PAIR = """
 <mujoco>
+  <default><geom contype="0" conaffinity="0"/></default>
   <worldbody>
-    <geom name="ground" type="plane" size="5 5 0.1" contype="0" conaffinity="0"/>
-    <body name="body">
-      <freejoint/>
-      <inertial pos="0.01 0.02 0" mass="1" diaginertia="0.02 0.03 0.025"/>
-      <geom name="box" type="box" size="0.1 0.08 0.06" contype="0" conaffinity="0"/>
-    </body>
+    <geom name="floor" type="plane" size="4 4 1"/>
+    <body><freejoint/><geom name="brick" type="box" size="0.1 0.08 0.06" mass="1.3"/></body>
   </worldbody>
   <contact>
-    <pair geom1="ground" geom2="box" condim="6" friction="0.7 0.5 0.02 0.002 0.001"/>
+    <pair geom1="floor" geom2="brick" condim="6" friction="0.7 0.5 0.02 0.002 0.001"/>
   </contact>
 </mujoco>
 """
