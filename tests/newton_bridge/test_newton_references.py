@@ -31,7 +31,8 @@ def test_states_and_inputs(title):
     nq = made["joint_q"].size
     written = np.concatenate([made["next/joint_q"], made["next/joint_qd"]]) != 0
     wanted = np.concatenate([made["next/joint_q"], made["next/joint_qd"]])
-    np.testing.assert_allclose(end[written], wanted[written], rtol=1e-6, atol=2e-6)
+    # stiff equalities amplify the rounding of both
+    np.testing.assert_allclose(end[written], wanted[written], rtol=1e-6, atol=1e-6)
     rng = np.random.default_rng(0)
     for name, values in start.items():
         direction = rng.normal(size=values.shape)

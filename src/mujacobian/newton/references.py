@@ -22,6 +22,7 @@ from mujacobian.newton.snapshot import INTEGRATION
 from mujacobian.newton.solver import DifferentiableMuJoCo
 
 DT = 0.005
+_CONVERGED = {"tolerance": 1e-14, "iterations": 500, "ls_iterations": 200}
 _RK4 = int(mujoco.mjtIntegrator.mjINT_RK4)
 
 
@@ -37,7 +38,7 @@ def reference(row: Row) -> dict[str, Array]:
         assert array is not None
         array.requires_grad = True
     solver = DifferentiableMuJoCo(
-        model, use_mujoco_cpu=True, parameters=row.parameters, **row.options
+        model, use_mujoco_cpu=True, parameters=row.parameters, **_CONVERGED, **row.options
     )
     state, control = random_state(model)
     if row.touches:
